@@ -162,6 +162,7 @@ FLOORS = {
         "diagnosis": 0,
         "runs": 0,
         "job": 1,
+        "assembly": 2,
         "recorded": 1,
         "clocks": 3,
         "waits": 2,

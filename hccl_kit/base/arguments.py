@@ -25,13 +25,16 @@ _UNKNOWN = "unrecognized arguments"
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser whose programs call `parse`. It knows --version and keeps the lines of description and epilog.
 
-    A `type` may raise KitError, which `parse` lets pass. `takes_command`: see `split_command`.
+    A `type` may raise KitError, which `parse` lets pass. `doc` is the docstring of the program: its first paragraph is
+    the description, the rest is the epilog. `takes_command`: see `split_command`.
     """
 
-    def __init__(self, *, takes_command: bool = False, **options: Any) -> None:
+    def __init__(self, *, doc: str | None = None, takes_command: bool = False, **options: Any) -> None:
         # The width is given, since argparse imports shutil to find it (4 ms).
         formatter = partial(argparse.RawDescriptionHelpFormatter, width=_width())
-        super().__init__(**{"formatter_class": formatter, "allow_abbrev": False, **options})
+        description, _, epilog = (doc or "").partition("\n\n")
+        texts = {"description": description, "epilog": epilog}
+        super().__init__(**{"formatter_class": formatter, "allow_abbrev": False, **texts, **options})
         self.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
         self.takes_command = takes_command
         self._given: Sequence[str] = ()

@@ -1,9 +1,19 @@
-"""hccl-check: check rank tables before a job starts.
+"""Check HCCL rank tables against the rules of HCCL's parser and of the manuals.
 
-    hccl-check PATH [PATH...] [--product 910] [--format json] [--strict] [--ignore HK210]
+A folder is searched for JSON files that hold a rank table; a folder without any is an error (exit
+code 2). Options that are not given come from the nearest .hccl-kit.toml, or [tool.hccl-kit] of
+pyproject.toml, above a file: select, ignore, strict, product.
 
-Exit code 0: no error in any file. 1: errors. 2: a file could not be read, a folder has no table,
-or the command line is not valid.
+RULES are ids, prefixes of ids or names, separated by commas: HK3,duplicate-device. What keeps a
+file from being checked at all is always reported. `hccl-kit rules` lists the rules, and
+`hccl-kit explain HK203` explains one.
+
+examples:
+  hccl-check hccl_2s_16p.json
+  hccl-check tables/ --product 910 --netmask 24 --strict
+  hccl-check hccl_2s_16p.json --fix
+
+Exit code: 0 no error, 1 errors, 2 could not run.
 """
 
 from __future__ import annotations
@@ -27,23 +37,6 @@ from hccl_kit.table.reading import load
 if TYPE_CHECKING:
     from hccl_kit.base.arguments import Parser
     from hccl_kit.table.products import Product
-
-_EPILOG = """\
-A folder is searched for JSON files that hold a rank table; a folder without any is an error (exit
-code 2). Options that are not given come from the nearest .hccl-kit.toml, or [tool.hccl-kit] of
-pyproject.toml, above a file: select, ignore, strict, product.
-
-RULES are ids, prefixes of ids or names, separated by commas: HK3,duplicate-device. What keeps a
-file from being checked at all is always reported. `hccl-kit rules` lists the rules, and
-`hccl-kit explain HK203` explains one.
-
-examples:
-  hccl-check hccl_2s_16p.json
-  hccl-check tables/ --product 910 --netmask 24 --strict
-  hccl-check hccl_2s_16p.json --fix
-
-Exit code: 0 no error, 1 errors, 2 could not run.
-"""
 
 
 class CheckRequest(NamedTuple):
@@ -100,11 +93,7 @@ def make_parser() -> Parser:
     from hccl_kit.base.arguments import Parser  # noqa: PLC0415 - see _request
     from hccl_kit.cli.options import add_product, add_selection, product_name  # noqa: PLC0415
 
-    parser = Parser(
-        prog="hccl-check",
-        description="Check HCCL rank tables against the rules of HCCL's parser and of the manuals.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-check", doc=__doc__)
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", help='a rank table, a folder with rank tables, or "-" for standard input'
     )

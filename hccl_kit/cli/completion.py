@@ -1,4 +1,10 @@
-"""hccl-kit completion: the script that completes the options of all programs in bash, zsh or fish."""
+"""Print the script that completes verbs, options and files of all programs in a shell.
+
+examples:
+  eval "$(hccl-kit completion bash)"       # in ~/.bashrc
+  eval "$(hccl-kit completion zsh)"        # in ~/.zshrc, after compinit
+  hccl-kit completion fish | source        # in ~/.config/fish/config.fish
+"""
 
 from __future__ import annotations
 
@@ -13,12 +19,6 @@ from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 SHELLS = ("bash", "zsh", "fish")
 _FILES = frozenset(("PATH", "FILE", "TABLE", "A", "B", "WHAT", "DIR", "FOLDER", "OUT"))
 """The metavars of arguments that name files."""
-_EPILOG = """\
-examples:
-  eval "$(hccl-kit completion bash)"       # in ~/.bashrc
-  eval "$(hccl-kit completion zsh)"        # in ~/.zshrc, after compinit
-  hccl-kit completion fish | source        # in ~/.config/fish/config.fish
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,11 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit completion",
-        description="Print the script that completes verbs, options and files of all programs in a shell.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit completion", doc=__doc__)
     parser.add_argument("shell", choices=SHELLS, help="the shell that reads the script")
     return parser
 

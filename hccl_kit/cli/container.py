@@ -1,9 +1,14 @@
-"""hccl-kit container: what a container lacks for its server of a rank table, as options of docker or for a pod.
+"""Print the devices, mounts and variables that a container lacks for the ranks of its server.
 
-    hccl-kit container hccl_8p.json --engine docker
-    hccl-kit container hccl_8p.json --engine k8s --complete
+It is run in the container. Outside of one, --complete prints everything that a container needs.
+Nothing is changed.
 
-Exit code 0: nothing lacks. 1: something lacks. 2: it cannot be told.
+examples:
+  hccl-kit container hccl_8p.json
+  hccl-kit container hccl_8p.json --engine docker --complete
+  hccl-kit container hccl_8p.json --engine k8s --server 10.0.0.1 > fragment.yaml
+
+Exit code: 0 nothing lacks, 1 something lacks, 2 the table or the server is not known.
 """
 
 from __future__ import annotations
@@ -21,18 +26,6 @@ from hccl_kit.preflight.container import Needs, as_docker, as_json, as_pod, lack
 from hccl_kit.preflight.probes.this_server import find_server, listed
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.model import RankTable, Server
-
-_EPILOG = """\
-It is run in the container. Outside of one, --complete prints everything that a container needs.
-Nothing is changed.
-
-examples:
-  hccl-kit container hccl_8p.json
-  hccl-kit container hccl_8p.json --engine docker --complete
-  hccl-kit container hccl_8p.json --engine k8s --server 10.0.0.1 > fragment.yaml
-
-Exit code: 0 nothing lacks, 1 something lacks, 2 the table or the server is not known.
-"""
 
 
 class ContainerRequest(NamedTuple):
@@ -52,11 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit container",
-        description="Print the devices, mounts and variables that a container lacks for the ranks of its server.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit container", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
     parser.add_argument(
         "--engine", choices=["docker", "k8s"], default="docker", help="default: docker, also for podman"
@@ -102,7 +91,3 @@ def _server(table: RankTable, wanted: str | None) -> Server:
             hint=f"name it with --server ID or {SERVER}=ID",
         )
     return found
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,12 @@
-"""hccl-kit convert: write a table in another version."""
+"""Write a rank table in another version. What the other version cannot hold, or needs and the
+table does not contain, is reported on standard error.
+
+examples:
+  hccl-kit convert template2.json --to 1.0
+  hccl-kit convert hccl_2s_16p.json --to 1.2 -o super_pods.json
+
+Exit code: 0 written, 2 nothing was written.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +22,6 @@ from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, writ
 from hccl_kit.cli.tables import read_table, valid_text
 from hccl_kit.table.operations.convert import TARGETS, convert
 from hccl_kit.table.source import STDIN
-
-_EPILOG = """\
-examples:
-  hccl-kit convert template2.json --to 1.0
-  hccl-kit convert hccl_2s_16p.json --to 1.2 -o super_pods.json
-
-Exit code: 0 written, 2 nothing was written.
-"""
 
 
 class ConvertRequest(NamedTuple):
@@ -40,12 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit convert",
-        description="Write a rank table in another version. What the other version cannot hold, or needs and the\n"
-        "table does not contain, is reported on standard error.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit convert", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='a rank table, or "-" for standard input')
     parser.add_argument("--to", choices=[*TARGETS], required=True, help="the version to write")
     parser.add_argument(
@@ -73,7 +68,3 @@ def _convert(request: ConvertRequest) -> int:
     else:
         print(*write_files([OutputFile(path, text)], force=request.force), sep="\n")
     return EXIT_OK
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,10 +1,19 @@
-"""hccl-kit diagnose: which rank broke a job, from its logs.
+"""Read the logs of a failed job and tell which rank failed first, who waited for it, and the fix.
 
-    hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
-    hccl-kit diagnose logs_of_all_servers/ --html report.html --mask
-    hccl-kit diagnose hccl_2s_16p.json --ssh
+LOG is a file, a folder or an archive: plogs (debug and run) of one server or many, outputs of
+launchers, error_<rank>.json. Logs of several servers lie in a folder for each. Clocks of servers
+may differ. With a rank table among the arguments, ranks are named by it, and ranks without logs
+are found.
 
-Exit code 0: a first fault is named. 1: it cannot be told. 2: nothing could be read.
+examples:
+  hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
+  hccl-kit diagnose hccl_logs/latest --format json
+  hccl-kit diagnose job-logs.tar.gz --html report.html --mask
+  hccl-kit diagnose hccl_2s_16p.json --ssh --remote-folder /data/job/ascend
+
+HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
+
+Exit code: 0 a first fault is named, 1 it cannot be told, 2 nothing could be read.
 """
 
 from __future__ import annotations
@@ -23,8 +32,7 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.progress import told
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.number_options import seconds
-from hccl_kit.cli.options import add_ssh_option
+from hccl_kit.cli.options import add_ssh_option, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.diagnosis.job import diagnosis_of
 from hccl_kit.diagnosis.logs.remote import Host, Remote
@@ -34,23 +42,6 @@ from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.launch.plan import address_of
 from hccl_kit.table.model import RankTable
-
-_EPILOG = """\
-LOG is a file, a folder or an archive: plogs (debug and run) of one server or many, outputs of
-launchers, error_<rank>.json. Logs of several servers lie in a folder for each. Clocks of servers
-may differ. With a rank table among the arguments, ranks are named by it, and ranks without logs
-are found.
-
-examples:
-  hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
-  hccl-kit diagnose hccl_logs/latest --format json
-  hccl-kit diagnose job-logs.tar.gz --html report.html --mask
-  hccl-kit diagnose hccl_2s_16p.json --ssh --remote-folder /data/job/ascend
-
-HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
-
-Exit code: 0 a first fault is named, 1 it cannot be told, 2 nothing could be read.
-"""
 
 
 class DiagnoseRequest(NamedTuple):
@@ -74,17 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit diagnose",
-        description="Read the logs of a failed job and tell which rank failed first, who waited for it, and the fix.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit diagnose", doc=__doc__)
     parser.add_argument("logs", metavar="LOG", nargs="+", help="logs of the job; one may be its rank table (TABLE)")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="of the diagnosis (default: text)")
     parser.add_argument(
         "--html",
         metavar="FILE",
-        type=_html,
+        type=path_with(".html", "--html"),
         help="also write a page with graph and timeline to FILE, which ends in .html",
     )
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
@@ -99,16 +86,8 @@ def make_parser() -> Parser:
         metavar="FOLDER",
         help="where they are there (default: ASCEND_PROCESS_LOG_PATH or ~/ascend/log)",
     )
-    group.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, default=600.0, help="for one server (default: 600)"
-    )
+    add_timeout(group, 600.0)
     return parser
-
-
-def _html(text: str) -> Path:
-    if not text.endswith(".html"):  # so that a typo does not overwrite a log
-        raise KitError(f"--html {text!r} does not end in .html")
-    return Path(text)
 
 
 def _diagnose(request: DiagnoseRequest) -> int:
@@ -158,7 +137,7 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
 
 
 def _table(name: str) -> RankTable | None:
-    """The rank table in a file; None if it is none. Reports of ranks end in .json too."""
+    """The rank table in a file; None if it is not one. Reports of ranks end in .json too."""
     path = Path(name)
     if path.suffix != ".json" or not path.is_file():
         return None
@@ -182,7 +161,3 @@ def _write_page(diagnosis: Diagnosis, path: Path, *, force: bool) -> None:
 
     for line in write_files([OutputFile(path, as_html(diagnosis))], force=force):
         complain(line)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,15 @@
-"""hccl-kit diff: compare the content of two tables."""
+"""Compare the content of two rank tables. Formatting and the order of keys, servers and devices
+are ignored.
+
+The JSON is {"version": 1, "changes": [{"what", "before", "after", "server", "device"}]}; before or
+after is null if the value is absent.
+
+examples:
+  hccl-kit diff hccl_2s_16p.json /etc/hccl/hccl_2s_16p.json
+  hccl-kit diff before.json after.json --format json
+
+Exit code: 0 equal, 1 different, 2 could not compare.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +38,6 @@ MAX_VALUE = 80
 MANY = 4
 """A change that this many servers or devices have in common is shown once."""
 
-_EPILOG = """\
-The JSON is {"version": 1, "changes": [{"what", "before", "after", "server", "device"}]}; before or
-after is null if the value is absent.
-
-examples:
-  hccl-kit diff hccl_2s_16p.json /etc/hccl/hccl_2s_16p.json
-  hccl-kit diff before.json after.json --format json
-
-Exit code: 0 equal, 1 different, 2 could not compare.
-"""
-
 
 class DiffRequest(NamedTuple):
     """The command line of hccl-kit diff."""
@@ -54,12 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit diff",
-        description="Compare the content of two rank tables. Formatting and the order of keys, servers and devices\n"
-        "are ignored.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit diff", doc=__doc__)
     parser.add_argument("first", metavar="A", help='a rank table, or "-" for standard input')
     parser.add_argument("second", metavar="B", help="the other one")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="of the changes (default: text)")
@@ -120,7 +115,3 @@ def _value(text: str | None) -> str:
     if text is None:
         return "absent"
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 3] + "..."
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,14 @@
-"""hccl-kit digest: a digest of a table that ignores formatting and order."""
+"""Print the SHA-256 of the content of each rank table, one line per file like sha256sum.
+White space and the order of keys, servers, devices, super pods and groups are ignored; ranks,
+addresses, the status, wrong counts and unknown keys are not. Tables of different versions always
+differ.
+
+examples:
+  hccl-kit digest hccl_2s_16p.json
+  mpirun --map-by ppr:1:node hccl-kit digest /data/hccl_2s_16p.json
+
+Exit code: 0 done, 2 a table could not be read.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +23,6 @@ from hccl_kit.check.result import Content
 from hccl_kit.cli import abandon, complain, run
 from hccl_kit.cli.tables import read_any_content
 from hccl_kit.table.operations.digest import digest, digest_of_columns
-
-_EPILOG = """\
-examples:
-  hccl-kit digest hccl_2s_16p.json
-  mpirun --map-by ppr:1:node hccl-kit digest /data/hccl_2s_16p.json
-
-Exit code: 0 done, 2 a table could not be read.
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,13 +40,7 @@ def _tables(argv: Sequence[str]) -> Sequence[str]:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit digest",
-        description="Print the SHA-256 of the content of each rank table, one line per file like sha256sum.\n"
-        "White space and the order of keys, servers, devices, super pods and groups are ignored; ranks,\n"
-        "addresses, the status, wrong counts and unknown keys are not. Tables of different versions always\ndiffer.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit digest", doc=__doc__)
     parser.add_argument("tables", nargs="+", metavar="TABLE", help='a rank table, or "-" for standard input')
     return parser
 
@@ -69,7 +65,3 @@ def _digest_of(content: Content) -> str:
     if value is None or columns is None:
         return digest(content.table)
     return digest_of_columns(table_of({**value, "group_list" if columns.groups else "server_list": []}), columns)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,22 +1,5 @@
-"""hccl-kit env: the ports, interfaces and time-outs of a job as variables with reasons; or what its ranks had.
+"""Print the ports, interfaces and time-outs of a job as variables, or check those of its ranks.
 
-    hccl-kit env hccl_2s_16p.json --job 1
-    eval "$(hccl-kit env hccl_2s_16p.json --job 1 --format sh)"
-    hccl-kit env hccl_2s_16p.json --job 1 --check 4711 ~/ascend/log
-
-Exit code 0: printed, and all ranks had it. 1: a rank had something else. 2: it could not be planned or read.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-from hccl_kit.base.arguments import Parser
-from hccl_kit.cli import run
-from hccl_kit.cli.number_options import add_job, seconds, whole
-from hccl_kit.runtime.worker_env import SERVER
-
-_EPILOG = """\
 Every job on a host gets ports of its own, by its number: outside of the ports that the system gives
 to outgoing connections, and below 65536. The interface is the one that has the server's address. No
 rank is started, no setting of a machine is changed. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
@@ -29,6 +12,15 @@ examples:
 
 Exit code: 0 printed, and all ranks had it; 1 a rank had something else; 2 could not run.
 """
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.cli import run
+from hccl_kit.cli.options import add_job, add_ssh_option, add_timeout, whole
+from hccl_kit.runtime.worker_env import SERVER
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,11 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit env",
-        description="Print the ports, interfaces and time-outs of a job as variables, or check those of its ranks.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit env", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
     add_job(parser, default=0)
     parser.add_argument(
@@ -70,10 +58,6 @@ def make_parser() -> Parser:
     )
     ssh = parser.add_argument_group("other servers")
     ssh.add_argument("--ssh", action="store_true", help="ask the other servers for their interfaces and ports")
-    ssh.add_argument("--ssh-option", metavar="OPTION", action="append", default=[], help="value for ssh -o; repeatable")
-    ssh.add_argument("--timeout", metavar="SECONDS", type=seconds, default=60.0, help="for one server (default: 60)")
+    add_ssh_option(ssh)
+    add_timeout(ssh, 60.0)
     return parser
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

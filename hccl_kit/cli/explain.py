@@ -1,11 +1,14 @@
-"""hccl-kit explain: explain a rule, an error code of HCCL, a line of its log, or the line of a log that tells most.
+"""Explain a rule, an error code of HCCL or a line of its log, and find it in rank tables.
 
-    hccl-kit explain HK203
-    hccl-kit explain EI0014
-    hccl-kit explain "Value 2 for ranktable variable server_count is invalid." table.json
-    hccl-kit explain - < training.log
+examples:
+  hccl-kit explain HK203
+  hccl-kit explain EI0014
+  hccl-kit explain "Value 2 for ranktable variable server_count is invalid" table.json
+  hccl-kit explain - < training.log
 
-Exit code 0: explained. 2: the text is unknown, or a file could not be read.
+A file that starts with a brace is a rank table, any other is a log; so is standard input.
+
+Exit code: 0 explained, 2 the text is unknown or a file could not be read.
 """
 
 from __future__ import annotations
@@ -38,17 +41,6 @@ from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 from hccl_kit.table.source import MAX_BYTES, STDIN
 
-_EPILOG = """\
-examples:
-  hccl-kit explain HK203
-  hccl-kit explain EI0014
-  hccl-kit explain "Value 2 for ranktable variable server_count is invalid" table.json
-  hccl-kit explain - < training.log
-
-A file that starts with a brace is a rank table, any other is a log; so is standard input.
-
-Exit code: 0 explained, 2 the text is unknown or a file could not be read.
-"""
 _MIN_WIDTH = 40
 _MAX_WIDTH = 120
 _MAX_EMBEDDED = 10
@@ -73,11 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit explain",
-        description="Explain a rule, an error code of HCCL or a line of its log, and find it in rank tables.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit explain", doc=__doc__)
     parser.add_argument(
         "what",
         nargs="+",
@@ -201,7 +189,3 @@ def _embedded(explanation: Explanation, product: Product | None) -> Iterator[str
             shown = [found for found in report.findings if "*" not in text or not found.rule.startswith(_OF_ADDRESSES)]
             lines = [f"  {found.rule}: {printable(found.message)}" for found in shown[:_MAX_EMBEDDED]]
             yield "\n".join(["the rank table in this line:", *(lines or ["  no rule finds an error in it"])])
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

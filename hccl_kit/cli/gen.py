@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from hccl_kit.base.arguments import Parser, command_or, split_command
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
-from hccl_kit.cli.number_options import add_job
+from hccl_kit.cli.options import add_job
 
 TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
 

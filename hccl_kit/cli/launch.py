@@ -1,4 +1,16 @@
-"""hccl-kit launch: write the files that start a command on every rank of a table, for one of several launchers."""
+"""Write the script or manifest that starts a command on every rank of a table.
+
+Everything after -- is the command that each rank runs; the default is that of hccl-gen.
+
+examples:
+  hccl-kit launch hccl_2s_16p.json --to bash -- python -u train.py --epochs 3
+  hccl-kit launch hccl_2s_16p.json --to bash --spares "10.0.0.[9-10]"
+  hccl-kit launch hccl_2s_16p.json --to slurm --partition npu --gres npu:8 -o jobs
+  hccl-kit launch hccl_2s_16p.json --to ascendjob --image registry/train:1 --dry-run
+  hccl-kit launch hccl_2s_16p.json --to jobset --image registry/train:1 --kueue-queue team
+
+Exit code: 0 written, 2 nothing was written (the launcher cannot start the job, or files exist).
+"""
 
 from __future__ import annotations
 
@@ -11,25 +23,12 @@ from hccl_kit.base.arguments import Parser, command_or, split_command
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import default_command
-from hccl_kit.cli.number_options import add_job
+from hccl_kit.cli.options import add_job
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option
 from hccl_kit.table.products import find_product
 
 if TYPE_CHECKING:
     from hccl_kit.cli.launch_steps import LaunchRequest
-
-_EPILOG = """\
-Everything after -- is the command that each rank runs; the default is that of hccl-gen.
-
-examples:
-  hccl-kit launch hccl_2s_16p.json --to bash -- python -u train.py --epochs 3
-  hccl-kit launch hccl_2s_16p.json --to bash --spares "10.0.0.[9-10]"
-  hccl-kit launch hccl_2s_16p.json --to slurm --partition npu --gres npu:8 -o jobs
-  hccl-kit launch hccl_2s_16p.json --to ascendjob --image registry/train:1 --dry-run
-  hccl-kit launch hccl_2s_16p.json --to jobset --image registry/train:1 --kueue-queue team
-
-Exit code: 0 written, 2 nothing was written (the launcher cannot start the job, or files exist).
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,9 +48,8 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(
         prog="hccl-kit launch",
+        doc=__doc__,
         usage="hccl-kit launch TABLE --to LAUNCHER [options] [-- COMMAND ...]",
-        description="Write the script or manifest that starts a command on every rank of a table.",
-        epilog=_EPILOG,
         takes_command=True,
     )
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
@@ -125,7 +123,3 @@ def _launchers_of_options() -> dict[Option, list[str]]:
         for option in launcher.options:
             found.setdefault(option, []).append(launcher.name)
     return found
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,16 @@
-"""hccl-merge: merge the tables of several servers into one."""
+"""Merge the rank tables of several servers: ranks are numbered anew, server by server.
+
+A folder stands for the hccl_*.json files in it, a quoted pattern for the files that match. What an
+earlier merge wrote (hccl_2s_16p.json) is left out of both. Unknown keys are kept; keys of the whole
+table must be equal in all.
+
+examples:
+  hccl-merge hccl_8p_01234567_10.0.0.1.json hccl_8p_01234567_10.0.0.2.json
+  hccl-merge tables/ --product 910
+  hccl-merge 'hccl_8p_*.json' -o job.json
+
+Exit code: 0 written, 2 nothing was written.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +33,6 @@ from hccl_kit.cli.tables import read_table, valid_text
 from hccl_kit.table.operations.merge import Order, file_name, is_merged, merge, natural
 from hccl_kit.table.products import Product
 
-_EPILOG = """\
-A folder stands for the hccl_*.json files in it, a quoted pattern for the files that match. What an
-earlier merge wrote (hccl_2s_16p.json) is left out of both. Unknown keys are kept; keys of the whole
-table must be equal in all.
-
-examples:
-  hccl-merge hccl_8p_01234567_10.0.0.1.json hccl_8p_01234567_10.0.0.2.json
-  hccl-merge tables/ --product 910
-  hccl-merge 'hccl_8p_*.json' -o job.json
-
-Exit code: 0 written, 2 nothing was written.
-"""
-
 
 class MergeRequest(NamedTuple):
     """The command line of hccl-merge. `output` is None if the name is made of the numbers of servers and devices."""
@@ -52,11 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-merge",
-        description="Merge the rank tables of several servers: ranks are numbered anew, server by server.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-merge", doc=__doc__)
     parser.add_argument("tables", nargs="+", metavar="TABLE", help="a rank table, a folder, or a quoted pattern")
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="where to write (default: ./hccl_{s}s_{n}p.json)"

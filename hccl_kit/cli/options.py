@@ -1,25 +1,35 @@
-"""The options that several programs share: one name, one meaning."""
+"""The options that several programs share: one name, one meaning. All is light, since every `--help` loads this."""
 
 from __future__ import annotations
 
 import argparse
+import math
+import re
 from collections.abc import Callable
 
-from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES, product_or_auto
+from hccl_kit.base.errors import KitError
+
+TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def product_name(name: str) -> str:
     """The name, which may be "auto". Raises KitError if there is no such product."""
+    from hccl_kit.table.products import product_or_auto  # noqa: PLC0415 - hccl-gen --help does not load it
+
     product_or_auto(name)
     return name
 
 
-def add_product(
-    parser: argparse.ArgumentParser, purpose: str, convert: Callable[[str], object] = product_or_auto
-) -> None:
-    """Add `--product NAME`, whose value `convert` makes; `purpose` begins its help."""
+def add_product(parser: argparse.ArgumentParser, purpose: str, convert: Callable[[str], object] | None = None) -> None:
+    """Add `--product NAME`, whose value is a product, or what `convert` makes; `purpose` begins its help."""
+    from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES, product_or_auto  # noqa: PLC0415 - as above
+
     names = ", ".join([*PRODUCT_NAMES, ANY_PRODUCT])
-    parser.add_argument("--product", metavar="NAME", type=convert, help=f"{purpose}: {names} (default: {ANY_PRODUCT})")
+    what = f"{purpose}: {names} (default: {ANY_PRODUCT})"
+    parser.add_argument("--product", metavar="NAME", type=convert or product_or_auto, help=what)
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
@@ -38,3 +48,73 @@ def add_ssh_option(parser: argparse._ArgumentGroup) -> None:
     parser.add_argument(
         "--ssh-option", metavar="OPTION", action="append", default=[], help="value for ssh -o; repeatable"
     )
+
+
+def add_remote(parser: argparse._ArgumentGroup) -> None:
+    """Add `--ssh-option OPTION` and `--remote COMMAND`."""
+    add_ssh_option(parser)
+    parser.add_argument(
+        "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
+    )
+
+
+def add_timeout(parser: argparse._ArgumentGroup, default: float) -> None:
+    """Add `--timeout SECONDS`."""
+    what = f"for one server (default: {default:g})"
+    parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=default, help=what)
+
+
+def add_job(parser: argparse.ArgumentParser | argparse._ArgumentGroup, *, default: int | None = None) -> None:
+    """Add `--job K` and `--jobs-per-host N`."""
+    what = "which job of its hosts this is, from 0: jobs with different numbers never meet at a port"
+    parser.add_argument(
+        "--job",
+        metavar="K",
+        type=whole("--job"),
+        default=default,
+        help=what if default is None else f"{what} (default: {default})",
+    )
+    parser.add_argument(
+        "--jobs-per-host",
+        dest="jobs",
+        metavar="N",
+        type=whole("--jobs-per-host"),
+        help="how many jobs a host may have, equal for all of them (default: 8)",
+    )
+
+
+def whole(option: str) -> Callable[[str], int]:
+    """The type of an option that takes a whole number from 0 on. It raises KitError for anything else."""
+
+    def convert(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,10}", text):
+            raise KitError(f"{option} must be a whole number, got {text[:40]!r}")
+        return int(text)
+
+    return convert
+
+
+def path_with(suffix: str, option: str) -> Callable[[str], Path]:
+    """The type of an option that takes a file with this suffix, so that a typo does not overwrite a table or a log.
+
+    It raises KitError for any other name.
+    """
+
+    def convert(text: str) -> Path:
+        from pathlib import Path  # noqa: PLC0415 - hccl-gen --help does not load it
+
+        if not text.endswith(suffix):
+            raise KitError(f"{option} {text!r} does not end in {suffix}")
+        return Path(text)
+
+    return convert
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise KitError(f"--timeout must be greater than 0 seconds, got {text}")
+    return number

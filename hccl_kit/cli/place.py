@@ -1,4 +1,15 @@
-"""hccl-kit place: what an order of ranks costs, a better one, and the same cluster for schedulers."""
+"""Print how many bytes leave card pairs, servers and super pods in a step of training, for each
+kind of group, and a better order of the ranks where there is one. With --to, print what a
+scheduler reads about the same servers.
+
+examples:
+  hccl-kit place hccl_32s_256p.json --tp 8 --pp 4 --ep 16
+  hccl-kit place hccl_32s_256p.json --tp 8 --pp 4 -o placed.json --svg placed.svg --color pipeline
+  hccl-kit place hccl_32s_256p.json --to hypernode -o hypernodes.yaml
+  hccl-kit place --inventory cluster.yaml --to slurm-topology --nodes 'node[01-32]'
+
+Exit code: 0 done, 2 could not run, and nothing was written.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +24,7 @@ from hccl_kit.base.hostlist import expand
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import run
-from hccl_kit.cli.number_options import whole
+from hccl_kit.cli.options import path_with, whole
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
 from hccl_kit.place import text
@@ -23,15 +34,6 @@ from hccl_kit.place.order import place
 from hccl_kit.place.topology import WRITERS, Domain, domains_of_hosts, domains_of_table
 from hccl_kit.place.volumes import Model, model_for, traffic
 
-_EPILOG = """\
-examples:
-  hccl-kit place hccl_32s_256p.json --tp 8 --pp 4 --ep 16
-  hccl-kit place hccl_32s_256p.json --tp 8 --pp 4 -o placed.json --svg placed.svg --color pipeline
-  hccl-kit place hccl_32s_256p.json --to hypernode -o hypernodes.yaml
-  hccl-kit place --inventory cluster.yaml --to slurm-topology --nodes 'node[01-32]'
-
-Exit code: 0 done, 2 could not run, and nothing was written.
-"""
 _SIZES = ("tp", "pp", "dp", "ep", *Model.__dataclass_fields__)
 _DRAWING = ("svg", "color")
 
@@ -67,13 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit place",
-        description="Print how many bytes leave card pairs, servers and super pods in a step of training, for each\n"
-        "kind of group, and a better order of the ranks where there is one. With --to, print what a\n"
-        "scheduler reads about the same servers.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit place", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", nargs="?", help='a rank table, or "-" for standard input')
     _add_sizes(parser)
     _add_model(parser)
@@ -89,7 +85,9 @@ def make_parser() -> Parser:
     group.add_argument(
         "-o", "--output", metavar="FILE", type=_file, help="write the table in the better order, or --to"
     )
-    group.add_argument("--svg", metavar="FILE", type=_svg, help="draw the better order; the name ends in .svg")
+    group.add_argument(
+        "--svg", metavar="FILE", type=path_with(".svg", "--svg"), help="draw the better order; the name ends in .svg"
+    )
     group.add_argument("--color", choices=KINDS, help="groups that have one colour in the drawing (default: tensor)")
     group.add_argument("--force", action="store_true", help="overwrite a file with other content")
     return parser
@@ -125,12 +123,6 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 def _file(name: str) -> Path:
     if name == "-":
         raise KitError("--output - is not a file; accepted: the name of a file")
-    return Path(name)
-
-
-def _svg(name: str) -> Path:
-    if not name.endswith(".svg"):  # so that a typo does not overwrite a table
-        raise KitError(f"--svg {name!r} does not end in .svg, the only format of a drawing")
     return Path(name)
 
 

@@ -1,10 +1,14 @@
-"""hccl-kit preflight: check this machine, or every server of a table, before a job starts.
+"""Check this machine, or every server of a rank table, before a job starts.
 
-    hccl-kit preflight hccl_2s_16p.json
-    hccl-kit preflight hccl_2s_16p.json --all
-    mpirun --map-by ppr:1:node hccl-kit preflight hccl_2s_16p.json --mpi
+examples:
+  hccl-kit preflight hccl_2s_16p.json --product 910
+  hccl-kit preflight hccl_2s_16p.json --all --ssh-option User=train
+  mpirun --map-by ppr:1:node hccl-kit preflight hccl_2s_16p.json --mpi
 
-Exit code 0: no error. 1: errors, in the table or on a server. 2: a server or the table could not be checked.
+Nothing is changed and no process is ended. RULES are as in hccl-check. HCCL_KIT_SSH replaces ssh,
+as in "ssh -F FILE". `hccl-kit explain HK604` explains a finding.
+
+Exit code: 0 no error, 1 errors, 2 a server or the table could not be checked.
 """
 
 from __future__ import annotations
@@ -17,24 +21,11 @@ from collections.abc import Sequence
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import run
-from hccl_kit.cli.number_options import seconds
-from hccl_kit.cli.options import add_product, add_selection, add_ssh_option
+from hccl_kit.cli.options import add_product, add_remote, add_selection, add_timeout
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.preflight.answer import answer
 from hccl_kit.preflight.job import Refused
 from hccl_kit.runtime.worker_env import SERVER
-
-_EPILOG = """\
-examples:
-  hccl-kit preflight hccl_2s_16p.json --product 910
-  hccl-kit preflight hccl_2s_16p.json --all --ssh-option User=train
-  mpirun --map-by ppr:1:node hccl-kit preflight hccl_2s_16p.json --mpi
-
-Nothing is changed and no process is ended. RULES are as in hccl-check. HCCL_KIT_SSH replaces ssh,
-as in "ssh -F FILE". `hccl-kit explain HK604` explains a finding.
-
-Exit code: 0 no error, 1 errors, 2 a server or the table could not be checked.
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,11 +61,7 @@ def _preflight(request: PreflightRequest) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit preflight",
-        description="Check this machine, or every server of a rank table, before a job starts.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit preflight", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
     add_product(parser, "the hardware that the table is for")
     parser.add_argument(
@@ -91,12 +78,5 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     how = group.add_mutually_exclusive_group()
     how.add_argument("--all", action="store_true", help="check every server over ssh, and compare them")
     how.add_argument("--mpi", action="store_true", help="this is a process of mpirun, one on each server")
-    add_ssh_option(group)
-    group.add_argument(
-        "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
-    )
-    group.add_argument("--timeout", metavar="SECONDS", type=seconds, default=60.0, help="for one server (default: 60)")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    add_remote(group)
+    add_timeout(group, 60.0)

@@ -1,4 +1,16 @@
-"""hccl-kit report: versions, environment and what works on this machine, for a bug report."""
+"""Print versions, environment variables and what works on this machine, for a bug report.
+
+Addresses, host names, secrets and the home folder are masked; read the report before you publish
+it. What is not installed is not an error.
+
+examples:
+  hccl-kit report
+  hccl-kit report hccl_2s_16p.json --format json
+  hccl-kit report runs/mine
+
+Exit code: 0 all that is installed works, 1 something is broken or the table has errors,
+2 could not run.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +40,6 @@ from hccl_kit.table.reading import load
 VERSION = 1
 """Of the JSON form; raised when a field changes its meaning or goes away."""
 ROOT = Path("/")
-_EPILOG = """\
-Addresses, host names, secrets and the home folder are masked; read the report before you publish
-it. What is not installed is not an error.
-
-examples:
-  hccl-kit report
-  hccl-kit report hccl_2s_16p.json --format json
-  hccl-kit report runs/mine
-
-Exit code: 0 all that is installed works, 1 something is broken or the table has errors,
-2 could not run.
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,11 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit report",
-        description="Print versions, environment variables and what works on this machine, for a bug report.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit report", doc=__doc__)
     parser.add_argument(
         "table",
         nargs="?",
@@ -125,7 +121,3 @@ def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{name}: {count}" for name, count in value.items()) or "none"
     return "unknown" if value is None else str(value)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,11 @@
-"""hccl-kit rules: list all rules; as Markdown with the page of each, which is docs/rules.md."""
+"""List the rules for tables, launch plans and nodes: id, severity by product, HCCL's error, title.
+
+`hccl-kit explain HK203` prints the page of one rule.
+
+examples:
+  hccl-kit rules
+  hccl-kit rules --format markdown > rules.md
+"""
 
 from __future__ import annotations
 
@@ -14,13 +21,6 @@ from hccl_kit.cli import run
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 
 _FORMATS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
-_EPILOG = """\
-`hccl-kit explain HK203` prints the page of one rule.
-
-examples:
-  hccl-kit rules
-  hccl-kit rules --format markdown > rules.md
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,11 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit rules",
-        description="List the rules for tables, launch plans and nodes: id, severity by product, HCCL's error, title.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit rules", doc=__doc__)
     parser.add_argument(
         "--format", choices=list(_FORMATS), default="text", help="of the list; markdown has the pages (default: text)"
     )
@@ -45,7 +41,3 @@ def _list(form: str) -> int:
     text = _FORMATS[form](CATALOGUE).removesuffix("\n")
     print(with_labels(text) if form == "text" and wants_color(sys.stdout) else text)
     return EXIT_OK
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,9 +1,17 @@
-"""hccl-kit selftest: measure the pairs of cards and the collectives of a table, and name what is bad.
+"""Measure all pairs of ranks of a table and the collectives; name what is slow, wrong or dead.
 
-    hccl-kit selftest hccl_8p.json --quick
-    hccl-kit selftest hccl_2s_16p.json --ssh --baseline good.json
+examples:
+  hccl-kit selftest hccl_8p.json --quick
+  hccl-kit selftest hccl_2s_16p.json --ssh --format json > good.json
+  hccl-kit selftest hccl_2s_16p.json --ssh --baseline good.json --svg pairs.svg
+  salloc --nodes=2 hccl-kit selftest hccl_2s_16p.json --slurm
+  hccl-kit selftest hccl_8p.json --hccl-test all_reduce=all_reduce.log
 
-Exit code 0: nothing is bad. 1: the last lines name what is. 2: could not run.
+The ranks run on the CPUs of the table's servers and use their host network; the network of the
+cards is measured by hccl_test, whose output --hccl-test reads. HCCL_KIT_SSH replaces ssh, as in
+"ssh -F FILE".
+
+Exit code: 0 nothing is bad, 1 the last lines name what is bad, 2 could not run.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, run
-from hccl_kit.cli.options import add_ssh_option
+from hccl_kit.cli.options import add_remote, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.plan import LaunchPlan, plan
@@ -32,20 +40,6 @@ from hccl_kit.selftest.servers import BACKENDS, SHARES_FATE, cards_of
 
 _MAX_OUTPUT = 8 << 20
 """Bytes of an output of hccl_test that is read."""
-_EPILOG = """\
-examples:
-  hccl-kit selftest hccl_8p.json --quick
-  hccl-kit selftest hccl_2s_16p.json --ssh --format json > good.json
-  hccl-kit selftest hccl_2s_16p.json --ssh --baseline good.json --svg pairs.svg
-  salloc --nodes=2 hccl-kit selftest hccl_2s_16p.json --slurm
-  hccl-kit selftest hccl_8p.json --hccl-test all_reduce=all_reduce.log
-
-The ranks run on the CPUs of the table's servers and use their host network; the network of the
-cards is measured by hccl_test, whose output --hccl-test reads. HCCL_KIT_SSH replaces ssh, as in
-"ssh -F FILE".
-
-Exit code: 0 nothing is bad, 1 the last lines name what is bad, 2 could not run.
-"""
 
 
 class SelftestRequest(NamedTuple):
@@ -83,11 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit selftest",
-        description="Measure all pairs of ranks of a table and the collectives; name what is slow, wrong or dead.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit selftest", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
     parser.add_argument("--backend", choices=[*BACKENDS], help="the framework (default: the first that is installed)")
     parser.add_argument("--quick", action="store_true", help="few sizes and rounds: half a minute for some servers")
@@ -109,24 +99,15 @@ def make_parser() -> Parser:
     )
     group = parser.add_argument_group("the report")
     group.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
-    group.add_argument("--svg", metavar="FILE", type=_svg, help="also draw the matrix of pairs")
+    group.add_argument("--svg", metavar="FILE", type=path_with(".svg", "--svg"), help="also draw the matrix of pairs")
     group.add_argument("--force", action="store_true", help="overwrite a file with other content")
     group = parser.add_argument_group("several servers")
     how = group.add_mutually_exclusive_group()
     how.add_argument("--ssh", action="store_true", help="start the ranks on every server over ssh")
     how.add_argument("--mpi", action="store_true", help="start them with mpirun")
     how.add_argument("--slurm", action="store_true", help="start them with srun, inside an allocation")
-    add_ssh_option(group)
-    group.add_argument(
-        "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
-    )
+    add_remote(group)
     return parser
-
-
-def _svg(text: str) -> Path:
-    if not text.endswith(".svg"):  # so that a typo does not overwrite a table
-        raise KitError(f"--svg {text!r} does not end in .svg, the only format of a drawing")
-    return Path(text)
 
 
 def _fraction(text: str) -> float:
@@ -261,7 +242,3 @@ def _report(request: SelftestRequest, measured: Measured, baseline: Measured | N
         if request.format == "text":
             print(*lines, sep="\n")
     return EXIT_FINDINGS if weighed.faults else EXIT_OK
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,4 +1,11 @@
-"""hccl-kit show: draw the servers, cards and ranks of a table."""
+"""Draw the super pods, servers, linked cards and ranks of a rank table, with its findings marked.
+
+examples:
+  hccl-kit show hccl_2s_16p.json --product 910
+  hccl-kit show hccl_2s_16p.json -o cluster.svg
+
+Exit code: 0 no error, 1 errors in the table or not a table, 2 could not run.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +21,13 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import abandon, run
-from hccl_kit.cli.options import add_product
+from hccl_kit.cli.options import add_product, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.show.sound import picture_of
 from hccl_kit.show.svg import as_svg
 from hccl_kit.show.text import MIN_WIDTH, as_text
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
-
-_EPILOG = """\
-examples:
-  hccl-kit show hccl_2s_16p.json --product 910
-  hccl-kit show hccl_2s_16p.json -o cluster.svg
-
-Exit code: 0 no error, 1 errors in the table or not a table, 2 could not run.
-"""
 
 
 class ShowRequest(NamedTuple):
@@ -48,28 +47,24 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit show",
-        description="Draw the super pods, servers, linked cards and ranks of a rank table, with its findings marked.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit show", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='a rank table, or "-" for standard input')
     add_product(parser, "the hardware that the table is for, which determines the groups of linked cards")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=_svg, help="also write the drawing to FILE, which ends in .svg"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=path_with(".svg", "--output"),
+        help="also write the drawing to FILE, which ends in .svg",
     )
-    parser.add_argument("--svg", dest="output", type=_svg, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--svg", dest="output", type=path_with(".svg", "--output"), default=argparse.SUPPRESS, help=argparse.SUPPRESS
+    )
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
     parser.add_argument(
         "--width", type=_width, metavar="N", help=f"of the lines, at least {MIN_WIDTH} (default: that of the terminal)"
     )
     return parser
-
-
-def _svg(text: str) -> Path:
-    if not text.endswith(".svg"):  # so that a typo does not overwrite a table
-        raise KitError(f"--output {text!r} does not end in .svg, the only format of a drawing")
-    return Path(text)
 
 
 def _width(text: str) -> int:
@@ -96,7 +91,3 @@ def _show(request: ShowRequest) -> int:
     if request.output:
         print(*write_files([OutputFile(request.output, as_svg(drawn))], force=request.force), sep="\n")
     return EXIT_OK if report.ok else EXIT_FINDINGS
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

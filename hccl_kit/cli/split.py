@@ -1,4 +1,11 @@
-"""hccl-kit split: write a table for each server of a table."""
+"""Write a rank table for each server of a table, with ranks from 0. hccl-merge reverses this.
+
+examples:
+  hccl-kit split hccl_2s_16p.json
+  hccl-kit split hccl_2s_16p.json -o tables
+
+Exit code: 0 written, 2 nothing was written.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +23,6 @@ from hccl_kit.table.formats import write
 from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.operations.split import split
 
-_EPILOG = """\
-examples:
-  hccl-kit split hccl_2s_16p.json
-  hccl-kit split hccl_2s_16p.json -o tables
-
-Exit code: 0 written, 2 nothing was written.
-"""
-
 
 class SplitRequest(NamedTuple):
     """The command line of hccl-kit split."""
@@ -40,11 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit split",
-        description="Write a rank table for each server of a table, with ranks from 0. hccl-merge reverses this.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit split", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='a rank table of version 1.0, 1.2 or 2.0, or "-"')
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=".", help="where to write (default: the current folder)"
@@ -63,7 +58,3 @@ def _split(request: SplitRequest) -> int:
     files = [OutputFile(path, write(part)) for path, part in parts.items()]
     print(*write_files(files, force=request.force), sep="\n")
     return EXIT_OK
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

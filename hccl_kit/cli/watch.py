@@ -1,33 +1,5 @@
-"""hccl-kit watch: what the ranks of a job do now, who is slow, and why.
+"""Show what the ranks of a running or ended job do, which is slowest, and by how much.
 
-    hccl-kit watch
-    hccl-kit watch hccl_logs/latest --once --format json
-    hccl-kit watch hccl_2s_16p.json --ssh --serve
-
-Exit code 0: the job is well, or done. 1: the lines "problem:" say why not. 2: nothing of a run was found.
-"""
-
-from __future__ import annotations
-
-import math
-import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import NamedTuple
-
-from hccl_kit.base.arguments import Parser
-from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.cli import run
-from hccl_kit.cli.number_options import seconds
-from hccl_kit.cli.options import add_ssh_option
-from hccl_kit.cli.output_files import check_file
-from hccl_kit.cli.watch_steps import Source, follow, write_page
-from hccl_kit.watch.view import Job
-
-LOCAL, REMOTE = 2.0, 10.0
-"""Seconds between two looks, unless --interval says otherwise."""
-LEAST = 0.2
-_EPILOG = """\
 RUN is the log folder of a run (default: hccl_logs/latest), or the folder of a training
 (train.ckpt_save_dir). With a rank table among the arguments and --ssh, every server of the table
 is asked what its ranks do; RUN is then the folder there. HCCL_KIT_SSH replaces ssh, as in
@@ -42,6 +14,26 @@ examples:
 Exit code: 0 the job is well, or ended well; 1 a rank failed, is silent or slows down the others
 (lines "problem:"); 2 nothing of a run was found; 130 ended by Ctrl-C. The job notices none of it.
 """
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.cli import run
+from hccl_kit.cli.options import add_remote, add_timeout, path_with
+from hccl_kit.cli.output_files import check_file
+from hccl_kit.cli.watch_steps import Source, follow, write_page
+from hccl_kit.watch.view import Job
+
+LOCAL, REMOTE = 2.0, 10.0
+"""Seconds between two looks, unless --interval says otherwise."""
+LEAST = 0.2
 
 
 class WatchRequest(NamedTuple):
@@ -67,11 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> Parser:
     """The options of the program."""
-    parser = Parser(
-        prog="hccl-kit watch",
-        description="Show what the ranks of a running or ended job do, which is slowest, and by how much.",
-        epilog=_EPILOG,
-    )
+    parser = Parser(prog="hccl-kit watch", doc=__doc__)
     parser.add_argument("run", metavar="RUN", nargs="*", help="folder of the run; a rank table (TABLE) for --ssh")
     parser.add_argument("--once", action="store_true", help="show it once and end")
     parser.add_argument(
@@ -85,7 +73,10 @@ def make_parser() -> Parser:
     )
     group = parser.add_argument_group("a page with curves")
     group.add_argument(
-        "--html", metavar="FILE", type=_html, help="write it to FILE, which ends in .html, with every look"
+        "--html",
+        metavar="FILE",
+        type=path_with(".html", "--html"),
+        help="write it to FILE, which ends in .html, with every look",
     )
     group.add_argument("--force", action="store_true", help="overwrite a file that exists")
     group.add_argument(
@@ -98,11 +89,8 @@ def make_parser() -> Parser:
     )
     group = parser.add_argument_group("several servers")
     group.add_argument("--ssh", action="store_true", help="ask every server of TABLE over ssh")
-    add_ssh_option(group)
-    group.add_argument("--remote", metavar="COMMAND", help="hccl-kit on the servers (default: the path of this one)")
-    group.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, default=30.0, help="for the answer of a server (default: 30)"
-    )
+    add_remote(group)
+    add_timeout(group, 30.0)
     return parser
 
 
@@ -120,12 +108,6 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535):
         raise KitError(f"--serve must be a port from 0 to 65535, got {text[:40]!r}", hint="name RUN before --serve")
     return int(text)
-
-
-def _html(text: str) -> Path:
-    if not text.endswith(".html"):  # so that a typo does not overwrite a log
-        raise KitError(f"--html {text!r} does not end in .html")
-    return Path(text)
 
 
 def _watch(request: WatchRequest) -> int:
@@ -187,7 +169,3 @@ def _print(job: Job, request: WatchRequest) -> None:
     from hccl_kit.watch.text import as_text  # noqa: PLC0415
 
     print(as_text(job))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -37,10 +37,8 @@ _VALUE = re.compile(
 )
 """The message of EI0014."""
 _OWN_ERROR = re.compile(
-    r"(?m)^(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b(?:: |$)|Segmentation fault|\bcore"
-    r" dumped\b|\bK"
-    r"illed\b"
-    r"|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
+    r"(?m)^(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b(?:: |$)|Segmentation fault"
+    r"|\bcore dumped\b|\bKilled\b|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
 )
 """An error of the program itself, or its end by the system: it beats every time-out."""
 
@@ -181,7 +179,7 @@ def _found(line: str) -> Iterator[str]:
 
 
 def _values(match: re.Match[str]) -> Mapping[str, str]:
-    """The values of a line; a rank that HCCL waits for but does not know is no rank."""
+    """The values of a line; a rank that HCCL waits for but does not know is left out."""
     values = {key: _bounded(part) for key, part in match.groupdict().items() if part}
     special = {"unknown": "untold", "4294967295": "untold", "local": "itself"}
     if name := special.get(values.get("peer", "")):

@@ -64,7 +64,7 @@ DONE = "done"
 
 
 class FlightRecorder:
-    """Writes `facts_<rank>.jsonl`. An error of the file system ends the recording, and is nobody's failure."""
+    """Writes `facts_<rank>.jsonl`. An error of the file system ends the recording, and is not raised."""
 
     def __init__(self, path: Path | None, head: Mapping[str, object]) -> None:
         self.step = 0

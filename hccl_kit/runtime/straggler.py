@@ -23,7 +23,7 @@ from typing import Literal, NamedTuple
 SLOWER = 1.1
 """How many times the own time of the others counts as slow."""
 WINDOWS = 3
-"""Windows in which a straggler lags: what happens once, such as a file that is read again, is no straggler."""
+"""Windows in which a straggler lags: what happens once, such as a file that is read again, does not count."""
 
 Part = Literal["data", "compute"]
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
-from hccl_kit.base.wording import listed
+from hccl_kit.base.wording import counted, listed
 from hccl_kit.launch.plan import Node
 
 
@@ -48,9 +48,9 @@ def matched(
         nodes = [name for name in names if name in own] or [name for name in names if own & addresses[name]]
         if len(nodes) != 1:
             known = listed((f"{name} ({listed(sorted(addresses[name])) or 'no address'})" for name in names), 4)
-            which = "is none" if not nodes else f"is {len(nodes)}"
+            which = counted(len(nodes), "node") if nodes else "no node"
             raise KitError(
-                f"server {server.id!r} {which} of the nodes of this allocation by name or address: {known}",
+                f"server {server.id!r} matches {which} of this allocation by name or address: {known}",
                 hint="request its node: salloc --nodelist=NAME,...",
             )
         found[server.id] = nodes[0]

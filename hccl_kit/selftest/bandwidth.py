@@ -29,7 +29,7 @@ def algorithm_bandwidth(size: int, seconds: float) -> float:
 
 
 def bus_factor(operator: Operator, ranks: int) -> float:
-    """The bus bandwidth relative to the algorithm bandwidth; 0 for one rank, which has nobody to talk to."""
+    """The bus bandwidth relative to the algorithm bandwidth; 0 for one rank, which has no partner."""
     times, is_shared = _FACTORS[operator]
     if ranks == 1:
         return 0.0

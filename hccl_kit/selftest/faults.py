@@ -121,7 +121,7 @@ def _pairs(judged: Sequence[Judged]) -> tuple[Pair, ...]:
 
 
 def bad_fabric(bad: Sequence[Judged]) -> Fault:
-    """All links of a kind are bad: nobody stands out."""
+    """All links of a kind are bad: no part stands out."""
     ranks = tuple(sorted({rank for one in bad for rank in one.pair}))
     where = "inside the servers" if bad[0].is_inside else "between the servers"
     if all(one.link.is_wrong for one in bad):

@@ -1,4 +1,4 @@
-"""Who is measured with whom: rounds of pairs in which everybody takes part at most once."""
+"""Which ranks are measured together: rounds of pairs in which each takes part at most once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Card(NamedTuple):
 
 
 def tournament(count: int) -> list[list[tuple[int, int]]]:
-    """Rounds of pairs of 0..count-1 by the circle method: everybody meets everybody once, in as few rounds as possible.
+    """Rounds of pairs of 0..count-1 by the circle method: every pair once, in as few rounds as possible.
 
-    Laws: a round has nobody twice; all rounds together have every pair once. With an odd count, one pauses in each.
+    Laws: a round has no number twice; all rounds together have every pair once. With an odd count, one pauses in each.
     """
     seats: list[int | None] = [*range(count)] + ([None] if count % 2 else [])
     rounds = []

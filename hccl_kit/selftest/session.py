@@ -1,7 +1,7 @@
 """A session with the ranks of all servers: start them, give each step to all, collect results in bounded time.
 
 A rank is dead if its process ended, stopped if it shows no sign of life while others do, and unreachable if its server
-is. A rank that waits for one of them is none of these.
+is. A rank that waits for one of them is not lost.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Session:
 
     def _notice_silence(self, ranks: Sequence[int]) -> None:
         """A rank counts as silent relative to the last that was heard of, since this program may have been held up;
-        if nobody is heard of, all are.
+        if none is heard of, all are silent.
         """
         latest = max(self._seen.values(), default=time.monotonic())
         everybody = time.monotonic() - latest > 2 * SILENCE

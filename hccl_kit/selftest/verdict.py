@@ -1,4 +1,4 @@
-"""Who is bad: a server, a card, its port, or a link, from what was measured. Pure functions.
+"""What is bad: a server, a card, its port, or a link, from what was measured. Pure functions.
 
 A link is bad if it failed, gave a wrong result, or has less than a fraction of its reference (`quality`).
 
@@ -8,8 +8,8 @@ A link is bad if it failed, gave a wrong result, or has less than a fraction of 
 - A link is bad by itself if both of its ends are fast with somebody else.
 - What cannot be told apart is not guessed: the message names both ends.
 
-Laws: the order of links and ranks does not matter; without a baseline, nor does the unit of bandwidth. Nobody is named
-if all links of a kind are alike.
+Laws: the order of links and ranks does not matter; without a baseline, nor does the unit of bandwidth. No rank
+is named if all links of a kind are alike.
 """
 
 from __future__ import annotations

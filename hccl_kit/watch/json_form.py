@@ -109,7 +109,7 @@ def job_in(text: str) -> Job:
         raise ValueError(f"its answer has version {str(row.get('version'))[:20]}, accepted: {JSON_VERSION}")
     ranks = [rank for one in row["ranks"][:MAX_RANKS] if (rank := _rank_in(one)) is not None]
     shown = 0
-    for place, rank in enumerate(ranks):  # nobody sends more than this, and it takes memory
+    for place, rank in enumerate(ranks):  # no watch sends more than this, and it takes memory
         shown += bool(rank.curve)
         if shown > 2 * SHOWN:
             ranks[place] = rank._replace(curve=())

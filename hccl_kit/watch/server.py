@@ -1,4 +1,4 @@
-"""Serve one page on loopback, to whoever has its address: the path begins with a random token.
+"""Serve one page on loopback, to all who have its address: the path begins with a random token.
 
 Other users of the machine can connect, but do not know the token. A page of another site cannot ask for it by a name of
 its own that means 127.0.0.1, since the header Host is checked.
@@ -76,7 +76,7 @@ class _Server(ThreadingHTTPServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is nobody's failure."""
+        """A client that goes away is not an error."""
 
 
 def _break_off(request: socket.socket) -> None:

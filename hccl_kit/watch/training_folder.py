@@ -27,7 +27,7 @@ def is_training(folder: Path) -> bool:
 
 
 def read(folder: Path, now: float) -> Job:
-    """The training in a folder. It writes no sign of life, so nobody can tell a pause from an end."""
+    """The training in a folder. It writes no sign of life, so a pause looks like an end."""
     rows = [row for line in _lines(folder / METRICS) if (row := _row(line)) is not None]
     summary = _summary(folder / SUMMARY)
     log = read_part(folder / LOG, -LOG_END, LOG_END) or b""

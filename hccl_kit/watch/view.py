@@ -174,7 +174,7 @@ def _state(ranks: Sequence[Rank], size: int) -> State:
         return "failed"
     if states and all(state == "done" for state in states) and len(states) == size:
         return "done"
-    # A rank that waits for a dead one lives on, and ranks that are done wait for nobody.
+    # A rank that waits for a dead one lives on, and ranks that are done wait for no other.
     order: tuple[State, ...] = ("silent", "ended", "running", "starting")
     return next((state for state in order if state in states), "running" if "done" in states else "unknown")
 

@@ -258,7 +258,7 @@ def test_the_table_in_the_folder_of_a_platform_is_named_where_a_file_is_needed(
 ) -> None:
     (tmp_path / name).write_text(text())
     assert check(str(tmp_path), "--product", "910", cwd=tmp_path).returncode == 0
-    command = [sys.executable, "-m", "hccl_kit.cli.digest", str(tmp_path)]
+    command = [sys.executable, "-m", "hccl_kit", "digest", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     assert platform in done.stderr

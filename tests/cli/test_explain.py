@@ -16,7 +16,7 @@ NEXT = "next: add FILE.json to this command to find it in a table;\n`hccl-check 
 
 
 def explain(*arguments: str, cwd: Path, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "hccl_kit.cli.explain", *arguments]
+    command = [sys.executable, "-m", "hccl_kit", "explain", *arguments]
     environ = os.environ | {"PYTHONPATH": str(ROOT)} | variables
     return subprocess.run(
         command, cwd=cwd, input=stdin, capture_output=True, env=environ, check=False, timeout=300, encoding="utf-8"

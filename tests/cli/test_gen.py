@@ -400,7 +400,7 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
         "hccl_kit.cli",
         "hccl_kit.cli.default_command",
         "hccl_kit.cli.gen",
-        "hccl_kit.cli.number_options",
+        "hccl_kit.cli.options",
         "hccl_kit.base.ctrl_c",
         "hccl_kit.base.errors",
         "hccl_kit.base.terminal",

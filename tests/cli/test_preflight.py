@@ -186,7 +186,7 @@ def test_what_cannot_be_done_is_exit_2(folder: Path, arguments: tuple[str, ...],
 
 
 def test_a_code_leads_to_the_rule_and_to_preflight(folder: Path) -> None:
-    command = [sys.executable, "-m", "hccl_kit.cli.explain"]
+    command = [sys.executable, "-m", "hccl_kit", "explain"]
     done = subprocess.run(
         [*command, "EI0019", "t.json"], cwd=folder, env=clean_environ(), capture_output=True, text=True, check=True
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "start of a process"
 _VISIBLE = "ls /dev/davinci*; echo $ASCEND_RT_VISIBLE_DEVICES $ASCEND_VISIBLE_DEVICES"
@@ -11,11 +11,11 @@ _RENUMBERED = (
     " ASCEND_RT_VISIBLE_DEVICES, or unset it"
 )
 
-ROWS: tuple[KnownError, ...] = (
+ROWS = in_stage(
+    _STAGE,
     KnownError(
         "an environment variable is not valid; with a rank table: its device addresses are of two families",
-        "cause",
-        ("EI0001",),
+        codes=("EI0001",),
         causes=(
             "the value is outside of the range that the message names",
             "two variables exclude each other, such as HCCL_INTRA_PCIE_ENABLE=1 and HCCL_INTRA_ROCE_ENABLE=1",
@@ -23,13 +23,11 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart='grep -rh "EnvConfig" ~/ascend/log/debug/plog; ip -brief address',
         fix="correct the variable that the message names, on all ranks in the same way; `hccl-kit preflight` checks it",
-        stage=_STAGE,
     ),
     KnownError(
         "HCCL refused the value of an environment variable",
-        "cause",
-        ("EI0001",),
-        (
+        codes=("EI0001",),
+        patterns=(
             r"Value (?P<value>[^\n]{0,120}?) for environment variable (?P<name>[A-Z_a-z]{3,60}) is invalid"
             r"(?:[. ]{0,3}Expected value ?: ?(?P<expected>[^\n]{1,160}?)\.? *$)?",
             r"Env config \"(?P<name>\w{3,60})\" value \"(?P<value>[^\"\n]{0,120})\" is invalid"
@@ -47,24 +45,20 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the value is out of range, or of the wrong form", "another variable excludes it"),
         tells_apart='grep -rh "HCCL_ENV\\|base_config" ~/ascend/log/run/plog: the values in effect',
         fix="set the variable to a value that the message allows, the same on all ranks, or unset it",
-        stage=_STAGE,
     ),
     KnownError(
         "HCCL could not read an environment variable",
-        "cause",
-        ("EI0001",),
-        (r"In init env variable param, parse (?P<name>\w{3,60}) failed", r"init env variable param"),
+        codes=("EI0001",),
+        patterns=(r"In init env variable param, parse (?P<name>\w{3,60}) failed", r"init env variable param"),
         says=("the variable is {name}",),
         causes=("its value is out of range, or of the wrong form: the line above names value and range",),
         tells_apart='grep -rh -B2 "In init env variable param" ~/ascend/log/debug/plog',
         fix="correct the variable, in the same way on all ranks",
-        stage=_STAGE,
     ),
     KnownError(
         "HCCL_SOCKET_IFNAME names an interface that this host or container does not have",
-        "cause",
-        ("EI0001",),
-        (r"set ifname to \[(?P<names>[^\]\n]{0,200})\] by HCCL_SOCKET_IFNAME, but not found",),
+        codes=("EI0001",),
+        patterns=(r"set ifname to \[(?P<names>[^\]\n]{0,200})\] by HCCL_SOCKET_IFNAME, but not found",),
         says=("it asks for {names}; the lines below list the interfaces that exist",),
         causes=(
             "the servers name their interfaces differently, and one value is used for all",
@@ -72,26 +66,25 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="ip -brief address",
         fix="set HCCL_SOCKET_IFNAME per host, as `hccl-kit env TABLE` prints it, or to a common prefix",
-        stage=_STAGE,
         rules=("HK610",),
     ),
     KnownError(
         "an interface of this host that HCCL_SOCKET_IFNAME does not name",
-        "pointer",
-        ("EI0001",),
-        (r"get host ip fail by socket Ifname\.? ?(?:name\[(?P<name>[^\]\n]{1,60})\] ?ip\[(?P<ip>[^\]\n]{1,80})\])?",),
+        role="pointer",
+        codes=("EI0001",),
+        patterns=(
+            r"get host ip fail by socket Ifname\.? ?(?:name\[(?P<name>[^\]\n]{1,60})\] ?ip\[(?P<ip>[^\]\n]{1,80})\])?",
+        ),
         says=("{name} has {ip}; the first of these lines names what was asked for",),
         causes=("HCCL_SOCKET_IFNAME names none of the listed interfaces",),
         tells_apart="echo $HCCL_SOCKET_IFNAME; ip -brief address",
         fix="set HCCL_SOCKET_IFNAME to one of the listed interfaces that reaches the other hosts",
-        stage=_STAGE,
         rules=("HK610",),
     ),
     KnownError(
         "two ranks use addresses of two families: one IPv4, one IPv6",
-        "cause",
-        ("EI0001",),
-        (
+        codes=("EI0001",),
+        patterns=(
             r"rank\[(?P<rank>[0-9]{1,8})\] device ip ?family\[(?P<own>[0-9]{1,3})\] is not same (?:as|with) others?"
             r"\[(?P<other>[0-9]{1,3})\]",
             r"RankIpFamily",
@@ -100,14 +93,12 @@ ROWS: tuple[KnownError, ...] = (
         causes=("a card lacks an IPv4 address, so that its IPv6 address is used", "device_ip mixes both in the table"),
         tells_apart="hccn_tool -i N -ip -g; hccn_tool -i N -ip -inet6 -g",
         fix="give all cards addresses of one family, or set HCCL_SOCKET_FAMILY=AF_INET (AF_INET6) on all ranks",
-        stage=_STAGE,
         rules=("HK309",),
     ),
     KnownError(
         "a process asks for a card that it cannot see",
-        "cause",
-        ("EE1001", "107001"),
-        (
+        codes=("EE1001", "107001"),
+        patterns=(
             r"set ASCEND_RT_VISIBLE_DEVICES:? ?(?P<asked>[0-9, -]{1,80}) error, input data rang\w{0,2} ?"
             r"\[(?P<first>[0-9]{1,4})-(?P<end>[0-9]{1,4})\)",
         ),
@@ -115,13 +106,11 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the numbers are those of the host, and the process runs in a container or a virtual machine",),
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
-        stage=_STAGE,
     ),
     KnownError(
         "the mask of visible cards leaves this process without the card that it uses",
-        "cause",
-        ("107001",),
-        (
+        codes=("107001",),
+        patterns=(
             r"[Ss]et visible device failed, invalid device=(?P<device>[0-9]{1,6}), input visible devices:"
             r"(?P<mask>[0-9, ]{0,80})",
         ),
@@ -132,13 +121,11 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
-        stage=_STAGE,
     ),
     KnownError(
         "a process asks for a card with a number that does not exist",
-        "cause",
-        ("107001",),
-        (
+        codes=("107001",),
+        patterns=(
             r"aclrtSetDevice failed, ret\[107001\](?:[^\n]{0,40}?device count\[(?P<count>[0-9]{1,4})\] and device id"
             r"\[(?P<device>[0-9]{1,6})\])?",
             r"[Gg]ot device count ?\[(?P<count>[0-9]{1,4})\] and device id ?\[(?P<device>[0-9]{1,6})\]",
@@ -151,13 +138,11 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart=f"hostname; {_VISIBLE}",
         fix="start one process per visible card; give the hosts different names",
-        stage=_STAGE,
     ),
     KnownError(
         "the runtime does not find the physical card among those that the process sees",
-        "cause",
-        ("EE9999",),
-        (
+        codes=("EE9999",),
+        patterns=(
             r"phyid:(?P<card>[0-9]{1,6}) realDeviceId:[0-9]{1,6} is err:(?P<error>0x[0-9a-fA-F]{1,10})",
             r"GetDeviceIndexByPhyId",
         ),
@@ -168,23 +153,19 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg; " + _VISIBLE,
         fix="use CANN 8.1.RC1 or newer, or let all processes of the group see all their cards",
-        stage=_STAGE,
     ),
     KnownError(
         "ASCEND_RT_VISIBLE_DEVICES (or ASCEND_VISIBLE_DEVICES) is refused",
-        "cause",
-        ("107001",),
-        (r"ASCEND_(?:RT_)?VISIBLE_DEVICES[^\n]{0,80}?\b(?:error|invalid|illegal|failed)\b",),
+        codes=("107001",),
+        patterns=(r"ASCEND_(?:RT_)?VISIBLE_DEVICES[^\n]{0,80}?\b(?:error|invalid|illegal|failed)\b",),
         causes=("it names a card that does not exist here", "its list is not of the form 0,1,2"),
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
-        stage=_STAGE,
     ),
     KnownError(
         "no card is visible to the process",
-        "cause",
-        ("207004",),
-        (
+        codes=("207004",),
+        patterns=(
             r"o NPU (?:devices? )?(?:is |are )?(?:available|found|detected)",
             r"o npu device (?:available|found|detected)",
             r"NPU device not (?:available|found|detected)",
@@ -196,14 +177,15 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="ls /dev/davinci*; npu-smi info",
         fix="start the container with the devices and mounts that `hccl-kit container TABLE` prints",
-        stage=_STAGE,
         needs_context=True,
     ),
     KnownError(
         "hccn_tool cannot read the state of the card's network port, here of its TLS",
-        "cause",
-        (),
-        (r"hccn_tool [^\n]{0,80}-tls -g *(?:[Cc]ommand|$)", r"^ *Command execute failed!? *$", r"tool execute failed"),
+        patterns=(
+            r"hccn_tool [^\n]{0,80}-tls -g *(?:[Cc]ommand|$)",
+            r"^ *Command execute failed!? *$",
+            r"tool execute failed",
+        ),
         causes=(
             "the tool runs in a container or a virtual machine without the driver's device or the rights",
             "the tool and the driver are of different releases",
@@ -211,16 +193,12 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="run it as root on the host: hccn_tool -i N -tls -g; ls -l /dev/davinci_manager",
         fix="ask on the host, and set TLS to the same value on all cards (hccn_tool -i N -tls -s enable 0|1)",
-        stage=_STAGE,
     ),
     KnownError(
         "a file that the driver needs in the container is missing or is of another chip",
-        "cause",
-        (),
-        (r"/etc/hccl_rootinfo\.json\b", r"driver/topo/[\w.-]{1,80}\.json"),
+        patterns=(r"/etc/hccl_rootinfo\.json\b", r"driver/topo/[\w.-]{1,80}\.json"),
         causes=("the file is not mounted, or one of another generation of chips is",),
         tells_apart="head -c 300 /etc/hccl_rootinfo.json; ls /usr/local/Ascend/driver/topo",
         fix="mount the host's own file: version 1.0 of a table is for A2, 1.2 for A3, 2.0 for A5",
-        stage=_STAGE,
     ),
 )

@@ -26,9 +26,8 @@ _ABOVE = 'the codes below it (EI...), else: grep -rh "ERROR. HCCL" ~/ascend/log/
 ROWS: tuple[KnownError, ...] = (
     KnownError(
         "torch_npu's watchdog: an operator of this rank did not finish in time",
-        "symptom",
-        (),
-        (
+        role="symptom",
+        patterns=(
             r"\[Rank (?P<rank>[0-9]{1,8})\] [Ww]atchdog caught collective operation timeout: ?WorkHCCL\(SeqNum="
             r"(?P<number>[0-9]{1,12})"
             r"(?:, ?OpType=(?P<operator>\w{1,40}))?[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)"
@@ -47,9 +46,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "torch_npu's watchdog ends the process because of an error of HCCL; the text after it names that error",
-        "frame",
-        (),
-        (
+        role="frame",
+        patterns=(
             r"HCCL watchdog thread terminated with exception",
             r"Some HCCL operations have failed or timed out",
             r"To avoid data inconsistency, we are taking the entire process down",
@@ -63,9 +61,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "torch's store: a rank waited for others to come to the rendezvous of the processes; HCCL has not begun",
-        "symptom",
-        (),
-        (
+        role="symptom",
+        patterns=(
             r"imed out after (?P<seconds>[0-9]{1,6}) seconds waiting for clients\. (?P<came>[0-9]{1,6})/"
             r"(?P<needed>[0-9]{1,6}) clients joined",
             r"(?:TCPStore|c10d)[^\n]{0,80}Socket Timeout",
@@ -90,9 +87,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "a call of HCCL failed; the number at its end is the HcclResult",
-        "frame",
-        (),
-        (
+        role="frame",
+        patterns=(
             r"HCCL function error ?: ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b",
             r"HCCL error in ?: ?(?P<where>\S{1,160})",
             r"Check failed: status == HCCL_SUCCESS ?\([^\n]{0,40}\)",
@@ -110,9 +106,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "a call of the runtime failed; its number tells the kind of error",
-        "frame",
-        (),
-        (
+        role="frame",
+        patterns=(
             r"NPU function error ?: ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
             r"\bERR0[01][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b",
         ),
@@ -123,9 +118,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "MindSpore could not set up the card or the communication; the blocks below it name the reason",
-        "frame",
-        (),
-        (
+        role="frame",
+        patterns=(
             r"Ascend kernel runtime initialization failed(?:, ?device id: ?(?P<device>[0-9]{1,6}))?",
             r"[Ii]nit (?:hccl|HCCL|communication|collective)[^\n]{0,60}failed",
             r"(?:Distributed|distributed) (?:communication|collective|module)?\w{0,20} ?init\w{0,10} failed",
@@ -148,9 +142,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "MindSpore's processes did not find each other: the scheduler or a worker is missing; HCCL has not begun",
-        "symptom",
-        (),
-        (
+        role="symptom",
+        patterns=(
             r"MS_(?:SCHED|WORKER|ROLE)[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
             r"meta server[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
             r"Failed to build the cluster",
@@ -171,9 +164,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "vLLM only waits: its workers have not answered for a minute. It is not an error by itself",
-        "fact",
-        (),
-        (r"No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?",),
+        role="fact",
+        patterns=(r"No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?",),
         says=("it waits {seconds} s at a time",),
         causes=(
             "a worker compiles, captures a graph or loads weights",
@@ -184,9 +176,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "vLLM ends because one of its workers failed; the first error of that worker has the cause",
-        "frame",
-        (),
-        (
+        role="frame",
+        patterns=(
             r"Worker(?:Proc)? (?:hit an exception|initialization failed|failed with error)",
             r"EngineCore (?:encountered a fatal error|failed to start)",
             r"Engine core initialization failed",
@@ -200,9 +191,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the transfer engine could not connect to the other end, or lost it",
-        "symptom",
-        (),
-        (
+        role="symptom",
+        patterns=(
             r"Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80}), ?status ?: ?(?P<status>[0-9]{6})",
             r"ascend_direct_transport[^\n]{0,40}Failed to connect to (?:target|segment) ?: ?(?P<peer>[^\s,]{3,80})",
             r"Connect timeout to ?: ?(?P<peer>[^\s,]{3,80})[^\n]{0,80}(?:ASCEND|timeout duration)",
@@ -225,13 +215,12 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "an operator of HCCL failed inside of a graph; the code near it has the reason",
-        "frame",
-        (),
-        (
+        role="frame",
+        patterns=(
             r"call hccl op ?: ?(?P<operator>\w{1,60})[^\n]{0,80}load task fail",
             r"(?P<operator>Hcom\w{3,40}) ?\w{0,20}[^\n]{0,60}(?:load task|execute|run) fail",
-            r"errNo ?\[0x0{4,12}50[01]0{0,6}[0-9a-fA-F]{1,3}\] ?hcclComm (?P<operator>\w{1,40}) error, ?tag ?\[(?P<ta"
-            r"g>[^\]\n]{1,200})\]",
+            r"errNo ?\[0x0{4,12}50[01]0{0,6}[0-9a-fA-F]{1,3}\] ?hcclComm (?P<operator>\w{1,40}) error, ?tag ?\["
+            r"(?P<tag>[^\]\n]{1,200})\]",
         ),
         says=("the operator is {operator}", "its tag is {tag}"),
         causes=("the code or the first error line above it has the reason",),
@@ -240,9 +229,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "advice that CANN prints below an error; the lines above it say what happened",
-        "frame",
-        (),
-        (
+        role="frame",
+        patterns=(
             r"TraceBack \(most recent call last\)",
             r"[Cc]heck the rank service processes with other errors or no errors",
             r"[Cc]heck other NPUs that are not reporting errors",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "links between prefill and decode"
 _ONE_SIDED = (
@@ -11,24 +11,12 @@ _ONE_SIDED = (
     "TLS is on at one end and off at the other, or the card network does not connect the two",
 )
 
-ROWS: tuple[KnownError, ...] = (
-    KnownError(
-        "an end of a one-sided link (prefill and decode) calls; the other must call within the time-out",
-        "fact",
-        (),
-        (
-            r"Entry-HcclCommPrepare ?:? ?comm ?\[(?P<ends>[^\]\n]{1,160})\](?:, ?timeout"
-            r" ?\[(?P<seconds>[0-9]{1,6}) ?s?\])?",
-        ),
-        says=("between {ends}", "within {seconds} s"),
-        causes=("if the two ends call further apart than the time-out, both fail",),
-        tells_apart='grep -rh "Entry-HcclCommPrepare" */run/plog of both ends: compare the times of one comm',
-    ),
+ROWS = in_stage(
+    _STAGE,
     KnownError(
         "a one-sided link (prefill and decode) was not set up",
-        "symptom",
-        (),
-        (
+        role="symptom",
+        patterns=(
             r"(?:Prepare|Create links) failed\. ?commIdentifier ?\[(?P<ends>[^\]\n]{1,160})\]",
             r"\[ConnectByThread\] ?Connect failed\. ?userrank ?\[(?P<rank>[0-9]{1,8})\]",
             r"ConnectImplWithTimeout Prepare failed",
@@ -39,13 +27,10 @@ ROWS: tuple[KnownError, ...] = (
         causes=_ONE_SIDED,
         tells_apart='the first ERROR of both plogs at this second; grep -rh "Entry-HcclCommPrepare" */run/plog',
         fix="ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE and TLS equal at both ends",
-        stage=_STAGE,
     ),
     KnownError(
         "memory could not be shared with other cards: its address is not aligned to 2 MB",
-        "cause",
-        (),
-        (
+        patterns=(
             r"Share memory create device error",
             r"Create_para_check fail",
             r"localbuffer init failed ?(?P<result>[0-9]{1,3})?",
@@ -56,27 +41,21 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="the line of DRV above: va modulo 2097152 must be 0",
         fix="allocate huge pages only, or align the address to 2 MB and shorten the size by the offset",
-        stage=_STAGE,
     ),
     KnownError(
         "memory could not be registered with the network port",
-        "cause",
-        (),
-        (r"ra reg global mr fail", r"\[reg\]\[ra_hdc_typical_mr\]", r"mr_reg[^\n]{0,80}\bfail"),
+        patterns=(r"ra reg global mr fail", r"\[reg\]\[ra_hdc_typical_mr\]", r"mr_reg[^\n]{0,80}\bfail"),
         causes=(
             "the registered size is larger than what was allocated",
             "the kind of memory is not supported: host memory that was mapped from physical memory",
         ),
         tells_apart="compare address and size of the line with the allocation",
         fix="register what was allocated; use memory of a supported kind",
-        stage=_STAGE,
         needs_context=True,
     ),
     KnownError(
         "the system memory of the card (not HBM) is used up: it keeps page tables and queues of RoCE",
-        "cause",
-        (),
-        (
+        patterns=(
             r"ibv_cmd_create_cq failed, ?ret 12",
             r"create cq failed,? ?ret ?\[?-259",
             r"qp create failed,? ?ret ?\[?-259",
@@ -84,13 +63,11 @@ ROWS: tuple[KnownError, ...] = (
         causes=("much host memory is registered in small pages (driver before 25.5.0: 4 KB each)",),
         tells_apart="no `halMemAlloc ... out of memory` near it: then it is not HBM",
         fix="use huge pages on the host (MC_STORE_USE_HUGEPAGE=1), register less memory, or update the driver",
-        stage=_STAGE,
     ),
     KnownError(
         "two processes of one card have one address and port in a table that the transfer engine writes",
-        "cause",
-        ("EI0014",),
-        (r"IP is used repeatedly", r"Ranktable_Check_Failed"),
+        codes=("EI0014",),
+        patterns=(r"IP is used repeatedly", r"Ranktable_Check_Failed"),
         causes=(
             "two processes use one card, such as a store and a client of Mooncake, and both listen on 16666",
             "an address stands twice in the rank table",
@@ -98,47 +75,37 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart="npu-smi info: processes of the card; hccl-check FILE",
         fix="give each process its own port:"
         " ASCEND_GLOBAL_RESOURCE_CONFIG='{\"comm_resource_config.listen_port\":26666}'",
-        stage=_STAGE,
         variable='"IP" is repeate',
     ),
     KnownError(
         "the memory of a transfer is of another kind than it says: it was not registered, or is not pinned",
-        "cause",
-        (),
-        (r"CheckMemCpyAttr", r"real memory type of (?:src|dst) is", r"(?:src|dst)'s real memory type is"),
+        patterns=(r"CheckMemCpyAttr", r"real memory type of (?:src|dst) is", r"(?:src|dst)'s real memory type is"),
         causes=("host memory without pin_memory=True", "memory that was not registered, or with another engine"),
         tells_apart="MC_LOG_LEVEL=INFO: lines `register mem addr` name what is registered",
         fix="pin host memory, and register all memory before it is transferred",
-        stage=_STAGE,
     ),
     KnownError(
         "the other end has not registered the memory of this transfer",
-        "cause",
-        (),
-        (r"Can't find remoteBuffer by key",),
+        patterns=(r"Can't find remoteBuffer by key",),
         causes=(
             "the memory was registered after the link was set up, or never",
             "it is host memory over HCCS, which takes none: HCCL_INTRA_ROCE_ENABLE=1",
         ),
         tells_apart="`Add local mem range` in the log of the other end",
         fix="register before linking; HCCL_INTRA_ROCE_ENABLE=1 at both ends for host memory",
-        stage=_STAGE,
     ),
     KnownError(
         "memory of the other end could not be mapped: the ends may be in two super pods",
-        "cause",
-        (),
-        (r"halMemImport\w{0,40} ?fail",),
+        patterns=(r"halMemImport\w{0,40} ?fail",),
         causes=("fabric memory does not reach over super pods",),
         tells_apart="npu-smi info -t spod-info -i N -c 0 on both",
         fix="use servers of one super pod, or RoCE",
-        stage=_STAGE,
     ),
     KnownError(
         "the far end is suspected: a remote card did not answer (suspect remote error)",
-        "pointer",
-        ("507057",),
-        (r"(?i:suspect remote error)",),
+        role="pointer",
+        codes=("507057",),
+        patterns=(r"(?i:suspect remote error)",),
         causes=(
             "the card or process at the other end failed: its log is earlier",
             "the fabric of the super pod (LingQu) is older than 1.5.0",
@@ -146,13 +113,10 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="the log of the other end; the version of the fabric on both",
         fix="correct the other end, update the fabric's software, then the link",
-        stage=_STAGE,
     ),
     KnownError(
         "the SDID of a card (super_device_id) is missing: links over HCCS need it",
-        "cause",
-        (),
-        (
+        patterns=(
             r"invalid host device id 65535",
             r"get_vnic_ip_by_sdid fail[^\n]{0,40}?sdid ?: ?(?P<sdid>0x[0-9a-f]{1,8})",
             r"get vnic ip infos? fail",
@@ -162,27 +126,21 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the rank table is not of version 1.2, or has no super_device_id",),
         tells_apart="npu-smi info -t spod-info -i N -c 0: it prints the SDID",
         fix="use a table of version 1.2 with super_device_id of every card",
-        stage=_STAGE,
     ),
     KnownError(
         "an address is empty, so no link can be set up to it",
-        "symptom",
-        (),
-        (r"ip addr ?\[[0 :]{1,60}\] is invalid",),
+        role="symptom",
+        patterns=(r"ip addr ?\[[0 :]{1,60}\] is invalid",),
         causes=("the card has no address, or its SDID is missing in the table",),
         tells_apart="hccn_tool -i N -ip -g; hccn_tool -i N -vnic -g",
         fix="set the address of the card, or write super_device_id into the table",
-        stage=_STAGE,
     ),
     KnownError(
         "the processor of a card is stuck while much fabric memory is mapped",
-        "cause",
-        (),
-        (r"\bcpu stuck\b",),
+        patterns=(r"\bcpu stuck\b",),
         causes=("CANN 9.0 needs a bound on fabric memory",),
         tells_apart="the release of CANN; fabric memory in the log of the transfer engine",
         fix='ASCEND_GLOBAL_RESOURCE_CONFIG=\'{"fabric_memory.max_capacity": "32"}\'',
-        stage=_STAGE,
         needs_context=True,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "creation of the communicator, over the host network (HCCL_CONNECT_TIMEOUT, 120 s)"
 _WHO_CAME = 'grep -rh "Entry-HcclCommInit" */run/plog: a rank without this line never called'
@@ -20,13 +20,19 @@ _ABSENT = (
 _FIND_ABSENT = (
     "find the logs of these ranks; start all ranks; then HCCL_SOCKET_IFNAME per host, then HCCL_CONNECT_TIMEOUT=600"
 )
+_PORT_HELD = (
+    "another job on this host uses the same ports",
+    "a process that was left over holds the port",
+    "the port is in the ephemeral range and some connection took it",
+)
 
-ROWS: tuple[KnownError, ...] = (
+ROWS = in_stage(
+    _STAGE,
     KnownError(
         "the rendezvous by root info failed. No rank table is used for it: either there is none, or a framework"
         " ignored it as not valid; check RANK_TABLE_FILE",
-        "pointer",
-        ("EI0015",),
+        role="pointer",
+        codes=("EI0015",),
         causes=(
             "a rank never called, because its program ended, hangs or is late",
             "a rank cannot reach the root's host: interface, firewall, HCCL_SOCKET_IFNAME",
@@ -34,13 +40,12 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
-        stage=_STAGE,
     ),
     KnownError(
         "ranks are missing: the root of the communicator never heard of them",
-        "pointer",
-        ("EI0015",),
-        (
+        role="pointer",
+        codes=("EI0015",),
+        patterns=(
             r"Failed to connect agent ?\[(?P<ranks>[0-9, ]{1,4000}?),? ?\]",
             r"connectFailedAgentIdList ?:? ?\[(?P<ranks>[0-9, ]{1,4000}?),? ?\]",
             r"List of unconnected ranks: ?\"?\[?(?P<ranks>[0-9, ]{1,4000}?),? ?\]",
@@ -49,13 +54,12 @@ ROWS: tuple[KnownError, ...] = (
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
-        stage=_STAGE,
     ),
     KnownError(
         "the ranks that the root has heard of; those not in the list never came",
-        "pointer",
-        ("EI0015",),
-        (
+        role="pointer",
+        codes=("EI0015",),
+        patterns=(
             r"connected rankinfo\[LINE (?P<row>[0-9]{1,6})\]: ?(?P<ranks>\[[0-9, \[\]]{1,400})",
             r"connected num (?:is )?\[(?P<came>[0-9]{1,8})\]",
             r"need connect rankNum is ?\[(?P<needed>[0-9]{1,8})\]",
@@ -65,24 +69,22 @@ ROWS: tuple[KnownError, ...] = (
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
-        stage=_STAGE,
     ),
     KnownError(
         "the root of a communicator timed out waiting for some ranks",
-        "pointer",
-        ("EI0015",),
-        (r"topo exchange server get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",),
+        role="pointer",
+        codes=("EI0015",),
+        patterns=(r"topo exchange server get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",),
         says=("it waited {seconds} s; the lines below list the ranks that came",),
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
-        stage=_STAGE,
     ),
     KnownError(
         "this rank could not connect to the root of its communicator",
-        "pointer",
-        ("EI0015",),
-        (
+        role="pointer",
+        codes=("EI0015",),
+        patterns=(
             r"connect server ?\[(?P<host>[^\]\n]{1,80}?) ?: ?(?P<port>[0-9]{1,5})\] ?failed",
             r"topo exchange agent get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",
         ),
@@ -94,13 +96,12 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart='from this host: nc -vz ROOT PORT; grep -rh "get host ip success" ~/ascend/log/run/plog',
         fix="set HCCL_SOCKET_IFNAME to the interface that all hosts share; open the ports; start the ranks together",
-        stage=_STAGE,
     ),
     KnownError(
         "this rank is connected to the root, which sent nothing in time: the root itself waits for others",
-        "symptom",
-        ("EI0015",),
-        (
+        role="symptom",
+        codes=("EI0015",),
+        patterns=(
             r"Wait timeout for sockets recv",
             r"receive msg length from fdhandle failed, ret ?\[(?P<result>[0-9]{1,3})\]",
             r"rank num ?\[(?P<needed>[0-9]{1,8})\] ?is different with rank list size ?\[(?P<came>[0-9]{1,8})\]",
@@ -109,38 +110,28 @@ ROWS: tuple[KnownError, ...] = (
         causes=("other ranks never came: the root's log lists those that did",),
         tells_apart=_WHO_CAME,
         fix="read the root's log (rank 0): it names the ranks that are missing",
-        stage=_STAGE,
     ),
     KnownError(
         "the rendezvous failed; HCCL tells this rank why",
-        "symptom",
-        ("EI0015",),
-        (r"TopoDetect ERROR occur", r"Failed to collect cluster information of the communicator"),
+        role="symptom",
+        codes=("EI0015",),
+        patterns=(r"TopoDetect ERROR occur", r"Failed to collect cluster information of the communicator"),
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
-        stage=_STAGE,
     ),
     KnownError(
         "a port of the host is in use, by default one from 60000: end the job that uses it, or set other ports"
         " (HCCL_IF_BASE_PORT)",
-        "cause",
-        ("EI0019",),
-        (),
-        causes=(
-            "another job on this host uses the same ports",
-            "a process that was left over holds the port",
-            "the port is in the ephemeral range and some connection took it",
-        ),
+        codes=("EI0019",),
+        causes=_PORT_HELD,
         tells_apart=_HOST_PORT,
         fix=_OWN_PORTS,
-        stage=_STAGE,
     ),
     KnownError(
         "a port of the host is taken: HCCL could not listen on it",
-        "cause",
-        ("EI0019",),
-        (
+        codes=("EI0019",),
+        patterns=(
             r"socket type ?\[2\], ?listen on ip ?\[(?P<ip>[^\]\n]{0,100})\][^\n]{0,30}?port ?\[(?P<port>[0-9]{1,5})\]"
             r" ?fail",
             r"listening for the host network adapter socket(?:[^\n]{0,60}?IP address (?P<ip>\S{1,80}) and port "
@@ -151,20 +142,14 @@ ROWS: tuple[KnownError, ...] = (
             r"Cannot bind IF\. ?ip is (?P<ip>[^,\n]{1,80}), ?port is (?P<port>[0-9]{1,5})",
         ),
         says=("address {ip}, port {port}",),
-        causes=(
-            "another job on this host uses the same ports",
-            "a process that was left over holds the port",
-            "the port is in the ephemeral range and some connection took it",
-        ),
+        causes=_PORT_HELD,
         tells_apart=_HOST_PORT,
         fix=_OWN_PORTS,
-        stage=_STAGE,
     ),
     KnownError(
         "an address and port could not be bound; older releases use it for ports of the host and of the card",
-        "cause",
-        ("EJ0003",),
-        (
+        codes=("EJ0003",),
+        patterns=(
             r"Failed to bind the IP port(?:\. ?Reason: ?(?P<reason>[^\n]{1,120}))?",
             r"Communication_Error_Bind_IP_Port\(EJ0003\)",
         ),
@@ -175,13 +160,11 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart='ss -ltnp | grep 6000; grep -rh "socket type" ~/ascend/log/debug/plog: 2 is the host, 0 and 1'
         " the card",
         fix="end that process, or set HCCL_IF_BASE_PORT (host) and HCCL_NPU_SOCKET_PORT_RANGE=auto (card) on all ranks",
-        stage=_STAGE,
     ),
     KnownError(
         "an address and port could not be bound: the port of the host or of the card is in use",
-        "cause",
-        ("EI0019", "EI0020", "EJ0003"),
-        (
+        codes=("EI0019", "EI0020", "EJ0003"),
+        patterns=(
             r"[Tt]he IP address (?P<ip>\S{1,80}) (?:and|add) port (?P<port>[0-9]{1,5}) (?:have|has) already been bound",
             r"[Tt]he IP (?:address )?and port have been bound already",
         ),
@@ -189,13 +172,11 @@ ROWS: tuple[KnownError, ...] = (
         causes=("another job on this host or card uses the same ports", "a process that was left over holds the port"),
         tells_apart="ss -ltnp; npu-smi info",
         fix="end that process, or set HCCL_IF_BASE_PORT (host) and HCCL_NPU_SOCKET_PORT_RANGE=auto (card) on all ranks",
-        stage=_STAGE,
     ),
     KnownError(
         "the root of a communicator could not be created",
-        "symptom",
-        (),
-        (
+        role="symptom",
+        patterns=(
             r"HcclGetRootInfo[^\n]{0,40} failed(?:, ?ret(?:urn)? ?\[(?P<result>[0-9xa-fA-F]{1,20})\])?",
             r"HCCL get root info failed",
         ),
@@ -207,13 +188,11 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart='grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head: the first line of this process',
         fix="correct what that line names",
-        stage=_STAGE,
     ),
     KnownError(
         "a communicator could not be created",
-        "frame",
-        (),
-        (
+        role="frame",
+        patterns=(
             r"HcclCommInit\w{0,40} failed,? ?(?:return|ret) ?\[(?P<result>[0-9xa-fA-F]{1,20})\](?:[^\n]{0,80}?rankNum"
             r" ?\[(?P<ranks>[0-9]{1,8})\])?(?:, ?rank ?\[(?P<rank>[0-9]{1,8})\])?",
             r"hcclComm init error",
@@ -225,6 +204,5 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the lines above it of the same process name the reason",),
         tells_apart="read upwards to the first ERROR line of this process",
         fix="correct what that line names",
-        stage=_STAGE,
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "links between cards, at the first call of an operator (HCCL_CONNECT_TIMEOUT, 120 s)"
 _FAR_END = (
@@ -53,22 +53,20 @@ _DIVERGED = (
     "ranks have different data or options: shapes, buffer sizes (HCCL_BUFFSIZE), data types",
 )
 
-ROWS: tuple[KnownError, ...] = (
+ROWS = in_stage(
+    _STAGE,
     KnownError(
         "a port of the card is in use, by default 16666. No rule of a table detects this: end the job that uses"
         ' it, or set another "device_port"',
-        "cause",
-        ("EI0020",),
+        codes=("EI0020",),
         causes=_CARD_CAUSES,
         tells_apart=_CARD_PORT,
         fix=_CARD_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "a port of the card is taken: HCCL could not listen on it",
-        "cause",
-        ("EI0020", "EI0019"),
-        (
+        codes=("EI0020", "EI0019"),
+        patterns=(
             r"socket type ?\[[01]\], ?listen on ip ?\[(?P<ip>[^\]\n]{0,100})\][^\n]{0,30}?port ?\[(?P<port>[0-9]{1,5}"
             r")\] ?fail",
             r"listening for the NPU network adapter socket(?:[^\n]{0,60}?IP address (?P<ip>\S{1,80}) (?:and|add) port "
@@ -78,34 +76,35 @@ ROWS: tuple[KnownError, ...] = (
         causes=_CARD_CAUSES,
         tells_apart=_CARD_PORT,
         fix=_CARD_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "a rank timed out waiting for the connection of another: usually it died before (see the earliest error"
         " of all ranks); otherwise its network port has no link or another device_ip than the table, or the network"
         " between the servers is blocked",
-        "symptom",
-        ("EI0006",),
+        role="symptom",
+        codes=("EI0006",),
         causes=_FAR_END,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "a link was not set up in time: the far end did not connect, or did not answer",
-        "symptom",
-        ("EI0006",),
-        (r"Getting socket times out", r"Get_Socket_Timeout\(EI0006\)", r"Communication_Error_Get_Socket\(EI0006\)"),
+        role="symptom",
+        codes=("EI0006",),
+        patterns=(
+            r"Getting socket times out",
+            r"Get_Socket_Timeout\(EI0006\)",
+            r"Communication_Error_Get_Socket\(EI0006\)",
+        ),
         causes=_FAR_END,
         tells_apart=_APART + "; the rank that reports something else, or nothing, is the one to look at",
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "this rank timed out waiting for a link to another card",
-        "symptom",
-        ("EI0006",),
-        (
+        role="symptom",
+        codes=("EI0006",),
+        patterns=(
             r"wait socket establish timeout, ?role ?\[(?P<role>[01])\],? ?rank ?\[(?P<rank>[0-9]{1,8})\],? ?timeout ?"
             r"\[(?P<seconds>[0-9]{1,6}) ?s?\]",
             r"wait socket establish timeout",
@@ -124,13 +123,12 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart=_APART,
         fix="look for the earlier error, here and at the far end, before the time-out is raised; " + _FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "a row of the table of links that were not set up: this rank waited for another",
-        "pointer",
-        ("EI0006",),
-        (
+        role="pointer",
+        codes=("EI0006",),
+        patterns=(
             r"\| *(?P<peer_ip>[^\s|()]{2,80}) ?\((?P<peer>[0-9]{1,8})\) *\| *(?P<port>[0-9]{1,10}) *\| *(?P<own_ip>"
             r"[^\s|()]{2,80}) ?\((?P<own>[0-9]{1,8})\) *\| *[0-9]{1,12} *\| *(?P<role>client|server) *\| *"
             r"(?P<status>[^|\n]{1,30}?) *\|(?: *(?P<tls>[A-Za-z]{3,12}) *\|)?",
@@ -145,13 +143,12 @@ ROWS: tuple[KnownError, ...] = (
         causes=_FAR_END,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "a frame of the table of links that were not set up (LINK_ERROR_INFO); its rows name both ends",
-        "frame",
-        ("EI0006",),
-        (
+        role="frame",
+        codes=("EI0006",),
+        patterns=(
             r"LINK_ERROR_INFO",
             r"\| *comm error, ?device ?\[(?P<device>[0-9]{1,6})\]",
             r"\| *dest_ip\((?:user_)?rank",
@@ -168,18 +165,16 @@ ROWS: tuple[KnownError, ...] = (
         causes=_FAR_END,
         tells_apart=_APART,
         fix="read the rows of the table: the far end is dest_ip(rank)",
-        stage=_STAGE,
     ),
     KnownError(
         "HCCL's own detector names two cards that do not reach each other",
-        "pointer",
-        ("EI0006",),
-        (
+        role="pointer",
+        codes=("EI0006",),
+        patterns=(
             r"srcRank ?\(server (?P<own>[^\s(),]{1,80}), ?device ID (?P<own_card>[0-9]{1,6})\) fails to connect to "
             r"dstRank ?\(server (?P<peer>[^\s(),]{1,80}), ?device ID (?P<peer_card>[0-9]{1,6})\)",
-            r"srcRank ?\[(?P<own>[^\]/\n]{1,80})/(?P<own_card>[0-9]{1,6})\] connect dest(?:Rank)? ?\[(?P<peer>[^\]/\n"
-            r"]{1,80})/"
-            r"(?P<peer_card>[0-9]{1,6})\] fail",
+            r"srcRank ?\[(?P<own>[^\]/\n]{1,80})/(?P<own_card>[0-9]{1,6})\] connect dest(?:Rank)? ?\["
+            r"(?P<peer>[^\]/\n]{1,80})/(?P<peer_card>[0-9]{1,6})\] fail",
         ),
         says=("card {own_card} of {own} waits for card {peer_card} of {peer}",),
         causes=(
@@ -188,36 +183,33 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="the log of the far end; if all pairs name one server, that server or its switch",
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "the heading of what HCCL's own detector found; the lines below name the pairs",
-        "frame",
-        ("EI0006",),
-        (r"CONNECT TIMEOUT DETECT RESULT", r"DETECT EVENT LIST", r"DETECT EVENT ?\["),
+        role="frame",
+        codes=("EI0006",),
+        patterns=(r"CONNECT TIMEOUT DETECT RESULT", r"DETECT EVENT LIST", r"DETECT EVENT ?\["),
         causes=_FAR_END,
         fix="read the lines below: srcRank waits for dstRank",
-        stage=_STAGE,
     ),
     KnownError(
         "HCCL's own detector found no broken connection: the ranks do different things, or one was late",
-        "pointer",
-        ("EI0006",),
-        (r"No abnormal periods? (?:were|was) discovered", r"no abnormal (?:periods|events?) "),
+        role="pointer",
+        codes=("EI0006",),
+        patterns=(r"No abnormal periods? (?:were|was) discovered", r"no abnormal (?:periods|events?) "),
         causes=(
             "ranks called different operators: compare the tags of `Alloc transports failed` over the ranks",
             "a rank called later than HCCL_CONNECT_TIMEOUT after the others",
         ),
         tells_apart='grep -rh "Alloc transports failed" */debug/plog: all tags must be equal',
         fix="make all ranks run the same operators; give late ranks time with HCCL_CONNECT_TIMEOUT=600",
-        stage=_STAGE,
         needs_context=True,
     ),
     KnownError(
         "a link between two cards could not be built",
-        "pointer",
-        ("EI0009",),
-        (
+        role="pointer",
+        codes=("EI0009",),
+        patterns=(
             r"createLink para: ?rank ?\[[0-9]{1,8}\]-localUserrank ?\[(?P<own>[0-9]{1,8})\]-localIpAddr ?"
             r"\[(?P<own_at>[^\]\n]{0,100})\], ?(?:dst_rank|remoteRank|dstRank) ?\[[0-9]{1,8}\]-remoteUserrank ?"
             r"\[(?P<peer>[0-9]{1,8})\]-(?:remoteIpAddr|remote_ip_addr) ?\[(?P<peer_at>[^\]\n]{0,100})\]"
@@ -230,23 +222,20 @@ ROWS: tuple[KnownError, ...] = (
         causes=_FAR_END,
         tells_apart=_APART,
         fix="look at the far end first; " + _FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "a connection between two cards could not be set up; the message names both. No rule of a table detects"
         " this: see the earliest error of all ranks, usually that of the other card",
-        "symptom",
-        ("EI0009",),
+        role="symptom",
+        codes=("EI0009",),
         causes=_FAR_END,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "the network port of a card has no link",
-        "cause",
-        ("EI0009", "EJ0002"),
-        (
+        codes=("EI0009", "EJ0002"),
+        patterns=(
             r"Device (?P<card>[0-9]{1,6}) transport init error\.? ?Reason: ?[Tt]he network port is down",
             r"[Tt]he network port is down",
         ),
@@ -255,46 +244,39 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart="hccn_tool -i N -link -g; hccn_tool -i N -optical -g; hccn_tool -i N -ip -g; hccn_tool -i N"
         " -lldp -g",
         fix="bring the port up, or leave this card out of the job",
-        stage=_STAGE,
         needs_context=True,
     ),
     KnownError(
         "the network port of a card is down",
-        "cause",
-        ("EJ0002",),
+        codes=("EJ0002",),
         causes=("a cable or optical module is out, or the switch's port is off", "the card has no address"),
         tells_apart="hccn_tool -i N -link -g; hccn_tool -i N -optical -g; hccn_tool -i N -ip -g",
         fix="bring the port up, or leave this card out of the job",
-        stage=_STAGE,
     ),
     KnownError(
         "an address of a card was refused when its network port was opened",
-        "cause",
-        ("EJ0004",),
+        codes=("EJ0004",),
         causes=("device_ip of the rank table is not the address of the card", "the card has no address"),
         tells_apart="hccn_tool -i N -ip -g",
         fix="write the address that the tool prints into the table, or set the address of the card",
-        stage=_STAGE,
     ),
     KnownError(
         "two cards of one server cannot reach each other directly (P2P), such as cards of the two halves of a"
         " server with 16; the message names them. No rule of a table detects this: use cards of one half, or set"
         " HCCL_INTRA_ROCE_ENABLE=1",
-        "cause",
-        ("EI0010",),
+        codes=("EI0010",),
         causes=(
             "cards of the two halves of a server with 16 cards, or without a direct link",
             "a virtual machine or the BIOS (IOMMU, ACS) blocks P2P",
         ),
         tells_apart="npu-smi info -t topo",
         fix="use cards of one half, or HCCL_INTRA_ROCE_ENABLE=1 on all ranks",
-        stage=_STAGE,
     ),
     KnownError(
         "two cards of one server did not connect in time (P2P)",
-        "pointer",
-        ("EI0006", "EI0010"),
-        (
+        role="pointer",
+        codes=("EI0006", "EI0010"),
+        patterns=(
             r"connected p2p timeout, ?timeout ?: ?(?P<seconds>[0-9]{1,6}) ?s\.? ?local logicDevid ?: ?"
             r"(?P<own>[0-9]{1,6}), ?remote physic id ?: ?(?P<peer>[0-9]{1,6})",
             r"Wait\]\[P2PConnected\]",
@@ -307,47 +289,41 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="the log of the process on the other card; npu-smi info -t topo",
         fix="correct the other process; without a direct link HCCL_INTRA_ROCE_ENABLE=1",
-        stage=_STAGE,
     ),
     KnownError(
         "the card has not enough memory for HCCL's connections. No rule of a table detects this: end other"
         " processes on the card, or reduce the batch size",
-        "cause",
-        ("EI0011",),
-        (
-            r"Insufficient_Device_Memory\(EI0011\)(?:: ?Failed to allocate (?P<size>[^\n]{1,120}? )bytes of NPU memor"
-            r"y)?",
+        codes=("EI0011",),
+        patterns=(
+            r"Insufficient_Device_Memory\(EI0011\)(?:: ?Failed to allocate (?P<size>[^\n]{1,120}? )bytes of NPU"
+            r" memory)?",
             r"Failed to allocate (?P<size>[^\n]{1,120}? )bytes of NPU memory",
         ),
         says=("it asked for {size}",),
         causes=("the model or the cache takes all memory of the card", "another process holds memory of the card"),
         tells_apart="npu-smi info: memory and processes of the card",
         fix="leave more memory free (batch size, cache share), use fewer RoCE links, or end the other process",
-        stage=_STAGE,
     ),
     KnownError(
         "the ranks have different parameters for one operator. No rule of a table detects this: check that all"
         " ranks run the same program with the same options",
-        "cause",
-        ("EI0005",),
+        codes=("EI0005",),
         causes=_DIVERGED,
         tells_apart="HCCL_ENTRY_LOG_ENABLE=1, then compare the Entry-Hccl... lines of all ranks",
         fix="make all ranks call the same operators in the same order with the same sizes and options",
-        stage=_STAGE,
     ),
     KnownError(
         "two ranks called different operators, or one operator with different arguments",
-        "cause",
-        ("EI0005",),
-        (
+        codes=("EI0005",),
+        patterns=(
             r"CMD information (?P<field>\w{1,30}) check fail\.? ?local ?\[(?P<own>[^\]\n]{0,160})\], ?remote ?"
             r"\[(?P<other>[^\]\n]{0,160})\]",
             r"inconsistent between ranks ?: ?parameter (?P<field>\w{1,40}), ?local end (?P<own>[^,\n]{1,80}), ?remote"
             r" end "
             r"(?P<other>[^,\n]{1,80})",
-            r"parameters of operator (?P<operator>\S{1,60}) are inconsistent between ranks, ?parameter (?P<field>\S{1"
-            r",40})"
-            r" is (?P<own>[^\n]{1,80}?) on the local rank and (?P<other>[^\n]{1,80}?) on the remote rank",
+            r"parameters of operator (?P<operator>\S{1,60}) are inconsistent between ranks, ?parameter "
+            r"(?P<field>\S{1,40}) is (?P<own>[^\n]{1,80}?) on the local rank and (?P<other>[^\n]{1,80}?) on the"
+            r" remote rank",
             r"arguments for collective communication are inconsistent between ranks",
             r"\[InitChannelStage\]\[ParameterConflict\]",
         ),
@@ -355,29 +331,22 @@ ROWS: tuple[KnownError, ...] = (
         causes=_DIVERGED,
         tells_apart='the far end: the createLink line below; then "Entry-Hccl" lines with HCCL_ENTRY_LOG_ENABLE=1',
         fix="make all ranks call the same operators in the same order with the same sizes and options",
-        stage=_STAGE,
     ),
     KnownError(
         "the ranks run with different releases of CANN",
-        "cause",
-        ("EI0008",),
-        (),
+        codes=("EI0008",),
         causes=("one image or host has another CANN (toolkit, ops or HCCL)",),
         tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container",
         fix="install one release of CANN everywhere",
-        stage=_STAGE,
     ),
     KnownError(
         "the ranks run with different releases of HCCL",
-        "cause",
-        ("EI0008",),
-        (
-            r"(?:HCCL|hccl|CANN|The [\w -]{2,40}) versions are inconsistent\.? ?The local (?:version is )?(?P<own>[^,"
-            r"\n]"
-            r"{1,80}), while the remote (?:version is )?(?P<other>[^\n]{1,80}?)\.?(?: |$)",
-            r"[Vv]ersions? (?:information )?check fail\w{0,2}\.? ?local(?: version)? ?\[(?P<own>[^\]\n]{0,80})\],? ?r"
-            r"emote"
-            r"(?: version)? ?\[(?P<other>[^\]\n]{0,80})\]",
+        codes=("EI0008",),
+        patterns=(
+            r"(?:HCCL|hccl|CANN|The [\w -]{2,40}) versions are inconsistent\.? ?The local (?:version is )?"
+            r"(?P<own>[^,\n]{1,80}), while the remote (?:version is )?(?P<other>[^\n]{1,80}?)\.?(?: |$)",
+            r"[Vv]ersions? (?:information )?check fail\w{0,2}\.? ?local(?: version)? ?\[(?P<own>[^\]\n]{0,80})\],?"
+            r" ?remote(?: version)? ?\[(?P<other>[^\]\n]{0,80})\]",
             r"\[InitChannelStage\]\[VersionConflict\]",
             r"HCCL versions are inconsistent",
         ),
@@ -385,15 +354,14 @@ ROWS: tuple[KnownError, ...] = (
         causes=("one image or host has another CANN",),
         tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container",
         fix="install one release of CANN everywhere",
-        stage=_STAGE,
         rules=("HK616",),
     ),
     KnownError(
         "the super pod of this rank, printed with a link that failed; over VNIC both ends must be in one physical"
         " super pod",
-        "fact",
-        ("EI0006",),
-        (
+        role="fact",
+        codes=("EI0006",),
+        patterns=(
             r"local rank information: ?nicType ?\[(?P<nic>\w{1,30})\], ?logicSuperPodId(?: ?\[(?P<logic>[^\]\n]{0,60}"
             r")\]"
             r"| is not set), ?phySuperPodId ?\[(?P<physical>[^\]\n]{0,60})\]",
@@ -405,24 +373,22 @@ ROWS: tuple[KnownError, ...] = (
         causes=("VNIC and unequal phySuperPodId at the two ends: HCCL_LOGIC_SUPERPOD_ID joins what no link joins",),
         tells_apart='grep -rh "phySuperPodId" */debug/plog: compare both ends',
         fix="if the physical ids differ: unset HCCL_LOGIC_SUPERPOD_ID, or give each physical super pod its own",
-        stage=_STAGE,
     ),
     KnownError(
         "the other end closed the connection: its own log has the reason, often in the same second",
-        "symptom",
-        ("HcclResult 13",),
-        (r"\brecv fail(?:ed)?\b", r"socket recv error", r"peer (?:has )?closed"),
+        role="symptom",
+        codes=("HcclResult 13",),
+        patterns=(r"\brecv fail(?:ed)?\b", r"socket recv error", r"peer (?:has )?closed"),
         causes=("the process at the other end ended, or gave up after its own error",),
         tells_apart="the log of the far end at this second",
         fix="correct the far end",
-        stage=_STAGE,
         needs_context=True,
     ),
     KnownError(
         "the links of an operator could not be set up",
-        "symptom",
-        ("EI0006",),
-        (
+        role="symptom",
+        codes=("EI0006",),
+        patterns=(
             r"Alloc transports failed, ?tag ?\[(?P<tag>[^\]\n]{1,200})\]",
             r"AllocAlgResource failed, ?algName ?=? ?\[(?P<tag>[^\]\n]{1,120})\]",
             r"AllocAlgResource failed",
@@ -436,19 +402,5 @@ ROWS: tuple[KnownError, ...] = (
         causes=_FAR_END,
         tells_apart="the lines above: LINK_ERROR_INFO and createLink name the far end",
         fix=_FIX,
-        stage=_STAGE,
-    ),
-    KnownError(
-        "TLS of the network port of a card",
-        "value",
-        (),
-        (
-            r"TLS SWITCH ?\((?P<on>[01])\)",
-            r"dev_id ?: ?(?P<card>[0-9]{1,6}), ?tls switch ?\[(?P<on>[01])\]",
-        ),
-        says=("the switch is {on}: 0 is off, 1 is on", "the card is {card}"),
-        causes=("if it differs between the ends of a link, both ends time out (EI0006)",),
-        tells_apart="hccn_tool -i N -tls -g on all servers",
-        fix="set it to the same value on all cards: hccn_tool -i N -tls -s enable 0|1",
     ),
 )

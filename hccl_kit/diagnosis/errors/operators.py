@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "an operator runs (HCCL_EXEC_TIMEOUT, 1836 s; older 1800 s)"
 _WAITED = (
@@ -25,22 +25,22 @@ _NOTIFY = (
 )
 _MEMORY_FIX = "leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes on the card"
 
-ROWS: tuple[KnownError, ...] = (
+ROWS = in_stage(
+    _STAGE,
     KnownError(
         "a rank timed out waiting for another in an operator. No rule of a table detects this: usually the other"
         " rank died before or runs another operator; see the earliest error of all ranks",
-        "symptom",
-        ("EI0002",),
+        role="symptom",
+        codes=("EI0002",),
         causes=_WAITED,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "an operator waited for another rank until its time-out",
-        "symptom",
-        ("EI0002",),
-        (
+        role="symptom",
+        codes=("EI0002",),
+        patterns=(
             r"Notify (?:register|record)[^\n]{0,200}?remote rank:? ?\[(?P<peer>[^\]\n]{1,20})\][^\n]{0,160}?" + _NOTIFY,
             r"Notify register waits for execution[^\n]{0,60}?peer rank: ?\[?(?P<peer>[^\];\n]{1,20})\]?;[^\n]{0,300}?"
             + _NOTIFY,
@@ -56,19 +56,17 @@ ROWS: tuple[KnownError, ...] = (
         causes=_WAITED,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "an operator did not finish: it waited for another rank, or a copy failed; this line tells which operator",
-        "symptom",
-        ("EI0002",),
-        (
+        role="symptom",
+        codes=("EI0002",),
+        patterns=(
             r"Task run failed, ?base information is [^\n]{0,160}?" + r"tag ?\[(?P<tag>[^\]\n]{1,200})\]"
             r"(?:, ?index ?\[(?P<index>[0-9]{1,12})\])?",
             r"Task run failed, ?para information is [^\n]{0,200}?remote rank ?: ?\[?(?P<peer>[^\],\n]{1,20})",
-            r"Task run failed, ?groupRank information is group:? ?\[(?P<group>[^\]\n]{0,200})\](?:[^\n]{0,160}?rankSi"
-            r"ze ?"
-            r"\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>[0-9]{1,8})\])?",
+            r"Task run failed, ?groupRank information is group:? ?\[(?P<group>[^\]\n]{0,200})\]"
+            r"(?:[^\n]{0,160}?rankSize ?\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>[0-9]{1,8})\])?",
             r"Task run failed, ?opData information is [^\n]{0,120}?deviceId ?\[(?P<card>[0-9]{1,6})\](?:, ?index ?"
             r"\[(?P<index>[0-9]{1,12})\])?(?:, ?count ?\[(?P<count>[0-9]{1,20})\])?(?:[^\n]{0,200}?dataType ?"
             r"\[(?P<type>\w{1,20})\])?",
@@ -89,16 +87,14 @@ ROWS: tuple[KnownError, ...] = (
         causes=_WAITED,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "the runtime ended an operator of HCCL that waited too long: the same as EI0002, seen from the card",
-        "symptom",
-        ("EI0002",),
-        (
-            r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?hccl fftsplus task timeout occurred[^\n]{0,200}?stuck notif"
-            r"y num ?: ?"
-            r"(?P<stuck>[0-9]{1,8})(?:, ?timeout ?: ?(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
+        role="symptom",
+        codes=("EI0002",),
+        patterns=(
+            r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?hccl fftsplus task timeout occurred[^\n]{0,200}?stuck"
+            r" notify num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout ?: ?(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
             r"hccl fftsplus task timeout occurred[^\n]{0,200}?stuck notify num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout"
             r" ?: ?"
             r"(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
@@ -109,16 +105,15 @@ ROWS: tuple[KnownError, ...] = (
         causes=_WAITED,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "an operator that runs on the card's own CPU (AICPU mode) did not finish: it waited, or a copy failed",
-        "symptom",
-        ("EI0002",),
-        (
-            r"\[TaskException\]\[AICPU\]base information [^\n]{0,200}?type ?:? ?\[?(?P<type>[A-Z ]{2,20})\]?[^\n]{0,2"
-            r"00}?"
-            r"localRank ?:? ?\[?(?P<rank>[0-9]{1,8})\]?[^\n]{0,80}?remoteRank ?:? ?\[?(?P<peer>[0-9]{1,10})\]?",
+        role="symptom",
+        codes=("EI0002",),
+        patterns=(
+            r"\[TaskException\]\[AICPU\]base information [^\n]{0,200}?type ?:? ?\[?(?P<type>[A-Z ]{2,20})\]?"
+            r"[^\n]{0,200}?localRank ?:? ?\[?(?P<rank>[0-9]{1,8})\]?[^\n]{0,80}?remoteRank ?:? ?\[?"
+            r"(?P<peer>[0-9]{1,10})\]?",
             r"\[TaskException\]\[AICPU\]",
             r"task sequence is [^\n]{0,300}?OP\(",
         ),
@@ -126,13 +121,12 @@ ROWS: tuple[KnownError, ...] = (
         causes=_WAITED,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "an operator that runs on the vector cores (HCCL_OP_EXPANSION_MODE=AIV) failed",
-        "symptom",
-        ("EI0002",),
-        (
+        role="symptom",
+        codes=("EI0002",),
+        patterns=(
             r"fault kernel_name ?= ?(?P<kernel>(?:\w{0,40}_)?aiv_[\w*]{1,80})",
             r"fault kernel_name ?= ?(?P<kernel>hccl_aiv\w{0,60})",
         ),
@@ -140,13 +134,11 @@ ROWS: tuple[KnownError, ...] = (
         causes=_WAITED,
         tells_apart=_APART,
         fix=_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "a copy inside the card or to a card of the same server (SDMA) failed while the job ran. No rule of a"
         " table detects this: see the earliest error of all ranks, and `npu-smi info`",
-        "cause",
-        ("EI0012",),
+        codes=("EI0012",),
         causes=(
             "the communicator, or the memory, was freed while the operator still ran; or the buffer is too small",
             "the process at the other end ended before",
@@ -154,16 +146,14 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart='grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N',
         fix="wait for the stream before a group is destroyed or memory is freed; check count against the buffers",
-        stage=_STAGE,
     ),
     KnownError(
         "a copy between cards (SDMA) failed",
-        "cause",
-        ("EI0012",),
-        (
-            r"SDMA memory copy task exception occurred(?:[^\n]{0,20}?Remote rank: ?\[(?P<peer>[^\]\n]{1,20})\])?(?:[^"
-            r"\n]{0,200}?"
-            r"tag ?\[(?P<tag>[^\]\n]{1,200})\])?(?:[^\n]{0,400}?link type: ?\[(?P<link>\w{1,20})\])?",
+        codes=("EI0012",),
+        patterns=(
+            r"SDMA memory copy task exception occurred(?:[^\n]{0,20}?Remote rank: ?\[(?P<peer>[^\]\n]{1,20})\])?"
+            r"(?:[^\n]{0,200}?tag ?\[(?P<tag>[^\]\n]{1,200})\])?(?:[^\n]{0,400}?link type: ?\[(?P<link>\w{1,20})"
+            r"\])?",
             r"fftsplus sdma error",
             r"PrintSdmaErrorInfo",
             r"\bsdma (?:task )?(?:error|exception|fail)",
@@ -177,13 +167,12 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart='grep -rh "Entry-HcclCommDestroy" */run/plog: a time just before; npu-smi info -t health -i N',
         fix="wait for the stream before a group is destroyed or memory is freed; check count against the buffers",
-        stage=_STAGE,
     ),
     KnownError(
         "a task of an operator failed on the card; the lines of HCCL below tell which operator",
-        "symptom",
-        ("507049",),
-        (
+        role="symptom",
+        codes=("507049",),
+        patterns=(
             r"TaskFailCallBackForFftsPlusTask",
             r"fftsplus task (?:execute failed|exception)",
             r"PrintErrorInfoForDavinciTask",
@@ -192,31 +181,26 @@ ROWS: tuple[KnownError, ...] = (
         causes=("a copy failed (sdma), a wait timed out, or a kernel broke: err_type or the lines around tell",),
         tells_apart='grep -h "Task run failed\\|err_type" of the same process',
         fix="follow the first error of this process",
-        stage=_STAGE,
         needs_context=False,
     ),
     KnownError(
         "a parameter of an operator is not valid, or RANK_ID of the process is not a number. No rule of a table"
         " detects this: `hccl-kit preflight` compares the variables with the table (HK612)",
-        "cause",
-        ("EI0003",),
+        codes=("EI0003",),
         causes=(
             "count, data type or root of an operator is outside of what HCCL takes",
             "RANK_ID or RANK_SIZE is missing or no number",
         ),
         tells_apart="hccl-kit preflight TABLE; HCCL_ENTRY_LOG_ENABLE=1 shows the arguments",
         fix="correct the argument that the message names",
-        stage=_STAGE,
     ),
     KnownError(
         "HCCL refused an argument of an operator",
-        "cause",
-        ("EI0003",),
-        (
-            r"(?:Failed to verify parameters of operator|In) (?P<operator>\S{1,60}?)[.,]? [Vv]alue (?P<value>[^\n]{0,"
-            r"80}?) (?:for"
-            r"|of) parameter (?P<name>[^\n]{1,60}?) is invalid(?:[. ]{0,3}(?:The expected value is|Expected value ?:) ?"
-            r"(?P<expected>[^\n]{1,120}))?",
+        codes=("EI0003",),
+        patterns=(
+            r"(?:Failed to verify parameters of operator|In) (?P<operator>\S{1,60}?)[.,]? [Vv]alue "
+            r"(?P<value>[^\n]{0,80}?) (?:for|of) parameter (?P<name>[^\n]{1,60}?) is invalid(?:[. ]{0,3}"
+            r"(?:The expected value is|Expected value ?:) ?(?P<expected>[^\n]{1,120}))?",
             r"Invalid_Argument_Collective_Communication_Operator",
             r"\[TaskExecStage\]\[InvalidArgument\]",
         ),
@@ -224,36 +208,30 @@ ROWS: tuple[KnownError, ...] = (
         causes=("count, data type, root or a pointer is outside of what HCCL takes",),
         tells_apart="HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call",
         fix="correct the argument",
-        stage=_STAGE,
     ),
     KnownError(
         "the operator, its data type or its mode is not supported on this product",
-        "cause",
-        ("HcclResult 5",),
-        (r"\[TaskExecStage\]\[Not ?Supported?\]",),
+        codes=("HcclResult 5",),
+        patterns=(r"\[TaskExecStage\]\[Not ?Supported?\]",),
         causes=("the chip or release lacks it: point-to-point groups on 310P, for example",),
         tells_apart="the list of operators of your product in HCCL's guide",
         fix="use another operator or data type; tensor instead of pipeline parallelism on 310P",
-        stage=_STAGE,
     ),
     KnownError(
         "the host or the card is out of memory or another resource. No rule of a table detects this: end other"
         " processes there, or reduce the batch size",
-        "cause",
-        ("EI0007",),
+        codes=("EI0007",),
         causes=(
             "the memory of the card is full: the model, the cache, another process",
             "too many communicators or streams: notifies are used up",
         ),
         tells_apart="npu-smi info; free -h",
         fix=_MEMORY_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "HCCL could not allocate a resource",
-        "cause",
-        ("EI0007",),
-        (
+        codes=("EI0007",),
+        patterns=(
             r"Failed to allocate resource ?\[?(?P<resource>[^\]\n]{1,60}?)\]? with info ?\[?(?P<info>[^\]\n]{0,120}?)"
             r"\]?\. ?Reason",
             r"\[InitGroupStage\]\[Resource\]",
@@ -265,13 +243,11 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="npu-smi info; free -h",
         fix=_MEMORY_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "the memory of the card is used up",
-        "cause",
-        ("207001",),
-        (
+        codes=("207001",),
+        patterns=(
             r"NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?",
             r"[Mm]alloc device memory failed",
             r"\bhalMemAlloc failed",
@@ -281,13 +257,11 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the model or the cache takes all memory of the card", "another process holds memory of the card"),
         tells_apart="npu-smi info: memory and processes of the card",
         fix=_MEMORY_FIX,
-        stage=_STAGE,
     ),
     KnownError(
         "an error inside of HCCL; the message and the lines around it tell what failed",
-        "symptom",
-        ("EI9999",),
-        (),
+        role="symptom",
+        codes=("EI9999",),
         causes=(
             "with `fftsplus task timeout` or `notify`: an operator waited for another rank, as EI0002",
             "with `sdma`: a copy failed, as EI0012",
@@ -296,6 +270,5 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart="read the text after the code, and the first ERROR line of this process",
         fix="follow that line; if it is of no use, collect all plogs (ASCEND_GLOBAL_LOG_LEVEL=1) for HCCL's"
         " maintainers",
-        stage=_STAGE,
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "creation of the communicator, before any connection"
 _ALL_RULES = "hccl-check FILE"
@@ -14,11 +14,11 @@ _CARDS = (
 )
 _PHYSICAL = "ls /dev/davinci*; echo $DEVICE_ID $ASCEND_RT_VISIBLE_DEVICES"
 
-ROWS: tuple[KnownError, ...] = (
+ROWS = in_stage(
+    _STAGE,
     KnownError(
         "the rank table could not be parsed: the path, the reason, and in older releases every error of a table",
-        "cause",
-        ("EI0004",),
+        codes=("EI0004",),
         causes=(
             "RANK_ID is not below the number of ranks of the table: more processes than the table has cards",
             "a card or a rank stands twice in the table, or the process runs on another card",
@@ -26,12 +26,10 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart=_ALL_RULES,
         fix="correct the table, or start as many processes as it has ranks",
-        stage=_STAGE,
     ),
     KnownError(
         "a value in the rank table is not what HCCL expects; the message names value, variable and expectation",
-        "cause",
-        ("EI0014",),
+        codes=("EI0014",),
         causes=(
             "the table is of another version than the chip takes: 1.0 for A2, 1.2 for A3, 2.0 for A5",
             "a stale table is mounted into the container, such as /etc/hccl_rootinfo.json",
@@ -39,37 +37,31 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart=_ALL_RULES,
         fix="correct the value; do not mount a table of another chip",
-        stage=_STAGE,
     ),
     KnownError(
         "a key of the rank table is missing, or its value has the wrong type",
-        "cause",
-        ("EI0017",),
+        codes=("EI0017",),
         causes=("the table is of another version", "numbers and texts are mixed up: 1.x needs quotes, 2.0 none"),
         tells_apart=_ALL_RULES,
         fix="add the key, or use a table of the version that the chip takes",
-        stage=_STAGE,
     ),
     KnownError(
         "a setting differs or is not valid, such as TLS on for one card and off for another. Newer releases also report"
         " it, instead of EI0014 and EI0017, for a missing key or wrong value of the ranks gathered by root info on"
         " Atlas"
         " 950, without a rank table",
-        "cause",
-        ("EI0016",),
+        codes=("EI0016",),
         causes=(
             "TLS is on for some cards and off for others",
             "on Atlas 950: a rank reports a value that HCCL refuses",
         ),
         tells_apart="hccn_tool -i N -tls -g on all servers",
         fix="set TLS to the same value on all cards: hccn_tool -i N -tls -s enable 0|1",
-        stage=_STAGE,
     ),
     KnownError(
         "TLS is on for some cards of the job and off for others",
-        "cause",
-        ("EI0016",),
-        (
+        codes=("EI0016",),
+        patterns=(
             r"Value (?P<value>\w{1,20}) for config \"?tls\"? is invalid(?:[^\n]{0,120}?enabled tls:\[?"
             r"(?P<on>[^;\n]{0,400}?)\]?; ?rankList for disabled tls:\[?(?P<off>[^;\n]{0,400}?)\]?;)?",
             r"All ranks are consistent\. Current status",
@@ -79,92 +71,78 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart="hccn_tool -i N -tls -g on all servers",
         fix="set TLS to the same value on all cards: hccn_tool -i N -tls -s enable 0|1; "
         "if it is on, with certificates of one CA",
-        stage=_STAGE,
     ),
     KnownError(
         "the table has another number of servers than it says",
-        "cause",
-        ("EI0014",),
-        (r"Value [0-9]+ for ranktable variable server_count is invalid",),
+        codes=("EI0014",),
+        patterns=(r"Value [0-9]+ for ranktable variable server_count is invalid",),
         says=(
             'the table has "server_count": "{value}", but its server_list has another number of servers',
             'fix: write "server_count": "{expected}", or add the missing servers',
         ),
-        stage=_STAGE,
         rules=("HK207",),
     ),
     KnownError(
         "a rank stands twice in the table, or is too high for it",
-        "cause",
-        ("EI0014",),
-        (r"Value [0-9]+ for ranktable variable rank_id is invalid",),
+        codes=("EI0014",),
+        patterns=(r"Value [0-9]+ for ranktable variable rank_id is invalid",),
         says=(
             "either rank {value} is a duplicate, or the table has at most {value} devices; if the table is correct,"
             " RANK_ID={value} of the process is too high for it",
         ),
-        stage=_STAGE,
         rules=("HK201", "HK202"),
     ),
     KnownError(
         "a number of the table is not a number",
-        "cause",
-        ("EI0014",),
-        (r"Value (?![0-9]+ for )[^\n]{0,200}? ?for ranktable variable (?P<variable>rank_id|server_count) is invalid",),
+        codes=("EI0014",),
+        patterns=(
+            r"Value (?![0-9]+ for )[^\n]{0,200}? ?for ranktable variable (?P<variable>rank_id|server_count) is invalid",
+        ),
         says=('fix: write "{variable}" in decimal digits and in quotes',),
-        stage=_STAGE,
         rules=("HK103",),
     ),
     KnownError(
         "super_device_id is not a number",
-        "cause",
-        ("EI0014",),
-        (
+        codes=("EI0014",),
+        patterns=(
             r"ranktable variable super_device_id is invalid[. ]*Expected value ?: [^0-9]",
             r"super_device_id\[[^\]\n]{0,60}\] is invalid",
         ),
         causes=("the table has version 1.2, and super_device_id is empty or missing",),
         tells_apart="npu-smi info -t spod-info -i N -c 0: it prints the SDID",
         fix="write the SDID of each card as super_device_id",
-        stage=_STAGE,
         rules=("HK103",),
     ),
     KnownError(
         "super_device_id of the table is not that of the card",
-        "cause",
-        ("EI0014",),
-        (r"ranktable variable super_device_id is invalid[. ]*Expected value ?: [0-9]",),
+        codes=("EI0014",),
+        patterns=(r"ranktable variable super_device_id is invalid[. ]*Expected value ?: [0-9]",),
         says=(
             "super_device_id of the table is not the SDID of the card; no rule of a table can detect this",
             'fix: write "super_device_id": "{expected}", which is what `npu-smi info -t spod-info` prints as SDID',
         ),
-        stage=_STAGE,
     ),
     KnownError(
         "the process of a rank runs on another card than in the table",
-        "cause",
-        ("EI0014",),
-        (r"variable devicePhyId is invalid",),
+        codes=("EI0014",),
+        patterns=(r"variable devicePhyId is invalid",),
         says=(
             "the process of a rank runs on another card than in the table; no rule of a table can detect this",
             "the process runs on the card with physical id {value}, the table has {expected}",
             _CARDS,
         ),
-        stage=_STAGE,
     ),
     KnownError(
         "something in the table must be unique and is not",
-        "cause",
-        ("EI0014",),
-        (r"\"IP\"? is repeate",),
+        codes=("EI0014",),
+        patterns=(r"\"IP\"? is repeate",),
         says=(_SAME_MESSAGE,),
-        stage=_STAGE,
         variable=_DUPLICATE,
     ),
     KnownError(
         "two cards of a super pod have one SDID (super device id)",
-        "cause",
-        ("EI0014",),
-        (
+        codes=("EI0014",),
+        patterns=(
             r"have same superDeviceId ?\[(?P<sdid>[^\]\n]{1,40})\] in superPod ?\[(?P<pod>[^\]\n]{0,60})\]"
             r"(?:[^\n]{0,80}?serverId\[(?P<server>[^\]\n]{1,80})\], ?rankId\[(?P<rank>[0-9]{1,8})\]"
             r"(?:[^\n]{0,160}?rankId\[(?P<other>[0-9]{1,8})\])?)?",
@@ -177,83 +155,69 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="npu-smi info -t spod-info -i N -c 0 on both servers; echo $HCCL_LOGIC_SUPERPOD_ID",
         fix="unset HCCL_LOGIC_SUPERPOD_ID, or give each physical super pod its own; correct the table",
-        stage=_STAGE,
     ),
     KnownError(
         "a rank table with no devices on a server",
-        "cause",
-        ("EI0014",),
-        (r"for ranktable variable device is invalid", r"Expected value ?: is a positive integer"),
-        stage=_STAGE,
+        codes=("EI0014",),
+        patterns=(r"for ranktable variable device is invalid", r"Expected value ?: is a positive integer"),
         rules=("HK208",),
     ),
     KnownError(
         "a rank stands twice in the table, or is too high for it",
-        "cause",
-        ("EI0014",),
-        (r"is less than the communication size",),
+        codes=("EI0014",),
+        patterns=(r"is less than the communication size",),
         says=("if the table is correct, RANK_ID of the process is too high for it: HCCL prints the same message",),
-        stage=_STAGE,
         rules=("HK201", "HK202"),
     ),
     KnownError(
         "something in the table must be unique and is not",
-        "cause",
-        ("EI0014",),
-        (
+        codes=("EI0014",),
+        patterns=(
             r"\[(?:server_?id|super_?pod_?id|device_?ip|host_?ip|IP|ip|rank_?id)\] ?:? ?\[[^\]\n]{0,120}\] ?"
             r"is already exist",
         ),
         says=(_SAME_MESSAGE,),
-        stage=_STAGE,
         variable=_DUPLICATE,
     ),
     KnownError(
         "RANK_ID of the process is not below the number of ranks of the table",
-        "cause",
-        ("EI0004",),
-        (r"Use a rank ID that exceeds the rank size in the ranktable",),
+        codes=("EI0004",),
+        patterns=(r"Use a rank ID that exceeds the rank size in the ranktable",),
         causes=(
             "more processes are started than the table has cards, such as 8 with a table of 2",
             "RANK_ID is counted from 1, or over other hosts than those of the table",
         ),
         tells_apart="echo $RANK_ID $RANK_SIZE; grep -c rank_id TABLE",
         fix="start as many processes as the table has ranks, RANK_ID from 0, or use the table of all cards",
-        stage=_STAGE,
         rules=("HK202",),
     ),
     KnownError(
         "the process of a rank runs on another card than in the table",
-        "cause",
-        ("EI0004",),
-        (r"ranktable config devId is inconsistent with the local devId",),
+        codes=("EI0004",),
+        patterns=(r"ranktable config devId is inconsistent with the local devId",),
         causes=(
             "a device_id stands twice in the table, so that one rank gets the card of another",
             "the process was started with another DEVICE_ID or mask than the table has",
         ),
         tells_apart=_ALL_RULES + "; " + _PHYSICAL,
         fix="give each rank its own device_id, the one that its process uses",
-        stage=_STAGE,
         rules=("HK203",),
     ),
     KnownError(
         "the process of a rank runs on another card than in the table",
-        "cause",
-        ("EI0014",),
-        (r"ranktable config devId ?\[(?P<table>[0-9]+)\] ?, ?but local devId ?\[(?P<local>[0-9]+)\]",),
+        codes=("EI0014",),
+        patterns=(r"ranktable config devId ?\[(?P<table>[0-9]+)\] ?, ?but local devId ?\[(?P<local>[0-9]+)\]",),
         says=(
             "the table has card {table} for this rank, but its process runs on card {local}; no rule of a table can"
             " detect this",
             _CARDS,
         ),
         tells_apart=_PHYSICAL,
-        stage=_STAGE,
     ),
     KnownError(
         "device_ip of the table is not the address of the card",
-        "cause",
-        ("EI0014",),
-        (
+        codes=("EI0014",),
+        patterns=(
             r"IP address ?\((?P<table>[^)\n]{1,80})\) in the ranktable is inconsistent(?: with the IP ?"
             r"\((?P<card>[^)\n]{1,80})\))?",
             r"in the ranktable is inconsistent",
@@ -265,23 +229,19 @@ ROWS: tuple[KnownError, ...] = (
         ),
         causes=("the card got another address after the table was written", "the ranks of two cards are exchanged"),
         tells_apart="hccn_tool -i N -ip -g",
-        stage=_STAGE,
     ),
     KnownError(
         "the network port of a card could not be opened with the address of the table",
-        "cause",
-        ("EI0014",),
-        (r"ra rdev init failed[^\n]{0,80}ret ?\[?-17\]?", r"ra_rdev_init[^\n]{0,200}ret ?\[?\(?-17\b"),
+        codes=("EI0014",),
+        patterns=(r"ra rdev init failed[^\n]{0,80}ret ?\[?-17\]?", r"ra_rdev_init[^\n]{0,200}ret ?\[?\(?-17\b"),
         causes=("device_ip of the table is not the address of the card",),
         tells_apart="hccn_tool -i N -ip -g",
         fix="write the address that the tool prints, or set the address of the card",
-        stage=_STAGE,
     ),
     KnownError(
         "device_ip is missing where the cards must reach each other over RoCE",
-        "cause",
-        ("EI0014",),
-        (r"device[_ ]ip.? is not set correctly",),
+        codes=("EI0014",),
+        patterns=(r"device[_ ]ip.? is not set correctly",),
         says=("a job on several servers needs device_ip; a job on one server only with HCCL_INTRA_ROCE_ENABLE=1",),
         causes=(
             "the cards have no address, so the tool that wrote the table left it empty",
@@ -290,95 +250,79 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="hccn_tool -i N -ip -g on every server",
         fix="set the addresses of the cards, then write the table again",
-        stage=_STAGE,
         rules=("HK305", "HK306"),
     ),
     KnownError(
         "a card address of the rank table is empty or no address",
-        "cause",
-        ("EI0014",),
-        (r"device_ip is invalid in rank ?table", r"rank ?table[^\n]{0,60}device_?[iI]p[^\n]{0,40} is invalid"),
+        codes=("EI0014",),
+        patterns=(r"device_ip is invalid in rank ?table", r"rank ?table[^\n]{0,60}device_?[iI]p[^\n]{0,40} is invalid"),
         causes=("the cards have no address, so the tool that wrote the table left it empty",),
         tells_apart="hccn_tool -i N -ip -g on every server",
         fix="set the addresses (hccn_tool -i N -ip -s address A netmask M), then write the table again",
-        stage=_STAGE,
         rules=("HK305", "HK306", "HK301"),
     ),
     KnownError(
         "a card number of the table is too high",
-        "cause",
-        ("EI0014",),
-        (r"device_id ?\[[^\]\n]{0,40}\] more than [0-9]+ is invalid",),
-        stage=_STAGE,
+        codes=("EI0014",),
+        patterns=(r"device_id ?\[[^\]\n]{0,40}\] more than [0-9]+ is invalid",),
         rules=("HK204",),
     ),
     KnownError(
         "the servers of the table have different network cards",
-        "cause",
-        ("EI0014",),
-        (r"nic (idx size is 0|total num\[[0-9]+\] error)",),
-        stage=_STAGE,
+        codes=("EI0014",),
+        patterns=(r"nic (idx size is 0|total num\[[0-9]+\] error)",),
         rules=("HK405", "HK410"),
     ),
     KnownError(
         "the servers of the table have different network cards",
-        "cause",
-        ("EI0014",),
-        (r"nic list should be the same",),
-        stage=_STAGE,
+        codes=("EI0014",),
+        patterns=(r"nic list should be the same",),
         rules=("HK405",),
     ),
     KnownError(
         "the devices of the table have different numbers of addresses",
-        "cause",
-        ("EI0014",),
-        (r"neq first device size",),
-        stage=_STAGE,
+        codes=("EI0014",),
+        patterns=(r"neq first device size",),
         rules=("HK304",),
     ),
     KnownError(
         "a key of the rank table is missing, or its value has the wrong type",
-        "cause",
-        ("EI0017",),
-        (r"Config (?P<key>[^ \n]{1,100}) is missing in the ranktable",),
+        codes=("EI0017",),
+        patterns=(r"Config (?P<key>[^ \n]{1,100}) is missing in the ranktable",),
         says=(
             'the key "{key}" is missing, or its value has another type: versions 1.x need "0" in quotes, version 2.0'
             " needs 0 without",
         ),
-        stage=_STAGE,
         rules=("HK101", "HK102"),
     ),
     KnownError(
         "the rank table could not be parsed",
-        "cause",
-        ("EI0004",),
-        (r"Failed to parse the ranktable file(?: (?P<path>[^\s]{1,200}?)\. Reason: ?(?P<reason>[^\n]{1,200}))?",),
+        codes=("EI0004",),
+        patterns=(
+            r"Failed to parse the ranktable file(?: (?P<path>[^\s]{1,200}?)\. Reason: ?(?P<reason>[^\n]{1,200}))?",
+        ),
         says=(
             "the file is {path}; the reason: {reason}",
             "older releases of CANN print this for every error of a table: `hccl-check FILE` checks all rules",
         ),
         tells_apart=_ALL_RULES,
         fix="correct what it reports",
-        stage=_STAGE,
         rules=("HK001", "HK002", "HK008"),
     ),
     KnownError(
         "HCCL takes no rank table whose name does not end in .json",
-        "cause",
-        ("EI0004",),
-        (
+        codes=("EI0004",),
+        patterns=(
             r"^\S{1,300} is not a valid \.json file\.?$",
             r"(?:HCCL|EI00|rank ?table)[^\n]{0,300} is not a valid \.json file",
         ),
         fix="rename the file",
-        stage=_STAGE,
         rules=("HK008",),
     ),
     KnownError(
         "the rank table is not there for this process, or may not be read by it",
-        "cause",
-        ("EI0004",),
-        (r"(?:path )?(?P<path>/[^\s]{0,300}) is not a valid real ?path", r"not a valid real ?path"),
+        codes=("EI0004",),
+        patterns=(r"(?:path )?(?P<path>/[^\s]{0,300}) is not a valid real ?path", r"not a valid real ?path"),
         says=(
             "the path is {path}",
             "RANK_TABLE_FILE is not a file visible to this process; in a container it is a path of the container",
@@ -386,13 +330,11 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the path is that of the host, not of the container", "the user of the process may not read the file"),
         tells_apart="ls -l $RANK_TABLE_FILE in the container, as the user of the job",
         fix="mount the file, or name its path in the container",
-        stage=_STAGE,
     ),
     KnownError(
         "a communicator could not be created from a rank table",
-        "symptom",
-        (),
-        (
+        role="symptom",
+        patterns=(
             r"rankTablePath\[(?P<path>[^\]\n]{0,200})\] identify\[(?P<rank>[^\]\n]{0,20})\] hcom init failed",
             r"HcomInitByFile[^\n]{0,400}(?:failed|error)",
         ),
@@ -404,6 +346,5 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart="read the first ERROR line of this process, and `npu-smi info` for processes on the cards",
         fix="end the earlier job and wait 30 s, or correct the table",
-        stage=_STAGE,
     ),
 )

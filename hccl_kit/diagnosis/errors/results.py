@@ -10,8 +10,8 @@ _ABOVE = "the first ERROR line of the same process, above this one"
 def _row(number: int, name: str, what: str, *causes: str, fix: str = "correct what that line names") -> KnownError:
     return KnownError(
         f"HCCL_E_{name}: {what}",
-        "result",
-        (f"HcclResult {number}", f"HCCL_E_{name}"),
+        role="result",
+        codes=(f"HcclResult {number}", f"HCCL_E_{name}"),
         causes=causes,
         tells_apart=_ABOVE,
         fix=fix,

@@ -25,9 +25,9 @@ ROLES: Mapping[Role, str] = {
 class KnownError(NamedTuple):
     """A code, or a kind of line, and what is known about it.
 
-    A row with patterns is found by them, in one line and with its case; a row without is the page of its codes. What
-    is like a message of other programs too `needs_context`: a word of Ascend in the same line, or a text of these
-    words alone.
+    A row with patterns is found by them, in one line and with its case. A row without is the page of its codes, which
+    else have the first row with patterns. What is like a message of other programs too `needs_context`: a word of
+    Ascend in the same line, or a text of these words alone.
 
     `what` is the first sentence. `says` are sentences about this line, whose blanks are the groups of the pattern; a
     sentence with a missing value is left out. `causes` come in order of how often they are it. `rules` find the error
@@ -35,7 +35,7 @@ class KnownError(NamedTuple):
     """
 
     what: str
-    role: Role
+    role: Role = "cause"
     codes: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
@@ -66,6 +66,11 @@ class KnownError(NamedTuple):
             if blanks <= values.keys() and not (blanks and blanks <= told):
                 told |= blanks
                 yield sentence.format_map(values)
+
+
+def in_stage(stage: str, *rows: KnownError) -> tuple[KnownError, ...]:
+    """The rows, all of which are of one stage of a job."""
+    return tuple(row._replace(stage=stage) for row in rows)
 
 
 def blanks_of(sentence: str) -> set[str]:

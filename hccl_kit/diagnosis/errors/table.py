@@ -53,8 +53,8 @@ CONTEXT = re.compile(
 """Words that only logs of Ascend's software have."""
 
 _MAYBE = re.compile(
-    r"E[IJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error"
-    r" code|(?<![0-9])[1235][0-9]{5}(?![0-9])"
+    r"E[IJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error code"
+    r"|(?<![0-9])[1235][0-9]{5}(?![0-9])"
 )
 """Something that every line with a code has; most lines have not."""
 _OWN = re.compile(r"\b(?P<code>E[IJ][0-9]{4})\b")
@@ -72,10 +72,6 @@ _RESULT = re.compile(
 _RESULT_OF_HCCL = re.compile(
     r"\berror code (?:is|:|=)? ?(?P<code>[0-9]{1,2})\b"
     r"|\b(?:ret |ret(?:urn)?(?: code)?(?:\[|\(| ?[:=] ?))(?P<ret>[0-9]{1,2})\b"
-)
-_OF_HCCL = re.compile(
-    r"\berror code (?:is|:|=)? ?(?P<code>[0-9]{1,2})\b|\b(?:hccl)?ret(?:urn)?(?: ?code)?(?: ?\[| ?[:=] ?|\(| )(?P<ret>["
-    r"0-9]{1,2})\b(?!\d)"
 )
 _OF_HCCL = re.compile(r"(?i:hccl|hcom)|\] ?HCCL\([0-9]{1,10},")
 _NUMBER = re.compile(

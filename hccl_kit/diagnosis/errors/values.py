@@ -9,14 +9,12 @@ _MAPS = "it maps a group to rank, host and card: look a rank's log up with it"
 ROWS: tuple[KnownError, ...] = (
     KnownError(
         "a process joins a communicator",
-        "fact",
-        (),
-        (
-            r"Entry-HcclCommInit\w{0,40}(?: V\w{1,12})? ?:? ?ranks ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9"
-            r"]{1,8})\]"
-            r"(?:[^\n]{0,20}?rootinfo ?:? ?host ip ?\[(?P<root>[^\]\n]{0,100})\](?: ?port ?\[(?P<port>[0-9]{1,5})\])?)?"
-            r"(?:[^\n]{0,60}?identifier ?\[(?P<group>[^\]\n]{1,200})\])?(?:[^\n]{0,20}?deviceLogicId ?\[(?P<card>[0-9"
-            r"]{1,6})\])?",
+        role="fact",
+        patterns=(
+            r"Entry-HcclCommInit\w{0,40}(?: V\w{1,12})? ?:? ?ranks ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\["
+            r"(?P<rank>[0-9]{1,8})\](?:[^\n]{0,20}?rootinfo ?:? ?host ip ?\[(?P<root>[^\]\n]{0,100})\](?: ?port ?\["
+            r"(?P<port>[0-9]{1,5})\])?)?(?:[^\n]{0,60}?identifier ?\[(?P<group>[^\]\n]{1,200})\])?"
+            r"(?:[^\n]{0,20}?deviceLogicId ?\[(?P<card>[0-9]{1,6})\])?",
             r"Entry-HcclCommInit\w{0,40}",
         ),
         says=(
@@ -32,9 +30,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the root of a communicator starts to wait for the ranks",
-        "fact",
-        (),
-        (
+        role="fact",
+        patterns=(
             r"Entry-HcclGetRootInfo\w{0,20} ?:?(?:[^\n]{0,60}?deviceLogicId ?\[(?P<card>[0-9]{1,6})\])?",
             r"HcclGetRootInfo\w{0,20} success",
         ),
@@ -43,26 +40,23 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "which rank runs where",
-        "fact",
-        (),
-        (
+        role="fact",
+        patterns=(
             r"SetupAgent rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:[^\n]{0,80}?identifier"
             r" ?\[(?P<group>"
             r"[^\]\n]{1,200})\])?(?:[^\n]{0,20}?server ?\[(?P<server>[^\]\n]{1,100})\])?(?:[^\n]{0,120}?logicDevId"
             r" ?\[(?P<logic>[0-9]{1,6})\])?"
             r"(?:[^\n]{0,20}?phydevId ?\[(?P<card>[0-9]{1,6})\])?(?:[^\n]{0,20}?deviceIp ?\[(?P<ip>[^\]\n]{1,80})\])?",
-            r"hcom init by file succe\w{0,4}[^\n]{0,40}?rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1"
-            r",8})\](?:, ?server ?"
-            r"\[(?P<server>[^\]\n]{1,100})\])?(?:, ?device ?\[(?P<card>[0-9]{1,6})\])?",
-            r"hcclCommInitInfo ?: ?commId ?\[(?P<group>[^\]\n]{1,200})\](?:, ?rank ?\[(?P<rank>[0-9]{1,8})\])?(?:, ?t"
-            r"otalRanks ?"
-            r"\[(?P<ranks>[0-9]{1,8})\])?(?:, ?serverId ?\[(?P<server>[^\]\n]{1,100})\])?",
-            r"\[LocalRank Key Info\][^\n]{0,10}?userRank ?\[(?P<rank>[0-9]{1,8})\](?: ?hostIp ?\[(?P<host>[^\]\n]{1,8"
-            r"0})\])?(?: ?devicePhyId ?"
-            r"\[(?P<card>[0-9]{1,6})\])?(?: ?server ?\[(?P<server>[^\]\n]{1,100})\])?(?: ?deviceIp ?\[(?P<ip>[^\]\n]{"
-            r"1,80})\])?",
-            r"HcclCommInit\w{0,40} success[^\n]{0,60}?rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1,8"
-            r"})\]",
+            r"hcom init by file succe\w{0,4}[^\n]{0,40}?rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\["
+            r"(?P<rank>[0-9]{1,8})\](?:, ?server ?\[(?P<server>[^\]\n]{1,100})\])?(?:, ?device ?\["
+            r"(?P<card>[0-9]{1,6})\])?",
+            r"hcclCommInitInfo ?: ?commId ?\[(?P<group>[^\]\n]{1,200})\](?:, ?rank ?\[(?P<rank>[0-9]{1,8})\])?"
+            r"(?:, ?totalRanks ?\[(?P<ranks>[0-9]{1,8})\])?(?:, ?serverId ?\[(?P<server>[^\]\n]{1,100})\])?",
+            r"\[LocalRank Key Info\][^\n]{0,10}?userRank ?\[(?P<rank>[0-9]{1,8})\](?: ?hostIp ?\["
+            r"(?P<host>[^\]\n]{1,80})\])?(?: ?devicePhyId ?\[(?P<card>[0-9]{1,6})\])?(?: ?server ?\["
+            r"(?P<server>[^\]\n]{1,100})\])?(?: ?deviceIp ?\[(?P<ip>[^\]\n]{1,80})\])?",
+            r"HcclCommInit\w{0,40} success[^\n]{0,60}?rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\["
+            r"(?P<rank>[0-9]{1,8})\]",
         ),
         says=(
             "rank {rank} of {ranks}",
@@ -76,33 +70,29 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the shape of a communicator",
-        "fact",
-        (),
-        (
-            r"\[Communicator Key Info\] ?identifier ?\[(?P<group>[^\]\n]{1,200})\](?: ?rankSize ?\[(?P<ranks>[0-9]{1,"
-            r"8})\])?(?: ?serverNum ?"
-            r"\[(?P<servers>[0-9]{1,8})\])?(?:[^\n]{0,40}?superPodNum ?\[(?P<pods>[0-9]{1,8})\])?",
+        role="fact",
+        patterns=(
+            r"\[Communicator Key Info\] ?identifier ?\[(?P<group>[^\]\n]{1,200})\](?: ?rankSize ?\["
+            r"(?P<ranks>[0-9]{1,8})\])?(?: ?serverNum ?\[(?P<servers>[0-9]{1,8})\])?(?:[^\n]{0,40}?superPodNum ?\["
+            r"(?P<pods>[0-9]{1,8})\])?",
         ),
         says=("the group is {group}", "{ranks} ranks on {servers} servers", "{pods} super pods"),
         causes=("it must be the same on all ranks of the group",),
     ),
     KnownError(
         "a process leaves a communicator",
-        "fact",
-        (),
-        (r"Entry-HcclCommDestroy", r"(?:hcom|op_base comm) destroy (?:begin|complete)", r"Entry-HcomDestroy"),
+        role="fact",
+        patterns=(r"Entry-HcclCommDestroy", r"(?:hcom|op_base comm) destroy (?:begin|complete)", r"Entry-HcomDestroy"),
         causes=("normal at the end; if it comes before an error of another rank, this process left too early",),
     ),
     KnownError(
         "an operator was called (HCCL_ENTRY_LOG_ENABLE=1)",
-        "fact",
-        (),
-        (
-            r"Entry-(?P<operator>Hccl[A-Z]\w{2,30}) ?: ?tag ?\[(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,120}?count ?\[(?P<"
-            r"count>[0-9]{1,20})\])?"
-            r"(?:[^\n]{0,20}?dataType ?\[(?P<type>\w{1,20})\])?(?:[^\n]{0,20}?op ?\[(?P<reduce>\w{1,20})\])?(?:[^\n]{"
-            r"0,20}?localRank ?"
-            r"\[(?P<rank>[0-9]{1,8})\])?(?:[^\n]{0,20}?streamId ?\[(?P<stream>[0-9]{1,8})\])?",
+        role="fact",
+        patterns=(
+            r"Entry-(?P<operator>Hccl[A-Z]\w{2,30}) ?: ?tag ?\[(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,120}?count ?\["
+            r"(?P<count>[0-9]{1,20})\])?(?:[^\n]{0,20}?dataType ?\[(?P<type>\w{1,20})\])?(?:[^\n]{0,20}?op ?\["
+            r"(?P<reduce>\w{1,20})\])?(?:[^\n]{0,20}?localRank ?\[(?P<rank>[0-9]{1,8})\])?(?:[^\n]{0,20}?streamId"
+            r" ?\[(?P<stream>[0-9]{1,8})\])?",
         ),
         says=(
             "{operator} of rank {rank}",
@@ -115,20 +105,18 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the tag of an operator, and the group that it belongs to",
-        "fact",
-        (),
-        (
-            r"GenerateOpTag[^\n]{0,120}?group ?\[(?P<group>[^\]\n]{1,200})\][^\n]{0,40}?generated op tag ?\[(?P<tag>["
-            r"^\]\n]{1,200})\]",
+        role="fact",
+        patterns=(
+            r"GenerateOpTag[^\n]{0,120}?group ?\[(?P<group>[^\]\n]{1,200})\][^\n]{0,40}?generated op tag ?\["
+            r"(?P<tag>[^\]\n]{1,200})\]",
         ),
         says=("{tag} belongs to {group}",),
         causes=("tags of one group must come in the same order on all ranks",),
     ),
     KnownError(
         "a port of a card is open",
-        "fact",
-        (),
-        (
+        role="fact",
+        patterns=(
             r"\]Listen on ip ?\[(?P<ip>[^\]\n]{1,80})\], ?port ?\[(?P<port>[0-9]{1,5})\] ?suc+es{1,2}(?:, ?devPhyId"
             r" ?\[(?P<card>[0-9]{1,6})\])?",
         ),
@@ -137,20 +125,17 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the interface that HCCL took for the host network",
-        "fact",
-        (),
-        (r"get host ip success[^\n]{0,40}?\[?(?P<ip>[0-9a-fA-F.:%\w]{7,60})?", r"find nic[^\n]{0,60}success"),
+        role="fact",
+        patterns=(r"get host ip success[^\n]{0,40}?\[?(?P<ip>[0-9a-fA-F.:%\w]{7,60})?", r"find nic[^\n]{0,60}success"),
         says=("{ip}",),
         causes=("all hosts must use interfaces that reach each other; HCCL_SOCKET_IFNAME chooses",),
     ),
     KnownError(
         "the value of a variable that is in effect for this process",
-        "value",
-        (),
-        (
-            r"\[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50}|PROFILING_MODE) (?:is )?set (?:by (?P<source>default|env"
-            r"ironment)"
-            r"(?: variable)?)?[^\n]{0,24}?to (?:default value )?\[(?P<value>[^\]\n]{0,120})\]",
+        role="value",
+        patterns=(
+            r"\[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50}|PROFILING_MODE) (?:is )?set (?:by (?P<source>default"
+            r"|environment)(?: variable)?)?[^\n]{0,24}?to (?:default value )?\[(?P<value>[^\]\n]{0,120})\]",
             r"\[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50}|PROFILING_MODE)[^\n]{0,80}?is (?P<source>not set|empty)",
             r"\[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50}) is \[(?P<value>[^\]\n]{0,120})\]",
             r"\[HCCL_ENV\][^\n]{0,60}?(?P<name>HCCL_\w{2,50})",
@@ -169,15 +154,13 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "a trace of HCCL; it says nothing of an error by itself",
-        "fact",
-        (),
-        (r"\[HCCL_TRACE\]",),
+        role="fact",
+        patterns=(r"\[HCCL_TRACE\]",),
     ),
     KnownError(
         "the settings of a communicator",
-        "value",
-        (),
-        (
+        role="value",
+        patterns=(
             r"comm config of ?\[(?P<group>[^\]\n]{1,200})\]: ?(?P<settings>[^\n]{1,160})",
             r"\[BuildRemoteResByTag\] ?newtag ?\[(?P<tag>[^\]\n]{1,200})\]",
         ),
@@ -186,9 +169,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "which rank of which communicator a process is",
-        "fact",
-        (),
-        (
+        role="fact",
+        patterns=(
             r"commId ?\[(?P<group>[^\]\n]{1,200})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:, ?totalRanks"
             r" ?\[(?P<ranks>[0-9]{1,8})\])?",
         ),
@@ -197,9 +179,8 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "the creation of a communicator failed in the stage that the line names",
-        "result",
-        (),
-        (r"\[InitGroupStage\]\[(?P<part>RanktableConfig|RanktableCheck|RanktableDetect|EnvConfig)\]",),
+        role="result",
+        patterns=(r"\[InitGroupStage\]\[(?P<part>RanktableConfig|RanktableCheck|RanktableDetect|EnvConfig)\]",),
         says=(
             "the part is {part}: Config reads the table, Check compares it, Detect gathers the ranks over the network",
         ),
@@ -209,12 +190,46 @@ ROWS: tuple[KnownError, ...] = (
     ),
     KnownError(
         "a part of the rank table could not be read; the line above it names the value",
-        "frame",
-        (),
-        (r"get dev list error ?: ?serverId ?\[(?P<server>[^\]\n]{1,80})\]",),
+        role="frame",
+        patterns=(r"get dev list error ?: ?serverId ?\[(?P<server>[^\]\n]{1,80})\]",),
         says=("the server is {server}",),
         causes=("the line above it names the value",),
         tells_apart="hccl-check FILE",
         fix="correct the table",
+    ),
+    KnownError(
+        "the history of the link of a card's port; while it is down, packets are lost (EI0013)",
+        role="fact",
+        patterns=(
+            r"\[devid (?P<card>[0-9]{1,4})\] ?link down count +: ?(?P<count>[0-9]{1,8})",
+            r"\[devid (?P<card>[0-9]{1,4})\] +(?P<time>\w{3} \w{3} +[0-9: ]{13,16})\s+LINK DOWN",
+            r"\[devid (?P<card>[0-9]{1,4})\] ?(?:current time|link up count|link change records|  .{10,30}LINK UP)",
+        ),
+        says=("card {card} lost its link {count} times", "card {card} lost its link at {time}", "card {card}"),
+        causes=("the cable, the optical module, or the port of the switch",),
+        fix="compare the time with that of the error; change cable or module",
+    ),
+    KnownError(
+        "an end of a one-sided link (prefill and decode) calls; the other must call within the time-out",
+        role="fact",
+        patterns=(
+            r"Entry-HcclCommPrepare ?:? ?comm ?\[(?P<ends>[^\]\n]{1,160})\](?:, ?timeout"
+            r" ?\[(?P<seconds>[0-9]{1,6}) ?s?\])?",
+        ),
+        says=("between {ends}", "within {seconds} s"),
+        causes=("if the two ends call further apart than the time-out, both fail",),
+        tells_apart='grep -rh "Entry-HcclCommPrepare" */run/plog of both ends: compare the times of one comm',
+    ),
+    KnownError(
+        "TLS of the network port of a card",
+        role="value",
+        patterns=(
+            r"TLS SWITCH ?\((?P<on>[01])\)",
+            r"dev_id ?: ?(?P<card>[0-9]{1,6}), ?tls switch ?\[(?P<on>[01])\]",
+        ),
+        says=("the switch is {on}: 0 is off, 1 is on", "the card is {card}"),
+        causes=("if it differs between the ends of a link, both ends time out (EI0006)",),
+        tells_apart="hccn_tool -i N -tls -g on all servers",
+        fix="set it to the same value on all cards: hccn_tool -i N -tls -s enable 0|1",
     ),
 )

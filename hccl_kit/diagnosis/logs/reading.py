@@ -45,7 +45,7 @@ def _read_all(given: Sequence[Given], total: int) -> Iterator[list[Found]]:
     if total < MANY or len(given) < 2:
         yield from map(read_given, given)
         return
-    # spawn: a fork would copy the threads' locks of whoever calls.
+    # spawn: a fork would copy the locks of the caller's threads.
     with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
         yield from pool.map(read_given, given)
 

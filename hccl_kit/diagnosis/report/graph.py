@@ -1,6 +1,6 @@
 """Who waits for whom, as SVG: the awaited ranks at the left, those that wait for them further right.
 
-Ranks that nobody waits for, and that wait for the same rank, are one box, so that the picture of a thousand ranks has
+Ranks that no other waits for, and that wait for the same rank, are one box, so that the picture of a thousand ranks has
 as many boxes as there are chains.
 """
 
@@ -67,7 +67,7 @@ def _columns(target: dict[Suspect, Suspect | None]) -> dict[Suspect, int]:
 
 
 def as_svg(waits: Sequence[Wait], culprit: Suspect | None) -> str:
-    """The drawing; "" if nobody waits."""
+    """The drawing; "" if no rank waits."""
     every = boxes(waits, culprit)
     shown = every[:MAX_BOXES]
     if not shown:

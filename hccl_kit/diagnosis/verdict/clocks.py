@@ -27,7 +27,7 @@ AGREEMENT = 10.0
 
 
 class Clocks(NamedTuple):
-    """Seconds to add to the times of a worker; a worker that is not in it has a clock that nothing tells of.
+    """Seconds to add to the times of a worker; the clock of a worker that is not in it is unknown.
 
     `links`: on how many shared moments the estimate rests.
     """

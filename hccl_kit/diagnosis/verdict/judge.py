@@ -28,11 +28,12 @@ from hccl_kit.diagnosis.logs.facts import (
     VersionMismatch,
     Watchdog,
 )
+from hccl_kit.diagnosis.verdict.assembly import assemble
 from hccl_kit.diagnosis.verdict.causes import cause_of
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine
-from hccl_kit.diagnosis.verdict.job import Job, assemble
+from hccl_kit.diagnosis.verdict.job import Job
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
 
@@ -59,7 +60,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         certainty=cause.certainty,
         first_fault=fault,
         suspects=tuple(dict.fromkeys(cause.suspects)),
-        cascade=cascade(job, case.waits, frozenset((first,)) if first else frozenset()),
+        cascade=tuple(cascade(job, case.waits, frozenset((first,)) if first else frozenset())),
         silent=job.silent,
         clock_offsets={worker: -seconds for worker, seconds in offsets.items() if seconds},
         links=case.clocks.links + ends.links,

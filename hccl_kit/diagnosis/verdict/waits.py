@@ -1,4 +1,4 @@
-"""Who waits for whom: the edges that link tables, time-outs of operators and the rendezvous state."""
+"""Which rank waits for which: the edges that link tables, time-outs of operators and the rendezvous state."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Waits:
 
     @cached_property
     def targets(self) -> Mapping[Suspect, frozenset[Suspect]]:
-        """Whom each rank waits for, as far as that is known."""
+        """The ranks that each rank waits for, as far as they are known."""
         found: dict[Suspect, set[Suspect]] = defaultdict(set)
         for edge in self.edges:
             if edge.target is not None and edge.target != edge.source and edge.is_proof:
@@ -76,17 +76,17 @@ class Waits:
 
     @cached_property
     def awaited(self) -> frozenset[Suspect]:
-        """All that somebody waits for."""
+        """All ranks that another one waits for."""
         return frozenset().union(*self.targets.values()) if self.targets else frozenset()
 
     @cached_property
     def ends(self) -> frozenset[Suspect]:
-        """Awaited ranks that wait for nobody: the ends of the chains."""
+        """Awaited ranks that wait for no other: the ends of the chains."""
         return frozenset(one for one in self.awaited if one not in self.targets)
 
     @cached_property
     def sources(self) -> Mapping[Suspect, frozenset[Suspect]]:
-        """Who waits for each rank at first hand."""
+        """The ranks that wait for each rank directly."""
         found: dict[Suspect, set[Suspect]] = defaultdict(set)
         for source, targets in self.targets.items():
             for one in targets:
@@ -113,7 +113,7 @@ class Waits:
 
     @cached_property
     def rings(self) -> tuple[Suspect, ...]:
-        """The ranks that wait for each other: all but those that wait for nobody, or that nobody awaits."""
+        """The ranks that wait for each other: all but those that wait for no other, or that no other awaits."""
         left = _peeled(self.targets, self.sources, set(self.targets))
         left = _peeled(self.sources, self.targets, left)
         return tuple(one for one in self.targets if one in left)
@@ -151,12 +151,8 @@ def waits(job: Job) -> Waits:
     return Waits(edges, waiting, itself)
 
 
-def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> tuple[Wait, ...]:
-    """The ranks that waited, each with whom for, but for those that are the first fault itself."""
-    return tuple(_cascade(job, found, without))
-
-
-def _cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wait]:
+def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wait]:
+    """The ranks that waited, each with those that it waited for; `without` those that are the first fault itself."""
     by_source: dict[Suspect, dict[Suspect | None, Edge]] = defaultdict(dict)
     for edge in found.edges:
         by_source[edge.source].setdefault(edge.target, edge)

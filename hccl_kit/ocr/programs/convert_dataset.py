@@ -110,7 +110,12 @@ def make_parser() -> Parser:
         "-o", "--output_path", type=Path, help="file to write (default: IMAGE_DIR_TASK_gt.txt next to label_dir)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
-    parser.add_argument("--path_mode", choices=["relative", "abs"], default="relative", help="paths of the images")
+    parser.add_argument(
+        "--path_mode",
+        choices=["relative", "abs"],
+        default="relative",
+        help="paths of the images in the label file (default: %(default)s)",
+    )
     return parser
 
 

@@ -113,7 +113,9 @@ def make_parser() -> Parser:
     parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
     parser.add_argument("--labels", type=Path, metavar="FILE", help="label file of lines: shows the truth as well")
     parser.add_argument("--limit", type=int, metavar="N", help="maximum number of images (default: all)")
-    parser.add_argument("--picture", type=Path, help="image (of the first 200 lines) or folder (of pages) to write")
+    parser.add_argument(
+        "--picture", type=Path, metavar="PATH", help="image (of the first 200 lines) or folder (of pages) to write"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--read", type=Path, metavar="CONFIG", help="the recognition that reads the detected texts")

@@ -76,17 +76,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "render-words")
-    parser.add_argument("--output", type=Path, default=Path("data/words"), help="folder (default: %(default)s)")
+    parser.add_argument(
+        "--output", type=Path, default=Path("data/words"), metavar="DIR", help="folder (default: %(default)s)"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite an existing data set")
-    parser.add_argument("--train", type=int, default=3000, help="training images (default: %(default)s)")
-    parser.add_argument("--test", type=int, default=120, help="test images (default: %(default)s)")
+    parser.add_argument("--train", type=int, default=3000, metavar="N", help="training images (default: %(default)s)")
+    parser.add_argument("--test", type=int, default=120, metavar="N", help="test images (default: %(default)s)")
     parser.add_argument(
         "--font", nargs="+", type=Path, default=[], metavar="FILE", help="fonts (default: OpenCV's, ASCII only)"
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--texts", type=Path, metavar="FILE", help="the texts to draw")
     source.add_argument("--dict", type=Path, metavar="FILE", help="the characters of random texts, or gb2312")
-    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default: %(default)s)")
     return parser
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from hccl_kit.table.model import Address, Device, Group, Instance, Level, PodServer, RankTable, Server
 
 T = TypeVar("T")
-_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
+_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False).encode
 _NO_LEVEL = Level(-1, "", ())
 
 
@@ -246,7 +246,3 @@ def _pairs(
 
 def _size(items: Sized, what: str) -> str:
     return f"{len(items)} {what}"
-
-
-def _json(value: object) -> str:
-    return _ENCODER.encode(value)

@@ -13,7 +13,7 @@ from typing import Any
 from hccl_kit.table.columns import Columns
 from hccl_kit.table.model import Device, Group, RankTable, Server, SuperPod
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def digest(table: RankTable) -> str:
@@ -166,7 +166,3 @@ def _group(group: Group) -> str:
 def _keys(extra: Mapping[str, Any]) -> Mapping[str, Any]:
     """Unknown keys as a type that `json` accepts."""
     return dict(extra) if extra else {}
-
-
-def _text(value: object) -> str:
-    return _ENCODER.encode(value)

@@ -85,7 +85,7 @@ def number(text: str | None) -> int | None:
 
 
 def rank(text: str | None) -> int | None:
-    """A rank or the number of a card, or None for what is none, such as 4294967295."""
+    """A rank or the number of a card, or None for a value that means none, such as 4294967295."""
     value = int(text) if text and _RANK.fullmatch(text) else None
     return value if value is not None and value < MAX_RANK else None
 

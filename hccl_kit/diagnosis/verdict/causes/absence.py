@@ -21,7 +21,7 @@ def alone_without_error(case: Case) -> Cause | None:
     if any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values():
         return cannot_tell(f"{named(rank.suspect)}, the root, reports no error, but it waits for the others", suspects)
     missing = missing_logs(case.job)
-    # Whoever is connected to the root gives up when all do, so that a rank which does not has another reason.
+    # A rank that is connected to the root gives up when all do; one that does not has another reason.
     if missing and not (case.waits.edges and _only_at_root(case) and len(others) >= ENOUGH):
         return cannot_tell(f"{listed(suspects)} reports no error, but {missing}", [*suspects, *case.job.silent])
     if len(others) < 2:

@@ -107,7 +107,7 @@ def listed(suspects: Iterable[Suspect], most: int = 8) -> str:
 
 
 def cannot_tell(reason: str, suspects: Iterable[Suspect] = (), events: Iterable[Event] = ()) -> Cause:
-    """The answer that names nobody."""
+    """The answer that names no first fault."""
     return Cause("cannot_tell", "", tuple(suspects), None, tuple(events), reason)
 
 

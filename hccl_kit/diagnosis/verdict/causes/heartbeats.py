@@ -28,11 +28,11 @@ def named_by_heartbeat(case: Case) -> Cause | None:
 
     A job that has failed ends, and its ranks stop to answer one by one: what is heard after a failure proves nothing.
     """
-    found = [(rank, event, suspect, fact) for rank, event, suspect, fact in _first_of_each(case)]
+    found = list(_first_of_each(case))
     if not found:
         return None
     status = min((fact.status for *_, fact in found), key=_PRIORITY.index)
-    same = [(rank, event, suspect, fact) for rank, event, suspect, fact in found if fact.status == status]
+    same = [one for one in found if one[3].status == status]
     votes = Counter(suspect for _, _, suspect, _ in same)
     (first, most), *others = votes.most_common()
     events = [event for _, event, suspect, _ in same if suspect == first]
@@ -79,7 +79,7 @@ def _first_of_each(case: Case) -> Iterator[tuple[Rank, Event, Suspect, Heartbeat
 def _is_proof(case: Case, rank: Rank, event: Event, fact: Heartbeat) -> bool:
     """Whether it was heard before any rank failed, as far as clocks can be compared.
 
-    Of a job without a failure nobody knows when it ended. HCCL draws its own conclusion when an operator has failed,
+    When a job without a failure ended is not known. HCCL draws its own conclusion when an operator has failed,
     so that only the time in it counts.
     """
     worker = case.job.clock[rank.process]

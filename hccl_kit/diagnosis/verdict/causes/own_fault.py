@@ -1,7 +1,7 @@
 """A rank with a fault of its own: an exception, an error of another module, a port that is taken, a death.
 
-Such a fault beats all time-outs. A fault after the first wait of the same process is a consequence: whoever gives up
-waiting ends with an exception.
+Such a fault beats all time-outs. A fault after the first wait of the same process is a consequence: a process
+that gives up waiting ends with an exception.
 """
 
 from __future__ import annotations

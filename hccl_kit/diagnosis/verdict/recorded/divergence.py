@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from hccl_kit.diagnosis.verdict.recorded import gloo_ring
 from hccl_kit.diagnosis.verdict.recorded.cause import Cause, in_step, named, rank_list
-from hccl_kit.diagnosis.verdict.recorded.job import OWN, Entry, Job, Rank, most_common
+from hccl_kit.diagnosis.verdict.recorded.job import OWN, Entry, Job, Rank, begun, most_common
 
 FRONT = 3
 """Collectives before the last of a rank in which a divergence is the reason why the job stands."""
@@ -80,7 +80,7 @@ def mismatched(job: Job) -> Cause | None:
     if job.mismatch is None or not known:
         return None
     last = [(stream, max(rank.streams[stream])) for rank in known for stream in streams if rank.streams.get(stream)]
-    stream, number = max(last, key=lambda one: max(map(_begun, _entries(job, *one).values())))
+    stream, number = max(last, key=lambda one: max(map(begun, _entries(job, *one).values())))
     entry = next(iter(_entries(job, stream, number).values()))
     due = {sign for rank in known for sign in _followers(rank.streams.get(stream, {}), number, CONTEXTS[0])}
     is_due = not due or any(_sign(rank.streams.get(stream, {}), number) in due for rank in known)
@@ -142,10 +142,6 @@ def _usual(job: Job, stream: str, number: int, differs: Callable[[Entry], object
     fitting = [rank for rank in entries if _sign(streams[rank], number) in expected]
     found = {differs(entries[rank]) for rank in fitting}
     return list(found), 0 < len(found) < len(most)
-
-
-def _begun(entry: Entry) -> float:
-    return entry.begun or 0.0
 
 
 Sign = tuple[object, int]

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
-from statistics import median
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import (
-    Alive,
-    Collective,
-    Dumped,
-    Event,
-    Evidence,
-    Exited,
-    Fact,
-    Fault,
-    JobEnding,
-    Joined,
-    Oversized,
-    Place,
-    ProgramEnded,
-    ServerLost,
-    Step,
-    Traced,
-)
-from hccl_kit.diagnosis.logs.patterns.faults import MISMATCH
+from hccl_kit.diagnosis.logs.facts import JobEnding, Place, ServerLost
 
 OWN = ""
 """The stream of collectives that our own recorder counts; the others are process groups of torch."""
 DEFAULT_GROUP = "(default_pg)"
 """How the name of torch's default group ends, which has all ranks."""
-MAX_OFFSET_PAIRS = 256
-"""Collectives from which the difference of two clocks is estimated."""
 
 
 class Entry(NamedTuple):
@@ -99,12 +76,12 @@ class Rank:
         if self.entries:
             return self.entries[max(self.entries)]
         entered = [entries[max(entries)] for entries in self.streams.values() if entries]
-        return max(entered, key=_begun, default=None)
+        return max(entered, key=begun, default=None)
 
     @property
     def inside(self) -> Entry | None:
         """The first collective that it has not left."""
-        return min(self.blocked.values(), key=_begun, default=None)
+        return min(self.blocked.values(), key=begun, default=None)
 
     @property
     def blocked(self) -> dict[str, Entry]:
@@ -175,121 +152,8 @@ class Job:
         return max((time for time in times if time is not None), default=None)
 
 
-def job_of(evidence: Evidence) -> Job | None:
-    """The job, or None if no rank left a record. Of a run that was started again, the last start."""
-    own = [event for event in evidence.events if isinstance(event.fact, _OWN) or _is_mismatch(event.fact)]
-    attempt = max((_attempt(event) for event in own), default=0)
-    events = [event for event in own if _attempt(event) == attempt]
-    if any(_name(event).startswith("launcher_") for event in events):
-        events = [event for event in events if _name(event) != "failed"]  # which has less of the same
-    ranks: dict[int, Rank] = {}
-    members: dict[str, frozenset[int]] = {}
-    size = 0
-    for event in events:
-        size = max(size, _add(ranks, event))
-        if isinstance(event.fact, Traced) and event.fact.members:
-            members[event.fact.group] = frozenset(event.fact.members)
-    _estimate_offsets(ranks.values())
-    recorded = {number: rank for number, rank in ranks.items() if rank.place is not None}
-    if not recorded:
-        return None
-    return Job(
-        dict(sorted(recorded.items())),
-        min(size, 1 << 20) or 1 + max(recorded),
-        [Lost(event.fact, event.time, event.place) for event in events if isinstance(event.fact, ServerLost)],
-        [(event.fact, event.time, event.place) for event in events if isinstance(event.fact, JobEnding)],
-        members,
-        next((event.place for event in events if isinstance(event.fact, Fault)), None),
-        dict(_expected(events)),
-    )
-
-
-_OWN = (Joined, Step, Collective, Traced, Dumped, Alive, ProgramEnded, Exited, JobEnding, ServerLost, Oversized)
-
-
-def _is_mismatch(fact: Fact) -> bool:
-    return isinstance(fact, Fault) and fact.kind == MISMATCH
-
-
-def _expected(events: Iterable[Event]) -> Iterator[tuple[int, int]]:
-    """The rank stands in the name of its log."""
-    for event in events:
-        log = re.fullmatch(r"rank_([0-9]{1,7})\.log", _name(event))
-        if log and isinstance(event.fact, Oversized):
-            yield int(log[1]), event.fact.expected
-
-
-def _attempt(event: Event) -> int:
-    found = re.fullmatch("restart_([0-9]{1,7})", PurePath(event.place.file).parent.name)
-    return int(found[1]) if found else 0
-
-
-def _name(event: Event) -> str:
-    return PurePath(event.place.file).name
-
-
-def _add(ranks: dict[int, Rank], event: Event) -> int:
-    """Add an event to its rank; returns the size of the job if the event names it."""
-    fact = event.fact
-    if isinstance(fact, Joined):
-        if fact.group is not None or not _name(event).startswith("facts_"):
-            return 0  # a communicator of HCCL
-        if fact.ranks is None and fact.server is None:
-            return 0  # the name of a file
-        rank = ranks.setdefault(fact.rank, Rank(fact.rank))
-        rank.place, rank.host, rank.device = event.place, fact.server, fact.physical
-        return fact.ranks or 0
-    if not isinstance(fact, Step | Collective | Traced | Dumped | Alive | ProgramEnded | Exited):
-        return 0
-    rank = ranks.setdefault(fact.rank, Rank(fact.rank))
-    if isinstance(fact, Dumped):
-        rank.place, rank.has_dump = rank.place or event.place, True
-        return fact.size or 0
-    if isinstance(fact, Step):
-        rank.step = max(rank.step or 0, fact.step)
-    elif isinstance(fact, Alive):
-        rank.alive, rank.doing, rank.since = event.time, fact.doing, fact.since
-        rank.step = max(rank.step or 0, fact.step)
-    elif isinstance(fact, Collective):
-        _add_collective(rank, fact, event)
-    elif isinstance(fact, Traced):
-        left = event.time or 0.0 if fact.left else None
-        entry = Entry(fact.sequence, fact.operator, None, None, event.time, left, event.place, fact.shape)
-        entries = rank.streams.setdefault(fact.group, {})
-        if fact.left or fact.sequence not in entries:  # two dumps of a rank: it may have left meanwhile
-            entries[fact.sequence] = entry
-    elif isinstance(fact, ProgramEnded):
-        rank.program_end = End(event.time, event.place, fact.how, fact.message)
-    elif not fact.by_launcher:
-        rank.exit = End(event.time, event.place, "", signal=fact.signal, code=fact.code)
-    return 0
-
-
-def _add_collective(rank: Rank, fact: Collective, event: Event) -> None:
-    entries = rank.streams.setdefault(OWN, {})
-    before = entries.get(fact.sequence)
-    begun, left = (before.begun if before else None, event.time) if fact.left else (event.time, None)
-    entries[fact.sequence] = Entry(fact.sequence, fact.operator, fact.size, fact.step, begun, left, event.place)
-    rank.step = max(rank.step or 0, fact.step or 0)
-
-
-def _estimate_offsets(ranks: Iterable[Rank]) -> None:
-    """All ranks leave a collective at almost the same moment, so what their clocks say differs by the offset."""
-    known = [rank for rank in sorted(ranks, key=lambda rank: rank.number) if rank.entries]
-    by_host: dict[str | None, float] = {}
-    for rank in known:
-        if rank.host not in by_host:
-            by_host[rank.host] = _offset(rank, known[0])
-        rank.offset = by_host[rank.host]
-
-
-def _offset(rank: Rank, first: Rank) -> float:
-    pairs = [(rank.entries[n].left, first.entries[n].left) for n in sorted(rank.entries.keys() & first.entries.keys())]
-    found = [own - other for own, other in pairs[-MAX_OFFSET_PAIRS:] if own is not None and other is not None]
-    return median(found) if found else 0.0
-
-
-def _begun(entry: Entry) -> float:
+def begun(entry: Entry) -> float:
+    """When a rank entered a collective, as a key to sort by."""
     return entry.begun or 0.0
 
 

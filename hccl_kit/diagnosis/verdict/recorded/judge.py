@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from hccl_kit.diagnosis.logs.facts import Evidence, Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect, Wait
+from hccl_kit.diagnosis.verdict.recorded.assembly import job_of
 from hccl_kit.diagnosis.verdict.recorded.cause import Cause
 from hccl_kit.diagnosis.verdict.recorded.causes import cause_of
-from hccl_kit.diagnosis.verdict.recorded.job import Job, Rank, job_of
+from hccl_kit.diagnosis.verdict.recorded.job import Job, Rank
 
 LEAST_OFFSET = 1.0
 """Seconds of difference between clocks that are worth telling."""

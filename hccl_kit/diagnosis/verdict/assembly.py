@@ -1,0 +1,289 @@
+"""From what was read to the ranks of a job: which process is which rank on which card, and which ranks left no log.
+
+Several communicators and several runs may leave logs in one folder. The largest communicator is the job; of two
+processes that were the same rank of it, the later one counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from hccl_kit.diagnosis.logs.facts import (
+    Card,
+    Connected,
+    Event,
+    Evidence,
+    Exited,
+    GroupNamed,
+    Joined,
+    JoinFailed,
+    LinkFailed,
+    LinkRow,
+    LinkTimedOut,
+    NeverConnected,
+    OperatorTimedOut,
+    Process,
+    Watchdog,
+)
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import MAX_RANKS, Job, Rank
+from hccl_kit.diagnosis.verdict.runs import START, other_runs
+from hccl_kit.table.model import RankTable
+
+_OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
+_DEVICE = re.compile(r"/device-([0-9]{1,4})/[^/]*$")
+"""The card side of a process logs in a folder that names the card."""
+_FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
+
+
+def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
+    """The job of all that was read."""
+    names = {event.fact.name: event.fact.group for event in evidence.events if isinstance(event.fact, GroupNamed)}
+    by_process: dict[Process, list[Event]] = defaultdict(list)
+    for file in evidence.files:
+        if file.process.pid is not None:
+            by_process[file.process] = []
+    launcher: list[Event] = []
+    for event in evidence.events:
+        if isinstance(event.fact, Exited):
+            launcher.append(event)
+        elif event.process.pid is not None or event.process in by_process or isinstance(event.fact, Joined):
+            by_process[event.process].append(event)
+        else:
+            launcher.append(event)
+    explained = {event.place.file for event in evidence.events if event.is_error}
+    cut = {file.process for file in evidence.files if file.cut or (file.has_error and file.file not in explained)}
+    groups = {process: _groups(events, names) for process, events in by_process.items()}
+    old = other_runs(by_process, groups)
+    by_process = {process: events for process, events in by_process.items() if process not in old}
+    groups = {process: groups[process] for process in by_process}
+    world, size = _world(by_process.values(), groups.values(), names)
+    if table is not None:
+        size = max(size or 0, len(table.every))
+    places = _Places(table)
+    found = [
+        _rank(process, tuple(sorted(events, key=_order)), groups[process], world, places, is_cut=process in cut)
+        for process, events in by_process.items()
+    ]
+    ranks, dropped = _latest(rank for rank in found if not _is_screen(rank))
+    ranks = _with_screens(ranks, {rank.number: rank for rank in found if _is_screen(rank) and rank.number is not None})
+    ranks = _eliminated(ranks, size)
+    dropped += len(old)
+    notes = (f"{dropped} {'process' if dropped == 1 else 'processes'} of other runs left out",) if dropped else ()
+    ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
+    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, notes)
+
+
+class _Places:
+    """Where the table puts each rank."""
+
+    def __init__(self, table: RankTable | None) -> None:
+        servers = table.servers if table is not None else ()
+        devices = [(server.id, device) for server in servers for device in server.devices]
+        self._of_rank = {device.rank: Card(server, device.id, device.ip or None) for server, device in devices}
+        self._of_card = {(server, device.id): device.rank for server, device in devices}
+
+    def completed(self, number: int | None, card: Card) -> tuple[int | None, Card]:
+        """The rank of a card, or the card of a rank; what the logs say goes first."""
+        if number is None and card.server is not None and card.physical is not None:
+            number = self._of_card.get((card.server, card.physical))
+        known = self._of_rank.get(number) if number is not None else None
+        if known is None:
+            return number, card
+        physical = known.physical if card.physical is None else card.physical
+        return number, Card(card.server or known.server, physical, card.address or known.address)
+
+
+def _order(event: Event) -> tuple[str, int]:
+    return event.place.file, event.place.line
+
+
+def _groups(events: Iterable[Event], names: Mapping[str, str]) -> dict[str, int]:
+    """The rank of a process in each communicator: the last one that it joined under a name."""
+    return {
+        names.get(event.fact.group, event.fact.group): event.fact.rank
+        for event in events
+        if isinstance(event.fact, Joined) and event.fact.group is not None
+    }
+
+
+def _world(
+    all_events: Iterable[list[Event]], all_groups: Iterable[Mapping[str, int]], names: Mapping[str, str]
+) -> tuple[str | None, int | None]:
+    """The largest communicator, and its size."""
+    sizes: dict[str, int] = {}
+    members: dict[str, int] = defaultdict(int)
+    nameless = 0
+    for events in all_events:
+        for event in events:
+            if isinstance(event.fact, Joined | JoinFailed) and event.fact.ranks and event.fact.ranks <= MAX_RANKS:
+                if event.fact.group is None:
+                    nameless = max(nameless, event.fact.ranks)
+                else:
+                    group = names.get(event.fact.group, event.fact.group)
+                    sizes[group] = max(sizes.get(group, 0), event.fact.ranks)
+    for groups in all_groups:
+        for group in groups:
+            members[group] += 1
+    if not sizes:
+        return None, nameless or None
+    world = max(sizes, key=lambda group: (sizes[group], members[group], group))
+    return world, max(sizes[world], nameless)
+
+
+def _rank(
+    process: Process,
+    events: tuple[Event, ...],
+    groups: Mapping[str, int],
+    world: str | None,
+    places: _Places,
+    *,
+    is_cut: bool,
+) -> Rank:
+    card = _card(events)
+    number = groups.get(world) if world is not None else None
+    if number is None and process.pid is None:
+        number = process.rank
+    if number is None:
+        number = _own_number(events, process, alone=not groups)
+    number, card = places.completed(number, card)
+    return Rank(
+        process, number, Suspect(number, card.server or process.worker, card.physical), card, groups, events, is_cut
+    )
+
+
+def _card(events: Sequence[Event]) -> Card:
+    server = physical = address = None
+    for event in events:
+        if isinstance(event.fact, Joined):
+            server = event.fact.server or server
+            physical = event.fact.physical if event.fact.physical is not None else physical
+            address = event.fact.card_address or address
+    if physical is None:
+        folders = [found for event in events if (found := _DEVICE.search(event.place.file))]
+        physical = int(folders[0][1]) if folders else None
+    return Card(server, physical, address)
+
+
+def _own_number(events: Iterable[Event], process: Process, *, alone: bool) -> int | None:
+    """The rank that other lines name, if no communicator does."""
+    for event in events:
+        if isinstance(event.fact, Joined) and event.fact.group is None:
+            return event.fact.rank
+    if alone:
+        for event in events:
+            fact = event.fact
+            if isinstance(fact, _OF_OWN_RANK) and fact.rank is not None:
+                return fact.rank
+    found = _FOLDER.fullmatch(process.worker)
+    return int(found[1]) if found else None
+
+
+def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], int]:
+    """Of several processes that were one rank, the one whose log ends last; how many others there are."""
+    kept: list[Rank] = []
+    by_number: dict[int, Rank] = {}
+    dropped = 0
+    for rank in ranks:
+        if rank.number is None:
+            kept.append(rank)
+            continue
+        other = by_number.get(rank.number)
+        dropped += other is not None
+        if other is None or _end(rank) >= _end(other):
+            by_number[rank.number] = rank
+    return [*by_number.values(), *kept], dropped
+
+
+def _is_screen(rank: Rank) -> bool:
+    """Whether the log is what a rank printed to its launcher; its plog is another file."""
+    return rank.process.pid is None and rank.process.rank is not None
+
+
+def _with_screens(ranks: Iterable[Rank], screens: dict[int, Rank]) -> list[Rank]:
+    """The ranks with what they printed, and ranks that left nothing else.
+
+    A process that failed before its log named its rank is the only one of its worker whose rank is not known, if its
+    screen is the only one there without a process.
+    """
+    ranks = list(ranks)
+    taken = {rank.number for rank in ranks if rank.number is not None}
+    nameless = _only_ones(rank for rank in ranks if rank.number is None and rank.process.pid is not None)
+    rest = _only_ones(screen for number, screen in screens.items() if number not in taken)
+    joined = []
+    for rank in ranks:
+        screen = screens.get(rank.number) if rank.number is not None else None
+        if screen is None and nameless.get(rank.process.worker) is rank:
+            screen = rest.get(rank.process.worker)
+        known = rank if screen is None else _numbered(rank, screen.number)
+        joined.append(known if screen is None else replace(known, events=(*known.events, *screen.events)))
+    taken = {rank.number for rank in joined if rank.number is not None}
+    return [*joined, *(screen for number, screen in screens.items() if number not in taken)]
+
+
+def _only_ones(ranks: Iterable[Rank]) -> dict[str, Rank]:
+    """The rank of each worker that has no more than one of these."""
+    found: dict[str, list[Rank]] = defaultdict(list)
+    for rank in ranks:
+        found[rank.process.worker].append(rank)
+    return {worker: only[0] for worker, only in found.items() if len(only) == 1}
+
+
+def _numbered(rank: Rank, number: int | None) -> Rank:
+    return replace(rank, number=number, suspect=rank.suspect._replace(rank=number))
+
+
+def _eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
+    """With the rank of the only process whose log does not name it, if only one rank is left for it.
+
+    That is the only one without a log, or the only one of them that the root of the job has not heard of.
+    """
+    nameless = [rank for rank in ranks if rank.number is None]
+    if len(nameless) != 1 or size is None or not _is_of_job(nameless[0], ranks):
+        return ranks
+    left = set(range(size)) - {rank.number for rank in ranks}
+    unheard = [
+        set(event.fact.ranks) for rank in ranks for event in rank.events if isinstance(event.fact, NeverConnected)
+    ]
+    came = [
+        set(event.fact.ranks)
+        for rank in ranks
+        for event in rank.events
+        if isinstance(event.fact, Connected) and event.fact.expected == size
+    ]
+    left = left.intersection(*unheard).difference(*came)
+    if len(left) != 1:
+        return ranks
+    return [_numbered(rank, left.copy().pop()) if rank is nameless[0] else rank for rank in ranks]
+
+
+def _is_of_job(rank: Rank, ranks: Iterable[Rank]) -> bool:
+    """Whether a process ran while the others of its worker did, and so is not of another run."""
+    others = [
+        event.time
+        for other in ranks
+        if other is not rank and other.process.worker == rank.process.worker
+        for event in other.events
+        if event.time is not None
+    ]
+    own = [event.time for event in rank.events if event.time is not None]
+    return not others or (bool(own) and min(others) - START <= max(own) and min(own) <= max(others))
+
+
+def _end(rank: Rank) -> float:
+    return max((event.time for event in rank.events if event.time is not None), default=0.0)
+
+
+def _silent(ranks: Iterable[Rank], size: int | None, table: RankTable | None) -> tuple[Suspect, ...]:
+    heard = {rank.number for rank in ranks}
+    if table is not None:
+        return tuple(
+            Suspect(device.rank, server.id, device.id)
+            for server in table.servers
+            for device in server.devices
+            if device.rank not in heard
+        )
+    return tuple(Suspect(number, None, None) for number in range(size or 0) if number not in heard)
