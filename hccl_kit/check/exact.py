@@ -14,8 +14,7 @@ from hccl_kit.check.rule import run
 from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
 from hccl_kit.table import formats
 from hccl_kit.table.document import WHOLE_FILE, Document, shown
-from hccl_kit.table.document.syntax import MAX_FINDINGS
-from hccl_kit.table.finding import NOWHERE, Finding
+from hccl_kit.table.finding import MAX_FINDINGS, NOWHERE, Finding
 from hccl_kit.table.formats import kinds
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer, Span

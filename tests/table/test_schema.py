@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit.base import schemas
 from hccl_kit.table import schema
-from hccl_kit.table.document.syntax import MAX_FINDINGS
+from hccl_kit.table.finding import MAX_FINDINGS
 from hccl_kit.table.formats.server_list import DEVICE_TEXTS, SERVER_TEXTS, from_value
 from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.pointer import Pointer
