@@ -109,9 +109,10 @@ const int RESULT[3] = {2, 0, 1}; // which of images, weights and maps is compute
 const int64_t UNKNOWN = -1; // an axis whose size is not known yet
 const size_t MOST_PLANS = 4096; // a program that meets images of ever new sizes must not keep a plan for each
 const size_t PAGE = 4096;
-const int MOST_TIMED = 4, RUNS = 3;    // implementations, and runs of each: one to warm up, and the faster of two
-const size_t MOST_SPACE = 4;           // times the size of images, weights and maps: what needs more is not timed
-const double FASTER = 0.97;            // of the time of an earlier one: chance alone must not choose
+const int MOST_TIMED = 4, ROUNDS = 3; // implementations, and runs of each after the first one
+const size_t MOST_SPACE = 4;          // times the size of images, weights and maps: what needs more is not timed
+const double HOPELESS = 2;            // times the least time of the first runs: no further run
+const double FASTER = 0.95;           // of the time of an earlier one: chance alone must not choose
 const size_t MOST_CHOICES = 10000;
 const int SPINS = 2000; // looks of a thread at a counter before it sleeps; some ten microseconds
 
@@ -507,28 +508,32 @@ class Choices {
         }
     }
 
+    static double seconds(const Plan &plan, const Data &data) {
+        const auto start = std::chrono::steady_clock::now();
+        plan.compute(data);
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    }
+
+    // The least of some runs of each counts, in turn: other programs may use the processor too.
     static std::string fastest(Direction direction, const Shapes &shapes, const Geometry &geometry, const Data &data) {
-        using Clock = std::chrono::steady_clock;
-        std::string best;
+        std::vector<std::pair<double, std::unique_ptr<Plan>>> timed;
         double least = 0;
         for (int number = 0; number < MOST_TIMED; number++) {
-            Plan plan(direction, shapes, geometry, "", number);
-            if (number > 0 && (plan.number() == 0 || plan.name().rfind("ref", 0) == 0)) break;
-            if (number > 0 && plan.needed() > MOST_SPACE * plan.size_of_operands()) continue;
-            double seconds = 0;
-            for (int run = 0; run < RUNS; run++) {
-                const auto start = Clock::now();
-                plan.compute(data);
-                const double one = std::chrono::duration<double>(Clock::now() - start).count();
-                if (run > 0) seconds = run == 1 ? one : std::min(seconds, one);
-            }
-            if (best.empty() || seconds < FASTER * least) {
-                best = plan.name();
-                least = seconds;
-            }
+            auto plan = std::make_unique<Plan>(direction, shapes, geometry, "", number);
+            if (number > 0 && (plan->number() == 0 || plan->name().rfind("ref", 0) == 0)) break;
+            if (number > 0 && plan->needed() > MOST_SPACE * plan->size_of_operands()) continue;
+            const double warm = seconds(*plan, data);
+            if (number > 0 && warm > HOPELESS * least) continue;
+            least = number > 0 ? std::min(least, warm) : warm;
+            timed.emplace_back(warm, std::move(plan));
         }
+        for (int round = 0; round < ROUNDS && timed.size() > 1; round++)
+            for (auto &one : timed) one.first = std::min(one.first, seconds(*one.second, data));
+        auto best = timed.begin();
+        for (auto one = timed.begin(); one != timed.end(); one++)
+            if (one->first < FASTER * best->first) best = one;
         space.release(); // what the slower ones needed
-        return best;
+        return best->second->name();
     }
 
     std::string path_;
