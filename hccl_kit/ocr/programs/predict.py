@@ -41,11 +41,12 @@ from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.data.samples import BadSampleError, read_labels
 from hccl_kit.ocr.programs import read
-from hccl_kit.ocr.run import program
+from hccl_kit.ocr.run import engine, program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.ocr.serve.predict import Line, PageOfText
+    from hccl_kit.ocr.serve.pages import PageOfText
+    from hccl_kit.ocr.serve.predict import Line
     from hccl_kit.runtime import World
     from hccl_kit.runtime.worker_env import WorkerEnv
 
@@ -92,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         given = [f"--{name}" for name in needing if getattr(args, name)]
         if given:
             parser.error(f"without --config there is no {' and no '.join(given)}")
-        read.run(read.Request(tuple(args.images), args.limit, args.picture, args.json, args.force))
+        read.run(read.Request(tuple(args.images), args.limit, args.picture, args.json, args.force, args.engine))
     request = Request(
         images=tuple(args.images),
         labels=args.labels,
@@ -116,6 +117,7 @@ def make_parser() -> Parser:
     parser.add_argument("--picture", type=Path, help="image (of the first 200 lines) or folder (of pages) to write")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
+    parser.add_argument("--engine", **engine.OPTION)
     parser.add_argument("--read", type=Path, metavar="CONFIG", help="the recognition that reads the detected texts")
     parser.add_argument("--read_opt", **program.OVERRIDES, help="as -o, for it")
     parser.add_argument("--turn", type=Path, metavar="CONFIG", help="the classification that finds lines upside down")
@@ -215,6 +217,7 @@ def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator
 
 def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
     from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.serve.pages import write_page  # noqa: PLC0415
     from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
 
     if request.picture:
@@ -235,7 +238,7 @@ def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator
                 yield replace(page, regions=(), error=str(error))
                 continue
             if request.picture:
-                predict.write_page(request.picture / f"{number:04}_{page.path.stem}.png", page, image)
+                write_page(request.picture / f"{number:04}_{page.path.stem}.png", page, image)
         yield page
     if request.picture:
         progress.say(f"wrote: {request.picture}")

@@ -35,7 +35,7 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], trainin
             "each rank would train its own network",
             hint="set system.distribute: True, or start one process",
         )
-    target = _device_target(config["system"]["device_target"])
+    target = device_target(config["system"]["device_target"])
     if target == "CPU":
         # In graph mode only: mode 1 would also compute the unused gradients, by the slow code.
         unfolds = config["model"]["backbone"]["name"] in FASTER_AS_PRODUCTS and config["system"]["mode"] == 0
@@ -60,15 +60,18 @@ def _as_products(config: Config, env: WorkerEnv, say: Callable[[str], None]) -> 
 
 def start_alone() -> None:
     """Prepare MindSpore for a program of one process that has no configuration, on an Ascend if there is one."""
-    target = _device_target("auto")
+    target = device_target("auto")
     if target == "CPU":
         instruction_set.choose(os.environ, products=False)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
     _set_context({"mode": 0, "seed": 0}, target)
 
 
-def _device_target(wanted: str) -> str:
-    """Ascend if the driver shows cards (/dev/davinci0 and so on)."""
+def device_target(wanted: str) -> str:
+    """CPU or Ascend for `system.device_target`; auto: Ascend if the driver shows cards (/dev/davinci0 and so on).
+
+    Raises KitError if Ascend is wanted and there are no cards.
+    """
     cards = [path for path in Path("/dev").glob("davinci*") if path.name.removeprefix("davinci").isdecimal()]
     if wanted == "Ascend" and not cards:
         raise KitError("system.device_target is Ascend, but there is no /dev/davinci*", hint="set it to auto or CPU")
