@@ -114,7 +114,9 @@ def _sequence(graph: Graph, cell: nn.SequentialCell, x: str) -> str:
 
 
 def _squeeze(graph: Graph, cell: lcnet_v4.SqueezeExcite, x: str) -> str:
-    inner = graph.add("Relu", graph.put(cell.reduce, graph.add("GlobalAveragePool", x)))
+    # Not GlobalAveragePool: over large maps onnxruntime's loses two digits where convolutions are before it.
+    mean = graph.add("ReduceMean", x, axes=[2, 3], keepdims=1)
+    inner = graph.add("Relu", graph.put(cell.reduce, mean))
     weight = graph.add("HardSigmoid", graph.put(cell.expand, inner), alpha=cell.steepness / 6, beta=0.5)
     return graph.add("Mul", x, weight)
 

@@ -16,7 +16,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config, rapidocr
 from hccl_kit.ocr.adapt import pretrained
 from hccl_kit.ocr.models.cpu_forms import Gelu
-from hccl_kit.ocr.models.ppocr import lines
+from hccl_kit.ocr.models.ppocr import lcnet_v4, lines
 from hccl_kit.ocr.reader import networks
 from hccl_kit.ocr.serve import export, export_metadata
 from tests.ocr.models.ppocr import test_pages
@@ -126,6 +126,23 @@ def test_a_space_that_the_dictionary_lacks_is_never_read(tmp_path: Path) -> None
     assert found.shape[2] == 5
     assert (found[..., 4] == 0).all()
     assert found.sum(axis=2) == pytest.approx(1, abs=1e-5)
+
+
+def test_means_over_large_maps_are_exact(tmp_path: Path) -> None:
+    """Squeeze and excitation after a convolution, on a map of 384 x 384 pixels."""
+    cell = nn.SequentialCell(nn.Conv2d(16, 16, 1, has_bias=True), lcnet_v4.SqueezeExcite(16)).set_train(False)
+    generator = np.random.default_rng(0)
+    for parameter in cell.get_parameters():
+        parameter.set_data(Tensor(generator.uniform(-0.3, 0.3, parameter.shape).astype(np.float32)))
+    graph = ppocr_graph.Graph(ppocr_graph._PARTS)
+    sides, value = ["batch", 16, "height", "width"], onnx.helper.make_tensor_value_info
+    ends = [value(name, onnx.TensorProto.FLOAT, sides) for name in ("x", graph.put(cell, "x"))]
+    made = onnx.helper.make_graph(graph.nodes, "test", ends[:1], ends[1:], graph.weights)
+    opset = onnx.helper.make_opsetid("", ppocr_graph.OPSET)
+    onnx.save(onnx.helper.make_model(made, opset_imports=[opset], ir_version=ppocr_graph.IR), tmp_path / "a.onnx")
+    maps = generator.uniform(0, 9, (1, 16, 384, 384)).astype(np.float32)
+    session = runtime.InferenceSession(tmp_path / "a.onnx", providers=["CPUExecutionProvider"])
+    assert np.abs(session.run(None, {"x": maps})[0] - cell(Tensor(maps)).asnumpy()).max() < 1e-5
 
 
 def test_onnxruntime_makes_one_operator_of_each_gelu(tmp_path: Path) -> None:
