@@ -76,6 +76,8 @@ class Request:
     picture: Path | None
     json: Path | None
     force: bool
+    engine: str
+    """See `hccl_kit.ocr.run.engine`."""
     read: Other
     turn: Other
 
@@ -101,6 +103,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         picture=args.picture,
         json=args.json,
         force=args.force,
+        engine=args.engine,
         read=Other("--read", args.read, tuple(args.read_opt)),
         turn=Other("--turn", args.turn, tuple(args.turn_opt)),
     )
@@ -202,12 +205,13 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
 
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
-    from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
+    from hccl_kit.ocr.programs import engines  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.serve import predict  # noqa: PLC0415
 
     found = []
-    lines = predict.lines_of(images, request.labels)
-    for line in predict.read_lines(predict.inference_of(config), network_to_use(config), lines):
+    lines, inference = predict.lines_of(images, request.labels), predict.inference_of(config)
+    network = engines.trained(config, inference, request.engine, images=len(lines))
+    for line in predict.read_lines(inference, network, lines):
         yield line
         found.append(line)
     if request.picture and not all(line.error for line in found):
@@ -216,18 +220,20 @@ def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator
 
 
 def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
-    from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.programs import engines  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.serve import predict  # noqa: PLC0415
     from hccl_kit.ocr.serve.pages import write_page  # noqa: PLC0415
-    from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
 
     if request.picture:
         request.picture.mkdir(parents=True, exist_ok=True)
-    reader, turner = (
-        (predict.inference_of(other), network_to_use(other)) if other else None
-        for other in (request.read.load(), request.turn.load())
-    )
-    finder = predict.inference_of(config)
-    for number, found in enumerate(predict.find_texts(finder, network_to_use(config), images), 1):
+
+    def made(config: Config, images: int) -> predict.Trained:
+        inference = predict.inference_of(config)
+        return inference, engines.trained(config, inference, request.engine, images=images)
+
+    # Of the lines of one page: the next page waits for them.
+    reader, turner = (made(other, 1) if other else None for other in (request.read.load(), request.turn.load()))
+    for number, found in enumerate(predict.find_texts(*made(config, len(images)), images), 1):
         page = found
         if not page.error and (reader or request.picture):
             try:

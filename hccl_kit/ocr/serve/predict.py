@@ -23,11 +23,12 @@ from hccl_kit.ocr.data.transforms import decode_image, image_of
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.infer.inference import Inference, in_order
+from hccl_kit.ocr.infer.runner import Runner
 from hccl_kit.ocr.serve.pages import PageOfText, Region, rounded
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.line_images import BLANK
 
-Trained = tuple[Inference, nn.Cell]
+Trained = tuple[Inference, nn.Cell | Runner]
 """An inference, and the network with its weights."""
 SURE = 0.9
 """The probability of lying upside down from which a line is turned."""
@@ -68,7 +69,7 @@ def inference_of(config: Config) -> Inference:
     return Inference(recipes.task(config), config["eval"])
 
 
-def read_lines(inference: Inference, network: nn.Cell, lines: Sequence[TextLine]) -> Iterator[Line]:
+def read_lines(inference: Inference, network: nn.Cell | Runner, lines: Sequence[TextLine]) -> Iterator[Line]:
     """The reading of every line, in order."""
     predicted = chain.from_iterable(inference.batches(network, lines))
     return in_order(
@@ -76,7 +77,7 @@ def read_lines(inference: Inference, network: nn.Cell, lines: Sequence[TextLine]
     )
 
 
-def find_texts(inference: Inference, network: nn.Cell, paths: Sequence[Path]) -> Iterator[PageOfText]:
+def find_texts(inference: Inference, network: nn.Cell | Runner, paths: Sequence[Path]) -> Iterator[PageOfText]:
     """The texts of every page, in order."""
     for predictions in inference.batches(network, [Page(path) for path in paths]):
         for one in predictions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import Any
 
@@ -18,21 +17,6 @@ from tests.ocr.reader.test_engine import page
 pytest.importorskip("onnxruntime")
 pytest.importorskip("rapidocr", exc_type=ImportError)
 from hccl_kit.ocr.reader import sessions
-
-
-@pytest.mark.parametrize(("pages", "cores", "at_once"), [(1, 4, 1), (3, 4, 3), (50, 4, 4), (50, 64, 8), (0, 4, 1)])
-def test_pages_share_the_cores(monkeypatch: pytest.MonkeyPatch, pages: int, cores: int, at_once: int) -> None:
-    threads: list[int] = []
-    made = sessions._session
-
-    def session(name: str, count: int) -> object:
-        threads.append(count)
-        return made(name, 1)
-
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
-    monkeypatch.setattr(sessions, "_session", session)
-    assert sessions.published(pages).at_once == at_once
-    assert threads == [max(1, cores // at_once)] * 3
 
 
 def test_the_dictionary_is_that_of_the_file() -> None:

@@ -27,6 +27,7 @@ from tests.places import ROOT
 runtime = pytest.importorskip("onnxruntime")  # of the extra `export`
 onnx = pytest.importorskip("onnx")
 from hccl_kit.ocr.serve import ppocr_graph  # noqa: E402  # imports onnx
+from hccl_kit.ocr.serve.onnx_graph import Graph  # noqa: E402
 
 pytestmark = pytest.mark.train
 
@@ -134,7 +135,7 @@ def test_means_over_large_maps_are_exact(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     for parameter in cell.get_parameters():
         parameter.set_data(Tensor(generator.uniform(-0.3, 0.3, parameter.shape).astype(np.float32)))
-    graph = ppocr_graph.Graph(ppocr_graph._PARTS)
+    graph = Graph(ppocr_graph._PARTS)
     sides, value = ["batch", 16, "height", "width"], onnx.helper.make_tensor_value_info
     ends = [value(name, onnx.TensorProto.FLOAT, sides) for name in ("x", graph.put(cell, "x"))]
     made = onnx.helper.make_graph(graph.nodes, "test", ends[:1], ends[1:], graph.weights)
