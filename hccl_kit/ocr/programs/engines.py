@@ -53,7 +53,6 @@ def _exported(config: Config, inference: Inference, images: int) -> Runner:
     shape = export_metadata.input_shape(config, None, 1 if any_size else inference.batch_size)
 
     def write(shape: Sequence[int], path: Path) -> None:
-        progress.say(f"the network is exported for onnxruntime, and kept in {printable(str(path.parent))}")
         export.export(build.network_to_export(config), shape, path, {}, order)
 
     runner = OnnxRunner(
