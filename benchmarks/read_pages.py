@@ -1,10 +1,11 @@
-"""Pages read by hccl-kit's networks in MindSpore and by rapidocr in onnxruntime: the same texts, and in what time.
+"""Pages read by hccl-kit and by rapidocr: the same texts, and in what time.
 
-    python -m benchmarks.read_pages FOLDER [--limit 50] [--threads 2]
+    python -m benchmarks.read_pages FOLDER [--limit 50] [--threads 2] [--engine mindspore]
 
 FOLDER holds images. Both programs have the weights of the package rapidocr, run in turns in this process on the same
-cores, and read a first page that is not timed: it includes the compilation of the networks. Printed are, line by line,
-what rapidocr read and ours did not, the shares, the medians of the seconds of a page and the ratio of all seconds.
+cores, and read a first page that is not timed: it includes the compilation of the networks. A turn is GROUP pages:
+rapidocr reads one after the other, hccl-kit as many at once as its program does. Printed are, line by line, what
+rapidocr read and ours did not, the shares, the medians of the seconds of a page and the ratio of all seconds.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.row import Row
 from hccl_kit.base import progress
 from hccl_kit.ocr.data.image_paths import find_images
+from hccl_kit.ocr.run import engine as engines
 from hccl_kit.ocr.run.start import start_alone
 
 
@@ -35,7 +38,9 @@ class Found(NamedTuple):
 
 
 OURS, PEER = "hccl-kit", "rapidocr"
-Reader = Callable[[Any], list[Found]]
+GROUP = 6
+Reader = Callable[[Sequence[Any]], list[list[Found]]]
+"""From the images of pages to their texts."""
 
 
 def main() -> None:
@@ -44,12 +49,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--limit", type=int, default=50)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--engine", choices=[engines.ONNXRUNTIME, engines.MINDSPORE], default=engines.ONNXRUNTIME)
     args = parser.parse_args()
     images = find_images([args.folder], limit=args.limit)
     before = os.getloadavg()[0]
     seconds: dict[str, list[float]] = {OURS: [], PEER: []}
     texts = same = placed = own = 0
-    with progress.track(read_in_turn(images, args.threads), len(images), "reading pages") as pages:
+    with progress.track(read_in_turn(images, args.threads, args.engine), len(images), "reading pages") as pages:
         for path, found, took in pages:
             for name, one_page in took.items():
                 seconds[name].append(one_page)
@@ -77,22 +83,26 @@ class Page(NamedTuple):
     seconds: dict[str, float]
 
 
-def read_in_turn(images: Sequence[Path], threads: int) -> Iterator[Page]:
-    """The pages as both programs read them; they take turns to be the first."""
+def read_in_turn(images: Sequence[Path], threads: int, engine: str) -> Iterator[Page]:
+    """The pages as both programs read them, a group at a time; they take turns to be the first."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     start_alone()
-    readers = {OURS: ours(), PEER: theirs(threads)}
-    from hccl_kit.ocr.serve.predict import decoded  # noqa: PLC0415  # after MindSpore's environment is complete
+    readers = {OURS: ours(engine, min(GROUP, len(images))), PEER: theirs(threads)}
+    from hccl_kit.ocr.serve.pages import decoded  # noqa: PLC0415  # after MindSpore's environment is complete
 
     for read in readers.values():
-        read(decoded(images[0]))
-    for number, path in enumerate(images):
-        image, page = decoded(path), Page(path, {}, {})
-        for name in list(readers)[:: 1 if number % 2 else -1]:
+        read([decoded(images[0])])
+    for first in range(0, len(images), GROUP):
+        paths = images[first : first + GROUP]
+        group = [decoded(path) for path in paths]
+        found: dict[str, list[list[Found]]] = {}
+        seconds = {}
+        for name in list(readers)[:: 1 if first // GROUP % 2 else -1]:
             began = time.perf_counter()
-            page.found[name] = readers[name](image)
-            page.seconds[name] = time.perf_counter() - began
-        yield page
+            found[name] = readers[name](group)
+            seconds[name] = (time.perf_counter() - began) / len(group)
+        for number, path in enumerate(paths):
+            yield Page(path, {name: texts[number] for name, texts in found.items()}, seconds)
 
 
 def rows(*, full: bool) -> Iterator[Row]:
@@ -102,19 +112,33 @@ def rows(*, full: bool) -> Iterator[Row]:
         draw = "import sys; from pathlib import Path; from benchmarks.detection_pipeline import draw_pages as draw; "
         subprocess.run([sys.executable, "-c", f"{draw}draw(Path(sys.argv[1]))", folder], check=True)
         images = find_images([Path(folder, "images")], limit=24 if full else 6)
-        seconds = [page.seconds for page in read_in_turn(images, threads=2)]
-    mine, other = (sum(took[name] for took in seconds) / len(seconds) for name in (OURS, PEER))
-    yield Row(
-        "`hccl-kit read`, drawn pages of 20 texts, two threads", "rapidocr in onnxruntime", "s a page", mine, other
-    )
+        for engine in (engines.ONNXRUNTIME, engines.MINDSPORE):
+            seconds = [page.seconds for page in read_in_turn(images, 2, engine)]
+            mine, other = (sum(took[name] for took in seconds) / len(seconds) for name in (OURS, PEER))
+            what = f"`hccl-kit read --engine {engine}`, drawn pages of 20 texts, two threads"
+            yield Row(what, "rapidocr in onnxruntime", "s a page", mine, other)
 
 
-def ours() -> Reader:
-    """The engine of hccl-kit read."""
-    from hccl_kit.ocr.reader import engine, networks  # noqa: PLC0415  # after MindSpore's environment is complete
+def ours(engine: str, pages: int) -> Reader:
+    """What hccl-kit read does with so many pages."""
+    from hccl_kit.ocr.data.loader import prefetch  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.reader.engine import read  # noqa: PLC0415
 
-    made = networks.published()
-    return lambda image: [of(one.reading.text, one.points) for one in engine.read(made, image)]
+    if engine == engines.ONNXRUNTIME:
+        from hccl_kit.ocr.reader import sessions  # noqa: PLC0415
+
+        made = sessions.published(pages)
+    else:
+        from hccl_kit.ocr.reader import networks  # noqa: PLC0415
+
+        made = networks.published()
+    one = partial(read, made)
+
+    def read_all(images: Sequence[Any]) -> list[list[Found]]:
+        pages = prefetch(images, one, made.at_once) if made.at_once > 1 else map(one, images)
+        return [[of(text.reading.text, text.points) for text in page] for page in pages]
+
+    return read_all
 
 
 def theirs(threads: int) -> Reader:
@@ -127,7 +151,7 @@ def theirs(threads: int) -> Reader:
         result = made(image)
         return [] if result.txts is None else [of(*one) for one in zip(result.txts, result.boxes, strict=True)]
 
-    return read
+    return lambda images: [read(image) for image in images]
 
 
 def of(text: str, points: Any) -> Found:

@@ -40,6 +40,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("detection_step", "training step of DBNet", "PyTorch", ("mindspore", "torch"), seconds=3600),
     Benchmark("first_step", "command to the end of the first step", "import mindspore", ("mindspore",)),
     Benchmark("read_pages", "reading pages", "rapidocr", ("mindspore", "rapidocr", "onnxruntime"), seconds=2400),
+    Benchmark(
+        "read_lines", "reading lines", "onnxruntime", ("mindspore", "rapidocr", "onnxruntime", "onnx"), seconds=2400
+    ),
     Benchmark("launchers", "starting and ending a job", "msrun, torchrun", ("mindspore",), seconds=3600),
 )
 SEPARATE: Mapping[str, str] = {

@@ -6,7 +6,7 @@ Everything follows from (seed, epoch, step): a resumed run sees the samples of t
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
@@ -21,6 +21,7 @@ from hccl_kit.ocr.data.transforms import Transform, image_of
 
 cv2.setNumThreads(0)  # the loader has threads of its own, with which OpenCV's would compete
 
+S = TypeVar("S")
 T = TypeVar("T")
 Targets = tuple[NDArray[Any], ...]
 """The inputs of the loss but for the prediction, each (N, ...)."""
@@ -85,8 +86,8 @@ def eval_share(count: int, *, rank: int, size: int) -> NDArray[np.intp]:
     return np.arange(rank, count, size)
 
 
-def prefetch(tasks: Sequence[NDArray[np.intp]], make: Callable[[NDArray[np.intp]], T], workers: int) -> Iterator[T]:
-    """The batches of `tasks` in order, prepared by `workers` threads, at most two batches ahead of each."""
+def prefetch(tasks: Iterable[S], make: Callable[[S], T], workers: int) -> Iterator[T]:
+    """What `make` gives for each of `tasks`, in order: by `workers` threads, at most two tasks ahead of each."""
     with ThreadPoolExecutor(workers, thread_name_prefix="data") as pool:
         waiting: deque[Future[T]] = deque()
         remaining = iter(tasks)

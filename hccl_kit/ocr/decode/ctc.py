@@ -9,9 +9,11 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.decode.reading import Reading
 
 
-def decode(probabilities: NDArray[np.float32], charset: Charset) -> list[Reading]:
-    """Probabilities (N, T, classes) to N readings."""
-    classes, likelihoods = probabilities.argmax(axis=2), probabilities.max(axis=2)
+def decode(probabilities: NDArray[np.float32], charset: Charset, *, blank_first: bool = False) -> list[Reading]:
+    """Probabilities (N, T, classes) to N readings; the blank is the last class, or the first one."""
+    best = probabilities.argmax(axis=2)
+    likelihoods = np.take_along_axis(probabilities, best[..., None], axis=2)[..., 0]
+    classes = (best - 1) % probabilities.shape[2] if blank_first else best
     return [_collapse(row, sure, charset) for row, sure in zip(classes, likelihoods, strict=True)]
 
 

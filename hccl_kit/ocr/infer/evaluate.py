@@ -16,6 +16,7 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.drawing import Image
 from hccl_kit.ocr.infer.inference import Inference, Prediction, in_order
+from hccl_kit.ocr.infer.runner import Runner
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.run.consistency import assert_one_data_set
 from hccl_kit.ocr.tasks import recipes
@@ -51,7 +52,7 @@ class Evaluator:
 
     def __call__(
         self,
-        network: nn.Cell,
+        network: nn.Cell | Runner,
         watch: Watch = _unwatched,
         *,
         see: Callable[[Prediction], object] = lambda _: None,
@@ -80,7 +81,7 @@ class Evaluator:
             )
         return Scores(self.task.counts.from_array(sums[:-1]), distances)
 
-    def picture_of_worst(self, network: nn.Cell, distances: NDArray[np.float32], most: int) -> Image | None:
+    def picture_of_worst(self, network: nn.Cell | Runner, distances: NDArray[np.float32], most: int) -> Image | None:
         """The samples of all ranks that are furthest from their truth, the worst first; None if all are right.
 
         `distances` are those of this rank. Every rank must call it. Rank 0 predicts these few anew, so that no rank
@@ -95,7 +96,9 @@ class Evaluator:
         predicted = chain.from_iterable(self.inference.batches(network, self.samples, chosen))
         return self.task.comparison(in_order((one.number, (one.sample, one.value)) for one in predicted))
 
-    def _predict(self, network: nn.Cell, share: NDArray[np.intp], alive: Callable[[], None]) -> Iterator[Prediction]:
+    def _predict(
+        self, network: nn.Cell | Runner, share: NDArray[np.intp], alive: Callable[[], None]
+    ) -> Iterator[Prediction]:
         for predictions in self.inference.batches(network, self.samples, share):
             alive()
             for one in predictions:

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-import mindspore as ms
 import numpy as np
-from mindspore import Tensor, nn
+from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.pipeline import pipeline
+from hccl_kit.ocr.infer.runner import Compiled, Run, Runner
 from hccl_kit.ocr.tasks.task import Task
 
 
@@ -29,6 +29,15 @@ class Prediction:
     error: str | None = None
 
 
+class _Batch(NamedTuple):
+    """Images of one width, and the network that takes them."""
+
+    rows: Sequence[tuple[int, loader.Row]]
+    """With their places."""
+    images: NDArray[np.float32]
+    run: Run
+
+
 class Inference:
     """Runs networks of a task with the pipeline and the loader of a section `eval`; it needs no labels."""
 
@@ -40,7 +49,7 @@ class Inference:
         self.widths: Sequence[int] = sorted(section["loader"]["bucket_widths"] or ())
 
     def batches(
-        self, network: nn.Cell, samples: Sequence[Any], share: NDArray[np.intp] | None = None
+        self, network: nn.Cell | Runner, samples: Sequence[Any], share: NDArray[np.intp] | None = None
     ) -> Iterator[list[Prediction]]:
         """The predictions for `samples`, or for those whose numbers `share` holds.
 
@@ -48,21 +57,27 @@ class Inference:
         others of their width. A line is always read at the same width, whatever the other lines are.
         """
         numbers = np.arange(len(samples)) if share is None else share
+        runner = self._compiled(network) if isinstance(network, nn.Cell) else network
+        made = self._batches(runner, samples, numbers)
+        if runner.at_once == 1:
+            return map(self._predicted, made)
+        return loader.prefetch(made, self._predicted, runner.at_once)
+
+    def _compiled(self, network: nn.Cell) -> Compiled:
+        return Compiled(network, any_size=bool(self.widths) and getattr(network, "any_width", False))
+
+    def _batches(self, runner: Runner, samples: Sequence[Any], numbers: NDArray[np.intp]) -> Iterator[_Batch]:
         tasks = [numbers[start : start + self.batch_size] for start in range(0, len(numbers), self.batch_size)]
         make = partial(loader.eval_rows, samples, transform=self.transform, blank=self.task.blank)
-        network.set_train(False)
-        any_size = bool(self.widths) and getattr(network, "any_width", False)
-        if any_size:
-            network.set_inputs(Tensor(shape=(None, 3, None, None), dtype=ms.float32))
         waiting: dict[int | None, list[tuple[int, loader.Row]]] = {}
         for number, row in enumerate(chain.from_iterable(loader.prefetch(tasks, make, self.workers))):
             width = self._width(row.sample)
             batch = waiting.setdefault(width, [])
             batch.append((number, row))
             if len(batch) == self.batch_size:
-                yield self._predicted(network, waiting.pop(width), width, self.batch_size)
+                yield self._batch(runner, waiting.pop(width), width, self.batch_size)
         for width, batch in waiting.items():
-            yield self._predicted(network, batch, width, len(batch) if any_size else self.batch_size)
+            yield self._batch(runner, batch, width, len(batch) if runner.any_size else self.batch_size)
 
     def _width(self, sample: Any) -> int | None:
         """The width to which the image of a line is cropped; None: it stays as it is."""
@@ -70,19 +85,20 @@ class Inference:
             return None
         return next((width for width in self.widths if width >= sample.columns), None)
 
-    def _predicted(
-        self, network: nn.Cell, batch: Sequence[tuple[int, loader.Row]], width: int | None, size: int
-    ) -> list[Prediction]:
-        """The predictions for a batch, which is filled up to `size` with repeats: a static graph is compiled anew for
-        each shape.
-        """
-        samples = [row.sample for _, row in batch]
-        images = loader.stack_images([*samples, *[samples[-1]] * (size - len(samples))])
-        outputs = network(Tensor(np.ascontiguousarray(images[..., :width]))).asnumpy()
+    def _batch(self, runner: Runner, rows: Sequence[tuple[int, loader.Row]], width: int | None, size: int) -> _Batch:
+        """A batch that is filled up to `size` with repeats: a static graph is compiled anew for each shape."""
+        samples = [row.sample for _, row in rows]
+        filled = loader.stack_images([*samples, *[samples[-1]] * (size - len(samples))])
+        images = np.ascontiguousarray(filled[..., :width])
+        return _Batch(rows, images, runner.of_shape(images.shape))
+
+    def _predicted(self, batch: _Batch) -> list[Prediction]:
+        samples = [row.sample for _, row in batch.rows]
         # A network in mixed precision may end in float16, which OpenCV does not know.
-        values = self.task.decode(outputs.astype(np.float32, copy=False), samples)
+        values = self.task.decode(batch.run(batch.images).astype(np.float32, copy=False), samples)
         return [
-            Prediction(number, row.sample, value, row.error) for (number, row), value in zip(batch, values, strict=True)
+            Prediction(number, row.sample, value, row.error)
+            for (number, row), value in zip(batch.rows, values, strict=True)
         ]
 
 

@@ -26,7 +26,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_picture
 from hccl_kit.base.terminal import printable
-from hccl_kit.ocr.run import program
+from hccl_kit.ocr.run import engine, program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
@@ -50,13 +50,15 @@ class Request:
     worst: int
     """Samples in the picture."""
     force: bool
+    engine: str
+    """See `hccl_kit.ocr.run.engine`."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
     args = make_parser().parse(argv)
     options = program.Options(args.config, args.opt, args.launcher)
-    request = Request(args.wrong, args.json, args.picture, args.worst, args.force)
+    request = Request(args.wrong, args.json, args.picture, args.worst, args.force, args.engine)
     program.run(options, partial(_evaluate, request), data=("eval",), first=partial(_check, request))
 
 
@@ -71,6 +73,7 @@ def make_parser() -> Parser:
         "--worst", type=int, default=20, metavar="N", help="lines in it, up to 200, or pages, up to 40 (default: 20)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite --picture")
+    parser.add_argument("--engine", **engine.OPTION)
     return parser
 
 
@@ -88,13 +91,15 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
 def _evaluate(request: Request, config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr import drawing  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.infer.evaluate import Evaluator  # noqa: PLC0415
-    from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
+    from hccl_kit.ocr.programs import engines  # noqa: PLC0415
 
     for note in notes if world.is_main and not request.json else ():
         print(note)
     evaluator = Evaluator(config, world, lambda message: progress.say(f"warning: {printable(message)}"))
     watch = partial(progress.track, what="evaluating", quiet=not world.is_main)
-    network, mistakes = network_to_use(config), dict[int, str]()
+    images = -(-len(evaluator.samples) // world.size)
+    network = engines.trained(config, evaluator.inference, request.engine, images=images)
+    mistakes = dict[int, str]()
 
     def see(one: Prediction) -> None:
         if request.wrong and (mistake := evaluator.task.mistake(one.sample, one.value)):

@@ -41,11 +41,12 @@ from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.data.samples import BadSampleError, read_labels
 from hccl_kit.ocr.programs import read
-from hccl_kit.ocr.run import program
+from hccl_kit.ocr.run import engine, program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.ocr.serve.predict import Line, PageOfText
+    from hccl_kit.ocr.serve.pages import PageOfText
+    from hccl_kit.ocr.serve.predict import Line
     from hccl_kit.runtime import World
     from hccl_kit.runtime.worker_env import WorkerEnv
 
@@ -75,6 +76,8 @@ class Request:
     picture: Path | None
     json: Path | None
     force: bool
+    engine: str
+    """See `hccl_kit.ocr.run.engine`."""
     read: Other
     turn: Other
 
@@ -92,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         given = [f"--{name}" for name in needing if getattr(args, name)]
         if given:
             parser.error(f"without --config there is no {' and no '.join(given)}")
-        read.run(read.Request(tuple(args.images), args.limit, args.picture, args.json, args.force))
+        read.run(read.Request(tuple(args.images), args.limit, args.picture, args.json, args.force, args.engine))
     request = Request(
         images=tuple(args.images),
         labels=args.labels,
@@ -100,6 +103,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         picture=args.picture,
         json=args.json,
         force=args.force,
+        engine=args.engine,
         read=Other("--read", args.read, tuple(args.read_opt)),
         turn=Other("--turn", args.turn, tuple(args.turn_opt)),
     )
@@ -118,6 +122,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
+    parser.add_argument("--engine", **engine.OPTION)
     parser.add_argument("--read", type=Path, metavar="CONFIG", help="the recognition that reads the detected texts")
     parser.add_argument("--read_opt", **program.OVERRIDES, help="as -o, for it")
     parser.add_argument("--turn", type=Path, metavar="CONFIG", help="the classification that finds lines upside down")
@@ -202,12 +207,13 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
 
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
-    from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
+    from hccl_kit.ocr.programs import engines  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.serve import predict  # noqa: PLC0415
 
     found = []
-    lines = predict.lines_of(images, request.labels)
-    for line in predict.read_lines(predict.inference_of(config), network_to_use(config), lines):
+    lines, inference = predict.lines_of(images, request.labels), predict.inference_of(config)
+    network = engines.trained(config, inference, request.engine, images=len(lines))
+    for line in predict.read_lines(inference, network, lines):
         yield line
         found.append(line)
     if request.picture and not all(line.error for line in found):
@@ -216,17 +222,20 @@ def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator
 
 
 def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
-    from hccl_kit.ocr.serve import predict  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.train.build import network_to_use  # noqa: PLC0415
+    from hccl_kit.ocr.programs import engines  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.serve import predict  # noqa: PLC0415
+    from hccl_kit.ocr.serve.pages import write_page  # noqa: PLC0415
 
     if request.picture:
         request.picture.mkdir(parents=True, exist_ok=True)
-    reader, turner = (
-        (predict.inference_of(other), network_to_use(other)) if other else None
-        for other in (request.read.load(), request.turn.load())
-    )
-    finder = predict.inference_of(config)
-    for number, found in enumerate(predict.find_texts(finder, network_to_use(config), images), 1):
+
+    def made(config: Config, images: int) -> predict.Trained:
+        inference = predict.inference_of(config)
+        return inference, engines.trained(config, inference, request.engine, images=images)
+
+    # Of the lines of one page: the next page waits for them.
+    reader, turner = (made(other, 1) if other else None for other in (request.read.load(), request.turn.load()))
+    for number, found in enumerate(predict.find_texts(*made(config, len(images)), images), 1):
         page = found
         if not page.error and (reader or request.picture):
             try:
@@ -237,7 +246,7 @@ def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator
                 yield replace(page, regions=(), error=str(error))
                 continue
             if request.picture:
-                predict.write_page(request.picture / f"{number:04}_{page.path.stem}.png", page, image)
+                write_page(request.picture / f"{number:04}_{page.path.stem}.png", page, image)
         yield page
     if request.picture:
         progress.say(f"wrote: {request.picture}")

@@ -5,6 +5,8 @@ weights are in the package rapidocr (pip install "hccl-kit[weights]"). Prints a 
 path TAB text TAB confidence, from top to bottom; a page without text has no line. --json writes
 places and scores too (schemas/read.schema.json). --picture is a folder for a PNG of each page.
 Existing files are kept unless --force is given.
+On a CPU onnxruntime runs the networks if it is installed, several pages at once, else MindSpore;
+--engine chooses. Both read the same texts.
 An image that cannot be read is named on stderr, and in JSON it has an `error`.
 Exit codes: 0 done; 1 some images could not be read; 2 it could not run, or none could be read.
 
@@ -32,11 +34,13 @@ from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.data.samples import BadSampleError
-from hccl_kit.ocr.run import program
+from hccl_kit.ocr.run import engine, program
+from hccl_kit.ocr.run.start import device_target, start_alone
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.reader.engine import Networks
-    from hccl_kit.ocr.serve.predict import PageOfText
+    from hccl_kit.ocr.reader.page import Image
+    from hccl_kit.ocr.serve.pages import PageOfText
 
 VERSION = 1
 """Of the form of --json."""
@@ -51,10 +55,23 @@ class Request:
     picture: Path | None
     json: Path | None
     force: bool
+    engine: str
+    """See `hccl_kit.ocr.run.engine`."""
+
+
+class Opened(NamedTuple):
+    """The image of a file, or why it cannot be read, and the seconds that it took."""
+
+    number: int
+    """Of the page, from 1 on."""
+    path: Path
+    image: Image | None
+    error: str
+    seconds: float
 
 
 class Timed(NamedTuple):
-    """A page and the seconds that its networks and its image took."""
+    """A page and the seconds from its file to its texts."""
 
     page: PageOfText
     seconds: float
@@ -63,7 +80,7 @@ class Timed(NamedTuple):
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """The program; ends the process with one of the exit codes above."""
     args = make_parser().parse(argv)
-    run(Request(tuple(args.images), args.limit, args.picture, args.json, args.force))
+    run(Request(tuple(args.images), args.limit, args.picture, args.json, args.force, args.engine))
 
 
 def make_parser() -> Parser:
@@ -74,6 +91,7 @@ def make_parser() -> Parser:
     parser.add_argument("--picture", type=Path, metavar="DIR", help="folder for a picture of each page")
     parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
+    parser.add_argument("--engine", **engine.OPTION)
     return parser
 
 
@@ -84,20 +102,19 @@ def run(request: Request) -> NoReturn:
 
 def _read(request: Request) -> None:
     images = _checked(request)
-    from hccl_kit.ocr.run.start import start_alone  # noqa: PLC0415  # after the options are valid: loads MindSpore
-
-    start_alone()
-    from hccl_kit.ocr.reader import networks  # noqa: PLC0415  # after MindSpore's environment is complete
-
+    target = device_target("auto")
+    chosen = engine.chosen(request.engine, target)
+    networks = _networks(chosen, len(images))
+    progress.say(f"engine: {engine.named(chosen, target)}")
     if request.picture:
         request.picture.mkdir(parents=True, exist_ok=True)
     done: list[Timed] = []
-    with progress.track(_pages(networks.published(), images, request.picture), len(images), "reading pages") as pages:
+    with progress.track(_pages(networks, images, request.picture), len(images), "reading pages") as pages:
         for timed in pages:
             done.append(timed)
             _show(timed.page)
     if request.json:
-        text = json.dumps(_document(done), ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(_document(done, chosen), ensure_ascii=False, indent=1) + "\n"
         # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
         write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
         progress.say(f"wrote: {request.json}")
@@ -120,27 +137,66 @@ def _checked(request: Request) -> list[Path]:
     return images
 
 
-def _pages(networks: Networks, images: Sequence[Path], picture: Path | None) -> Iterator[Timed]:
-    from hccl_kit.ocr.reader import engine  # noqa: PLC0415  # after MindSpore's environment is complete
-    from hccl_kit.ocr.serve import predict  # noqa: PLC0415
+def _networks(chosen: str, pages: int) -> Networks:
+    # Both are loaded only when they are needed, MindSpore after its environment is complete.
+    if chosen == engine.ONNXRUNTIME:
+        from hccl_kit.ocr.reader import sessions  # noqa: PLC0415
 
+        return sessions.published(pages)
+    start_alone()
+    from hccl_kit.ocr.reader import networks  # noqa: PLC0415
+
+    return networks.published()
+
+
+def _pages(networks: Networks, images: Sequence[Path], picture: Path | None) -> Iterator[Timed]:
+    from hccl_kit.ocr.data.loader import prefetch  # noqa: PLC0415  # after MindSpore's environment is complete
+
+    began, files = time.monotonic(), enumerate(images, 1)
+    found = (
+        prefetch(files, lambda file: _read_page(networks, _opened(file), picture), networks.at_once)
+        if networks.at_once > 1
+        else (_read_page(networks, opened, picture) for opened in prefetch(files, _opened, 1))
+    )
     seconds = []
-    for number, path in enumerate(images, 1):
-        started = time.monotonic()
-        try:
-            image = predict.decoded(path)
-            regions = tuple(predict.region(*text) for text in engine.read(networks, image))
-        except BadSampleError as error:
-            yield Timed(predict.PageOfText(path, (), str(error)), time.monotonic() - started)
-            continue
-        seconds.append(time.monotonic() - started)
-        page = predict.PageOfText(path, regions)
-        if picture:
-            predict.write_page(picture / f"{number:04}_{path.stem}.png", page, image)
-        yield Timed(page, seconds[-1])
+    for timed in found:
+        if not timed.page.error:
+            seconds.append(timed.seconds)
+        yield timed
     if seconds:
         first = f", the first {seconds[0]:.2f} s" if len(seconds) > 1 else ""
-        progress.say(f"{len(seconds)} pages, {sum(seconds) / len(seconds):.2f} s a page{first}")
+        progress.say(f"{len(seconds)} pages, {(time.monotonic() - began) / len(seconds):.2f} s a page{first}")
+
+
+def _opened(file: tuple[int, Path]) -> Opened:
+    from hccl_kit.ocr.serve import pages  # noqa: PLC0415  # after MindSpore's environment is complete
+
+    (number, path), started = file, time.monotonic()
+    try:
+        image, error = pages.decoded(path), ""
+    except BadSampleError as found:
+        image, error = None, str(found)
+    return Opened(number, path, image, error, time.monotonic() - started)
+
+
+def _read_page(networks: Networks, opened: Opened, picture: Path | None) -> Timed:
+    from hccl_kit.ocr.decode.boxes import Box  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.reader.engine import read  # noqa: PLC0415
+    from hccl_kit.ocr.serve.pages import PageOfText, Region, write_page  # noqa: PLC0415
+
+    started = time.monotonic()
+    page = PageOfText(opened.path, (), opened.error or None)
+    if opened.image is not None:
+        try:
+            texts = read(networks, opened.image)
+        except BadSampleError as error:
+            page = PageOfText(opened.path, (), str(error))
+        else:
+            page = PageOfText(opened.path, tuple(Region(Box(one.points, one.score), one.reading) for one in texts))
+    seconds = opened.seconds + time.monotonic() - started
+    if picture and opened.image is not None and not page.error:
+        write_page(picture / f"{opened.number:04}_{opened.path.stem}.png", page, opened.image)
+    return Timed(page, seconds)
 
 
 def _show(page: PageOfText) -> None:
@@ -152,10 +208,10 @@ def _show(page: PageOfText) -> None:
             progress.say("\t".join(map(escaped, fields)), sys.stdout)
 
 
-def _document(done: Sequence[Timed]) -> dict[str, Any]:
+def _document(done: Sequence[Timed], engine: str) -> dict[str, Any]:
     """What --json writes, as schemas/read.schema.json describes it."""
     pages = [{**timed.page.row(), "seconds": round(timed.seconds, 3)} for timed in done]
-    return {"version": VERSION, "weights": list(rapidocr.FILES), "pages": pages}
+    return {"version": VERSION, "weights": list(rapidocr.FILES), "engine": engine, "pages": pages}
 
 
 if __name__ == "__main__":

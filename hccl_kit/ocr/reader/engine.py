@@ -16,6 +16,8 @@ from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.reader import lines, regions
 from hccl_kit.ocr.reader.page import Image, detector_input, prepared
 
+DETECTOR, CLASSIFIER, RECOGNISER = "rapidocr:det", "rapidocr:cls", "rapidocr:rec"
+"""The sources of the weights, see `hccl_kit.ocr.rapidocr`."""
 Run = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """A network: images (N, 3, H, W) to its output."""
 SURE = 0.9
@@ -34,6 +36,10 @@ class Networks(NamedTuple):
     recognise: Run
     """To probabilities (N, T, classes)."""
     charset: Charset
+    blank_first: bool = False
+    """Whether the CTC blank is the first class, as in PaddleOCR's files, and not the last."""
+    at_once: int = 1
+    """Pages that may be read at the same time, by as many threads."""
 
 
 class Text(NamedTuple):
@@ -73,8 +79,8 @@ def recognised(networks: Networks, cuts: Sequence[Image]) -> list[Reading]:
     """The reading of each line."""
     readings = [Reading("", 0.0)] * len(cuts)
     for batch in lines.batches(cuts):
-        for number, one in zip(
-            batch.numbers, ctc.decode(networks.recognise(batch.images), networks.charset), strict=True
-        ):
+        probabilities = networks.recognise(batch.images)
+        found = ctc.decode(probabilities, networks.charset, blank_first=networks.blank_first)
+        for number, one in zip(batch.numbers, found, strict=True):
             readings[number] = one
     return readings

@@ -17,13 +17,11 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lines, pages
 from hccl_kit.ocr.models.ppocr.direction import Direction
-from hccl_kit.ocr.reader.engine import Networks, Run
+from hccl_kit.ocr.reader.engine import CLASSIFIER, DETECTOR, RECOGNISER, Networks, Run
 from hccl_kit.ocr.reader.lines import HEIGHT
 from hccl_kit.ocr.run import convolutions
 from hccl_kit.ocr.run.start import DEFAULTS
 
-DETECTOR, CLASSIFIER, RECOGNISER = "rapidocr:det", "rapidocr:cls", "rapidocr:rec"
-"""The sources of the weights, see `hccl_kit.ocr.rapidocr`."""
 PAGES = {
     "backbone": {"name": "det_pplcnet_v4", "size": "small"},
     "neck": {"name": "RepLKFPN", "out_channels": 96, "kernel": 7},

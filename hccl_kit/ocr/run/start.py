@@ -36,7 +36,7 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], plain_c
             "each rank would train its own network",
             hint="set system.distribute: True, or start one process",
         )
-    target = _device_target(config["system"]["device_target"])
+    target = device_target(config["system"]["device_target"])
     if target == "CPU":
         _prepare_convolutions(config["system"], say, plain=plain_convolutions)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
@@ -51,7 +51,7 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], plain_c
 
 def start_alone() -> None:
     """Prepare MindSpore for a program of one process that has no configuration, on an Ascend if there is one."""
-    target = _device_target("auto")
+    target = device_target("auto")
     if target == "CPU":
         _prepare_convolutions(DEFAULTS, progress.say)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
@@ -69,8 +69,11 @@ def _prepare_convolutions(system: Mapping[str, Any], say: Callable[[str], None],
         say(note)
 
 
-def _device_target(wanted: str) -> str:
-    """Ascend if the driver shows cards (/dev/davinci0 and so on)."""
+def device_target(wanted: str) -> str:
+    """CPU or Ascend for `system.device_target`; auto: Ascend if the driver shows cards (/dev/davinci0 and so on).
+
+    Raises KitError if Ascend is wanted and there are no cards.
+    """
     cards = [path for path in Path("/dev").glob("davinci*") if path.name.removeprefix("davinci").isdecimal()]
     if wanted == "Ascend" and not cards:
         raise KitError("system.device_target is Ascend, but there is no /dev/davinci*", hint="set it to auto or CPU")

@@ -45,7 +45,7 @@ def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tupl
 
 
 def _page_size(config: Config, given: Sequence[int] | None) -> Size:
-    height, width = given or (PAGE_OF_PPOCR if _is_ppocr(config) else _fixed_size(config))
+    height, width = given or (PAGE_OF_PPOCR if takes_all_sizes(config) else _fixed_size(config))
     stride = detection_heads.of(config).stride
     if height % stride or width % stride:
         near = " ".join(str(max(1, round(side / stride)) * stride) for side in (height, width))
@@ -78,7 +78,7 @@ def order(config: Config) -> list[int]:
 
     See `paddle_order`, which may raise KitError.
     """
-    return paddle_order(_classes(config)) if _is_ppocr(config) and config["model"]["type"] == "rec" else []
+    return paddle_order(_classes(config)) if takes_all_sizes(config) and config["model"]["type"] == "rec" else []
 
 
 def paddle_order(classes: Sequence[str | None]) -> list[int]:
@@ -97,7 +97,8 @@ def paddle_order(classes: Sequence[str | None]) -> list[int]:
     return [numbers[None], *inner, numbers.get(" ", -1)]
 
 
-def _is_ppocr(config: Config) -> bool:
+def takes_all_sizes(config: Config) -> bool:
+    """Whether one exported file takes images of all sizes."""
     return config["model"]["backbone"]["name"] in OF_PPOCR
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -24,10 +23,12 @@ from hccl_kit.ocr.data.transforms import decode_image, image_of
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.infer.inference import Inference, in_order
+from hccl_kit.ocr.infer.runner import Runner
+from hccl_kit.ocr.serve.pages import PageOfText, Region, rounded
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.line_images import BLANK
 
-Trained = tuple[Inference, nn.Cell]
+Trained = tuple[Inference, nn.Cell | Runner]
 """An inference, and the network with its weights."""
 SURE = 0.9
 """The probability of lying upside down from which a line is turned."""
@@ -53,44 +54,8 @@ class Line:
         if self.error:
             row |= {"text": None, "confidence": None, "error": self.error}
         else:
-            row |= {"text": self.reading.text, "confidence": _rounded(self.reading.confidence)}
+            row |= {"text": self.reading.text, "confidence": rounded(self.reading.confidence)}
         return row if self.truth is None else {**row, "truth": self.truth}
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A text on a page: its box in pixels of the image, and its reading if a recogniser ran."""
-
-    box: Box
-    reading: Reading | None = None
-
-    def row(self) -> dict[str, Any]:
-        """`points` and `score`; with a reading, `transcription` and `confidence` too: the keys of det_gt.txt."""
-        points = np.rint(self.box.points).astype(int).tolist()
-        row = {"points": points, "score": _rounded(self.box.score)}
-        if self.reading is None:
-            return row
-        return {"transcription": self.reading.text, **row, "confidence": _rounded(self.reading.confidence)}
-
-
-@dataclass(frozen=True, slots=True)
-class PageOfText:
-    """A page and its texts from top to bottom, and an error if its image could not be used."""
-
-    path: Path
-    regions: tuple[Region, ...]
-    error: str | None = None
-
-    def fields(self) -> list[str]:
-        """Path and the regions as JSON, in MindOCR's format; null after an error."""
-        rows = None if self.error else [region.row() for region in self.regions]
-        return [str(self.path), json.dumps(rows, ensure_ascii=False)]
-
-    def row(self) -> dict[str, Any]:
-        """The same for a JSON file, with the key `error` after an error."""
-        if self.error:
-            return {"path": str(self.path), "regions": None, "error": self.error}
-        return {"path": str(self.path), "regions": [region.row() for region in self.regions]}
 
 
 def lines_of(paths: Sequence[Path], labels: Path | None) -> list[TextLine]:
@@ -104,7 +69,7 @@ def inference_of(config: Config) -> Inference:
     return Inference(recipes.task(config), config["eval"])
 
 
-def read_lines(inference: Inference, network: nn.Cell, lines: Sequence[TextLine]) -> Iterator[Line]:
+def read_lines(inference: Inference, network: nn.Cell | Runner, lines: Sequence[TextLine]) -> Iterator[Line]:
     """The reading of every line, in order."""
     predicted = chain.from_iterable(inference.batches(network, lines))
     return in_order(
@@ -112,7 +77,7 @@ def read_lines(inference: Inference, network: nn.Cell, lines: Sequence[TextLine]
     )
 
 
-def find_texts(inference: Inference, network: nn.Cell, paths: Sequence[Path]) -> Iterator[PageOfText]:
+def find_texts(inference: Inference, network: nn.Cell | Runner, paths: Sequence[Path]) -> Iterator[PageOfText]:
     """The texts of every page, in order."""
     for predictions in inference.batches(network, [Page(path) for path in paths]):
         for one in predictions:
@@ -152,16 +117,6 @@ def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
     return image_of(decode(Sample(path), np.random.default_rng(0)))
 
 
-def decoded(path: Path) -> NDArray[np.uint8]:
-    """The image HxWx3 of a file, BGR, upright by its EXIF data. Raises BadSampleError if it is none or too large."""
-    return image_of(decode_image()(Sample(path), np.random.default_rng(0)))
-
-
-def region(points: NDArray[np.float32], score: float, reading: Reading) -> Region:
-    """A text that was found and read by other means than `find_texts` and `read_texts`."""
-    return Region(Box(points, score), reading)
-
-
 def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
     """A picture of the first lines with their readings, decoded as in the pipeline of this configuration."""
     rows = []
@@ -172,12 +127,6 @@ def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
             shown = BLANK
         rows.append(drawing.Row(shown, line.reading.text, line.reading.confidence, line.truth))
     write_atomically(path, drawing.encoded(drawing.draw(rows), path.suffix.lower()))
-
-
-def write_page(path: Path, page: PageOfText, image: NDArray[np.uint8]) -> None:
-    """A picture of a page with its regions."""
-    regions = [(region.box.points, region.reading.text if region.reading else "") for region in page.regions]
-    write_atomically(path, drawing.encoded(drawing.draw_page(image, regions), path.suffix.lower()))
 
 
 def _cut(path: Path, number: int, box: Box, image: NDArray[np.uint8]) -> TextLine:
@@ -210,7 +159,3 @@ def _truth_of(path: Path, rows: Mapping[str, str]) -> str:
     """The text of the longest end of `path` in the label file; empty if there is none."""
     ends = (Path(*path.parts[start:]).as_posix() for start in range(len(path.parts)))
     return next((rows[end] for end in ends if end in rows), "")
-
-
-def _rounded(share: float) -> float:
-    return round(share, 4)

@@ -42,6 +42,12 @@ def test_decode_is_its_definition(steps: int, batch: int, seed: int) -> None:
         assert reading.confidence == pytest.approx(expected.confidence, rel=1e-4)
 
 
+@given(st.integers(0, 2**32 - 1))
+def test_the_blank_may_be_the_first_class(seed: int) -> None:
+    probabilities = np.random.default_rng(seed).dirichlet([0.3] * 4, (2, 9)).astype(np.float32)
+    assert decode(np.roll(probabilities, 1, axis=2), ABC, blank_first=True) == decode(probabilities, ABC)
+
+
 @pytest.mark.parametrize(
     ("classes", "text"),
     [("aab", "ab"), ("a-a", "aa"), ("-", ""), ("---", ""), ("--c--", "c"), ("abba", "aba"), ("a-ab-b", "aabb")],

@@ -1,5 +1,7 @@
 """What a network says reaches the decoder as it expects it, and lines are read in batches of their width."""
 
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 from hccl_kit.ocr import config
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.infer.inference import Inference, in_order
+from hccl_kit.ocr.infer.runner import Run
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.data.images import write_image
 from tests.ocr.run_tool import CONFIG
@@ -123,6 +126,40 @@ def test_a_batch_is_filled_only_for_a_graph_of_one_shape(
     assert found == [one.value for batches in alone for batch in batches for one in batch]
     assert len(set(found)) == 5
     assert len(network.compile_cache) == 1
+
+
+class Several:
+    """A runner of three batches at once, of which later ones are ready first."""
+
+    any_size, at_once = True, 3
+
+    def __init__(self) -> None:
+        self.threads: set[str] = set()
+
+    def of_shape(self, shape: Sequence[int]) -> Run:
+        assert threading.current_thread() is threading.main_thread()
+        return self._run
+
+    def _run(self, images: NDArray[np.float32]) -> NDArray[np.float32]:
+        self.threads.add(threading.current_thread().name)
+        time.sleep(0.02 / float(1 + images.mean() % 7))
+        return images.mean((1, 2, 3))
+
+
+def test_batches_that_run_at_once_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        write_image(tmp_path / f"{number}.png", 10 * number)
+    lines = [TextLine(tmp_path / f"{number}.png", text="a") for number in range(20)]
+    made = config.load(CONFIG, ["eval.loader.batch_size=2"])
+    task = recipes.task(made)
+    monkeypatch.setattr(task, "decode", lambda outputs, samples: outputs.tolist())
+    runner = Several()
+    batches = list(Inference(task, made["eval"]).batches(runner, lines))
+    found = [one for batch in batches for one in batch]
+    assert [one.number for one in found] == list(range(20))
+    assert [len(batch) for batch in batches] == [2] * 10
+    assert [one.value for one in found] == sorted(one.value for one in found)
+    assert threading.main_thread().name not in runner.threads
 
 
 @given(st.permutations(range(7)))

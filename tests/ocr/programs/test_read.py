@@ -39,11 +39,15 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("engine", ["auto", pytest.param("mindspore", marks=pytest.mark.long)])
 @pytest.mark.usefixtures("weights")
-def test_a_folder_is_read(pages: Path, tmp_path: Path) -> None:
-    done = tool("read", pages, "--json", tmp_path / "found.json", "--picture", tmp_path / "drawn")
+def test_a_folder_is_read(pages: Path, tmp_path: Path, engine: str) -> None:
+    """On a CPU by onnxruntime, without MindSpore."""
+    pytest.importorskip("onnxruntime")
+    outputs = ("--json", tmp_path / "found.json", "--picture", tmp_path / "drawn")
+    done = tool("read", pages, *outputs, "--engine", engine, python=("-X", "importtime"))
     assert done.returncode == 1, done.stderr
+    assert ("| mindspore" in done.stderr) == (engine == "mindspore")
     assert [line.split("\t")[:2] for line in done.stdout.splitlines()] == [
         [str(pages / "a.png"), "training"],
         [str(pages / "a.png"), "receipts"],
@@ -53,6 +57,7 @@ def test_a_folder_is_read(pages: Path, tmp_path: Path) -> None:
     assert "error: 1 of 3 images could not be read" in done.stderr
     written = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert [Path(one["path"]).name for one in written["pages"]] == ["a.png", "b\t.png", "c.png"]
+    assert written["engine"] == ("onnxruntime" if engine == "auto" else engine)
     assert [one["regions"] and len(one["regions"]) for one in written["pages"]] == [2, [], None]
     assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == ["0001_a.png", "0002_b\t.png"]
     schema = ROOT / "schemas" / "read.schema.json"

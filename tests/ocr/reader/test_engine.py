@@ -1,16 +1,12 @@
-"""A page through stand-ins for the networks, and through those of rapidocr: its program and ours agree."""
+"""A page through stand-ins for the networks."""
 
 from __future__ import annotations
-
-from functools import cache
-from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.reader import engine, regions
@@ -90,38 +86,3 @@ def test_reading_order_goes_by_rows_of_ten_pixels() -> None:
     found = regions.in_reading_order(boxes[::-1])
     assert [box.points[0].tolist() for box in found] == [[0, 18], [100, 9], [200, 0], [50, 28]]
     assert regions.in_reading_order([]) == []
-
-
-@cache
-def session(name: str) -> engine.Run:
-    runtime = pytest.importorskip("onnxruntime")
-    options = runtime.SessionOptions()
-    options.log_severity_level = 4
-    made = runtime.InferenceSession(rapidocr.path(name), options, providers=["CPUExecutionProvider"])
-    source = made.get_inputs()[0].name
-    return lambda images: made.run(None, {source: images})[0]
-
-
-def blank_last(images: Array) -> Array:
-    """The published recogniser with the blank as the last class, as in our networks."""
-    output = session("rapidocr:rec")(images)
-    return np.concatenate([output[..., 1:], output[..., :1]], axis=2)
-
-
-def test_the_program_agrees_with_that_of_rapidocr() -> None:
-    """With the same networks in onnxruntime: a page with lines upside down, tilted and in columns, and a flat one."""
-    package = pytest.importorskip("rapidocr", exc_type=ImportError)
-    charset = Charset("".join(rapidocr.characters("rapidocr:rec")) + " ")
-    ours = engine.Networks(session("rapidocr:det"), session("rapidocr:cls"), blank_last, charset)
-    theirs = package.RapidOCR(params={"Global.log_level": "error"})
-    image = page("Fine tuning", "12.50   TOTAL", "reads pages", "a    bc      d")
-    image[240:330] = image[240:330][::-1, ::-1]
-    tilt = cv2.getRotationMatrix2D((300, 200), 4, 1)
-    tilted = np.asarray(cv2.warpAffine(image, tilt, (600, 420), borderValue=(255, 255, 255)), np.uint8)
-    for one in (tilted, page("A flat page")[40:100]):
-        expected: Any = theirs(one)
-        found = engine.read(ours, one)
-        assert [text.reading.text for text in found] == list(expected.txts)
-        assert np.abs(np.array([text.points for text in found]) - expected.boxes).max() <= 1
-        assert [text.reading.confidence for text in found] == pytest.approx(expected.scores, abs=1e-3)
-    assert "pages" in " ".join(text.reading.text for text in engine.read(ours, tilted))

@@ -15,7 +15,8 @@ from mindspore import Tensor, nn
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config, rapidocr
 from hccl_kit.ocr.adapt import pretrained
-from hccl_kit.ocr.models.ppocr import lines
+from hccl_kit.ocr.models.cpu_forms import Gelu
+from hccl_kit.ocr.models.ppocr import lcnet_v4, lines
 from hccl_kit.ocr.reader import networks
 from hccl_kit.ocr.serve import export, export_metadata
 from tests.ocr.models.ppocr import test_pages
@@ -26,6 +27,7 @@ from tests.places import ROOT
 runtime = pytest.importorskip("onnxruntime")  # of the extra `export`
 onnx = pytest.importorskip("onnx")
 from hccl_kit.ocr.serve import ppocr_graph  # noqa: E402  # imports onnx
+from hccl_kit.ocr.serve.onnx_graph import Graph  # noqa: E402
 
 pytestmark = pytest.mark.train
 
@@ -125,6 +127,36 @@ def test_a_space_that_the_dictionary_lacks_is_never_read(tmp_path: Path) -> None
     assert found.shape[2] == 5
     assert (found[..., 4] == 0).all()
     assert found.sum(axis=2) == pytest.approx(1, abs=1e-5)
+
+
+def test_means_over_large_maps_are_exact(tmp_path: Path) -> None:
+    """Squeeze and excitation after a convolution, on a map of 384 x 384 pixels."""
+    cell = nn.SequentialCell(nn.Conv2d(16, 16, 1, has_bias=True), lcnet_v4.SqueezeExcite(16)).set_train(False)
+    generator = np.random.default_rng(0)
+    for parameter in cell.get_parameters():
+        parameter.set_data(Tensor(generator.uniform(-0.3, 0.3, parameter.shape).astype(np.float32)))
+    graph = Graph(ppocr_graph._PARTS)
+    sides, value = ["batch", 16, "height", "width"], onnx.helper.make_tensor_value_info
+    ends = [value(name, onnx.TensorProto.FLOAT, sides) for name in ("x", graph.put(cell, "x"))]
+    made = onnx.helper.make_graph(graph.nodes, "test", ends[:1], ends[1:], graph.weights)
+    opset = onnx.helper.make_opsetid("", ppocr_graph.OPSET)
+    onnx.save(onnx.helper.make_model(made, opset_imports=[opset], ir_version=ppocr_graph.IR), tmp_path / "a.onnx")
+    maps = generator.uniform(0, 9, (1, 16, 384, 384)).astype(np.float32)
+    session = runtime.InferenceSession(tmp_path / "a.onnx", providers=["CPUExecutionProvider"])
+    assert np.abs(session.run(None, {"x": maps})[0] - cell(Tensor(maps)).asnumpy()).max() < 1e-5
+
+
+def test_onnxruntime_makes_one_operator_of_each_gelu(tmp_path: Path) -> None:
+    """It knows the activation by the form of the nodes; as single operators it takes longer."""
+    network, options = detector(), runtime.SessionOptions()
+    onnx.save(ppocr_graph.model(network), tmp_path / "best.onnx")
+    options.optimized_model_filepath = str(tmp_path / "run.onnx")
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.log_severity_level = 4
+    runtime.InferenceSession(tmp_path / "best.onnx", options, providers=["CPUExecutionProvider"])
+    kinds = [node.op_type for node in onnx.load(tmp_path / "run.onnx").graph.node]
+    assert kinds.count("Gelu") == sum(type(cell) is Gelu for _, cell in network.cells_and_names()) > 0
+    assert "Erf" not in kinds
 
 
 def test_an_unknown_part_is_refused(tmp_path: Path) -> None:

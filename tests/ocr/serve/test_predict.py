@@ -19,7 +19,8 @@ from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.serve import predict
-from hccl_kit.ocr.serve.predict import Line, PageOfText, Region
+from hccl_kit.ocr.serve.pages import PageOfText, Region, write_page
+from hccl_kit.ocr.serve.predict import Line
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.data.images import write_image
 from tests.ocr.run_tool import CONFIG
@@ -227,7 +228,7 @@ def test_what_was_found_is_written_as_a_label_file_has_it() -> None:
 
 @pytest.mark.parametrize(("name", "start"), [("a.PNG", b"\x89PNG"), ("a.jpg", b"\xff\xd8\xff"), ("a.webp", b"RIFF")])
 def test_a_picture_has_the_format_of_its_name(tmp_path: Path, name: str, start: bytes) -> None:
-    predict.write_page(tmp_path / name, PageOfText(Path("a.png"), ()), np.zeros((9, 9, 3), np.uint8))
+    write_page(tmp_path / name, PageOfText(Path("a.png"), ()), np.zeros((9, 9, 3), np.uint8))
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
@@ -235,7 +236,7 @@ def test_a_picture_has_the_format_of_its_name(tmp_path: Path, name: str, start: 
 def test_a_page_is_drawn_with_its_texts(tmp_path: Path, read: bool) -> None:
     image = np.full((100, 200, 3), 255, np.uint8)
     region = Region(box(left=20, top=20, width=100, height=30), Reading("text", 0.9) if read else None)
-    predict.write_page(tmp_path / "page.png", PageOfText(Path("a.png"), (region,)), image)
+    write_page(tmp_path / "page.png", PageOfText(Path("a.png"), (region,)), image)
     drawn = cv2.imdecode(np.fromfile(tmp_path / "page.png", np.uint8), cv2.IMREAD_COLOR)
     assert drawn.shape == (drawing.HEADER + 100, 400 if read else 200, 3)
     drawn = drawn[drawing.HEADER :]

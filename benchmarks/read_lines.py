@@ -1,0 +1,137 @@
+"""Lines read from their files to their texts by both engines, against onnxruntime with the exported file alone.
+
+    python -m benchmarks.read_lines [--lines 256] [--rounds 3]
+
+The peer gets the batches that ours has made, and runs the exported file on them with as many threads: it decodes no
+image and no text. All take turns in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from benchmarks.row import Row
+from hccl_kit.ocr.run import engine
+from hccl_kit.ocr.run.start import start_alone
+
+THREADS = 2
+ENGINES = (engine.ONNXRUNTIME, engine.MINDSPORE)
+CONFIGS = {"crnn_small": "rec/crnn/crnn_small.yaml", "PP-OCRv6 small": "rec/ppocr/v6_small_finetune.yaml"}
+
+
+class Batches:
+    """A runner that runs another one, and keeps what it gets."""
+
+    any_size, at_once = True, 1
+
+    def __init__(self, runner: Any) -> None:
+        self.runner, self.any_size = runner, runner.any_size
+        self.images: list[Any] = []
+
+    def of_shape(self, shape: Sequence[int]) -> Callable[[Any], Any]:
+        run = self.runner.of_shape(shape)
+
+        def kept(images: Any) -> Any:
+            self.images.append(images)
+            return run(images)
+
+        return kept
+
+
+def main() -> None:
+    """Print the rows."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lines", type=int, default=256)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    for row in measured(args.lines, args.rounds):
+        print(f"{row.what}: {row.ours:.1f} lines/s; {row.peer}: {row.peers:.1f}; ratio {row.ratio:.2f}")
+
+
+def rows(*, full: bool) -> Iterator[Row]:
+    """For `python -m benchmarks`."""
+    return measured(1024, 9) if full else measured(256, 3)
+
+
+def measured(count: int, rounds: int) -> Iterator[Row]:
+    """So many drawn words; the small network has fresh weights, the other one those of rapidocr."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
+    start_alone()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["HCCL_KIT_CACHE"] = folder
+        paths = drawn(Path(folder), count)
+        for name, config in CONFIGS.items():
+            yield from of_network(name, Path(config), Path(folder), paths, rounds)
+
+
+def of_network(name: str, given: Path, folder: Path, paths: Sequence[Path], rounds: int) -> Iterator[Row]:
+    """Both engines with one network."""
+    import onnxruntime  # noqa: PLC0415  # an extra
+
+    from hccl_kit.ocr.checkpoints import checkpoint  # noqa: PLC0415  # after MindSpore's environment is complete
+    from hccl_kit.ocr.data.samples import TextLine  # noqa: PLC0415
+    from hccl_kit.ocr.infer.inference import Inference  # noqa: PLC0415
+    from hccl_kit.ocr.programs import engines  # noqa: PLC0415
+    from hccl_kit.ocr.run import program  # noqa: PLC0415
+    from hccl_kit.ocr.tasks import recipes  # noqa: PLC0415
+
+    weights = folder / "fresh.ckpt" if "crnn" in name else "rapidocr:rec"
+    config = program.load(given, [f"eval.ckpt_load_path={weights}"])
+    if isinstance(weights, Path):
+        checkpoint.save(weights, recipes.network(config).get_parameters())
+    inference = Inference(recipes.task(config), config["eval"])
+    lines = [TextLine(path) for path in paths]
+    networks = {one: engines.trained(config, inference, one, images=len(lines)) for one in ENGINES}
+    kept: Any = Batches(networks[engine.ONNXRUNTIME])
+    list(inference.batches(kept, lines))
+    (file,) = kept.runner.folder.glob(f"{kept.runner.name}*")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    alone = onnxruntime.InferenceSession(file, options)
+    source = alone.get_inputs()[0].name
+    ways: dict[str, Callable[[], object]] = {
+        one: lambda network=network: list(inference.batches(network, lines))  # type: ignore[misc]
+        for one, network in networks.items()
+    }
+    ways["peer"] = lambda: [alone.run(None, {source: images}) for images in kept.images]
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    for run in ways.values():
+        run()
+    for _ in range(rounds):
+        for way, run in ways.items():
+            began = time.perf_counter()
+            run()
+            seconds[way].append(time.perf_counter() - began)
+    rates = {way: len(lines) / median(each) for way, each in seconds.items()}
+    for one in ENGINES:
+        what = f"reading lines with {name}, `--engine {one}`, two threads"
+        yield Row(what, "the exported file in onnxruntime", "lines/s", rates[one], rates["peer"])
+
+
+def drawn(folder: Path, count: int) -> list[Path]:
+    """Images of words of one to three syllables."""
+    import cv2  # noqa: PLC0415  # after MindSpore's environment is complete
+
+    generator = np.random.default_rng(0)
+    paths = []
+    for number in range(count):
+        word = "".join(generator.choice(list("abcdefghijklmnopqrstuvwxyz"), generator.integers(3, 10)))
+        (width, height), _ = cv2.getTextSize(word, cv2.FONT_HERSHEY_SIMPLEX, 1, 2)
+        image = np.full((height + 20, width + 16, 3), 255, np.uint8)
+        cv2.putText(image, word, (8, height + 6), cv2.FONT_HERSHEY_SIMPLEX, 1, (0, 0, 0), 2, cv2.LINE_AA)
+        paths.append(folder / f"{number}.png")
+        cv2.imwrite(str(paths[-1]), image)
+    return paths
+
+
+if __name__ == "__main__":
+    main()

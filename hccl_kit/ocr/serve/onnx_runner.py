@@ -1,0 +1,65 @@
+"""A trained network in onnxruntime: its exported files are kept, so that later starts compile nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.infer.runner import Run
+from hccl_kit.ocr.run import onnx_session
+from hccl_kit.ocr.run.onnx_session import Session
+
+Shape = tuple[int, ...]
+Export = Callable[[Shape, Path], object]
+"""Writes the file for images of a shape."""
+KEPT = 50
+"""Files in the folder; those that have not been used for the longest time are removed."""
+
+
+class OnnxRunner:
+    """Files `name*.onnx` in `folder`, written by `export` when they are missing.
+
+    `any_size`: one file takes images of all sizes; else there is one for each shape. Of several batches, of which
+    `batches` are expected, some run at once.
+    """
+
+    def __init__(self, folder: Path, name: str, export: Export, *, any_size: bool, batches: int) -> None:
+        self.folder, self.name, self.export = folder, name, export
+        self.any_size = any_size
+        self.at_once, self.threads = onnx_session.share(batches)
+        self.sessions: dict[Shape, Session] = {}
+
+    def of_shape(self, shape: Sequence[int]) -> Run:
+        """The session for images of this shape.
+
+        Raises KitError if the network cannot be exported, or the file cannot be written.
+        """
+        key = () if self.any_size else tuple(shape)
+        if key not in self.sessions:
+            path = self.folder / f"{'_'.join([self.name, *map(str, key)])}.onnx"
+            self.sessions[key] = self._kept(path) or self._exported(path, tuple(shape))
+        return self.sessions[key]
+
+    def _kept(self, path: Path) -> Session | None:
+        """None if there is no file, or it is damaged."""
+        try:
+            os.utime(path)
+            return onnx_session.opened(path, self.threads)
+        except Exception:  # onnxruntime's exceptions have no other base class
+            return None
+
+    def _exported(self, path: Path, shape: Shape) -> Session:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise KitError(f"cannot write {self.folder}: {error.strerror}") from error
+        self.export(shape, path)
+        made = onnx_session.opened(path, self.threads)
+        with suppress(OSError):  # another process does the same
+            files = sorted(self.folder.glob("*.onnx"), key=lambda one: one.stat().st_mtime)
+            for one in files[:-KEPT]:
+                one.unlink(missing_ok=True)
+        return made

@@ -1,0 +1,45 @@
+"""Trained networks by both engines: equal scores, files that are kept, and what cannot be exported."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.ocr.run_tool import assert_refused, tool
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+pytestmark = pytest.mark.train
+
+
+def test_both_engines_read_the_same_and_the_file_is_kept(
+    run: Path, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HCCL_KIT_CACHE", str(tmp_path / "cache"))
+    weights = shutil.copy(run / "best.ckpt", tmp_path / "best.ckpt")
+    shared = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={weights}")
+    first = tool("eval", *shared, "--json")
+    (file,) = (tmp_path / "cache" / "onnx").iterdir()
+    inode = file.stat().st_ino
+    again = tool("predict", *shared, "--images", words / "test", "--json", tmp_path / "onnxruntime.json")
+    other = tool("eval", *shared, "--json", "--engine", "mindspore")
+    assert first.returncode == again.returncode == other.returncode == 0, first.stderr + again.stderr + other.stderr
+    assert [path.stat().st_ino for path in (tmp_path / "cache" / "onnx").iterdir()] == [inode]  # not written again
+    assert json.loads(first.stdout) == json.loads(other.stdout)
+
+
+def test_a_network_that_cannot_be_exported_runs_in_mindspore(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as: there is no room for the file."""
+    (tmp_path / "cache").write_text("")
+    monkeypatch.setenv("HCCL_KIT_CACHE", str(tmp_path / "cache"))
+    shared = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}", "--json")
+    done = tool("eval", *shared)
+    assert done.returncode == 0, done.stderr
+    assert f"engine: mindspore: cannot write {tmp_path}/cache/onnx" in done.stderr
+    assert json.loads(done.stdout)["words"] == 20
+    assert_refused(tool("eval", *shared, "--engine", "onnxruntime"), 2, f"cannot write {tmp_path}/cache/onnx")
