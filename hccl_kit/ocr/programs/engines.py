@@ -53,7 +53,7 @@ def _exported(config: Config, inference: Inference, images: int) -> Runner:
     shape = export_metadata.input_shape(config, None, 1 if any_size else inference.batch_size)
 
     def write(shape: Sequence[int], path: Path) -> None:
-        export.export(build.network_to_export(config), shape, path, {}, order)
+        export.export(build.network_to_export(config), shape, path, {}, order, same=build.network_to_use(config))
 
     runner = OnnxRunner(
         fetch.cache(os.environ) / "onnx",

@@ -68,10 +68,17 @@ class Exported:
 
 
 def export(
-    network: nn.Cell, shape: Sequence[int], path: Path, facts: Mapping[str, str], order: Sequence[int] = ()
+    network: nn.Cell,
+    shape: Sequence[int],
+    path: Path,
+    facts: Mapping[str, str],
+    order: Sequence[int] = (),
+    *,
+    same: nn.Cell | None = None,
 ) -> Exported:
     """Export a network for images of `shape` (N, 3, H, W) to `path`, which ends in .mindir or .onnx.
 
+    The outputs of the file are compared with those of `same`, a faster form of the network, or of the network itself.
     `facts` become the metadata of an ONNX file; MINDIR has none. `order` has, for each class of the ONNX file of a
     recogniser of PP-OCR, its number in the network, see `export_metadata.order`. Raises KitError if the network does
     not accept such images, MindSpore cannot export it or the file cannot be written, and DifferenceError if the outputs
@@ -79,8 +86,10 @@ def export(
     """
     images = np.random.default_rng(0).standard_normal(tuple(shape)).astype(np.float32)
     network.set_train(False)
+    same = same or network
+    same.set_train(False)
     try:
-        expected = network(Tensor(images)).asnumpy()
+        expected = same(Tensor(images)).asnumpy()
     except ERRORS as error:
         raise KitError(f"the network does not accept images of {tuple(shape)}: {_first_line(error)}") from error
     if not np.isfinite(expected).all():
@@ -90,7 +99,7 @@ def export(
         temporary = folder / f"network{path.suffix}"
         found = WRITERS[path.suffix](network, images, temporary, facts, order)
         difference = _difference(found, expected)
-        accepted = max(TOLERANCE, STEEP * _difference(network(Tensor(_rounded(images))).asnumpy(), expected))
+        accepted = max(TOLERANCE, STEEP * _difference(same(Tensor(_rounded(images))).asnumpy(), expected))
         if not difference <= accepted:
             raise DifferenceError(
                 f"{path} is not written: its outputs differ from the network's by {difference:.1e} of the largest "

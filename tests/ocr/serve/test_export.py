@@ -171,6 +171,18 @@ def test_a_fine_tuned_recogniser_may_round_more_than_a_wrong_operator_may_differ
     assert path.exists() == accepted
 
 
+def test_the_file_is_compared_with_another_form_of_the_network(tmp_path: Path) -> None:
+    """A faster one. If that is another network, no file is written."""
+    path = tmp_path / "network.mindir"
+    assert (
+        export.export(nn.ReLU(), (1, 3, 4, 4), path, {}, same=nn.SequentialCell(nn.ReLU(), nn.ReLU())).difference == 0
+    )
+    path.unlink()
+    with pytest.raises(export.DifferenceError):
+        export.export(nn.ReLU(), (1, 3, 4, 4), path, {}, same=nn.Sigmoid())
+    assert not path.exists()
+
+
 def test_what_onnx_lacks_mindir_has(tmp_path: Path) -> None:
     assert export.export(Unknown(), (1, 3, 4, 4), tmp_path / "network.mindir", {}).difference == 0
 
