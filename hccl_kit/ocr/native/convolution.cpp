@@ -17,10 +17,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -32,7 +30,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 extern "C" {
@@ -88,6 +85,18 @@ int dnnl_convolution_backward_weights_primitive_desc_create(PrimitiveDescription
                                                             Attributes);
 }
 
+// MindSpore's threads, as its headers threadpool.h and cpu_kernel.h declare them.
+namespace mindspore {
+class ThreadPool {
+  public:
+    int ParallelLaunch(const std::function<int(void *, int, float, float)> &task, void *content, int count);
+};
+class ActorThreadPool : public ThreadPool {};
+namespace kernel {
+ActorThreadPool *GetActorMgrInnerThreadPool();
+}
+} // namespace mindspore
+
 namespace {
 
 enum { CPU = 1, FORWARD_TRAINING = 64, DIRECT = 1, ANY_ORDER = 1, SCRATCHPAD_OF_CALLER = 1, SCRATCHPAD_ARGUMENT = 80 };
@@ -114,7 +123,6 @@ const size_t MOST_SPACE = 4;          // times the size of images, weights and m
 const double HOPELESS = 2;            // times the least time of the first runs: no further run
 const double FASTER = 0.95;           // of the time of an earlier one: chance alone must not choose
 const size_t MOST_CHOICES = 10000;
-const int SPINS = 2000; // looks of a thread at a counter before it sleeps; some ten microseconds
 
 using Shape = std::vector<int64_t>;
 using Shapes = std::array<Shape, 3>;  // of images, weights and maps
@@ -125,45 +133,32 @@ void check(int status, const char *what) {
 }
 
 // The cores that the process may use; a thread of MindSpore may be bound to one of them.
-cpu_set_t allowed() {
-    cpu_set_t cores;
-    if (sched_getaffinity(getpid(), sizeof cores, &cores) != 0) CPU_ZERO(&cores);
-    return cores;
-}
-
-int threads_to_use() {
-    const cpu_set_t cores = allowed();
-    return std::max(CPU_COUNT(&cores), 1);
+int cores() {
+    cpu_set_t set;
+    return sched_getaffinity(getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
 thread_local bool in_parallel = false;
 
 // What oneDNN calls to run parts of a primitive at once: the virtual functions of its threadpool_iface, in their order.
+// The threads are MindSpore's own, which wait for work in a loop: others would have to share the cores with them.
 class Threads {
   public:
-    Threads() {
-        for (int i = 1; i < threads_; i++) std::thread([this] { work(); }).detach(); // until the process ends
-    }
-
-    virtual int get_num_threads() const { return threads_; }
+    virtual int get_num_threads() const { return count_; }
     virtual bool get_in_parallel() const { return in_parallel; }
 
     virtual void parallel_for(int count, const std::function<void(int, int)> &part) {
-        if (count <= 1 || threads_ == 1 || in_parallel) {
+        if (count <= 1 || count_ == 1 || in_parallel) {
             for (int i = 0; i < count; i++) part(i, count);
             return;
         }
-        {
-            std::lock_guard<std::mutex> guard(mutex_);
-            part_ = &part;
-            count_ = count;
-            next_ = 0;
-            done_ = 0;
-            round_++;
-        }
-        wake_.notify_all();
-        help();
-        while (done_ < count) std::this_thread::yield();
+        const auto task = [&](void *, int i, float, float) {
+            in_parallel = true;
+            part(i, count);
+            in_parallel = false;
+            return 0;
+        };
+        if (pool_->ParallelLaunch(task, nullptr, count) != 0) throw std::runtime_error("MindSpore's threads failed");
     }
 
     virtual uint64_t get_flags() const { return 0; } // parallel_for returns when all parts are done
@@ -171,42 +166,8 @@ class Threads {
     virtual ~Threads() {}
 
   private:
-    // Runs parts until all have been taken.
-    void help() {
-        in_parallel = true;
-        for (;;) {
-            std::unique_lock<std::mutex> guard(mutex_);
-            if (next_ == count_) break;
-            const int i = next_++, count = count_;
-            const std::function<void(int, int)> *part = part_;
-            guard.unlock();
-            (*part)(i, count);
-            done_++;
-        }
-        in_parallel = false;
-    }
-
-    void work() {
-        const cpu_set_t cores = allowed();
-        sched_setaffinity(0, sizeof cores, &cores);
-        for (uint64_t seen = 0;;) {
-            for (int spin = 0; spin < SPINS && round_ == seen; spin++) std::this_thread::yield();
-            {
-                std::unique_lock<std::mutex> guard(mutex_);
-                wake_.wait(guard, [&] { return round_ != seen; });
-                seen = round_;
-            }
-            help();
-        }
-    }
-
-    const int threads_ = threads_to_use();
-    std::mutex mutex_; // of the next four
-    const std::function<void(int, int)> *part_ = nullptr;
-    int count_ = 0, next_ = 0;
-    std::atomic<uint64_t> round_{0};
-    std::atomic<int> done_{0};
-    std::condition_variable wake_;
+    const int count_ = std::max(cores(), 1);
+    mindspore::ThreadPool *const pool_ = mindspore::kernel::GetActorMgrInnerThreadPool();
 };
 
 // oneDNN's processor and queue of work, made at the first call.
@@ -222,7 +183,7 @@ struct Device {
 };
 
 Device &device() {
-    static Device *const only = new Device; // never freed: threads may still run when the process ends
+    static Device *const only = new Device; // never freed: MindSpore may use it until the process ends
     return *only;
 }
 

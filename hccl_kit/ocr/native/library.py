@@ -25,7 +25,9 @@ from hccl_kit.base.errors import KitError
 
 SOURCE = Path(__file__).with_name("convolution.cpp")
 COMPILERS = ("c++", "g++", "clang++")
-OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-pthread")
+OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
+LIBRARIES = ("libdnnl.so.3", "libmindspore_core.so", "plugin/libmindspore_ops_cpu.so")
+"""Those of MindSpore that it calls, in its folder lib: oneDNN, and two for MindSpore's threads."""
 TIMEOUT = 120
 CPU_INFO = Path("/proc/cpuinfo")
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -37,23 +39,29 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     CXX is the compiler if it is set. Raises KitError if MindSpore has no oneDNN, there is no compiler, it fails, or
     others may write into the folder.
     """
-    onednn = _onednn()
+    called = _called()
     command = (*_compiler(environ), *OPTIONS)
-    facts = [hashlib.sha256(SOURCE.read_bytes()).hexdigest(), str(onednn), *command, _version()]
+    facts = [hashlib.sha256(SOURCE.read_bytes()).hexdigest(), *map(str, called), *command, _version()]
     path = folder / f"convolution-{_name(facts)}.so"
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _assert_private(folder)
         if not path.is_file():
-            _compile(command, onednn, path)
+            _compile(command, called, path)
     except OSError as error:
         raise KitError(f"{error.filename or folder}: {error.strerror or error}") from error
     return path
 
 
 def hold(path: Path) -> None:
-    """Keep the library at `path` in memory: MindSpore closes it each time that it has asked for a shape."""
-    ctypes.CDLL(str(path))
+    """Keep the library at `path` in memory: MindSpore closes it each time that it has asked for a shape.
+
+    To be called after MindSpore is imported. Raises KitError if it cannot be loaded.
+    """
+    try:
+        ctypes.CDLL(str(path), mode=os.RTLD_NOW)
+    except OSError as error:
+        raise KitError(f"{path} cannot be loaded: {error}", hint=f"rm {shlex.quote(str(path))}") from error
 
 
 def keep_choices(path: Path, environ: Mapping[str, str], cores: int) -> None:
@@ -80,13 +88,15 @@ def _name(facts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
 
 
-def _onednn() -> Path:
-    """MindSpore's oneDNN."""
+def _called() -> list[Path]:
+    """The libraries of MindSpore that are called."""
     found = importlib.util.find_spec("mindspore")
-    file = Path(found.origin or "").parent / "lib" / "libdnnl.so.3" if found else None
-    if file is None or not file.is_file():
-        raise KitError("MindSpore has no oneDNN 3 (libdnnl.so.3) here")
-    return file
+    folder = Path(found.origin or "").parent / "lib" if found else Path()
+    files = [folder / name for name in LIBRARIES]
+    absent = [file.name for file in files if not file.is_file()]
+    if absent:
+        raise KitError(f"MindSpore has no {absent[0]} here")
+    return files
 
 
 def _version() -> str:
@@ -112,7 +122,7 @@ def _assert_private(folder: Path) -> None:
         raise KitError(f"others may write into {folder}", hint=f"chmod go-w {shlex.quote(str(folder))}")
 
 
-def _compile(command: Sequence[str], onednn: Path, path: Path) -> None:
+def _compile(command: Sequence[str], called: Sequence[Path], path: Path) -> None:
     """Write the library to `path`; processes that need it at the same time wait for the first one."""
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     made = path.with_name(f".{path.name}.{os.getpid()}")
@@ -121,24 +131,17 @@ def _compile(command: Sequence[str], onednn: Path, path: Path) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if path.is_file():
             return
-        words = [*command, "-o", str(made), str(SOURCE), str(onednn), f"-Wl,-rpath,{onednn.parent}"]
+        folders = dict.fromkeys(f"-Wl,-rpath,{file.parent}" for file in called)
+        words = [*command, "-o", str(made), str(SOURCE), *map(str, called), *folders]
         done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT)
         if done.returncode:
             lines = done.stderr.decode(errors="replace").split("\n")
             reason = next((line for line in lines if "error" in line), lines[0])
             text = "".join(letter if letter.isprintable() else "?" for letter in reason[:200])
             raise KitError(f"{command[0]} cannot compile {SOURCE.name}: {text}")
-        _assert_loads(made)
         made.rename(path)
     except subprocess.TimeoutExpired as error:
         raise KitError(f"{command[0]} took longer than {TIMEOUT} s") from error
     finally:
         made.unlink(missing_ok=True)
         os.close(descriptor)
-
-
-def _assert_loads(path: Path) -> None:
-    try:
-        ctypes.CDLL(str(path), mode=os.RTLD_NOW)
-    except OSError as error:
-        raise KitError(f"what was compiled cannot be loaded: {error}") from error
