@@ -129,7 +129,8 @@ using Shapes = std::array<Shape, 3>;  // of images, weights and maps
 using Data = std::array<void *, 3>;
 
 void check(int status, const char *what) {
-    if (status != 0) throw std::runtime_error(std::string("oneDNN cannot ") + what + ", status " + std::to_string(status));
+    if (status == 0) return;
+    throw std::runtime_error(std::string("oneDNN cannot ") + what + ", status " + std::to_string(status));
 }
 
 // The cores that the process may use; a thread of MindSpore may be bound to one of them.
@@ -263,7 +264,7 @@ class Space {
         if (bytes > size_) {
             release();
             start_ = static_cast<char *>(std::aligned_alloc(PAGE, pages(bytes)));
-            if (!start_) throw std::runtime_error("not enough memory for a convolution: " + std::to_string(bytes) + " bytes");
+            if (!start_) throw std::runtime_error("no memory for a convolution: " + std::to_string(bytes) + " bytes");
             size_ = pages(bytes);
         }
         return start_;
@@ -395,16 +396,16 @@ class Plan {
         Engine engine = device().engine;
         int status = 0;
         if (direction == FORWARD)
-            status = dnnl_convolution_forward_primitive_desc_create(found, engine, FORWARD_TRAINING, DIRECT, of[0], of[1],
-                                                                    nullptr, of[2], stride, dilation, before, after,
-                                                                    attributes);
+            status = dnnl_convolution_forward_primitive_desc_create(found, engine, FORWARD_TRAINING, DIRECT, of[0],
+                                                                    of[1], nullptr, of[2], stride, dilation, before,
+                                                                    after, attributes);
         if (direction == OF_IMAGES)
             status = dnnl_convolution_backward_data_primitive_desc_create(
                 found, engine, DIRECT, of[0], of[1], of[2], stride, dilation, before, after, forward, attributes);
         if (direction == OF_WEIGHTS)
-            status = dnnl_convolution_backward_weights_primitive_desc_create(found, engine, DIRECT, of[0], of[1], nullptr,
-                                                                             of[2], stride, dilation, before, after,
-                                                                             forward, attributes);
+            status = dnnl_convolution_backward_weights_primitive_desc_create(found, engine, DIRECT, of[0], of[1],
+                                                                             nullptr, of[2], stride, dilation, before,
+                                                                             after, forward, attributes);
         for (Description description : of) dnnl_memory_desc_destroy(description);
         return status;
     }
@@ -460,7 +461,8 @@ class Choices {
         std::string text;
         char part[1 << 16];
         ssize_t count;
-        while (text.size() < MOST_CHOICES * 100 && (count = read(file, part, sizeof part)) > 0) text.append(part, count);
+        while (text.size() < MOST_CHOICES * 100 && (count = read(file, part, sizeof part)) > 0)
+            text.append(part, count);
         lseek(file, 0, SEEK_END);
         std::istringstream lines(text);
         for (std::string line, kind, name, more; std::getline(lines, line);) {
@@ -554,8 +556,12 @@ extern "C" Shape forwardInferShape(int *, int64_t **shapes, void *) {
         const int64_t size = images[2 + axis], kernel = weights[2 + axis], stride = geometry[axis];
         const int64_t dilation = geometry[2 + axis], around = geometry[4 + axis] - 2;
         if (size < 0) continue;
+        const int64_t reach = dilation * (kernel - 1) + 1;
         const bool same = around < 0; // pad_mode "same"
-        maps[2 + axis] = same ? (size + stride - 1) / stride : (size + around - dilation * (kernel - 1) - 1) / stride + 1;
+        if (!same && size + around < reach)
+            throw std::runtime_error("images of " + std::to_string(size) +
+                                     " rows or columns are too small for a kernel of " + std::to_string(kernel));
+        maps[2 + axis] = same ? (size + stride - 1) / stride : (size + around - reach) / stride + 1;
     }
     return maps;
 }

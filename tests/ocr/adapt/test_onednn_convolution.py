@@ -127,6 +127,14 @@ def test_transposed_ones_with_padding_stay(path: Path) -> None:
     assert replace(nn.Conv2dTranspose(4, 4, 3, stride=2, pad_mode="same"), path) == 1
 
 
+@pytest.mark.parametrize(("size", "kernel"), [((4, 9), "5"), ((9, 2), "4")])
+def test_images_that_are_too_small_are_refused(size: tuple[int, int], kernel: str, path: Path) -> None:
+    convolution = nn.Conv2d(3, 2, (5, 4), pad_mode="valid")
+    replace(convolution, path)
+    with pytest.raises(RuntimeError, match=f"rows or columns are too small for a kernel of {kernel}"):
+        convolution(Tensor(np.zeros((1, 3, *size), np.float32)))
+
+
 @pytest.mark.train
 def test_bfloat16_has_three_digits(path: Path) -> None:
     """Where the processor has it. Elsewhere, and with an instruction set without it, it is float32."""
