@@ -24,11 +24,12 @@ from hccl_kit.ocr import interrupt
 if TYPE_CHECKING:
     import onnx
 
-TOLERANCE = 3e-4
+TOLERANCE = 1e-3
 """Largest difference between the outputs of file and network, relative to the largest output of the network.
 
-Operators in another order round differently: up to 2.3e-5 for the networks of configs/ before training, and 1.1e-4 for
-v6_small_receipts after it, on an image of 896 columns (measured). A wrong operator differs by more.
+Operators in another order round differently: up to 2.3e-5 for the networks of configs/ before training; after it 1.1e-4
+for the recogniser v6_small_receipts, on an image of 896 columns, and 4.4e-4 for the detector of that name (measured). A
+wrong operator differs by more.
 """
 FLAT = 0.01
 """The least largest output: that of a trained detector is close to 0 everywhere on an image without text."""

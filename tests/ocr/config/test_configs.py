@@ -51,6 +51,7 @@ NAMES = {
     "rec/ppocr/v6_small_finetune",
     "rec/ppocr/v6_small_gtc",
     "rec/ppocr/v6_small_receipts",
+    "rec/ppocr/v6_small_words_receipts",
     "rec/ppocr/v6_tiny_finetune",
     "rec/rare/rare_resnet34",
     "rec/rare/rare_resnet34_zh",

@@ -15,7 +15,7 @@ from tests.places import ROOT
 
 pytestmark = pytest.mark.train
 
-DETECTOR = ROOT / "configs" / "det" / "ppocr" / "v6_small_receipts.yaml"
+DETECTOR = ROOT / "configs" / "det" / "ppocr" / "v6_small_finetune.yaml"
 
 
 def test_the_published_detector_lacks_nothing_in_use() -> None:
