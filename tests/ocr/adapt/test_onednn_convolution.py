@@ -152,6 +152,24 @@ def test_one_graph_for_images_of_all_sizes(path: Path) -> None:
     assert_close(after, before, 1e-5)
 
 
+@pytest.mark.parametrize("size", [(None, 3, None, None), (2, 3, 2, 9)])
+def test_images_that_are_smaller_than_the_kernel_are_refused(size: tuple[int | None, ...], path: Path) -> None:
+    """As MindSpore does. With a stride, the division of a negative size could give maps of one pixel."""
+    convolution = nn.Conv2d(3, 4, 3, stride=2, pad_mode="valid")
+    replace(convolution, path)
+    convolution.set_inputs(Tensor(shape=size, dtype=ms.float32))
+    with pytest.raises(RuntimeError, match="images are smaller than the kernel"):
+        convolution(Tensor(np.ones((2, 3, 2, 9), np.float32))).asnumpy()
+
+
+def test_the_exception_says_what_failed(path: Path) -> None:
+    convolution = nn.Conv2d(3, 4, 3)
+    replace(convolution, path)
+    convolution.conv2d.geometry[..., 0] = 0  # a stride that oneDNN refuses
+    with pytest.raises(RuntimeError, match="oneDNN cannot compute this convolution, status "):
+        convolution(Tensor(np.ones((2, 3, 9, 9), np.float32))).asnumpy()
+
+
 @pytest.mark.parametrize(
     ("value", "mode", "expected"), [("measure", 0, True), ("plain", 0, False), ("measure", 1, False)]
 )
