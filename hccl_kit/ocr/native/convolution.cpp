@@ -4,6 +4,7 @@
 // chooses the order of each, and they are reordered before and after. Each function below has the form of MindSpore's
 // custom operators (func_type="aot"): pointers and shapes of the inputs, then those of the output. MindSpore asks the
 // function with "InferShape" after its name for the shape of the output before there are values; -1 is not known yet.
+// What they throw becomes a RuntimeError of Python with its text.
 //
 // oneDNN has several implementations of most convolutions, and its first one is not always the fastest. If choices are
 // kept, those that are possible are timed when a convolution is computed for the first time, on the data at hand.
@@ -507,7 +508,7 @@ class Choices {
 std::mutex mutex; // of all that follows: a graph may run operators at once, and each of them uses all cores
 
 // Computes one of images, weights and maps from the other two. `geometry` is one of the inputs.
-int compute(Direction direction, const Data &data, const Shapes &shapes, const void *geometry) try {
+int compute(Direction direction, const Data &data, const Shapes &shapes, const void *geometry) {
     static std::map<Shape, std::unique_ptr<Plan>> plans;
     std::lock_guard<std::mutex> guard(mutex);
     const int32_t *numbers = static_cast<const int32_t *>(geometry);
@@ -522,9 +523,6 @@ int compute(Direction direction, const Data &data, const Shapes &shapes, const v
     }
     found->second->compute(data);
     return 0;
-} catch (const std::exception &error) {
-    std::fprintf(stderr, "error: %s\n", error.what());
-    return 1;
 }
 
 Shape shape(const int *axes, int64_t *const *shapes, int i) { return Shape(shapes[i], shapes[i] + axes[i]); }
@@ -559,8 +557,8 @@ extern "C" Shape forwardInferShape(int *, int64_t **shapes, void *) {
         const int64_t reach = dilation * (kernel - 1) + 1;
         const bool same = around < 0; // pad_mode "same"
         if (!same && size + around < reach)
-            throw std::runtime_error("images of " + std::to_string(size) +
-                                     " rows or columns are too small for a kernel of " + std::to_string(kernel));
+            throw std::runtime_error("images are smaller than the kernel of a convolution: " + std::to_string(size) +
+                                     " rows or columns for " + std::to_string(kernel));
         maps[2 + axis] = same ? (size + stride - 1) / stride : (size + around - reach) / stride + 1;
     }
     return maps;
