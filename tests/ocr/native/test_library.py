@@ -48,9 +48,15 @@ def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) ->
     [
         (
             "#!/bin/sh\necho 'note' >&2\nprintf 'convolution.cpp:1: error: \\033[31mno\\n' >&2\nexit 1\n",
-            "error: ?[31mno",
+            "error: \ufffd[31mno",
         ),
-        ("#!/bin/sh\nexit 3\n", "cannot compile convolution.cpp"),
+        (
+            "#!/bin/sh\nprintf 'in function f\nld: final link failed: No space left on device\n' >&2\n"
+            "echo 'collect2: error: ld returned 1 exit status' >&2\nexit 1\n",
+            "cannot compile convolution.cpp: ld: final link failed: No space left on device",
+        ),
+        ("#!/bin/sh\nexit 3\n", "cannot compile convolution.cpp: exit code 3"),
+        ("#!/bin/sh\necho \"error: $LC_ALL\" >&2\nexit 3\n", "cannot compile convolution.cpp: error: C"),
     ],
 )
 def test_a_compiler_that_fails_leaves_nothing(text: str, reason: str, tmp_path: Path) -> None:
@@ -87,6 +93,26 @@ def test_a_folder_that_others_may_write_into_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(tmp_path.stat().st_mode | stat.S_IWOTH)
     with pytest.raises(KitError, match="others may write into"):
         library(tmp_path, os.environ)
+
+
+def test_a_folder_whose_name_mindspore_cannot_take_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match="MindSpore loads no library from a path with a colon"):
+        library(tmp_path / "a:b", os.environ)
+
+
+def test_hosts_of_other_architectures_have_libraries_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home folder may be that of several hosts."""
+    environ = {**os.environ, "CXX": compiler(tmp_path, '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n')}
+    here = library(tmp_path / "cache", environ)
+    monkeypatch.setattr("platform.machine", lambda: "other")
+    assert library(tmp_path / "cache", environ) != here
+
+
+def test_a_blank_compiler_is_none(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match="there is no C"):
+        library(tmp_path, {"CXX": " ", "PATH": "/nowhere"})
 
 
 def test_a_file_in_place_of_the_folder_is_one_line(tmp_path: Path) -> None:
