@@ -119,6 +119,14 @@ def test_without_a_compiler_training_on_a_cpu_is_slower(tmp_path: Path) -> None:
     assert (found["state"], found["fix"]) == ("absent", "apt-get install g++")
 
 
+@pytest.mark.parametrize(("quote", "state"), [("'", "works"), ("", "absent"), ('"\'', "broken")])
+def test_the_compiler_may_be_in_a_folder_with_a_space(quote: str, state: str, tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    program(tmp_path / "a b", "g++", "exit 0")
+    found = checks(report("--format", "json", path=tmp_path, CXX=f"{quote}{tmp_path}/a b/g++{quote}"))["compiler"]
+    assert found["state"] == state
+
+
 @pytest.mark.train
 def test_what_is_installed_works() -> None:
     path = Path(sys.executable).parent
