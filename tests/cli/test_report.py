@@ -119,7 +119,7 @@ def test_without_a_compiler_training_on_a_cpu_is_slower(tmp_path: Path) -> None:
     assert (found["state"], found["fix"]) == ("absent", "apt-get install g++")
 
 
-@pytest.mark.parametrize(("quote", "state"), [("'", "works"), ("", "absent"), ('"\'', "broken")])
+@pytest.mark.parametrize(("quote", "state"), [("'", "works"), ("", "absent"), ("\"'", "broken")])
 def test_the_compiler_may_be_in_a_folder_with_a_space(quote: str, state: str, tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     program(tmp_path / "a b", "g++", "exit 0")

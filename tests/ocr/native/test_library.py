@@ -56,7 +56,7 @@ def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) ->
             "cannot compile convolution.cpp: ld: final link failed: No space left on device",
         ),
         ("#!/bin/sh\nexit 3\n", "cannot compile convolution.cpp: exit code 3"),
-        ("#!/bin/sh\necho \"error: $LC_ALL\" >&2\nexit 3\n", "cannot compile convolution.cpp: error: C"),
+        ('#!/bin/sh\necho "error: $LC_ALL" >&2\nexit 3\n', "cannot compile convolution.cpp: error: C"),
     ],
 )
 def test_a_compiler_that_fails_leaves_nothing(text: str, reason: str, tmp_path: Path) -> None:
