@@ -38,14 +38,13 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 def library(folder: Path, environ: Mapping[str, str]) -> Path:
     """The library for this MindSpore in `folder`, compiled if it is not there yet.
 
-    CXX is the compiler if it is set. Raises KitError if MindSpore has no oneDNN, there is no compiler, it fails, or
+    CXX is the compiler if it is set; none is needed later. Raises KitError if MindSpore has no oneDNN, there is no compiler, it fails, or
     others may write into the folder.
     """
     called = _called()
-    command = (*_compiler(environ), *OPTIONS)
     source = hashlib.sha256(SOURCE.read_bytes()).hexdigest()
     # A home folder may be that of several hosts.
-    facts = [source, *map(str, called), *command, _version(), platform.machine(), *platform.libc_ver()]
+    facts = [source, *OPTIONS, *map(str, called), _version(), platform.machine(), *platform.libc_ver()]
     path = folder / f"convolution-{_name(facts)}.so"
     if ":" in str(path):
         raise KitError(f"MindSpore loads no library from a path with a colon: {folder}")
@@ -53,7 +52,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _assert_private(folder)
         if not path.is_file():
-            _compile(command, called, path, environ)
+            _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
         raise KitError(f"{error.filename or folder}: {error.strerror or error}") from error
     return path
