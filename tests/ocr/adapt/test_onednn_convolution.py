@@ -20,10 +20,12 @@ from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.models.fpn import Enlarge
 from hccl_kit.ocr.native.library import hold, library
 from hccl_kit.ocr.train import build
+from tests.ocr.compiler import NEEDS_COMPILER
 from tests.ocr.differentiated import found
 from tests.ocr.tiny import ALONE
 from tests.places import ROOT
 
+pytestmark = NEEDS_COMPILER
 PAGES = ROOT / "configs/det/dbnet/db_r18_receipts.yaml"
 SIZE = (9, 12)
 MEASURING = """

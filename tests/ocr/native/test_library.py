@@ -10,12 +10,15 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.checkpoints.fetch import cache
-from hccl_kit.ocr.native.library import SOURCE, hold, keep_choices, library, measured_choices
+from hccl_kit.ocr.native.library import SOURCE, _compiler, hold, keep_choices, library, measured_choices
+from tests.ocr.compiler import NEEDS_COMPILER
 from tests.places import ROOT
 
 pytest.importorskip("mindspore")
 COUNTING = '#!/bin/sh\necho x >>"{calls}"\nexec c++ "$@"\n'
 """A compiler that keeps count of its calls."""
+EMPTY = '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n'
+"""A compiler whose libraries are empty files."""
 
 
 def compiler(folder: Path, text: str) -> str:
@@ -26,6 +29,7 @@ def compiler(folder: Path, text: str) -> str:
     return str(path)
 
 
+@NEEDS_COMPILER
 def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     environ = {**os.environ, "CXX": compiler(tmp_path, COUNTING.format(calls=calls)), "PYTHONPATH": str(ROOT)}
@@ -104,10 +108,16 @@ def test_hosts_of_other_architectures_have_libraries_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A home folder may be that of several hosts."""
-    environ = {**os.environ, "CXX": compiler(tmp_path, '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n')}
+    environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
     here = library(tmp_path / "cache", environ)
     monkeypatch.setattr("platform.machine", lambda: "other")
     assert library(tmp_path / "cache", environ) != here
+
+
+def test_no_compiler_is_needed_once_it_is_there(tmp_path: Path) -> None:
+    """The nodes of a cluster may have none, but the home folder of the host where the job is submitted."""
+    environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
+    assert library(tmp_path / "cache", environ) == library(tmp_path / "cache", {"PATH": "/nowhere"})
 
 
 def test_a_blank_compiler_is_none(tmp_path: Path) -> None:
@@ -121,15 +131,15 @@ def test_a_file_in_place_of_the_folder_is_one_line(tmp_path: Path) -> None:
         library(tmp_path / "cache", os.environ)
 
 
+@NEEDS_COMPILER
 def test_the_compiler_has_nothing_to_say() -> None:
     """Warnings are errors in C++ too."""
-    onednn = library(cache(os.environ) / "convolutions", os.environ)
-    assert onednn.is_file()
-    words = ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(SOURCE)]
+    words = [*_compiler(os.environ), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(SOURCE)]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@NEEDS_COMPILER
 def test_choices_have_a_file_for_each_processor_and_number_of_cores(tmp_path: Path) -> None:
     path = library(cache(os.environ) / "convolutions", os.environ)
     before = measured_choices(path)
