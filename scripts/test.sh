@@ -19,11 +19,11 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-# Tests on several hosts, on Slurm, of completion and of pages need system programs, and are skipped if these cannot be
-# installed.
+# Tests on several hosts, on Slurm, of completion, of pages and of the convolutions in C++ need system programs, and are
+# skipped if these cannot be installed.
 install_system_programs() {
     local -A packages=([ip]=iproute2 [sshd]=openssh-server [ssh]=openssh-client [slurmd]=slurm-wlm [munged]=munge
-        [zsh]=zsh [fish]=fish [chromium]=chromium)
+        [zsh]=zsh [fish]=fish [chromium]=chromium [c++]=g++)
     local program missing=()
     for program in "${!packages[@]}"; do
         PATH=$PATH:/usr/sbin:/sbin command -v "$program" >/dev/null || missing+=("${packages[$program]}")
@@ -35,7 +35,7 @@ install_system_programs() {
         --no-install-recommends "${missing[@]}" >/dev/null; then
         return
     fi
-    printf 'tests on several hosts, on Slurm, in zsh, fish and chromium are skipped; they need: sudo apt-get install %s\n' "${missing[*]}"
+    printf 'tests on several hosts, on Slurm, in zsh, fish and chromium, and in C++ are skipped; they need: sudo apt-get install %s\n' "${missing[*]}"
 }
 
 install_into_venv "$extras"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -101,7 +102,10 @@ def cards(root: Path, environ: Mapping[str, str]) -> Check:
 
 def convolutions(environ: Mapping[str, str]) -> Check:
     """Convolutions on CPU are compiled once against MindSpore's oneDNN; without a compiler they are slower."""
-    names = environ.get("CXX", "").split()[:1] or COMPILERS
+    try:
+        names = shlex.split(environ.get("CXX", ""))[:1] or COMPILERS
+    except ValueError as error:
+        return Check("compiler", "broken", f"CXX cannot be parsed as a command: {error}", "unset CXX")
     found = [name for name in names if which(name, path=environ.get("PATH"))]
     if not found:
         return Check("compiler", "absent", "no C++ compiler: training on CPU is slower", "apt-get install g++")

@@ -5,10 +5,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
 
+from hccl_kit.diagnosis.doctor import COMPILERS
 from tests.places import FAKES, ROOT
 from tests.tables import text
 
@@ -119,6 +121,14 @@ def test_without_a_compiler_training_on_a_cpu_is_slower(tmp_path: Path) -> None:
     assert (found["state"], found["fix"]) == ("absent", "apt-get install g++")
 
 
+@pytest.mark.parametrize(("quote", "state"), [("'", "works"), ("", "absent"), ("\"'", "broken")])
+def test_the_compiler_may_be_in_a_folder_with_a_space(quote: str, state: str, tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    program(tmp_path / "a b", "g++", "exit 0")
+    found = checks(report("--format", "json", path=tmp_path, CXX=f"{quote}{tmp_path}/a b/g++{quote}"))["compiler"]
+    assert found["state"] == state
+
+
 @pytest.mark.train
 def test_what_is_installed_works() -> None:
     path = Path(sys.executable).parent
@@ -129,5 +139,5 @@ def test_what_is_installed_works() -> None:
         "mpi": "works",
         "export": "works",
         "cards": "absent",
-        "compiler": "works",
+        "compiler": "works" if any(map(which, COMPILERS)) else "absent",
     }

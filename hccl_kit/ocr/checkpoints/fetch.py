@@ -82,11 +82,14 @@ def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
 
 
 def cache(environ: Mapping[str, str]) -> Path:
-    """The cache folder."""
+    """The cache folder. Raises KitError if it is that of a user without a home folder."""
     if environ.get(CACHE):
         return Path(environ[CACHE])
     user = Path(environ.get("XDG_CACHE_HOME") or "")
-    return (user if user.is_absolute() else Path(environ.get("HOME") or "~").expanduser() / ".cache") / "hccl_kit"
+    try:
+        return (user if user.is_absolute() else Path(environ.get("HOME") or "~").expanduser() / ".cache") / "hccl_kit"
+    except RuntimeError as error:  # a container may run as a number that is no user
+        raise KitError("this user has no home folder for a cache", hint=f"set {CACHE} to a folder") from error
 
 
 def _scheme(name: str) -> str | None:

@@ -124,6 +124,7 @@ const size_t MOST_SPACE = 4;          // times the size of images, weights and m
 const double HOPELESS = 2;            // times the least time of the first runs: no further run
 const double FASTER = 0.95;           // of the time of an earlier one: chance alone must not choose
 const size_t MOST_CHOICES = 10000;
+const int STEP = 10000, PATIENCE = 30000; // microseconds between attempts to lock, and attempts in all: 5 minutes
 
 using Shape = std::vector<int64_t>;
 using Shapes = std::array<Shape, 3>;  // of images, weights and maps
@@ -420,6 +421,42 @@ class Plan {
     size_t scratchpad_size_ = 0;
 };
 
+// A file of lines that several processes append to, locked while it is open. Without it nothing is read or kept.
+class Locked {
+  public:
+    // Waits for the lock in `patience` steps, which it counts down: a process that was stopped may hold it for ever.
+    Locked(const char *path, int &patience) : path_(path) {
+        file_ = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        writable_ = file_ >= 0;
+        if (!writable_) file_ = open(path, O_RDONLY | O_CLOEXEC); // a cache that may only be read
+        while (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && patience-- > 0) usleep(STEP);
+    }
+
+    ~Locked() {
+        flock(file_, LOCK_UN); // to close is not enough if a process was forked meanwhile
+        close(file_);
+    }
+
+    std::string text() const {
+        std::string text;
+        char part[1 << 16];
+        ssize_t count;
+        while (text.size() < MOST_CHOICES * 100 && (count = read(file_, part, sizeof part)) > 0)
+            text.append(part, count);
+        return text;
+    }
+
+    void append(const std::string &line) const {
+        if (writable_ && write(file_, line.data(), line.size()) < 0)
+            std::fprintf(stderr, "warning: %s: %s\n", path_, std::strerror(errno));
+    }
+
+  private:
+    const char *const path_;
+    int file_;
+    bool writable_;
+};
+
 // Which implementation is the fastest for a kind of convolution, by name. Kept in a file, a line each, that several
 // processes read and write: who has its lock measures, and the others find the choice there.
 class Choices {
@@ -431,17 +468,13 @@ class Choices {
         if (path_.empty()) return std::make_unique<Plan>(direction, shapes, geometry, "", 0);
         const std::string kind = described(direction, shapes, geometry);
         if (!known_.count(kind)) {
-            const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-            if (file >= 0) flock(file, LOCK_EX);
-            if (file >= 0) read_all(file);
+            const Locked file(path_.c_str(), patience_);
+            read_all(file);
             if (!known_.count(kind)) {
                 known_[kind] = fastest(direction, shapes, geometry, data);
                 measured_++;
-                const std::string line = kind + " " + known_[kind] + "\n";
-                if (file >= 0 && known_.size() <= MOST_CHOICES && write(file, line.data(), line.size()) < 0)
-                    std::fprintf(stderr, "warning: %s: %s\n", path_.c_str(), std::strerror(errno));
+                if (known_.size() <= MOST_CHOICES) file.append(kind + " " + known_[kind] + "\n");
             }
-            if (file >= 0) close(file);
         }
         return std::make_unique<Plan>(direction, shapes, geometry, known_[kind], 0);
     }
@@ -458,14 +491,8 @@ class Choices {
         return text;
     }
 
-    void read_all(int file) {
-        std::string text;
-        char part[1 << 16];
-        ssize_t count;
-        while (text.size() < MOST_CHOICES * 100 && (count = read(file, part, sizeof part)) > 0)
-            text.append(part, count);
-        lseek(file, 0, SEEK_END);
-        std::istringstream lines(text);
+    void read_all(const Locked &file) {
+        std::istringstream lines(file.text());
         for (std::string line, kind, name, more; std::getline(lines, line);) {
             std::istringstream words(line);
             if (words >> kind >> name && !(words >> more)) known_.emplace(kind, name); // else it was cut off
@@ -503,6 +530,7 @@ class Choices {
     std::string path_;
     std::map<std::string, std::string> known_;
     int measured_ = 0;
+    int patience_ = PATIENCE;
 } choices;
 
 std::mutex mutex; // of all that follows: a graph may run operators at once, and each of them uses all cores

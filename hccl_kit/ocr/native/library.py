@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -22,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
 
 SOURCE = Path(__file__).with_name("convolution.cpp")
 COMPILERS = ("c++", "g++", "clang++")
@@ -36,18 +38,21 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 def library(folder: Path, environ: Mapping[str, str]) -> Path:
     """The library for this MindSpore in `folder`, compiled if it is not there yet.
 
-    CXX is the compiler if it is set. Raises KitError if MindSpore has no oneDNN, there is no compiler, it fails, or
-    others may write into the folder.
+    CXX is the compiler if it is set; none is needed later. Raises KitError if MindSpore has no oneDNN, there is no
+    compiler, it fails, or others may write into the folder.
     """
     called = _called()
-    command = (*_compiler(environ), *OPTIONS)
-    facts = [hashlib.sha256(SOURCE.read_bytes()).hexdigest(), *map(str, called), *command, _version()]
+    source = hashlib.sha256(SOURCE.read_bytes()).hexdigest()
+    # A home folder may be that of several hosts.
+    facts = [source, *OPTIONS, *map(str, called), _version(), platform.machine(), *platform.libc_ver()]
     path = folder / f"convolution-{_name(facts)}.so"
+    if ":" in str(path):
+        raise KitError(f"MindSpore loads no library from a path with a colon: {folder}")
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _assert_private(folder)
         if not path.is_file():
-            _compile(command, called, path)
+            _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
         raise KitError(f"{error.filename or folder}: {error.strerror or error}") from error
     return path
@@ -104,11 +109,12 @@ def _version() -> str:
 
 
 def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
-    if environ.get("CXX"):
-        try:
-            return shlex.split(environ["CXX"])
-        except ValueError as error:
-            raise KitError(f"CXX cannot be parsed as a command: {error}") from error
+    try:
+        command = shlex.split(environ.get("CXX", ""))
+    except ValueError as error:
+        raise KitError(f"CXX cannot be parsed as a command: {error}") from error
+    if command:
+        return command
     for name in COMPILERS:
         if shutil.which(name, path=environ.get("PATH")):
             return (name,)
@@ -122,7 +128,7 @@ def _assert_private(folder: Path) -> None:
         raise KitError(f"others may write into {folder}", hint=f"chmod go-w {shlex.quote(str(folder))}")
 
 
-def _compile(command: Sequence[str], called: Sequence[Path], path: Path) -> None:
+def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
     """Write the library to `path`; processes that need it at the same time wait for the first one."""
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     made = path.with_name(f".{path.name}.{os.getpid()}")
@@ -133,15 +139,26 @@ def _compile(command: Sequence[str], called: Sequence[Path], path: Path) -> None
             return
         folders = dict.fromkeys(f"-Wl,-rpath,{file.parent}" for file in called)
         words = [*command, "-o", str(made), str(SOURCE), *map(str, called), *folders]
-        done = subprocess.run(words, check=False, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT)
+        done = subprocess.run(
+            words,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT,
+            env={**environ, "LC_ALL": "C"},  # _reason reads what it says
+        )
         if done.returncode:
-            lines = done.stderr.decode(errors="replace").split("\n")
-            reason = next((line for line in lines if "error" in line), lines[0])
-            text = "".join(letter if letter.isprintable() else "?" for letter in reason[:200])
-            raise KitError(f"{command[0]} cannot compile {SOURCE.name}: {text}")
+            reason = _reason(done.stderr.decode(errors="replace").splitlines()) or f"exit code {done.returncode}"
+            raise KitError(f"{command[0]} cannot compile {SOURCE.name}: {printable(reason[:200])}")
         made.rename(path)
     except subprocess.TimeoutExpired as error:
         raise KitError(f"{command[0]} took longer than {TIMEOUT} s") from error
     finally:
         made.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def _reason(lines: Sequence[str]) -> str:
+    """The line that says why a compiler failed; that of `collect2` says only that the linker did, which said why."""
+    telling = [line for line in lines if re.search(r"error|failed|undefined", line) and not line.startswith("collect2")]
+    return next(iter([*telling, *lines]), "")

@@ -71,7 +71,7 @@ def kept(
     with ExitStack() as stack:
         folder, known = None, False
         if _usable(world, environ):
-            with suppress(OSError):
+            with suppress(OSError, KitError):
                 folder = cache(environ) / "graphs" / name(facts(config, world, network, batch, environ))
                 known = _taken(folder, stack)
                 _places.append(folder)

@@ -1,5 +1,6 @@
 """Convolutions by oneDNN give what MindSpore's own give, forwards and backwards, with the same parameters."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -19,10 +20,12 @@ from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.models.fpn import Enlarge
 from hccl_kit.ocr.native.library import hold, library
 from hccl_kit.ocr.train import build
+from tests.ocr.compiler import NEEDS_COMPILER
 from tests.ocr.differentiated import found
 from tests.ocr.tiny import ALONE
 from tests.places import ROOT
 
+pytestmark = NEEDS_COMPILER
 PAGES = ROOT / "configs/det/dbnet/db_r18_receipts.yaml"
 SIZE = (9, 12)
 MEASURING = """
@@ -66,6 +69,44 @@ replace(exact, path)
 for one, other in zip(found(ours, (2, 16, 9, 12)), found(exact, (2, 16, 9, 12))):
     print(np.abs(one - other).max() / np.abs(other).max())
 """
+
+FORKING = """
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <signal.h>
+#include <unistd.h>
+int flock(int file, int what) {
+    int status = syscall(SYS_flock, file, what);
+    if (status == 0 && (what & LOCK_EX) && fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(1);
+        close(2);
+        pause();
+    }
+    return status;
+}
+"""
+READ_ONLY = """
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int open(const char *path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    int mode = flags & O_CREAT ? va_arg(more, int) : 0;
+    va_end(more);
+    if (strstr(path, "fastest-") && flags & O_RDWR) {
+        errno = EROFS;
+        return -1;
+    }
+    return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+"""
+HASTY = "int usleep(unsigned microseconds) { return 0; }"
 
 
 @pytest.fixture(scope="module")
@@ -181,21 +222,60 @@ def test_where_a_training_uses_them(value: str, mode: int, expected: bool) -> No
     assert any(isinstance(cell, Transposed) for cell in cells) == expected
 
 
-@pytest.mark.train
-def test_what_one_process_measures_others_know(path: Path, tmp_path: Path) -> None:
-    """What a process finds in the file, it does not measure; lines that say nothing are passed over."""
-    own = tmp_path / "convolution.so"
+@pytest.fixture
+def own(path: Path, tmp_path: Path) -> Path:
+    """The library in a folder of its own, where its choices are kept."""
+    (tmp_path / "kept").mkdir()
+    own = tmp_path / "kept" / "convolution.so"
     own.symlink_to(path)
-    argv = [sys.executable, "-c", MEASURING, str(own)]
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return own
 
-    def measured() -> str:
-        return subprocess.run(argv, check=True, capture_output=True, text=True, env=environ).stdout.strip()
 
-    assert measured() == "0 2"
-    assert measured() == "0 0"
-    (file,) = tmp_path.glob("fastest-*.txt")
+def measured(library: Path, *, preload: Path | None = None) -> str:
+    """How many choices a process has measured before and after three sizes."""
+    argv = [sys.executable, "-c", MEASURING, str(library)]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "LD_PRELOAD": str(preload or "")}
+    return subprocess.run(argv, check=True, capture_output=True, text=True, env=environ, timeout=300).stdout.strip()
+
+
+def preloaded(folder: Path, text: str) -> Path:
+    """A library of C that takes the place of functions of the system."""
+    source = folder / "preloaded.c"
+    source.write_text(text)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(folder / "preloaded.so"), str(source)], check=True)
+    return folder / "preloaded.so"
+
+
+@pytest.mark.train
+def test_a_process_that_is_forked_during_a_measurement_keeps_no_lock(own: Path, tmp_path: Path) -> None:
+    """Such as a worker that loads data: other ranks would wait until it ends."""
+    assert measured(own, preload=preloaded(tmp_path, FORKING)) == "0 2"
+
+
+@pytest.mark.train
+def test_a_stopped_process_does_not_make_others_wait_for_ever(own: Path, tmp_path: Path) -> None:
+    """They measure for themselves after some time, which passes at once here."""
+    measured(own)
+    (file,) = own.parent.glob("fastest-*.txt")
+    with file.open("r+") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        held.truncate()
+        assert measured(own, preload=preloaded(tmp_path, HASTY)) == "0 2"
+
+
+@pytest.mark.train
+def test_choices_that_may_only_be_read_are_used(own: Path, tmp_path: Path) -> None:
+    measured(own)
+    assert measured(own, preload=preloaded(tmp_path, READ_ONLY)) == "0 0"
+
+
+@pytest.mark.train
+def test_what_one_process_measures_others_know(own: Path) -> None:
+    """What a process finds in the file, it does not measure; lines that say nothing are passed over."""
+    assert measured(own) == "0 2"
+    assert measured(own) == "0 0"
+    (file,) = own.parent.glob("fastest-*.txt")
     lines = file.read_text().splitlines()
     assert len(lines) == 2
     file.write_text(f"{lines[0].split()[0]} no-such-implementation\n\0\x1b[31m a b c\n{lines[1][:5]}")
-    assert measured() == "0 1"
+    assert measured(own) == "0 1"

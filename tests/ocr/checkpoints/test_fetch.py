@@ -279,6 +279,8 @@ def test_where_the_cache_is(tmp_path: Path) -> None:
     assert fetch.cache({fetch.CACHE: "c", "HOME": "/h"}) == Path("c")
     assert fetch.cache({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/hccl_kit")
     assert fetch.cache({"XDG_CACHE_HOME": "relative", "HOME": "/h"}) == Path("/h/.cache/hccl_kit")
+    with pytest.raises(KitError, match="no home folder"):
+        fetch.cache({"HOME": "~no-such-user"})
     (tmp_path / "file").touch()
     with pytest.raises(KitError, match="cannot write"):
         get(tmp_path / "file", "http://127.0.0.1:9/a.ckpt")

@@ -10,12 +10,15 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.checkpoints.fetch import cache
-from hccl_kit.ocr.native.library import SOURCE, hold, keep_choices, library, measured_choices
+from hccl_kit.ocr.native.library import SOURCE, _compiler, hold, keep_choices, library, measured_choices
+from tests.ocr.compiler import NEEDS_COMPILER
 from tests.places import ROOT
 
 pytest.importorskip("mindspore")
 COUNTING = '#!/bin/sh\necho x >>"{calls}"\nexec c++ "$@"\n'
 """A compiler that keeps count of its calls."""
+EMPTY = '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n'
+"""A compiler whose libraries are empty files."""
 
 
 def compiler(folder: Path, text: str) -> str:
@@ -26,6 +29,7 @@ def compiler(folder: Path, text: str) -> str:
     return str(path)
 
 
+@NEEDS_COMPILER
 def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     environ = {**os.environ, "CXX": compiler(tmp_path, COUNTING.format(calls=calls)), "PYTHONPATH": str(ROOT)}
@@ -48,9 +52,15 @@ def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) ->
     [
         (
             "#!/bin/sh\necho 'note' >&2\nprintf 'convolution.cpp:1: error: \\033[31mno\\n' >&2\nexit 1\n",
-            "error: ?[31mno",
+            "error: \ufffd[31mno",
         ),
-        ("#!/bin/sh\nexit 3\n", "cannot compile convolution.cpp"),
+        (
+            "#!/bin/sh\nprintf 'in function f\nld: final link failed: No space left on device\n' >&2\n"
+            "echo 'collect2: error: ld returned 1 exit status' >&2\nexit 1\n",
+            "cannot compile convolution.cpp: ld: final link failed: No space left on device",
+        ),
+        ("#!/bin/sh\nexit 3\n", "cannot compile convolution.cpp: exit code 3"),
+        ('#!/bin/sh\necho "error: $LC_ALL" >&2\nexit 3\n', "cannot compile convolution.cpp: error: C"),
     ],
 )
 def test_a_compiler_that_fails_leaves_nothing(text: str, reason: str, tmp_path: Path) -> None:
@@ -89,21 +99,47 @@ def test_a_folder_that_others_may_write_into_is_refused(tmp_path: Path) -> None:
         library(tmp_path, os.environ)
 
 
+def test_a_folder_whose_name_mindspore_cannot_take_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match="MindSpore loads no library from a path with a colon"):
+        library(tmp_path / "a:b", os.environ)
+
+
+def test_hosts_of_other_architectures_have_libraries_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home folder may be that of several hosts."""
+    environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
+    here = library(tmp_path / "cache", environ)
+    monkeypatch.setattr("platform.machine", lambda: "other")
+    assert library(tmp_path / "cache", environ) != here
+
+
+def test_no_compiler_is_needed_once_it_is_there(tmp_path: Path) -> None:
+    """The nodes of a cluster may have none, but the home folder of the host where the job is submitted."""
+    environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
+    assert library(tmp_path / "cache", environ) == library(tmp_path / "cache", {"PATH": "/nowhere"})
+
+
+def test_a_blank_compiler_is_none(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match="there is no C"):
+        library(tmp_path, {"CXX": " ", "PATH": "/nowhere"})
+
+
 def test_a_file_in_place_of_the_folder_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
     with pytest.raises(KitError, match="cache: "):
         library(tmp_path / "cache", os.environ)
 
 
+@NEEDS_COMPILER
 def test_the_compiler_has_nothing_to_say() -> None:
     """Warnings are errors in C++ too."""
-    onednn = library(cache(os.environ) / "convolutions", os.environ)
-    assert onednn.is_file()
-    words = ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(SOURCE)]
+    words = [*_compiler(os.environ), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(SOURCE)]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@NEEDS_COMPILER
 def test_choices_have_a_file_for_each_processor_and_number_of_cores(tmp_path: Path) -> None:
     path = library(cache(os.environ) / "convolutions", os.environ)
     before = measured_choices(path)

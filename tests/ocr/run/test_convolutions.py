@@ -11,10 +11,12 @@ from hccl_kit.ocr.checkpoints.fetch import CACHE
 from hccl_kit.ocr.native import library
 from hccl_kit.ocr.run import convolutions
 from hccl_kit.ocr.run.start import DEFAULTS
+from tests.ocr.compiler import NEEDS_COMPILER
 
 pytest.importorskip("mindspore")
 
 
+@NEEDS_COMPILER
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [({}, True), ({"convolutions": "onednn"}, True), ({"convolutions": "plain"}, False), ({"mode": 1}, False)],
@@ -55,6 +57,7 @@ def test_what_the_values_of_the_key_do(
     assert kept == [len(os.sched_getaffinity(0))] * measures
 
 
+@NEEDS_COMPILER
 @pytest.mark.parametrize(
     ("count", "expected"),
     [(0, []), (1, ["the fastest implementations of 1 convolution on this processor were measured and are kept"])],

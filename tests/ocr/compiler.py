@@ -1,0 +1,12 @@
+"""What needs a C++ compiler, which scripts/test.sh installs where it can."""
+
+import os
+from shutil import which
+
+import pytest
+
+from hccl_kit.ocr.native.library import COMPILERS
+
+NEEDS_COMPILER = pytest.mark.skipif(
+    not os.environ.get("CXX") and not any(map(which, COMPILERS)), reason="there is no C++ compiler"
+)
