@@ -36,6 +36,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("diagnose", "reading logs", "grep -c"),
     Benchmark("detection_pipeline", "preparing pages", "a plain implementation", ("cv2", "shapely", "PIL")),
     Benchmark("train_step", "training step of crnn_small", "PyTorch", ("mindspore", "torch"), seconds=3600),
+    Benchmark("time_to_accuracy", "crnn_small from scratch to 95 %", "PyTorch", ("mindspore", "torch"), seconds=3600),
     Benchmark("crnn_vgg7", "training step of CRNN VGG7", "PyTorch", ("mindspore", "torch"), seconds=3600),
     Benchmark("detection_step", "training step of DBNet", "PyTorch", ("mindspore", "torch"), seconds=3600),
     Benchmark("first_step", "command to the end of the first step", "import mindspore", ("mindspore",)),
