@@ -144,6 +144,7 @@ def test_modes_agree(name: str) -> None:
 @pytest.mark.parametrize("name", ["db_r18", "db_mobilenetv3", "dbpp_r50"])
 def test_gradients_reach_every_parameter(name: str) -> None:
     """With the normalisation of the evaluation: that of the training takes out a bias before it."""
+    ms.set_seed(1)  # some weights that are drawn stop the gradient at the only channel of the attention
     network = built(name)
     train_head_only(network)
     keep_the_only_channel_alive(network)

@@ -149,7 +149,8 @@ def named(
     *overrides: str, network: nn.Cell | None = None, width: int = 100, world: World = ALONE, **environ: Any
 ) -> str:
     images = np.zeros((2, 3, 32, width), np.float32)
-    return name(facts(config.load(CONFIG, overrides), world, network or nn.Dense(3, 2), (images,), environ))
+    known = {CACHE: os.environ[CACHE], **environ}  # of compiled convolutions
+    return name(facts(config.load(CONFIG, overrides), world, network or nn.Dense(3, 2), (images,), known))
 
 
 def test_the_name_has_all_that_graphs_depend_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
