@@ -22,6 +22,8 @@ MAX_DEPTH = 16
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml if PyYAML was built with it: a tenth of the time."""
 _MERGE = "<<"
+_TOO_DEEP = "exceeded maximum nesting depth"
+"""The problem that libyaml 0.2.6 reports at 1,000 levels, which it counts before it hands out the first."""
 
 
 class Node(NamedTuple):
@@ -97,6 +99,8 @@ def read_tree(path: Path, limit: int, shape: str) -> Tree:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = _place(path, mark) if mark else str(path)
+        if error.problem == _TOO_DEEP:
+            raise KitError(f"{place}: nested deeper than {MAX_DEPTH} levels") from None
         raise KitError(f"{place}: not YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise KitError(f"{path}: not YAML: {' '.join(str(error).split())}") from None

@@ -122,8 +122,11 @@ BEYOND_SCHEMA: list[tuple[str | bytes, str]] = [
     ("a: {0: 10.0.0.1}\n---\nb: {0: 10.0.0.2}\n", r":2:1: expected a single document"),
     ("a: \x07\n", r"not YAML: unacceptable character"),
     (b"a: \xff\n", r"is not UTF-8: byte 3"),
-    ("[" * 500_000, r":1:16: nested deeper than 16 levels"),
-    ("- " * 500_000, r":1:31: nested deeper than 16 levels"),
+    ("[" * 20, r":1:16: nested deeper than 16 levels"),
+    ("- " * 20, r":1:31: nested deeper than 16 levels"),
+    # The place of so many depends on the version of libyaml, which has a limit of its own.
+    ("[" * 500_000, r":1:\d+: nested deeper than 16 levels"),
+    ("- " * 500_000, r":1:\d+: nested deeper than 16 levels"),
 ]
 
 
