@@ -11,12 +11,10 @@ from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import ARCHIVE, SUMMARY
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.run import convolutions, first_graphs
+from hccl_kit.ocr.run import convolutions, kept_graphs
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
 from hccl_kit.ocr.train.job import Job, build_job
-from hccl_kit.ocr.train.step import StepResult
 from hccl_kit.ocr.train.straggling import StragglerCheck
 from hccl_kit.ocr.train.timing import Meter, timed
 from hccl_kit.runtime import World
@@ -40,6 +38,8 @@ def run(job: Job) -> dict[str, Any]:
     progress, last, meter = job.start, job.last_step, Meter()
     stragglers = StragglerCheck(job.world, job.log.warn, log_interval=system["log_interval"])
     _announce(job)
+    by_shape = {"compute": job.step.compute, "evaluate": job.network}
+    kept_graphs.keep(job.step.parts, by_shape, job.config, job.world, network=job.network, say=job.log.say)
     if progress.step < last and evaluation.was_interrupted(job):
         _, progress = evaluation.evaluate(job, progress)
 
@@ -52,7 +52,9 @@ def run(job: Job) -> dict[str, Any]:
             job.log.picture("first_batch", job.task.picture(batch), step)
 
         rate = schedule.learning_rate(step, scheduler, job.feed.steps_per_epoch)
-        result = _step(job, batch, rate, step)
+        result = job.step(batch, rate, seed=(system["seed"], step, job.world.rank))
+        if step == job.start.step and job.world.device_target == "CPU":
+            convolutions.say_measured(system, os.environ, job.log.say)
         checks.assert_finite(job, result, batch, step)
         meter.add(result, data_s, samples=job.feed.joint_batch)
         progress = replace(progress, step=step + 1)
@@ -79,19 +81,6 @@ def run(job: Job) -> dict[str, Any]:
     else:
         counts, progress = evaluation.evaluate(job, progress, draw_worst=True)
     return summary.write(job, progress, counts, meter, straggler=stragglers.verdict)
-
-
-def _step(job: Job, batch: Batch, rate: float, step: int) -> StepResult:
-    """One step. The graphs of the first one may be those of an earlier start."""
-    seed = (job.config["system"]["seed"], step, job.world.rank)
-    if step > job.start.step:
-        return job.step(batch, rate, seed=seed)
-    arrays = (batch.images, *batch.targets)
-    with first_graphs.kept(job.config, job.world, job.network, arrays, job.log.say):
-        result = job.step(batch, rate, seed=seed)
-    if job.world.device_target == "CPU":
-        convolutions.say_measured(job.config["system"], os.environ, job.log.say)
-    return result
 
 
 def _announce(job: Job) -> None:

@@ -103,6 +103,13 @@ class TrainStep:
         """The cells with parameters that a checkpoint of the run holds."""
         return (self.update, self.loss_scale, *((self.ema,) if self.ema is not None else ()))
 
+    @property
+    def parts(self) -> dict[str, nn.Cell]:
+        """All compiled cells but `compute`, by their names here. The shapes of their inputs never change."""
+        names = ("add", "flatten", "first", "all_reduce", "unflatten", "update", "ema")
+        found = {name: getattr(self, name, None) for name in names}
+        return {name: cell for name, cell in found.items() if isinstance(cell, nn.Cell)}
+
     @contextmanager
     def weights_in_use(self) -> Iterator[None]:
         """Inside the with statement the network has the weights to evaluate and to keep.

@@ -334,7 +334,7 @@ def test_pynative_takes_the_steps_of_the_graph() -> None:
 
 
 def test_every_cell_has_registered_the_parameters_that_it_uses() -> None:
-    """A graph from the cache has its own copy of any other: see `ocr.run.first_graphs`."""
+    """A graph from the cache has its own copy of any other: see `ocr.run.kept_graphs`."""
     network = Normed()
     step = step_of(network, size=2, ema=Ema(network, 0.9))
     cells = [value for value in vars(step).values() if isinstance(value, nn.Cell)]

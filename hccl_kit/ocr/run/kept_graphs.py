@@ -1,0 +1,241 @@
+"""Compiled graphs, kept for the next start of the same job on this computer (on CPU).
+
+MindSpore's own cache (2.10) numbers graphs by the order in which a process compiles them, and compares the script that
+was started, nothing else. After any other change, or in another order, it takes the graph of another network. So it has
+one graph at a time here: before a cell is compiled, the graph with the name of all that it depends on is laid where
+MindSpore looks for it. If there is none, MindSpore compiles, and what it writes is kept under that name. Every rank of
+a job has a folder of its own, and decides alone: a graph that is taken computes what the compiled one does.
+
+A graph from the cache uses the parameters of the cell that is called, by their names; of any other it has a copy. So
+cells hold parameters as attributes or in a ParameterTuple, which registers them, not in a tuple.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mindspore import nn
+
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.adapt import instruction_set
+from hccl_kit.ocr.checkpoints.fetch import cache
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.run import convolutions
+from hccl_kit.runtime import World
+from hccl_kit.runtime.worker_env import MISLEADING
+
+ENABLE, PLACE = "MS_COMPILER_CACHE_ENABLE", "MS_COMPILER_CACHE_PATH"
+"""MindSpore's variables, which it reads for each graph; the second one only once in a process."""
+TRUST = "MS_DEV_FORCE_USE_COMPILE_CACHE"
+"""MindSpore's variable to take the graph that is there, although the one before it was missing."""
+ROLES = ("", "MS_WORKER")
+"""What MindSpore puts before the names of graphs; the second one if the job has a scheduler."""
+MAX_BYTES = 1 << 28
+"""Of a graph; those of the shipped configurations take a few million."""
+KEPT = 100
+"""Folders, one for each rank of a job; those that have not been used for the longest time are removed."""
+SECTIONS = ("model", "loss", "optimizer", "loss_scaler", "parallel", "postprocess", "system", "train")
+ELSEWHERE = {"system": ("resume",), "train": ("dataset", "ckpt_save_dir")}
+"""Keys that change from start to start of a job. Of the data, graphs have the shapes of a batch, which are compared."""
+CODE = Path(__file__).parents[1]
+
+
+def keep(
+    cells: Mapping[str, nn.Cell],
+    by_shape: Mapping[str, nn.Cell],
+    config: Config,
+    world: World,
+    *,
+    network: nn.Cell,
+    say: Callable[[str], None],
+) -> None:
+    """From now on these cells, by any names, take the graphs that they would compile from the cache folder.
+
+    A graph that is not there is compiled and kept. Inputs of `cells` always have the same shapes, those of `by_shape`
+    may differ. All are compiled as usual if the folder cannot be written, and if one of MindSpore's variables is set:
+    MS_COMPILER_CACHE_ENABLE=0 switches this off.
+    """
+    environ = os.environ  # that of MindSpore
+    if not _usable(world, environ):
+        return
+    with suppress(OSError, KitError):
+        folder = cache(environ) / "graphs" / name(facts(config, world, network, environ))
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.utime(folder)
+        _forget_oldest(folder.parent)
+        kept = _Folder(folder, world.rank, say)
+        for title, cell in (*cells.items(), *by_shape.items()):
+            _follow(cell, title, kept, once=title in cells)
+
+
+def facts(config: Config, world: World, network: nn.Cell, environ: Mapping[str, str]) -> dict[str, Any]:
+    """All that graphs depend on, except the name of the cell and the shapes of its inputs."""
+    code = hashlib.sha256()
+    for path in sorted(CODE.rglob("*.py")):
+        code.update(f"{path.relative_to(CODE)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return {
+        "code": code.hexdigest(),
+        "script": os.path.realpath(sys.argv[0]),
+        "versions": [platform.python_version(), importlib.metadata.version("mindspore"), np.__version__],
+        "processor": [platform.machine(), instruction_set.wide(environ), environ.get(instruction_set.VARIABLE)],
+        "convolutions": str(convolutions.of_onednn(config["system"], environ)),
+        "environment": {
+            key: value for key, value in sorted(environ.items()) if key.startswith("MS_") and key not in MISLEADING
+        },
+        "config": {
+            section: {key: value for key, value in config[section].items() if key not in ELSEWHERE.get(section, ())}
+            for section in SECTIONS
+            if section in config
+        },
+        "parameters": [[one.name, one.shape, str(one.dtype), one.requires_grad] for one in network.get_parameters()],
+        "ranks": [world.size, world.rank, world.launcher],  # the launcher decides who sums the gradients
+    }
+
+
+def name(facts: Any) -> str:
+    """The name of the folder or file for these facts."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@dataclass(slots=True)
+class _Folder:
+    """The kept graphs of one rank of a job: files of a digest and the graph."""
+
+    path: Path
+    rank: int
+    say: Callable[[str], None]
+    said: bool = False
+
+    @contextmanager
+    def compiling(self, key: str) -> Iterator[None]:
+        """Inside the with statement MindSpore compiles one graph, or takes the one that is kept for `key`."""
+        known, process = self._read(key), _process(self.path.parent)
+        with process.compiling(self.rank, known):
+            yield
+        made = process.taken_out()
+        if made is not None:
+            with suppress(KitError):
+                write_atomically(self.path / key, hashlib.sha256(made).digest() + made, mode=0o600)
+        elif known is not None and not self.said:
+            self.said = True
+            self.say(f"compiled graphs are taken from {self.path}")
+
+    def _read(self, key: str) -> bytes | None:
+        """The graph for `key`, if there is a whole one."""
+        with suppress(OSError):
+            path = self.path / key
+            if path.stat().st_size <= MAX_BYTES:
+                content = path.read_bytes()
+                digest, graph = content[:32], content[32:]
+                return graph if hashlib.sha256(graph).digest() == digest else None
+        return None
+
+
+class _Process:
+    """The folder that MindSpore has as its cache in this process: it holds the graph that is compiled, or none."""
+
+    def __init__(self, parent: Path) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="process-", dir=parent))
+        self.number = 0
+        """Of the next graph, as MindSpore counts them."""
+        self.given: dict[Path, int] = {}
+        """The graph that MindSpore is to take, and when its file was written."""
+
+    @contextmanager
+    def compiling(self, rank: int, known: bytes | None) -> Iterator[None]:
+        """MindSpore finds the `known` graph if there is one, and writes the one that it compiles."""
+        variables = {ENABLE: "1", PLACE: str(self.path)}
+        self.given = {}
+        try:
+            folder = self.path / f"rank_{rank}" / "graph_cache"
+            folder.mkdir(parents=True, exist_ok=True)
+            if known is not None:
+                for role in ROLES:
+                    file = folder / f"{role}compile_cache_{self.number}.mindir"
+                    file.write_bytes(known)
+                    self.given[file] = file.stat().st_mtime_ns
+                variables[TRUST] = "1"
+        except OSError:
+            variables = {}
+        os.environ.update(variables)
+        try:
+            yield
+        finally:
+            for variable in variables:
+                del os.environ[variable]
+
+    def taken_out(self) -> bytes | None:
+        """The graph that MindSpore has compiled, None if it has taken the one it was given. The folder is removed."""
+        with suppress(OSError):
+            files = list(self.path.rglob("*.mindir"))
+            made = [path for path in files if self.given.get(path) != path.stat().st_mtime_ns]
+            graph = made[0].read_bytes() if made else None
+            if files:
+                self.number = int((made or files)[0].stem.rpartition("_")[2]) + 1
+            shutil.rmtree(self.path)
+            return graph
+        return None
+
+
+_processes: list[_Process] = []
+"""The one of this process, once a graph was compiled: MindSpore keeps to the first folder that it has read."""
+
+
+def _process(parent: Path) -> _Process:
+    if not _processes:
+        _processes.append(_Process(parent))
+    return _processes[0]
+
+
+def _follow(cell: nn.Cell, title: str, kept: _Folder, *, once: bool) -> None:
+    """Let `cell` be compiled with the graphs of `kept`. MindSpore calls `compile` before each run of a cell."""
+    compile_if_new, seen = cell.compile, set[str]()
+
+    def compiled(*arguments: Any, **keywords: Any) -> None:
+        if not (once and seen):
+            key = name([title, cell.phase, cell.training, _shapes(cell.get_inputs() or arguments)])
+            if key not in seen:
+                with kept.compiling(key):
+                    compile_if_new(*arguments, **keywords)
+                seen.add(key)
+                return
+        compile_if_new(*arguments, **keywords)
+
+    cell.compile = compiled
+
+
+def _shapes(inputs: Sequence[Any]) -> list[Any]:
+    return [[tuple(one.shape), str(one.dtype)] for one in inputs]
+
+
+def _forget_oldest(place: Path) -> None:
+    """Remove the folders beyond KEPT. A process that has one of them compiles from then on."""
+    folders = sorted((path for path in place.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
+    for folder in folders[:-KEPT]:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _usable(world: World, environ: Mapping[str, str]) -> bool:
+    """Whether graphs can be kept. MindSpore's cache parses the script that was started."""
+    if world.device_target != "CPU" or {ENABLE, PLACE} & set(environ):
+        return False
+    try:
+        ast.parse(Path(sys.argv[0]).read_bytes())
+    except (OSError, ValueError, SyntaxError):
+        return False
+    return True

@@ -1,0 +1,312 @@
+"""Graphs of an earlier start are taken for the same job alone; whatever is in doubt is compiled."""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mindspore as ms
+import pytest
+from mindspore import Tensor, nn
+
+from hccl_kit.ocr import config
+from hccl_kit.ocr.checkpoints.fetch import CACHE
+from hccl_kit.ocr.run import kept_graphs
+from hccl_kit.ocr.run.kept_graphs import ENABLE, PLACE, TRUST, facts, keep, name
+from hccl_kit.runtime import World
+from hccl_kit.runtime.worker_env import WorkerEnv
+from tests.ocr.run_tool import CONFIG
+from tests.ocr.tiny import ALONE
+from tests.places import ROOT
+
+
+class Process:
+    """What MindSpore does with its cache in one process: its first folder, and the number of the next graph."""
+
+    def __init__(self, role: str = "") -> None:
+        self.role = role
+        self.folder = ""
+        self.next = 0
+        self.done: list[str] = []
+
+    def compile(self, graph: str, rank: int) -> None:
+        """Take the graph of the next number if it is to be trusted, or write this one there."""
+        if os.environ.get(ENABLE) != "1":
+            self.done.append(f"compiled {graph}")
+            return
+        self.folder = self.folder or os.environ[PLACE]
+        file = Path(self.folder, f"rank_{rank}", "graph_cache", f"{self.role}compile_cache_{self.next}.mindir")
+        self.next += 1
+        if TRUST in os.environ and file.is_file():
+            self.done.append(f"took {file.read_text(encoding='utf-8')}")
+            return
+        self.done.append(f"compiled {graph}")
+        file.unlink(missing_ok=True)
+        file.write_text(graph, encoding="utf-8")
+        file.chmod(0o400)
+
+
+class Cell(nn.Cell):
+    """A cell whose graph is its name and the shape of its input."""
+
+    def __init__(self, process: Process, title: str, rank: int = 0) -> None:
+        super().__init__()
+        self.process, self.title, self.rank = process, title, rank
+        self.met: set[tuple[int, ...]] = set()
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """MindSpore calls it before every run."""
+        del kwargs
+        if args[0].shape not in self.met:
+            self.process.compile(f"{self.title} {args[0].shape}", self.rank)
+            self.met.add(args[0].shape)
+
+
+Start = Callable[..., list[str]]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(CACHE, str(tmp_path))
+    monkeypatch.delenv(ENABLE, raising=False)
+    monkeypatch.setattr(sys, "argv", [__file__])
+    return tmp_path / "graphs"
+
+
+@pytest.fixture
+def start(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
+    """A new process that runs some cells, such as "a3 b2" with inputs of 3 and 2 numbers; what it did for each."""
+    del cache
+
+    def started(
+        runs: str, *overrides: str, world: World = ALONE, role: str = "", said: list[str] | None = None
+    ) -> list[str]:
+        monkeypatch.setattr(kept_graphs, "_processes", [])
+        process = Process(role)
+        cells = {title: Cell(process, title, world.rank) for title in "abc"}
+        loaded, say = config.load(CONFIG, overrides), (said if said is not None else []).append
+        keep({"c": cells["c"]}, {"a": cells["a"], "b": cells["b"]}, loaded, world, network=nn.Dense(3, 2), say=say)
+        for run in runs.split():
+            cells[run[0]].compile(Tensor(shape=(int(run[1]),), dtype=ms.float32))
+        assert not {ENABLE, PLACE, TRUST} & set(os.environ)
+        return process.done
+
+    return started
+
+
+def rank_of(rank: int, *, of: int = 2, launcher: str = "script") -> World:
+    return World(WorkerEnv(rank=rank, size=of, local_rank=rank, local_size=of, device=rank), launcher, "CPU")
+
+
+def test_the_second_start_takes_them_in_any_order(start: Start, cache: Path) -> None:
+    first, again, third = (list[str]() for _ in range(3))
+    assert start("a2 b2 a3 a2 c4 c4", said=first) == [
+        "compiled a (2,)",
+        "compiled b (2,)",
+        "compiled a (3,)",
+        "compiled c (4,)",
+    ]
+    assert start("c4 a3 b3 a2 b2 b3", said=again) == [
+        "took c (4,)",
+        "took a (3,)",
+        "compiled b (3,)",
+        "took a (2,)",
+        "took b (2,)",
+    ]
+    assert start("b3 a2", said=third) == ["took b (3,)", "took a (2,)"]
+    assert first == []  # a line about what a start only keeps would be noise
+    assert [line.split(" /")[0] for line in (*again, *third)] == ["compiled graphs are taken from"] * 2
+    assert len([path for path in cache.iterdir() if path.is_dir()]) == 1  # nothing is left of the processes
+
+
+def test_training_and_evaluation_have_graphs_of_their_own(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_graphs, "_processes", [])
+    process = Process()
+    for training in (True, False, True):
+        cell = Cell(process, f"training {training}").set_train(training)
+        keep({}, {"a": cell}, config.load(CONFIG), ALONE, network=nn.Dense(3, 2), say=lambda _: None)
+        cell.compile(Tensor(shape=(2,), dtype=ms.float32))
+    assert process.done == ["compiled training True (2,)", "compiled training False (2,)", "took training True (2,)"]
+    assert len(list(cache.glob("*/*"))) == 2
+
+
+def test_another_configuration_has_other_graphs(start: Start) -> None:
+    assert start("a2") == ["compiled a (2,)"]
+    assert start("a2", "optimizer.weight_decay=0.5") == ["compiled a (2,)"]
+    assert start("a2") == ["took a (2,)"]
+
+
+def test_a_damaged_graph_is_compiled_again(start: Start, cache: Path) -> None:
+    start("a2")
+    (file,) = cache.glob("*/*")
+    for damaged in (b"", b"half", file.read_bytes()[:-1], file.read_bytes() + b"x"):
+        file.write_bytes(damaged)
+        assert start("a2") == ["compiled a (2,)"]
+        assert start("a2") == ["took a (2,)"]
+
+
+def test_a_graph_that_mindspore_does_not_take_is_kept_anew(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as after a compilation that this process did without the cache, and that MindSpore has counted."""
+    start("a2 a3")
+    counted = Process.__init__
+
+    def further(self: Process, role: str = "") -> None:
+        counted(self, role)
+        self.next = 5
+
+    monkeypatch.setattr(Process, "__init__", further)
+    assert start("a2 a3 b2") == ["compiled a (2,)", "took a (3,)", "compiled b (2,)"]
+    monkeypatch.setattr(Process, "__init__", counted)
+    assert start("b2 a2") == ["took b (2,)", "took a (2,)"]
+
+
+def test_a_compilation_that_fails_keeps_nothing(cache: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: Process, graph: str, rank: int) -> None:
+        del self, rank
+        Path(os.environ[PLACE], "rank_0", "graph_cache", "compile_cache_0.mindir").write_text(graph, encoding="utf-8")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Process, "compile", fail)
+        with pytest.raises(KeyboardInterrupt):
+            start("a2")
+    assert not list(cache.glob("[0-9a-f]*/[0-9a-f]*"))
+    assert {ENABLE, PLACE, TRUST}.isdisjoint(os.environ)
+    assert start("a2") == ["compiled a (2,)"]
+
+
+def test_every_rank_has_a_folder_of_its_own(start: Start, cache: Path) -> None:
+    worlds = [rank_of(0), rank_of(1)]
+    for did in ("compiled", "took"):
+        assert [start("a2", world=world, role="MS_WORKER") for world in worlds] == [[f"{did} a (2,)"]] * 2
+        assert len(list(cache.glob("*/*"))) == 2
+
+
+def test_the_oldest_folders_are_removed(start: Start, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_graphs, "KEPT", 2)
+    for age, old in enumerate(("oldest", "newer")):
+        (cache / old).mkdir(parents=True)
+        os.utime(cache / old, (age, age))
+    start("a2")
+    assert len(list(cache.iterdir())) == 2
+    assert not (cache / "oldest").exists()
+
+
+def test_where_it_is_not_used(start: Start, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kept_none() -> bool:
+        return start("a2") == ["compiled a (2,)"] and not cache.is_dir()
+
+    card = World(ALONE.env, "single", "Ascend")
+    assert start("a2", world=card) == ["compiled a (2,)"]
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    assert kept_none()
+    monkeypatch.setattr(sys, "argv", [__file__])
+    cache.write_text("a file", encoding="utf-8")
+    assert kept_none()
+    cache.unlink()
+    with monkeypatch.context() as off:
+        off.setattr(kept_graphs, "ENABLE", "MS_OTHER")
+        off.setenv("MS_OTHER", "0")
+        assert kept_none()
+
+
+def named(*overrides: str, network: nn.Cell | None = None, world: World = ALONE, **environ: Any) -> str:
+    known = {CACHE: os.environ[CACHE], **environ}  # of compiled convolutions
+    return name(facts(config.load(CONFIG, overrides), world, network or nn.Dense(3, 2), known))
+
+
+def test_the_name_has_all_that_graphs_depend_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    frozen = nn.Dense(3, 2)
+    frozen.weight.requires_grad = False
+    different = [
+        named(),
+        named("model.backbone.channels=[8, 16, 32, 32, 48]"),
+        named("optimizer.weight_decay=0.5"),
+        named("train.clip_norm=3"),
+        named("system.amp_level=O2"),
+        named(network=nn.Dense(3, 4)),
+        named(network=frozen),
+        named(ONEDNN_MAX_CPU_ISA="AVX2"),
+        named(MS_DEV_X="1"),
+        *(named(world=world) for world in (rank_of(0), rank_of(1), rank_of(1, of=3), rank_of(1, launcher="mpirun"))),
+    ]
+    monkeypatch.setattr(sys, "argv", ["another.py"])
+    different.append(named())
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: "99")
+    different.append(named())
+    (tmp_path / "network.py").write_text("x = 1\n", encoding="utf-8")
+    monkeypatch.setattr(kept_graphs, "CODE", tmp_path)
+    different.append(named())
+    (tmp_path / "network.py").write_text("x = 2\n", encoding="utf-8")
+    different.append(named())
+    assert len(set(different)) == len(different)
+
+
+def test_a_resumed_job_has_the_same_name() -> None:
+    again = named(
+        "system.resume=auto", "train.ckpt_save_dir=/elsewhere", HOME="/other", MS_SCHED_PORT="1", MS_NODE_ID="2"
+    )
+    assert named() == again
+
+
+PROGRAM = """
+import sys
+import mindspore as ms
+import numpy as np
+from mindspore import Parameter, Tensor, nn
+from hccl_kit.ocr import config
+from hccl_kit.ocr.run.kept_graphs import keep
+from tests.ocr.tiny import ALONE
+
+class Line(nn.Cell):
+    def __init__(self, factor, start):
+        super().__init__()
+        self.factor = factor
+        self.start = Parameter(Tensor(np.float32(start)), name="start")
+
+    def construct(self, x):
+        return x * self.factor + self.start
+
+def run():
+    ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O0"})
+    cells = {"a": Line(2.0, float(sys.argv[2])), "b": Line(3.0, float(sys.argv[2]))}
+    keep({}, cells, config.load(config.Path(sys.argv[1])), ALONE, network=nn.Dense(3, 2), say=print)
+    for title in sys.argv[3:]:
+        print(title, cells[title[0]](Tensor(np.ones(int(title[1]), np.float32))))
+    print("other", Line(5.0, 0.0)(Tensor(np.ones(2, np.float32))))
+
+run()
+"""
+
+
+def test_mindspore_takes_them_with_the_parameters_of_this_start(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM, encoding="utf-8")
+
+    def of_a_process(start: str, *runs: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, str(script), str(CONFIG), start, *runs],
+            env={
+                **{key: value for key, value in os.environ.items() if key != ENABLE},
+                "PYTHONPATH": str(ROOT),
+                CACHE: str(tmp_path),
+            },
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        return done.stdout.splitlines()
+
+    def files() -> dict[Path, int]:
+        return {path: path.stat().st_mtime_ns for path in tmp_path.glob("graphs/*/*")}
+
+    assert of_a_process("1", "a2", "b2", "b3") == ["a2 [3. 3.]", "b2 [4. 4.]", "b3 [4. 4. 4.]", "other [5. 5.]"]
+    first = files()
+    _, *lines = of_a_process("10", "b3", "a3", "b2", "a2")
+    assert lines == ["b3 [13. 13. 13.]", "a3 [12. 12. 12.]", "b2 [13. 13.]", "a2 [12. 12.]", "other [5. 5.]"]
+    assert len(first) == 3
+    assert len(files()) == 4
+    assert files().items() > first.items()
