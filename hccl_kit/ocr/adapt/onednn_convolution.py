@@ -58,10 +58,10 @@ class _Operators(nn.Cell):
         geometry = np.zeros((*sizes, len(numbers)), np.int32)
         geometry.reshape(-1, len(numbers))[0] = numbers
         self.geometry = Tensor(geometry)
-        self.forward = _operator(library, "forward")
-        self.transposed = _operator(library, "transposed")
-        self.of_images = _operator(library, "of_images")
-        self.of_weights = _operator(library, "of_weights")
+        self.forward = operator(library, "forward")
+        self.transposed = operator(library, "transposed")
+        self.of_images = operator(library, "of_images")
+        self.of_weights = operator(library, "of_weights")
 
 
 class Convolution(_Operators):
@@ -98,7 +98,7 @@ class Transposed(_Operators):
         )
 
 
-def _operator(library: Path, name: str) -> ops.Custom:
+def operator(library: Path, name: str) -> ops.Custom:
     """The function `name` of the library, with float32 in and out; the library says the shape."""
     operator = ops.Custom(f"{library}:{name}", None, lambda *types: types[0], "aot")
     operator.add_prim_attr("reg_op_name", name)  # MindSpore 2.10 asks for no shape without it

@@ -1,7 +1,8 @@
-"""Forms of operators that are faster on CPU in evaluation, where MindSpore's are slow; results agree up to rounding.
+"""Forms of operators that are faster on CPU, where MindSpore's are slow; results agree up to rounding.
 
 MindSpore 2.10 computes the error function one value at a time by the C library, and a product that repeats one factor
 over pixels one index at a time: each takes ten to twenty times as long as tanh or a product of equal shapes (measured).
+For such a product it also keeps the indices of all pixels until the process ends, 16 bytes for each.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ EPSILON = 1e-5
 class Gelu(nn.Cell):
     """x times the normal distribution function of x (Hendrycks and Gimpel 2016), not the approximation by tanh.
 
-    On CPU in evaluation it differs from that by rounding only.
+    On CPU in evaluation it differs from that by rounding only. `hccl_kit.ocr.adapt.onednn_gelu` replaces `exact`.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.on_cpu = ms.get_context("device_target") == "CPU"
+        self.exact = nn.GELU(approximate=False)
+        self.by_polynomial = ms.get_context("device_target") == "CPU"
 
     def construct(self, x: Tensor) -> Tensor:
-        if self.training or not self.on_cpu:
-            return ops.gelu(x, approximate="none")
+        if self.training or not self.by_polynomial:
+            return self.exact(x)
         square = x * x
         inner = ODD[-1] * square
         for coefficient in ODD[-2:0:-1]:
@@ -54,7 +56,7 @@ class Scale(nn.Cell):
         self.normalise = ops.BatchNorm(is_training=False, epsilon=EPSILON)
 
     def construct(self, x: Tensor, weights: Tensor) -> Tensor:
-        if self.training or not self.on_cpu:
+        if not self.on_cpu:
             return x * weights
         # A normalisation of mean 0 and variance 1 scales each channel, and all images are one of N C channels.
         count, channels, height, width = x.shape

@@ -1,4 +1,4 @@
-"""The compiled convolution.cpp: made once with the C++ compiler of this computer, and kept in the cache folder.
+"""The compiled operators.cpp: made once with the C++ compiler of this computer, and kept in the cache folder.
 
 A wheel of Python code stays one for all computers this way. Where it cannot be compiled, networks keep the convolutions
 of MindSpore.
@@ -25,7 +25,7 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 
-SOURCE = Path(__file__).with_name("convolution.cpp")
+SOURCE = Path(__file__).with_name("operators.cpp")
 COMPILERS = ("c++", "g++", "clang++")
 OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
 LIBRARIES = ("libdnnl.so.3", "libmindspore_core.so", "plugin/libmindspore_ops_cpu.so")
@@ -45,7 +45,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     source = hashlib.sha256(SOURCE.read_bytes()).hexdigest()
     # A home folder may be that of several hosts.
     facts = [source, *OPTIONS, *map(str, called), _version(), platform.machine(), *platform.libc_ver()]
-    path = folder / f"convolution-{_name(facts)}.so"
+    path = folder / f"operators-{_name(facts)}.so"
     if ":" in str(path):
         raise KitError(f"MindSpore loads no library from a path with a colon: {folder}")
     try:

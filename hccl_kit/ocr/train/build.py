@@ -17,6 +17,7 @@ from hccl_kit.ocr.adapt import (
     folded_norm,
     freeze,
     onednn_convolution,
+    onednn_gelu,
     precision,
     pretrained,
     shifted_gradient,
@@ -110,11 +111,12 @@ def network_to_use(config: Config) -> nn.Cell:
 
 
 def _computed_by_onednn(network: nn.Cell, system: Mapping[str, Any]) -> bool:
-    """Whether all convolutions of `network` are computed by oneDNN in its own layouts from now on."""
+    """Whether all convolutions of `network` are computed by oneDNN in its own layouts from now on, and GELU by it."""
     path = convolutions.of_onednn(system, os.environ)
     if path is None:
         return False
     onednn_convolution.replace(network, path, bfloat16=convolutions.prepare(path, system, os.environ))
+    onednn_gelu.replace(network, path)
     return True
 
 

@@ -1,4 +1,4 @@
-"""The forms for CPU give what the plain ones give, at the ends of the numbers too, and only on CPU in evaluation."""
+"""The forms for CPU give what the plain ones give, at the ends of the numbers too, and on CPU only."""
 
 from __future__ import annotations
 
@@ -46,23 +46,38 @@ def test_each_channel_of_each_image_has_its_weight(shape: tuple[int, ...]) -> No
         np.testing.assert_allclose(scaled, maps * weights, rtol=1e-6, atol=1e-7)
 
 
-def test_other_devices_and_training_have_the_plain_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_weight_of_a_channel_has_the_gradient_of_a_product() -> None:
+    random = np.random.default_rng(1)
+    maps, gradient = (Tensor(random.standard_normal((2, 3, 4, 5)).astype(np.float32)) for _ in range(2))
+    weights = Tensor(random.standard_normal((2, 3, 1, 1)).astype(np.float32))
+    cell = Scale().set_train()
+    of_maps, of_weights = ops.GradOperation(get_all=True, sens_param=True)(cell)(maps, weights, gradient)
+    np.testing.assert_allclose(of_maps.asnumpy(), (weights * gradient).asnumpy(), rtol=1e-5, atol=1e-6)
+    expected = (maps * gradient).asnumpy().sum(axis=(2, 3), keepdims=True)
+    np.testing.assert_allclose(of_weights.asnumpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_other_devices_have_the_plain_forms(monkeypatch: pytest.MonkeyPatch) -> None:
     """A product of equal shapes would do for both, so the normalisation is made to fail."""
     maps = Tensor(np.ones((1, 2, 3, 3), np.float32))
-    for device, training, plain in (("CPU", False, False), ("CPU", True, True), ("Ascend", False, True)):
+    for device, training, scales, by_erf in (
+        ("CPU", False, False, False),
+        ("CPU", True, False, True),
+        ("Ascend", False, True, True),
+    ):
         monkeypatch.setattr(ms, "get_context", lambda _, device=device: device)
         scale, gelu = Scale(), Gelu()
         monkeypatch.undo()
         scale.normalise = None
         for cell in (scale, gelu):
             cell.set_train(training)
-        if plain:
+        if scales:
             scale(maps, maps[:, :, :1, :1])
         else:
             with pytest.raises(TypeError):
                 scale(maps, maps[:, :, :1, :1])
         monkeypatch.setattr(ops, "gelu", lambda *_, **__: "plain")
-        assert isinstance(gelu(maps), str) == plain
+        assert isinstance(gelu(maps), str) == by_erf
         monkeypatch.undo()
 
 

@@ -51,16 +51,16 @@ def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) ->
     ("text", "reason"),
     [
         (
-            "#!/bin/sh\necho 'note' >&2\nprintf 'convolution.cpp:1: error: \\033[31mno\\n' >&2\nexit 1\n",
+            "#!/bin/sh\necho 'note' >&2\nprintf 'operators.cpp:1: error: \\033[31mno\\n' >&2\nexit 1\n",
             "error: \ufffd[31mno",
         ),
         (
             "#!/bin/sh\nprintf 'in function f\nld: final link failed: No space left on device\n' >&2\n"
             "echo 'collect2: error: ld returned 1 exit status' >&2\nexit 1\n",
-            "cannot compile convolution.cpp: ld: final link failed: No space left on device",
+            "cannot compile operators.cpp: ld: final link failed: No space left on device",
         ),
-        ("#!/bin/sh\nexit 3\n", "cannot compile convolution.cpp: exit code 3"),
-        ('#!/bin/sh\necho "error: $LC_ALL" >&2\nexit 3\n', "cannot compile convolution.cpp: error: C"),
+        ("#!/bin/sh\nexit 3\n", "cannot compile operators.cpp: exit code 3"),
+        ('#!/bin/sh\necho "error: $LC_ALL" >&2\nexit 3\n', "cannot compile operators.cpp: error: C"),
     ],
 )
 def test_a_compiler_that_fails_leaves_nothing(text: str, reason: str, tmp_path: Path) -> None:

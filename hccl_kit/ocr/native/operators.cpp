@@ -1,8 +1,8 @@
-// Convolutions of MindSpore's graphs on CPU, computed by the oneDNN that MindSpore has loaded (libdnnl.so.3).
+// Convolutions and GELU of MindSpore's graphs on CPU, computed by the oneDNN that MindSpore has loaded (libdnnl.so.3).
 //
 // MindSpore itself gives oneDNN images and weights in plain order, for which oneDNN has slow code only. Here oneDNN
-// chooses the order of each, and they are reordered before and after. Each function below has the form of MindSpore's
-// custom operators (func_type="aot"): pointers and shapes of the inputs, then those of the output. MindSpore asks the
+// chooses the order of each, and they are reordered before and after. GELU is MindSpore's slowest activation function:
+// it calls the C library for each value. Each function below has the form of MindSpore's custom operators (func_type="aot"): pointers and shapes of the inputs, then those of the output. MindSpore asks the
 // function with "InferShape" after its name for the shape of the output before there are values; -1 is not known yet.
 // What they throw becomes a RuntimeError of Python with its text.
 //
@@ -84,6 +84,11 @@ int dnnl_convolution_backward_weights_primitive_desc_create(PrimitiveDescription
                                                             const int64_t *dilation, const int64_t *before,
                                                             const int64_t *after, PrimitiveDescription forward,
                                                             Attributes);
+int dnnl_eltwise_forward_primitive_desc_create(PrimitiveDescription *, Engine, int propagation, int algorithm,
+                                               Description values, Description results, float, float, Attributes);
+int dnnl_eltwise_backward_primitive_desc_create(PrimitiveDescription *, Engine, int algorithm, Description of_values,
+                                                Description of_results, Description values, float, float,
+                                                PrimitiveDescription forward, Attributes);
 }
 
 // MindSpore's threads, as its headers threadpool.h and cpu_kernel.h declare them.
@@ -104,6 +109,7 @@ enum { CPU = 1, FORWARD_TRAINING = 64, DIRECT = 1, ANY_ORDER = 1, SCRATCHPAD_OF_
 enum Type { BFLOAT16 = 2, FLOAT32 = 3 };
 enum Query { IMPLEMENTATION = 8, SCRATCHPAD = 136 };
 enum Direction { FORWARD, OF_IMAGES, OF_WEIGHTS };
+enum Activation { GELU_BY_TANH = 0x2b, GELU_BY_ERF = 0x31 };
 
 // The index of an argument when a primitive runs, and what queries its description, for images, weights and maps.
 struct Role {
@@ -114,6 +120,7 @@ const Role ROLES[3][3] = {
     {{129, 130}, {33, 131}, {145, 134}},
     {{1, 129}, {161, 132}, {145, 134}},
 };
+const int VALUES = 1, RESULTS = 17, OF_VALUES = 129, OF_RESULTS = 145; // arguments of an activation function
 const int RESULT[3] = {2, 0, 1}; // which of images, weights and maps is computed
 
 const int64_t UNKNOWN = -1; // an axis whose size is not known yet
@@ -553,6 +560,68 @@ int compute(Direction direction, const Data &data, const Shapes &shapes, const v
     return 0;
 }
 
+// An activation function of so many values, or its gradient, ready to run.
+class Curve {
+  public:
+    Curve(Activation kind, bool gradient, int64_t count) : gradient_(gradient) {
+        dnnl_threadpool_interop_set_max_concurrency(device().threads.get_num_threads());
+        const int64_t stride = 1;
+        Description row;
+        check(dnnl_memory_desc_create_with_strides(&row, 1, &count, FLOAT32, &stride), "describe");
+        PrimitiveDescription forward, backward = nullptr;
+        Engine engine = device().engine;
+        check(dnnl_eltwise_forward_primitive_desc_create(&forward, engine, FORWARD_TRAINING, kind, row, row, 0, 0,
+                                                         nullptr),
+              "compute this activation function");
+        if (gradient)
+            check(dnnl_eltwise_backward_primitive_desc_create(&backward, engine, kind, row, row, row, 0, 0, forward,
+                                                              nullptr),
+                  "compute the gradient of this activation function");
+        check(dnnl_primitive_create(&primitive_, gradient ? backward : forward), "compute this activation function");
+        for (Memory &memory : memories_) check(dnnl_memory_create(&memory, row, engine, nullptr), "use memory");
+        dnnl_primitive_desc_destroy(forward);
+        if (backward) dnnl_primitive_desc_destroy(backward);
+        dnnl_memory_desc_destroy(row);
+    }
+
+    ~Curve() {
+        dnnl_primitive_destroy(primitive_);
+        for (Memory memory : memories_) dnnl_memory_destroy(memory);
+    }
+
+    // From the values to the results, or from the values and the gradient of the results to that of the values.
+    void compute(const Data &data) const {
+        const std::vector<int> indices =
+            gradient_ ? std::vector<int>{VALUES, OF_RESULTS, OF_VALUES} : std::vector<int>{VALUES, RESULTS};
+        std::vector<Argument> arguments;
+        for (size_t i = 0; i < indices.size(); i++) {
+            check(dnnl_memory_set_data_handle(memories_[i], data[i]), "use memory");
+            arguments.push_back({indices[i], memories_[i]});
+        }
+        run(primitive_, arguments);
+    }
+
+  private:
+    const bool gradient_;
+    Primitive primitive_;
+    Memory memories_[3];
+};
+
+int activate(Activation kind, bool gradient, const Data &data, const Shape &shape) {
+    static std::map<Shape, std::unique_ptr<Curve>> curves;
+    std::lock_guard<std::mutex> guard(mutex);
+    int64_t count = 1;
+    for (int64_t axis : shape) count *= axis;
+    const Shape key = {kind, gradient, count};
+    auto found = curves.find(key);
+    if (found == curves.end()) {
+        if (curves.size() >= MOST_PLANS) curves.clear();
+        found = curves.emplace(key, std::make_unique<Curve>(kind, gradient, count)).first;
+    }
+    found->second->compute(data);
+    return 0;
+}
+
 Shape shape(const int *axes, int64_t *const *shapes, int i) { return Shape(shapes[i], shapes[i] + axes[i]); }
 
 } // namespace
@@ -621,3 +690,25 @@ extern "C" int of_weights(int, void **data, int *axes, int64_t **shapes, const c
 }
 
 extern "C" Shape of_weightsInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 3); }
+
+// Values: the activation function of each. With the gradient of the results after the values: that of the values.
+extern "C" int gelu_by_tanh(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return activate(GELU_BY_TANH, false, {data[0], data[1]}, shape(axes, shapes, 0));
+}
+
+extern "C" int of_gelu_by_tanh(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return activate(GELU_BY_TANH, true, {data[0], data[1], data[2]}, shape(axes, shapes, 0));
+}
+
+extern "C" int gelu_by_erf(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return activate(GELU_BY_ERF, false, {data[0], data[1]}, shape(axes, shapes, 0));
+}
+
+extern "C" int of_gelu_by_erf(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return activate(GELU_BY_ERF, true, {data[0], data[1], data[2]}, shape(axes, shapes, 0));
+}
+
+extern "C" Shape gelu_by_tanhInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 0); }
+extern "C" Shape of_gelu_by_tanhInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 0); }
+extern "C" Shape gelu_by_erfInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 0); }
+extern "C" Shape of_gelu_by_erfInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 0); }

@@ -1,0 +1,65 @@
+"""GELU by oneDNN gives what MindSpore's own gives, forwards and backwards, at the ends of the numbers too."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mindspore import Tensor, nn
+
+from hccl_kit.ocr.adapt.onednn_gelu import Gelu, replace
+from hccl_kit.ocr.checkpoints.fetch import cache
+from hccl_kit.ocr.models import cpu_forms
+from hccl_kit.ocr.native.library import hold, library
+from tests.ocr.compiler import NEEDS_COMPILER
+from tests.ocr.differentiated import found
+
+pytestmark = NEEDS_COMPILER
+
+
+class Activated(nn.Cell):
+    """A map and its GELU."""
+
+    def __init__(self, *, approximate: bool) -> None:
+        super().__init__()
+        self.act = nn.GELU(approximate=approximate)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.act(5 * x)
+
+
+@pytest.fixture(scope="module")
+def path() -> Path:
+    made = library(cache(os.environ) / "convolutions", os.environ)
+    hold(made)
+    return made
+
+
+@pytest.mark.parametrize("approximate", [True, False])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (2, 5, 9, 11), (1, 4, 64, 257)])
+def test_values_and_gradients_are_those_of_mindspore(path: Path, approximate: bool, shape: tuple[int, ...]) -> None:
+    ours, plain = Activated(approximate=approximate), Activated(approximate=approximate)
+    replace(ours, path)
+    assert type(ours.act) is Gelu
+    for left, right in zip(found(ours, shape), found(plain, shape), strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-5, atol=3e-5)  # where outputs reach 20
+
+
+@pytest.mark.parametrize("approximate", [True, False])
+def test_large_values(path: Path, approximate: bool) -> None:
+    network = Activated(approximate=approximate)
+    replace(network, path)
+    values = np.array([-1e30, -1e4, -20, 0, 20, 1e4, 1e30], np.float32)
+    np.testing.assert_array_equal(network(Tensor(values)).asnumpy(), 5 * np.maximum(values, 0))
+
+
+def test_the_form_of_pp_ocr_has_it_in_evaluation_too(path: Path) -> None:
+    values = Tensor(np.linspace(-6, 6, 1_001).astype(np.float32))
+    outputs = []
+    for training in (True, False):
+        cell = cpu_forms.Gelu()
+        replace(cell, path)
+        cell.set_train(training)
+        outputs.append(cell(values).asnumpy())
+    np.testing.assert_array_equal(*outputs)
+    np.testing.assert_allclose(outputs[1], cpu_forms.Gelu().set_train(False)(values).asnumpy(), rtol=1e-5, atol=2e-6)
