@@ -124,7 +124,9 @@ def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
 def _assert_private(folder: Path) -> None:
     """What is loaded runs as this user, so nobody else may have put it there."""
     status = folder.stat()
-    if status.st_uid not in (os.geteuid(), 0) or status.st_mode & WRITABLE_BY_OTHERS:
+    if status.st_uid not in (os.geteuid(), 0):
+        raise KitError(f"{folder} belongs to another user", hint="set HCCL_KIT_CACHE to a folder of your own")
+    if status.st_mode & WRITABLE_BY_OTHERS:
         raise KitError(f"others may write into {folder}", hint=f"chmod go-w {shlex.quote(str(folder))}")
 
 

@@ -99,6 +99,15 @@ def test_a_folder_that_others_may_write_into_is_refused(tmp_path: Path) -> None:
         library(tmp_path, os.environ)
 
 
+def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    if os.getuid() == 0:  # whose folders everybody may trust
+        os.chown(tmp_path, 2, -1)
+    with pytest.raises(KitError, match="belongs to another user") as caught:
+        library(tmp_path, os.environ)
+    assert caught.value.hint == "set HCCL_KIT_CACHE to a folder of your own"
+
+
 def test_a_folder_whose_name_mindspore_cannot_take_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="MindSpore loads no library from a path with a colon"):
         library(tmp_path / "a:b", os.environ)
