@@ -208,7 +208,7 @@ def _follow(cell: nn.Cell, title: str, kept: _Folder, *, once: bool) -> None:
 
     def compiled(*arguments: Any, **keywords: Any) -> None:
         if not (once and seen):
-            key = name([title, cell.phase, cell.training, _shapes(cell.get_inputs() or arguments)])
+            key = name([title, cell.phase, _shapes(cell.get_inputs() or arguments)])
             if key not in seen:
                 with kept.compiling(key):
                     compile_if_new(*arguments, **keywords)
