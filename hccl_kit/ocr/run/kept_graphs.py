@@ -78,7 +78,7 @@ def keep(
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.utime(folder)
         _forget_oldest(folder.parent)
-        kept = _Folder(folder, world.rank, say)
+        kept = _Folder(folder, world.rank, _process(folder.parent), say)
         for title, cell in (*cells.items(), *by_shape.items()):
             _follow(cell, title, kept, once=title in cells)
 
@@ -118,16 +118,17 @@ class _Folder:
 
     path: Path
     rank: int
+    process: _Process
     say: Callable[[str], None]
     said: bool = False
 
     @contextmanager
     def compiling(self, key: str) -> Iterator[None]:
         """Inside the with statement MindSpore compiles one graph, or takes the one that is kept for `key`."""
-        known, process = self._read(key), _process(self.path.parent)
-        with process.compiling(self.rank, known):
+        known = self._read(key)
+        with self.process.compiling(self.rank, known):
             yield
-        made = process.taken_out()
+        made = self.process.taken_out()
         if made is not None:
             with suppress(KitError):
                 write_atomically(self.path / key, hashlib.sha256(made).digest() + made, mode=0o600)
@@ -193,7 +194,7 @@ class _Process:
 
 
 _processes: list[_Process] = []
-"""The one of this process, once a graph was compiled: MindSpore keeps to the first folder that it has read."""
+"""The one of this process, once it keeps graphs: MindSpore keeps to the first folder that it has read."""
 
 
 def _process(parent: Path) -> _Process:

@@ -1,9 +1,11 @@
 """Graphs of an earlier start are taken for the same job alone; whatever is in doubt is compiled."""
 
+import errno
 import importlib.metadata
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -193,6 +195,15 @@ def test_the_oldest_folders_are_removed(start: Start, cache: Path, monkeypatch: 
     start("a2")
     assert len(list(cache.iterdir())) == 2
     assert not (cache / "oldest").exists()
+
+
+def test_a_full_disk_only_costs_the_compilation(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: Any) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    start("a2")
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    assert start("a2") == ["compiled a (2,)"]
 
 
 def test_where_it_is_not_used(start: Start, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
