@@ -226,6 +226,7 @@ FLOORS = {
         "samples": 0,
         "sources": 0,
         "synthetic": 0,
+        "kept_samples": 0,
         "image_file": 1,
         "mat_file": 2,
         "transforms": 2,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data import loader
+from hccl_kit.ocr.data.kept_samples import KeptSamples
 from hccl_kit.ocr.data.pipeline import pipeline
 
 
@@ -45,7 +46,8 @@ class Feed:
         self.steps_per_epoch = len(self.samples) // self.joint_batch
         self.bad: set[str] = set()
         transform = pipeline(train["dataset"]["transform_pipeline"])
-        self._make = partial(loader.train_batch, transform=transform, collate=collate)
+        kept = KeptSamples(0) if self.stretch else KeptSamples()  # a stretch is drawn outside of the transforms
+        self._make = partial(loader.train_batch, transform=transform, collate=collate, kept=kept)
         if not self.steps_per_epoch:
             raise KitError(
                 f"{len(self.samples)} samples make no step of {self.joint_batch} ({size} ranks x {batch})",

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import cv2
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.data.kept_samples import KeptSamples
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
@@ -109,17 +111,18 @@ def train_batch(
     transform: Transform[Any],
     collate: Callable[[Sequence[Any]], tuple[NDArray[np.float32], Targets]],
     seed: tuple[int, int],
+    kept: KeptSamples | None = None,
 ) -> Batch:
     """A full batch; a bad sample is replaced by a good one of the same batch.
 
-    `seed` is that of the run and the epoch; with the number of the sample it seeds the transforms. Raises KitError if
-    no sample can be used.
+    `seed` is that of the run and the epoch; with the number of the sample it seeds the transforms. `kept` are samples
+    of former batches. Raises KitError if no sample can be used.
     """
+    kept = kept or KeptSamples(0)
     good, bad = [], []
-    for index in indices:
+    for index in map(int, indices):
         try:
-            sample = replace(samples[index], others=samples)
-            good.append(transform(sample, np.random.default_rng((*seed, int(index)))))
+            good.append(kept.sample(index, (*seed, index), partial(transform, replace(samples[index], others=samples))))
         except BadSampleError as error:
             bad.append((samples[index], str(error)))
     if not good:

@@ -148,3 +148,21 @@ def test_lines_share_a_step_by_their_length_after_the_stretch(source: Source) ->
 def test_a_stretch_has_an_order(source: Source) -> None:
     with pytest.raises(KitError, match=r"train\.loader\.stretch is \[2, 1\]; accepted: \[lowest, highest\]"):
         source.feed(stretch=[2, 1])
+
+
+def test_an_image_is_read_once_unless_its_preparation_is_random(source: Source) -> None:
+    def second_epoch(**loader: Any) -> list[tuple[Any, str]]:
+        feed = source.feed(**loader)
+        next(feed.batches(0, 5, seed=1))
+        list(feed.batches(0, 5, seed=1))
+        for line in feed.samples:
+            line.path.rename(line.path.with_suffix(".gone"))
+        try:
+            return [bad for _, batch in feed.batches(5, 10, seed=1) for bad in batch.bad]
+        finally:
+            for line in feed.samples:
+                line.path.with_suffix(".gone").rename(line.path)
+
+    assert len(second_epoch()) <= COUNT % 4  # those of no step of the first epoch
+    with pytest.raises(KitError, match="no sample of a whole batch"):
+        second_epoch(stretch=[0.5, 2.0])
