@@ -58,9 +58,11 @@ def require_ranks(ranks: Sequence[Any], sizes: Sequence[int], *, in_blocks: bool
 
 def _numbers(count: int) -> str:
     """The numbers from 0 to `count` - 1 with a space between them, by the thousand."""
+    if count <= 1000:
+        return " ".join(map(str, range(count)))
     digits = [f"{number:03}" for number in range(1000)]
     thousands = (f" {first // 1000}".join(["", *digits[: count - first]]) for first in range(1000, count, 1000))
-    return " ".join(map(str, range(min(count, 1000)))) + "".join(thousands)
+    return " ".join(map(str, range(1000))) + "".join(thousands)
 
 
 def require_cards(cards: Iterable[tuple[Any, ...]], product: Product, *, servers: int) -> None:
