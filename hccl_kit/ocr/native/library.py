@@ -19,7 +19,6 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
@@ -31,6 +30,8 @@ OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
 LIBRARIES = ("libdnnl.so.3", "libmindspore_core.so", "plugin/libmindspore_ops_cpu.so")
 """Those of MindSpore that it calls, in its folder lib: oneDNN, and two for MindSpore's threads."""
 TIMEOUT = 120
+MOST_OF_REASON = 1000
+"""Bytes of the reason of a failure that other processes read."""
 CPU_INFO = Path("/proc/cpuinfo")
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -131,16 +132,46 @@ def _assert_private(folder: Path) -> None:
 
 
 def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
-    """Write the library to `path`; processes that need it at the same time wait for the first one."""
+    """Write the library to `path`; processes that need it at the same time wait for the first one.
+
+    If that one fails they fail too, for its reason, which it leaves in the locked file: a compiler that hangs costs a
+    server with eight ranks its time limit once.
+    """
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    made = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with suppress(OSError):  # a file system without locks: each process compiles its own
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        has_waited = _lock(descriptor)
         if path.is_file():
             return
-        folders = dict.fromkeys(f"-Wl,-rpath,{file.parent}" for file in called)
-        words = [*command, "-o", str(made), str(SOURCE), *map(str, called), *folders]
+        reason = os.pread(descriptor, MOST_OF_REASON, 0).decode(errors="replace")
+        if has_waited and reason:
+            raise KitError(printable(reason))
+        os.ftruncate(descriptor, 0)
+        try:
+            _run_compiler(command, called, path, environ)
+        except KitError as error:
+            os.pwrite(descriptor, str(error).encode()[:MOST_OF_REASON], 0)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Lock a file; returns whether another process had it. Without locks on a file system, each compiles its own."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    folders = dict.fromkeys(f"-Wl,-rpath,{file.parent}" for file in called)
+    words = [*command, "-o", str(made), str(SOURCE), *map(str, called), *folders]
+    try:
         done = subprocess.run(
             words,
             check=False,
@@ -157,7 +188,6 @@ def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ
         raise KitError(f"{command[0]} took longer than {TIMEOUT} s") from error
     finally:
         made.unlink(missing_ok=True)
-        os.close(descriptor)
 
 
 def _reason(lines: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """The library is compiled once, by one process, and what goes wrong is one line."""
 
+import fcntl
 import os
 import stat
 import subprocess
@@ -69,6 +70,28 @@ def test_a_compiler_that_fails_leaves_nothing(text: str, reason: str, tmp_path: 
         library(tmp_path / "cache", environ)
     assert reason in str(caught.value)
     assert [path.suffix for path in (tmp_path / "cache").iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("reason", ["a compiler took longer than 120 s", ""])
+def test_who_waits_for_a_compiler_that_fails_does_not_try_again(
+    reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a reason the other process was killed, and its compiler may be sound."""
+
+    def held_by_another(descriptor: int, operation: int) -> None:
+        if operation & fcntl.LOCK_NB:
+            raise BlockingIOError
+        os.pwrite(descriptor, reason.encode(), 0)
+
+    monkeypatch.setattr(fcntl, "flock", held_by_another)
+    environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
+    if reason:
+        with pytest.raises(KitError, match=reason):
+            library(tmp_path / "cache", environ)
+    else:
+        assert library(tmp_path / "cache", environ).is_file()
+    monkeypatch.undo()
+    assert library(tmp_path / "cache", environ).is_file()  # a reason of before does not count
 
 
 def test_what_cannot_be_loaded_says_what_to_remove(tmp_path: Path) -> None:
