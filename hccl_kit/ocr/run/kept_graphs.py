@@ -50,8 +50,14 @@ MAX_BYTES = 1 << 28
 KEPT = 100
 """Folders, one for each rank of a job; those that have not been used for the longest time are removed."""
 SECTIONS = ("model", "loss", "optimizer", "loss_scaler", "parallel", "postprocess", "system", "train")
-ELSEWHERE = {"system": ("resume",), "train": ("dataset", "ckpt_save_dir")}
-"""Keys that change from start to start of a job. Of the data, graphs have the shapes of a batch, which are compared."""
+ELSEWHERE = {
+    "system": {
+        *("resume", "log_interval", "ckpt_save_policy", "ckpt_max_keep"),
+        *("val_while_train", "val_interval", "val_before_train", "val_start_epoch"),
+    },
+    "train": {"dataset", "loader", "ckpt_save_dir", "max_steps", "resume_interval_steps"},
+}
+"""Keys that no graph depends on. Of the data, graphs have the shapes of a batch, which are compared."""
 CODE = Path(__file__).parents[1]
 
 
@@ -98,7 +104,7 @@ def facts(config: Config, world: World, network: nn.Cell, environ: Mapping[str, 
             key: value for key, value in sorted(environ.items()) if key.startswith("MS_") and key not in MISLEADING
         },
         "config": {
-            section: {key: value for key, value in config[section].items() if key not in ELSEWHERE.get(section, ())}
+            section: {key: value for key, value in config[section].items() if key not in ELSEWHERE.get(section, set())}
             for section in SECTIONS
             if section in config
         },

@@ -258,7 +258,9 @@ def test_the_name_has_all_that_graphs_depend_on(monkeypatch: pytest.MonkeyPatch,
 
 def test_a_resumed_job_has_the_same_name() -> None:
     again = named(
-        "system.resume=auto", "train.ckpt_save_dir=/elsewhere", HOME="/other", MS_SCHED_PORT="1", MS_NODE_ID="2"
+        *("system.resume=auto", "train.ckpt_save_dir=/elsewhere", "train.max_steps=9", "train.loader.shuffle=False"),
+        *("system.log_interval=1", "system.val_interval=7", "system.ckpt_max_keep=2"),
+        **{"HOME": "/other", "MS_SCHED_PORT": "1", "MS_NODE_ID": "2"},
     )
     assert named() == again
 
