@@ -260,7 +260,9 @@ def test_a_resumed_job_has_the_same_name() -> None:
     again = named(
         *("system.resume=auto", "train.ckpt_save_dir=/elsewhere", "train.max_steps=9", "train.loader.shuffle=False"),
         *("system.log_interval=1", "system.val_interval=7", "system.ckpt_max_keep=2"),
-        **{"HOME": "/other", "MS_SCHED_PORT": "1", "MS_NODE_ID": "2"},
+        HOME="/other",
+        MS_SCHED_PORT="1",
+        MS_NODE_ID="2",
     )
     assert named() == again
 
