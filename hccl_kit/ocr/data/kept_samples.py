@@ -25,13 +25,13 @@ class KeptSamples:
         self._kept: dict[int, Any] = {}
         self._lock = Lock()
 
-    def sample(self, number: int, seed: tuple[int, ...], prepare: Callable[[np.random.Generator], Any]) -> Any:
-        """The prepared sample `number`; `prepare` makes it with the generator of `seed` unless it is kept."""
+    def sample(self, number: int, seed: tuple[int, ...], prepare: Callable[[int, np.random.Generator], Any]) -> Any:
+        """Sample `number`: the kept one, or what `prepare` makes with a generator of `seed` and `number`."""
         if number in self._kept:
             return self._kept[number]
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng((*seed, number))
         untouched = generator.bit_generator.state
-        made = prepare(generator)
+        made = prepare(number, generator)
         if generator.bit_generator.state == untouched:
             self._keep(number, made)
         return made

@@ -20,7 +20,7 @@ class Prepared:
         self.draws = draws
         self.times = 0
 
-    def __call__(self, generator: np.random.Generator) -> TextLine:
+    def __call__(self, _: int, generator: np.random.Generator) -> TextLine:
         self.times += 1
         value = generator.random() if self.draws else 1.0
         return replace(LINE, image=np.full((3, 1, 2), value, np.float32))
@@ -28,15 +28,15 @@ class Prepared:
 
 def test_a_sample_is_prepared_once() -> None:
     kept, prepare = KeptSamples(), Prepared()
-    first, second = (kept.sample(4, (7, epoch, 4), prepare) for epoch in range(2))
+    first, second = (kept.sample(4, (7, epoch), prepare) for epoch in range(2))
     assert first is second
     assert prepare.times == 1
-    assert kept.sample(5, (7, 0, 5), prepare) is not first
+    assert kept.sample(5, (7, 0), prepare) is not first
 
 
 def test_a_random_sample_is_another_in_every_epoch() -> None:
     kept, prepare = KeptSamples(), Prepared(draws=True)
-    values = [kept.sample(4, (7, epoch, 4), prepare).image.flat[0] for epoch in (0, 1, 0)]
+    values = [kept.sample(4, (7, epoch), prepare).image.flat[0] for epoch in (0, 1, 0)]
     assert prepare.times == 3
     assert values[0] == values[2] != values[1]
 
@@ -46,15 +46,15 @@ def test_memory_has_a_limit(room: int) -> None:
     kept, prepare = KeptSamples(room * BYTES + BYTES - 1), Prepared()
     for _ in range(2):
         for number in range(5):
-            kept.sample(number, (number,), prepare)
+            kept.sample(number, (), prepare)
     assert prepare.times == 5 + 5 - room
 
 
 def test_a_bad_sample_is_bad_again() -> None:
-    def fail(_: np.random.Generator) -> TextLine:
+    def fail(_: int, __: np.random.Generator) -> TextLine:
         raise BadSampleError("cut off")
 
     kept = KeptSamples()
     for _ in range(2):
         with pytest.raises(BadSampleError):
-            kept.sample(0, (0,), fail)
+            kept.sample(0, (0, 0), fail)
