@@ -43,7 +43,7 @@ def test_a_detector_with_branches_is_exported_folded(tmp_path: Path, bias: bool)
         elif parameter.ndim == 1:
             parameter.set_data(Tensor(generator.uniform(-0.5, 0.5, parameter.shape).astype(np.float32)))
     last = trained.head.segm[4].weight
-    last.set_data(last / 50)  # so that the maps are not all 0 or 1
+    last.set_data(last / 100)  # so that the maps are not all 0 or 1
     ms.save_checkpoint(trained, str(tmp_path / "a.ckpt"))
     network = build.network_to_export(loaded).set_train(False)
     assert not [name for name in network.parameters_dict() if name.endswith("gamma")]
