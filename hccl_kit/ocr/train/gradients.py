@@ -118,9 +118,9 @@ class AllReduce(nn.Cell):
 
 
 class Unflatten(nn.Cell):
-    """Inputs: the sum over the ranks of Flatten's vector. Outputs: the means of the loss and of each gradient.
+    """Inputs: the sum over the ranks of Flatten's vector. Outputs: the sums of the loss and of each gradient.
 
-    The batch norm statistics are set to their means.
+    The batch norm statistics are set to their means. Means of the gradients would be one more pass over all of them.
     """
 
     def __init__(self, parameters: Sequence[Parameter], statistics: Sequence[Parameter], size: int) -> None:
@@ -132,14 +132,13 @@ class Unflatten(nn.Cell):
         self.gradients = len(parameters)
 
     def construct(self, vector: Tensor) -> tuple[Tensor, ...]:
-        mean = vector / self.size
-        means: tuple[Tensor, ...] = (mean[0],)
+        sums: tuple[Tensor, ...] = (vector[0],)
         start = 1
         for index in range(len(self.sizes)):
-            piece = ops.reshape(mean[start : start + self.sizes[index]], self.shapes[index])
+            piece = ops.reshape(vector[start : start + self.sizes[index]], self.shapes[index])
             start += self.sizes[index]
             if index < self.gradients:
-                means = (*means, piece)
+                sums = (*sums, piece)
             else:
-                ops.assign(self.statistics[index - self.gradients], piece)
-        return means
+                ops.assign(self.statistics[index - self.gradients], piece / self.size)
+        return sums

@@ -69,6 +69,6 @@ def _through_memory(total: Sum) -> Callable[[Tensor], Tensor]:
             raise KitError(
                 f"parallel.strategy returned {summed.dtype} {summed.shape} for a float32 vector {tuple(vector.shape)}"
             )
-        return Tensor(summed)
+        return Tensor.from_numpy(summed)
 
     return reduce

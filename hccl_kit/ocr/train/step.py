@@ -1,7 +1,7 @@
 """One training step in compiled parts, so that each can be timed and the all-reduce swapped out:
 
     compute   images, targets -> loss and gradients, once for every part of an accumulated batch
-    join      the mean of both over the ranks, and of the batch norm statistics: one all-reduce of one vector
+    join      the sum of both over the ranks, and the mean of the batch norm statistics: one all-reduce of one vector
     update    gradients, learning rate -> new weights, and their moving average if there is one
 
 On one rank there is no join and no copy of the gradients. On several ranks the gradients are one vector: measured on
@@ -143,14 +143,15 @@ class TrainStep:
         if self.size > 1:
             loss, gradients, communication_s = self._join(loss, gradients)
         squares = self.squares(gradients)
-        norm = math.sqrt(float(squares.sum(dtype=np.float64))) / scale.value
-        joint_loss = float(loss.asnumpy()) / scale.value
+        times = scale.value * self.size  # loss and gradients are so many times those of the joint batch
+        norm = math.sqrt(float(squares.sum(dtype=np.float64))) / times
+        joint_loss = float(loss.asnumpy()) / times
         overflow = not (math.isfinite(norm) and math.isfinite(joint_loss))
         skipped = overflow and math.isfinite(joint_loss) and scale.may_skip(self.loss_scale.scaling)
         if not overflow:
             self._idle = squares == 0 if self._idle is None else self._idle & (squares == 0)
             clip = min(1.0, self.clip_norm / (norm + 1e-6)) if self.clip_norm else 1.0
-            self.update(Tensor(np.float32(clip / scale.value)), Tensor(np.float32(rate)), *gradients)
+            self.update(Tensor(np.float32(clip / times)), Tensor(np.float32(rate)), *gradients)
             if self.ema is not None:
                 self.ema()
         if skipped or not overflow:
@@ -175,7 +176,7 @@ class TrainStep:
         return loss, gradients
 
     def _join(self, loss: Tensor, gradients: Gradients) -> tuple[Tensor, Gradients, float]:
-        """The means over the ranks, and the seconds of communication."""
+        """The sums over the ranks, and the seconds of communication."""
         vector = self.flatten(loss, *gradients)
         self.first(vector).asnumpy()  # waits for the computation; the next one waits for the all-reduce
         started = time.perf_counter()
@@ -183,5 +184,5 @@ class TrainStep:
             vector = self.all_reduce(vector)
             self.first(vector).asnumpy()
         seconds = time.perf_counter() - started
-        loss, *means = self.unflatten(vector)
-        return loss, tuple(means), seconds
+        loss, *sums = self.unflatten(vector)
+        return loss, tuple(sums), seconds

@@ -1,0 +1,31 @@
+"""The sum over ranks, under a real mpirun."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MPIRUN = Path(sys.executable).parent / "mpirun"
+
+SUM = """
+import numpy as np
+from mpi4py import MPI
+from hccl_kit.runtime import mpi
+rank = MPI.COMM_WORLD.Get_rank()
+for count in (0, 1, mpi.PIECE, 2 * mpi.PIECE + 3):
+    values = np.arange(count, dtype=np.float32).reshape(1, count) + rank
+    summed = mpi.sum_over_ranks(values)
+    assert summed.shape == (1, count) and np.shares_memory(summed, values) == bool(count)
+    np.testing.assert_array_equal(summed[0], 2 * np.arange(count, dtype=np.float32) + 1)
+print("equal")
+"""
+
+
+@pytest.mark.skipif(not MPIRUN.exists(), reason="needs the extra mpi, which brings mpirun")
+def test_all_pieces_of_a_vector_are_summed_in_place() -> None:
+    root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    command = [str(MPIRUN), "-n", "2", "--oversubscribe", *root, sys.executable, "-c", SUM]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "equal\nequal\n", done.stderr
