@@ -140,13 +140,14 @@ def _heard(command: list[str], given: str = "") -> list[Line]:
     """The lines that a command prints."""
     environ = {**os.environ, "OMP_NUM_THREADS": str(THREADS), "PYTHONPATH": str(ROOT)}
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write(given)
-    process.stdin.close()
-    lines = [Line(text, time.perf_counter() - began, _processor(process.pid)) for text in process.stdout]
-    if process.wait():
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(given)
+        process.stdin.close()
+        lines = [Line(text, time.perf_counter() - began, _processor(process.pid)) for text in process.stdout]
+    if process.returncode:
         raise SystemExit(f"failed: {' '.join(command)}")
     return lines
 
