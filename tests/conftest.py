@@ -1,5 +1,6 @@
 """Options that all tests share."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ def pytest_configure(config: pytest.Config) -> None:
     In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts others with
     the default.
     """
+    gc.disable()  # until all is collected: a quarter of that time
     settings.load_profile("some examples" if "not long" in config.getoption("markexpr") else "any machine")
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
@@ -47,6 +49,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in without]
     trains = {item.path for item in items if item.get_closest_marker("train")}
     items.sort(key=lambda item: item.path not in trains)
+
+
+def pytest_collection_finish() -> None:
+    """Take what is imported by now out of garbage collection: MindSpore collects before each graph that it compiles.
+
+    With all test modules loaded that takes longer than to compile a small network.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -106,3 +107,4 @@ def _set_context(system: Mapping[str, Any], target: str) -> None:
         ms.set_context(jit_config={"jit_level": "O0"})
     ms.set_recursion_limit(CALL_DEPTH)
     ms.set_seed(system["seed"])
+    gc.freeze()  # MindSpore collects garbage before each graph it compiles: its own modules would be searched each time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +19,7 @@ FOLDER = "tensorboard"
 class TensorBoard:
     """Writes into `folder`; events of an earlier run for steps after `step` are hidden.
 
-    The package is imported with the first row: it imports torch where that is installed, which takes longer than the
-    first step.
+    The package is imported with the first row, which is after the first step.
     """
 
     def __init__(self, folder: Path, *, step: int) -> None:
@@ -50,8 +50,8 @@ class TensorBoard:
     def _opened(self) -> Any:
         """The writer, which has the pictures that waited."""
         if self._writer is None:
-            from tensorboardX import SummaryWriter  # noqa: PLC0415  # on rank 0 alone
-
+            with _not_installed("torch"):  # imported only to know its tensors, and longer than a first step
+                from tensorboardX import SummaryWriter  # noqa: PLC0415  # on rank 0 alone
             with self._writable():
                 self._writer = SummaryWriter(str(self._folder), purge_step=self._step + 1)
         for name, image, step in self._waiting:
@@ -65,3 +65,16 @@ class TensorBoard:
             yield
         except OSError as error:
             raise KitError(f"cannot write into {self._folder}: {error.strerror}") from error
+
+
+@contextmanager
+def _not_installed(package: str) -> Iterator[None]:
+    """Within the block, `import package` raises ImportError, unless the package is imported already."""
+    if package in sys.modules:
+        yield
+        return
+    sys.modules[package] = None  # type: ignore[assignment]  # for an import, this is a package that is not there
+    try:
+        yield
+    finally:
+        del sys.modules[package]

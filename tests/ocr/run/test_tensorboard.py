@@ -1,12 +1,26 @@
 """What TensorBoard is given."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import cv2
 import numpy as np
+import pytest
 from tensorboardX.proto.event_pb2 import Event
 
 from hccl_kit.ocr.run.tensorboard import FOLDER, TensorBoard
+
+ONE_ROW = """
+import sys
+from pathlib import Path
+from hccl_kit.ocr.run.tensorboard import TensorBoard
+board = TensorBoard(Path(sys.argv[1]), step=0)
+board.row({"step": 1, "loss": 0.5})
+board.close()
+print("torch" in sys.modules)
+import torch
+"""
 
 
 def events(folder: Path) -> list[Event]:
@@ -45,3 +59,10 @@ def test_a_picture_has_red_first(tmp_path: Path) -> None:
     (data,) = (value.image.encoded_image_string for event in events(tmp_path) for value in event.summary.value)
     shown = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     np.testing.assert_array_equal(shown, image)
+
+
+@pytest.mark.torch
+def test_torch_is_not_imported_and_can_be_later(tmp_path: Path) -> None:
+    """It takes longer than the first step."""
+    done = subprocess.run([sys.executable, "-c", ONE_ROW, tmp_path], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"
