@@ -1,5 +1,6 @@
 """What the tests of the training wing share: MindSpore's settings, one set of word images, one trained run."""
 
+import gc
 import os
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,14 +22,33 @@ if find_spec("mindspore"):
         """A test draws the same initial weights in every run: a few of all weights are beyond its bounds."""
         ms.set_seed(0)
 
+    @pytest.fixture(scope="module", autouse=True)
+    def older_objects_are_kept() -> None:
+        """What earlier files have imported, torch for example, is out of garbage collection (see tests/conftest.py)."""
+        gc.collect()
+        gc.freeze()
+
 else:  # installed without the extra `train`: what needs neither MindSpore nor OpenCV is still tested
     heavy = ("[abd-z]*", "c[lu]*", "che*", "cod*", "conv*")  # left are the dictionary and the configurations
     collect_ignore_glob = ["models", "*/test_*.py", *(f"test_{name}.py" for name in heavy)]
 
+from hccl_kit.ocr.checkpoints.fetch import CACHE
 from tests.ocr.run_tool import tool, train
 from tests.shared_folder import filled_once
 
 TRAIN, TEST = 96, 20
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of this test's own. It has the compiled convolutions of all tests: to compile takes seconds."""
+    compiled = Path(os.environ[CACHE]) / "convolutions"
+    compiled.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    (folder / compiled.name).symlink_to(compiled)
+    monkeypatch.setenv(CACHE, str(folder))
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -16,18 +16,17 @@ pytestmark = pytest.mark.train
 
 
 def test_both_engines_read_the_same_and_the_file_is_kept(
-    run: Path, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Path, words: Path, tmp_path: Path, own_cache: Path
 ) -> None:
-    monkeypatch.setenv("HCCL_KIT_CACHE", str(tmp_path / "cache"))
     weights = shutil.copy(run / "best.ckpt", tmp_path / "best.ckpt")
     shared = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={weights}")
     first = tool("eval", *shared, "--json")
-    (file,) = (tmp_path / "cache" / "onnx").iterdir()
+    (file,) = (own_cache / "onnx").iterdir()
     inode = file.stat().st_ino
     again = tool("predict", *shared, "--images", words / "test", "--json", tmp_path / "onnxruntime.json")
     other = tool("eval", *shared, "--json", "--engine", "mindspore")
     assert first.returncode == again.returncode == other.returncode == 0, first.stderr + again.stderr + other.stderr
-    assert [path.stat().st_ino for path in (tmp_path / "cache" / "onnx").iterdir()] == [inode]  # not written again
+    assert [path.stat().st_ino for path in (own_cache / "onnx").iterdir()] == [inode]  # not written again
     assert json.loads(first.stdout) == json.loads(other.stdout)
 
 

@@ -71,11 +71,11 @@ Start = Callable[..., list[str]]
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(CACHE, str(tmp_path))
+def cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of kept graphs."""
     monkeypatch.delenv(ENABLE, raising=False)
     monkeypatch.setattr(sys, "argv", [__file__])
-    return tmp_path / "graphs"
+    return own_cache / "graphs"
 
 
 @pytest.fixture
@@ -297,18 +297,14 @@ run()
 """
 
 
-def test_mindspore_takes_them_with_the_parameters_of_this_start(tmp_path: Path) -> None:
+def test_mindspore_takes_them_with_the_parameters_of_this_start(tmp_path: Path, cache: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(PROGRAM, encoding="utf-8")
 
     def of_a_process(start: str, *runs: str) -> list[str]:
         done = subprocess.run(
             [sys.executable, str(script), str(CONFIG), start, *runs],
-            env={
-                **{key: value for key, value in os.environ.items() if key != ENABLE},
-                "PYTHONPATH": str(ROOT),
-                CACHE: str(tmp_path),
-            },
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             text=True,
             check=True,
@@ -316,7 +312,7 @@ def test_mindspore_takes_them_with_the_parameters_of_this_start(tmp_path: Path) 
         return done.stdout.splitlines()
 
     def files() -> dict[Path, int]:
-        return {path: path.stat().st_mtime_ns for path in tmp_path.glob("graphs/*/*")}
+        return {path: path.stat().st_mtime_ns for path in cache.glob("*/*")}
 
     assert of_a_process("1", "a2", "b2", "b3") == ["a2 [3. 3.]", "b2 [4. 4.]", "b3 [4. 4. 4.]", "other [5. 5.]"]
     first = files()
