@@ -6,6 +6,7 @@ import ast
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
+from functools import cache
 from importlib.resources import files
 
 from hccl_kit.base.network import derived_port
@@ -48,17 +49,19 @@ def program(name: str) -> list[str]:
     return ["", "# shellcheck disable=SC2016  # a program in Python", f"{name}_program={word(program_text(name))}"]
 
 
+@cache
 def program_text(name: str) -> str:
     """The source of a program of `payload` as one file: the modules that it imports come first."""
     parts = dict.fromkeys([*_imported(name), name])
     return "\n\n\n".join(["from __future__ import annotations", *map(_without_imports, parts)]) + "\n"
 
 
-def _imported(name: str) -> list[str]:
+@cache
+def _imported(name: str) -> tuple[str, ...]:
     """The modules of `payload` that a module imports, directly or not, in the order of dependence."""
     modules = [node.module or "" for node in _imports(source_of(name))]
     names = [module.rpartition(".")[2] for module in modules if module != "__future__"]
-    return [part for module in names for part in (*_imported(module), module)]
+    return tuple(part for module in names for part in (*_imported(module), module))
 
 
 def _without_imports(name: str) -> str:

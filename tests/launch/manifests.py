@@ -29,7 +29,7 @@ LEADERS = {"mindspore": "Scheduler", "pytorch": "Master"}
 def documents_of(files: Sequence[LaunchFile]) -> list[Value]:
     """The documents of the only file, which must be what a YAML reader without any tags reads."""
     (file,) = files
-    return [dict(document) for document in yaml.safe_load_all(file.text)]
+    return [dict(document) for document in yaml.load_all(file.text, Loader=yaml.CSafeLoader)]
 
 
 def job_of(documents: Sequence[Value]) -> Value:
