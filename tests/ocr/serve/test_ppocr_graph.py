@@ -31,6 +31,8 @@ from hccl_kit.ocr.serve.onnx_graph import Graph  # noqa: E402
 
 pytestmark = pytest.mark.train
 
+LARGER = ("small", "medium")
+"""Sizes of the form that `tiny` has."""
 DETECTOR = ROOT / "configs/det/ppocr/v6_small_finetune.yaml"
 
 
@@ -57,7 +59,7 @@ def output(path: Path, images: np.ndarray[Any, Any]) -> Any:
     return session.run(["fetch_name_0"], {"x": images})[0]
 
 
-@pytest.mark.parametrize("name", test_pages.ALL)
+@pytest.mark.parametrize("name", ["tiny", *(pytest.param(name, marks=pytest.mark.long) for name in LARGER), "mobile"])
 def test_one_file_of_a_detector_takes_pages_of_all_sizes(tmp_path: Path, name: str) -> None:
     network, path = detector(name), tmp_path / "best.onnx"
     done = export.export(network, (1, 3, 64, 96), path, {})
@@ -69,7 +71,7 @@ def test_one_file_of_a_detector_takes_pages_of_all_sizes(tmp_path: Path, name: s
         assert np.abs(output(path, images) - expected).max() <= 1e-5
 
 
-@pytest.mark.parametrize("size", ["tiny", "small"])
+@pytest.mark.parametrize("size", ["tiny", pytest.param("small", marks=pytest.mark.long)])
 def test_one_file_of_a_recogniser_takes_lines_of_all_widths_with_the_blank_first(tmp_path: Path, size: str) -> None:
     network, path = recogniser(5, size), tmp_path / "best.onnx"
     order = [4, 0, 2, 3, 1]  # the space is the second character of the dictionary
