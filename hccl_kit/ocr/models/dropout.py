@@ -27,7 +27,7 @@ class Dropout(nn.Cell):
         self.threshold = round(rate * 2**32) - 2**31
         self.scale = 1 / (1 - rate)
         # Bypasses nn.Cell, which would list the key among the parameters of checkpoints. The keys of one graph need
-        # different names.
+        # different names; those of a training get others, see `keys`.
         key = Parameter(Tensor(np.int32(0)), name=f"dropout_key_{next(_NUMBERS)}", requires_grad=False)
         object.__setattr__(self, "key", key)
 
@@ -64,6 +64,14 @@ class DropPath(nn.Cell):
 def cells(network: nn.Cell) -> tuple[Dropout, ...]:
     """Every Dropout of a network with a rate above 0."""
     return tuple(cell for _, cell in network.cells_and_names() if isinstance(cell, Dropout) and cell.rate)
+
+
+def keys(network: nn.Cell) -> list[Parameter]:
+    """The keys of all `cells`, with names that are the same in every process that builds this network."""
+    found = [cell.key for cell in cells(network)]
+    for number, key in enumerate(found):
+        key.name = f"dropout_key_of_network_{number}"
+    return found
 
 
 def draw(dropouts: tuple[Dropout, ...], generator: np.random.Generator) -> None:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mindspore import nn
+from mindspore import Parameter, Tensor, nn
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
@@ -211,11 +211,11 @@ def _process(parent: Path) -> _Process:
 
 def _follow(cell: nn.Cell, title: str, kept: _Folder, *, once: bool) -> None:
     """Let `cell` be compiled with the graphs of `kept`. MindSpore calls `compile` before each run of a cell."""
-    compile_if_new, seen = cell.compile, set[str]()
+    compile_if_new, seen, constants = cell.compile, set[str](), _constants(cell)
 
     def compiled(*arguments: Any, **keywords: Any) -> None:
         if not (once and seen):
-            key = name([title, cell.phase, _shapes(cell.get_inputs() or arguments)])
+            key = name([title, cell.phase, _shapes(cell.get_inputs() or arguments), constants])
             if key not in seen:
                 with kept.compiling(key):
                     compile_if_new(*arguments, **keywords)
@@ -228,6 +228,17 @@ def _follow(cell: nn.Cell, title: str, kept: _Folder, *, once: bool) -> None:
 
 def _shapes(inputs: Sequence[Any]) -> list[Any]:
     return [[tuple(one.shape), str(one.dtype)] for one in inputs]
+
+
+def _constants(cell: nn.Cell) -> str:
+    """The digest of the tensors that graphs of `cell` hold as constants, such as the pairs of letters of a loss."""
+    values = hashlib.sha256()
+    for place, part in cell.cells_and_names():
+        for key, value in sorted(vars(part).items()):
+            if isinstance(value, Tensor) and not isinstance(value, Parameter):
+                values.update(f"{place}.{key}\0{value.shape}\0{value.dtype}\0".encode())
+                values.update(value.asnumpy().tobytes())
+    return values.hexdigest()
 
 
 def _forget_oldest(place: Path) -> None:

@@ -10,6 +10,8 @@ from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 from mindspore.ops import functional
 from numpy.typing import NDArray
 
+from hccl_kit.ocr.models import dropout
+
 
 class Compute(nn.Cell):
     """Inputs: a factor for the loss, images (N, C, H, W) and the targets of the loss.
@@ -20,6 +22,7 @@ class Compute(nn.Cell):
 
     def __init__(self, network: nn.Cell, loss: nn.Cell) -> None:
         super().__init__(auto_prefix=False)  # parameters keep the names of the network
+        self.keys = ParameterTuple(dropout.keys(network))  # registered: a kept graph takes only such parameters
         self.forward = _Forward(network, loss)
         self.differentiate = ops.value_and_grad(self.forward, None, network.trainable_params())
 

@@ -141,6 +141,19 @@ def test_another_configuration_has_other_graphs(start: Start) -> None:
     assert start("a2") == ["took a (2,)"]
 
 
+def test_other_constants_have_other_graphs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the pairs of letters of another dictionary at the same place."""
+    monkeypatch.setattr(kept_graphs, "_processes", [])
+    process = Process()
+    for pairs in ([0, 1], [1, 0], [0, 1]):
+        cell = Cell(process, str(pairs))
+        cell.constant = Tensor(pairs)
+        keep({}, {"a": cell}, config.load(CONFIG), ALONE, network=nn.Dense(3, 2), say=lambda _: None)
+        cell.compile(Tensor(shape=(2,), dtype=ms.float32))
+    assert process.done == ["compiled [0, 1] (2,)", "compiled [1, 0] (2,)", "took [0, 1] (2,)"]
+    assert len(list(cache.glob("*/*"))) == 2
+
+
 def test_a_damaged_graph_is_compiled_again(start: Start, cache: Path) -> None:
     start("a2")
     (file,) = cache.glob("*/*")
@@ -321,3 +334,51 @@ def test_mindspore_takes_them_with_the_parameters_of_this_start(tmp_path: Path, 
     assert len(first) == 3
     assert len(files()) == 4
     assert files().items() > first.items()
+
+
+DROPPING = """
+import sys
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn
+from hccl_kit.ocr import config
+from hccl_kit.ocr.models import dropout
+from hccl_kit.ocr.run.kept_graphs import keep
+from hccl_kit.ocr.train.gradients import Compute
+from tests.ocr.tiny import ALONE
+
+class Sum(nn.Cell):
+    def construct(self, predicted, weights):
+        return (predicted * weights).sum()
+
+def run():
+    ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O0"})
+    ms.set_seed(0)
+    network = nn.SequentialCell(dropout.Dropout(0.5), dropout.DropPath(0.5), nn.Dense(64, 64, "ones"))
+    compute = Compute(network, Sum()).set_train(True)
+    keep({}, {"compute": compute}, config.load(config.Path(sys.argv[1])), ALONE, network=network, say=print)
+    images = np.ones((8, 1, 64), np.float32)
+    for seed in sys.argv[2:]:
+        dropout.draw(dropout.cells(network), np.random.default_rng(int(seed)))
+        loss, _ = compute(Tensor(np.float32(1)), Tensor(images), Tensor(np.cumsum(images, 0)))
+        print(seed, float(loss))
+
+run()
+"""
+
+
+def test_a_graph_from_the_cache_drops_other_values_in_each_step(tmp_path: Path, cache: Path) -> None:
+    """As it does in the process that has compiled it."""
+    del cache
+    script = tmp_path / "program.py"
+    script.write_text(DROPPING, encoding="utf-8")
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    first, (line, *again) = (
+        subprocess.run(
+            [sys.executable, str(script), str(CONFIG), *seeds], env=environ, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for seeds in ("1234", "4321")
+    )
+    assert line.startswith("compiled graphs are taken from")
+    assert again == first[::-1]
+    assert len({row.split()[1] for row in first}) == 4

@@ -333,14 +333,30 @@ def test_pynative_takes_the_steps_of_the_graph() -> None:
         np.testing.assert_allclose(right.asnumpy(), left.asnumpy(), rtol=1e-4, atol=1e-5, err_msg=left.name)
 
 
+def unregistered(cell: nn.Cell) -> list[str]:
+    """The parameters in attributes of a cell and of its parts that it does not list."""
+    held = [value for _, part in cell.cells_and_names() for value in vars(part).values()]
+    flat = [one for value in held for one in (value if type(value) in (tuple, list) else (value,))]
+    listed = set(map(id, cell.get_parameters()))
+    return [one.name for one in flat if isinstance(one, ms.Parameter) and id(one) not in listed]
+
+
 def test_every_cell_has_registered_the_parameters_that_it_uses() -> None:
     """A graph from the cache has its own copy of any other: see `ocr.run.kept_graphs`."""
     network = Normed()
     step = step_of(network, size=2, ema=Ema(network, 0.9))
     cells = [value for value in vars(step).values() if isinstance(value, nn.Cell)]
     assert {type(cell) for cell in cells} >= {Flatten, Unflatten, Ema}
-    inner = [one for cell in cells for _, one in cell.cells_and_names()]
-    held = [value for cell in inner for value in vars(cell).values() if type(value) in (tuple, list)]
-    assert not [value for value in held if any(isinstance(one, ms.Parameter) for one in value)]
+    assert not [name for cell in cells for name in unregistered(cell)]
     assert step.flatten.parameters_dict().keys() == step.unflatten.parameters_dict().keys()
     assert len(step.flatten.parameters_dict()) == 2
+
+
+def test_keys_of_dropouts_are_registered_by_the_step_alone() -> None:
+    """By names that are the same in every process: a graph from the cache finds its parameters by them."""
+    networks = alike(Dropping, 2)
+    for network in networks:
+        compute = step_of(network).compute
+        assert not unregistered(compute)
+        assert compute.parameters_dict().keys() == {"head.weight", "head.bias", "dropout_key_of_network_0"}
+        assert network.parameters_dict().keys() == {"head.weight", "head.bias"}
