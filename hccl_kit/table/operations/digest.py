@@ -37,14 +37,22 @@ def digest_of_columns(frame: RankTable, columns: Columns) -> str:
     """
     ids, sdids = list(chain.from_iterable(columns.cards)), columns.sdids or repeat("null")
     ranks: Sequence[object] = columns.given_ranks or list(columns.ranks())
-    sizes = [*map(len, columns.cards)]
-    lists = _sorted_lists(
-        (
-            rf"\"[{rank},{device},\\\"{ip}\\\",{sdid},null,[],{{}}]\""
-            for rank, device, ip, sdid in zip(ranks, ids, columns.ips, sdids, strict=False)
-        ),
-        sizes,
+    devices: Iterable[str] = (
+        rf"\"[{rank},{device},\\\"{ip}\\\",{sdid},null,[],{{}}]\""
+        for rank, device, ip, sdid in zip(ranks, ids, columns.ips, sdids, strict=False)
     )
+    of_servers = [*map(len, columns.cards)]
+    of_groups = [size for group in columns.groups for size in group.sizes]
+    groups: list[str] = []
+    lists: Iterable[str]
+    if of_servers == of_groups:  # each instance is a server, as in the cloud form of template 2
+        lists = [*_sorted_lists(devices, of_servers)]
+        groups = _groups(columns, _escaped(lists))
+    else:
+        if of_groups:
+            devices = [*devices]
+            groups = _groups(columns, _sorted_lists(_escaped(devices), of_groups))
+        lists = _sorted_lists(devices, of_servers)
     keys = sorted(columns.server_keys)
     unknown = zip(*map(columns.server_keys.__getitem__, keys), strict=True) if keys else repeat(())
     extra = lru_cache(None)(lambda row: _escaped([_text(dict(zip(keys, row, strict=True)))])[0])  # of most the same
@@ -55,13 +63,6 @@ def digest_of_columns(frame: RankTable, columns: Columns) -> str:
             for name, escaped, texts, row in zip(names, _escaped(names), lists, unknown, strict=False)
         ]
     )
-    groups: list[str] = []
-    if columns.groups:
-        devices = (
-            rf"\\\"[{rank},{device},\\\\\\\"{ip}\\\\\\\",null,null,[],{{}}]\\\""
-            for rank, device, ip in zip(ranks, ids, columns.ips, strict=False)
-        )
-        groups = _groups(columns, _sorted_lists(devices, [size for group in columns.groups for size in group.sizes]))
     return _digest(frame, len(servers), len(ids), [text for _, text in servers], groups)
 
 
