@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.registry import BENCHMARKS, SEPARATE
 from benchmarks.running import ROOT, rows_of
-from benchmarks.table import PageError, load, machine, markdown, placed
+from benchmarks.table import PageError, load, placed, section
 
 PAGE = ROOT / "docs/benchmarks.md"
 NAMES = [benchmark.name for benchmark in BENCHMARKS]
@@ -38,7 +38,7 @@ def main(page: Path = PAGE) -> int:
         rows += found
         loads.append(load())
         has_failed |= failed
-    text = f"{machine(full=args.full, loads=loads)}\n\n{markdown(rows)}"
+    text = section(rows, full=args.full, loads=loads)
     print(text, end="")
     if args.write:
         page.write_text(placed(page.read_text(encoding="utf-8"), text), encoding="utf-8")
@@ -56,7 +56,9 @@ def parser() -> argparse.ArgumentParser:
     length.add_argument("--full", action="store_true", help="all rounds and the largest sizes, an hour or more")
     scope = made.add_mutually_exclusive_group()
     scope.add_argument("--only", nargs="+", choices=NAMES, metavar="NAME", help=f"of {', '.join(NAMES)}")
-    scope.add_argument("--write", action="store_true", help="write the table into docs/benchmarks.md, too")
+    scope.add_argument(
+        "--write", action="store_true", help="write the table of this processor into docs/benchmarks.md, too"
+    )
     scope.add_argument("--list", action="store_true", help="list the benchmarks, and what is not run here")
     return made
 

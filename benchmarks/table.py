@@ -1,4 +1,4 @@
-"""The table of all measurements as markdown, and its place in docs/benchmarks.md."""
+"""The table of all measurements as markdown, and its place in docs/benchmarks.md: one for each processor."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ BEGIN, END = "<!-- written by python -m benchmarks --write -->", "<!-- end of wh
 HEAD = ("what", "ours", "peer", "the peer's", "ratio")
 PACKAGES = ("mindspore", "numpy", "torch", "onnxruntime", "rapidocr")
 CPUINFO = Path("/proc/cpuinfo")
+SECTION = "### "
+"""How a section begins: one for each processor."""
 NONE = "-"
 BUSY = 2
 """More load than this for each core is not that of the benchmarks alone."""
@@ -47,8 +49,13 @@ def load() -> float:
     return os.getloadavg()[0]
 
 
+def section(rows: Iterable[Row], *, full: bool, loads: Sequence[float]) -> str:
+    """The part of the page on one processor: its name, a sentence on the run, and the table."""
+    return f"{SECTION}{processor(CPUINFO)}\n\n{machine(full=full, loads=loads)}\n\n{markdown(rows)}"
+
+
 def machine(*, full: bool, loads: Sequence[float]) -> str:
-    """A sentence on the run: how long, where, beside which load, with which versions."""
+    """A sentence on the run: how long, on how many cores, beside which load, with which versions."""
     versions = [f"Python {platform.python_version()}"]
     for name in PACKAGES:
         try:
@@ -59,7 +66,7 @@ def machine(*, full: bool, loads: Sequence[float]) -> str:
     cores = len(os.sched_getaffinity(0))
     is_busy = max(loads) > BUSY * cores
     return (
-        f"{'Full' if full else 'Quick'} run on {processor(CPUINFO)}, {cores} cores, load of the machine {between}. "
+        f"{'Full' if full else 'Quick'} run on {cores} cores, load of the machine {between}. "
         f"{', '.join(versions)}.{f' {BESIDE}' if is_busy else ''}"
     )
 
@@ -83,9 +90,15 @@ def _pair(line: str) -> tuple[str, str]:
 
 
 def placed(page: str, text: str) -> str:
-    """The page with `text` between its two marks. Raises PageError if they are not there once, in this order."""
+    """The page with the section `text` between its two marks, in the place of that on the same processor.
+
+    Sections on other processors stay. Raises PageError if the marks are not there once, in this order.
+    """
     before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    between, end, after = rest.partition(END)
     if not (begin and end) or BEGIN in rest or END in after:
         raise PageError(f"docs/benchmarks.md needs one line {BEGIN!r} and after it one {END!r}")
-    return f"{before}{BEGIN}\n\n{text}\n{END}{after}"
+    _, *found = f"\n{between}".split(f"\n{SECTION}")
+    sections = {one.partition("\n")[0]: f"{SECTION}{one.strip()}" for one in found}
+    sections[text.removeprefix(SECTION).partition("\n")[0]] = text.strip()
+    return "\n\n".join([f"{before}{BEGIN}", *sections.values(), f"{END}{after}"])

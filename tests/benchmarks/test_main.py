@@ -21,8 +21,9 @@ def start(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_one_benchmark() -> None:
     done = start("--only", "startup")
     assert (done.returncode, done.stderr) == (0, "1 of 1: startup, start of the programs\n")
-    head, table = done.stdout.split("\n\n")
-    assert re.fullmatch(r"Quick run on .+, \d+ cores, load of the machine [\d.]+ to [\d.]+\. Python .+", head)
+    name, head, table = done.stdout.split("\n\n")
+    assert name.startswith("### ")
+    assert re.fullmatch(r"Quick run on \d+ cores, load of the machine [\d.]+ to [\d.]+\. Python .+", head)
     rows = [line.split(" | ") for line in table.splitlines()[2:]]
     assert [row[0] for row in rows] == [
         "| hccl-gen --help, processor time",

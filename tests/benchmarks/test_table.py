@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.row import Row
-from benchmarks.table import BEGIN, BESIDE, END, PageError, machine, markdown, placed, processor
+from benchmarks.table import BEGIN, BESIDE, CPUINFO, END, PageError, machine, markdown, placed, processor, section
 
 
 def test_a_row_has_both_figures_and_the_ratio() -> None:
@@ -26,16 +26,19 @@ def test_a_reason_breaks_no_cell() -> None:
     assert "a / b" in markdown([Row("x", "y", missing="a | b")])
 
 
-def test_only_the_part_between_the_marks_is_written() -> None:
-    page = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    assert placed(page, "new\n") == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
-    assert placed(placed(page, "new\n"), "newer\n") == placed(page, "newer\n")
+def test_only_the_section_of_this_processor_is_written() -> None:
+    page = placed(f"# Page\n\n### Other\n{BEGIN}\n{END}\nafter\n", "### One (AVX2)\n\nold\n")
+    assert page == f"# Page\n\n### Other\n{BEGIN}\n\n### One (AVX2)\n\nold\n\n{END}\nafter\n"
+    both = placed(page, "### Two\n\n| a |\n| b |\n")
+    assert both == page.replace(END, f"### Two\n\n| a |\n| b |\n\n{END}")
+    assert placed(both, "### One (AVX2)\n\nnew\n") == both.replace("old", "new")
+    assert placed(both, "### Two\n\n| c |\n") == both.replace("| a |\n| b |", "| c |")
 
 
 @pytest.mark.parametrize("page", ["", BEGIN, END, f"{END}{BEGIN}", f"{BEGIN}{BEGIN}{END}", f"{BEGIN}{END}{END}"])
 def test_a_page_without_a_place_is_refused(page: str) -> None:
     with pytest.raises(PageError, match="needs one line"):
-        placed(page, "x")
+        placed(page, "### x\n")
 
 
 def test_the_processor_is_named_with_what_decides_its_speed(tmp_path: Path) -> None:
@@ -45,6 +48,14 @@ def test_the_processor_is_named_with_what_decides_its_speed(tmp_path: Path) -> N
     (tmp_path / "arm").write_text("processor\t: 0\nFeatures\t: fp asimd\n")
     assert "(" not in processor(tmp_path / "arm")
     assert processor(tmp_path / "absent")
+
+
+def test_a_section_names_the_processor_and_the_run() -> None:
+    rows = [Row("reading", "grep -c", "MB/s", 1.0, 2.0)]
+    parts = section(rows, full=False, loads=[1]).split("\n\n")
+    assert parts[0] == f"### {processor(CPUINFO)}"
+    assert parts[1] == machine(full=False, loads=[1])
+    assert parts[2] == markdown(rows)
 
 
 def test_the_load_is_that_of_the_whole_run() -> None:
