@@ -19,8 +19,8 @@ settings.register_profile("some examples", settings.get_profile("any machine"), 
 def pytest_configure(config: pytest.Config) -> None:
     """How many examples the laws get, and what the programs inherit that tests start.
 
-    They inherit neither ignored signals nor the wish for colors, keep no graphs, and have a cache folder of their own,
-    where the convolutions of MindSpore are compiled once.
+    They inherit neither ignored signals nor the wish for colors, and have a cache folder of their own, where the
+    convolutions of MindSpore are compiled once, and the graphs of each job.
 
     In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts others with
     the default.
@@ -29,7 +29,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("some examples" if "not long" in config.getoption("markexpr") else "any machine")
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
-    os.environ["MS_COMPILER_CACHE_ENABLE"] = "0"
+    os.environ.pop("MS_COMPILER_CACHE_ENABLE", None)
     os.environ["HCCL_KIT_CACHE"] = str(CACHE)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:

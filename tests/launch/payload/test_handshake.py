@@ -13,7 +13,16 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.launch.payload import listener
-from hccl_kit.launch.payload.handshake import Hello, SecretError, proof_of, read_secret
+from hccl_kit.launch.payload.handshake import (
+    Channel,
+    Hello,
+    SecretError,
+    equal,
+    new_nonce,
+    parse_answer,
+    proof_of,
+    read_secret,
+)
 from hccl_kit.launch.payload.listener import Listener, listening_socket
 from hccl_kit.launch.secret_file import make_secret, secret_of
 from tests.launch.jobs import PATIENCE, wait_until
@@ -249,6 +258,55 @@ def test_a_flood_drops_its_own_connections() -> None:
     assert sum(writer.is_open for writer in flood) <= listener.MAX_OF_ADDRESS
     assert sum(writer.is_open for writer in neighbours) <= listener.MAX_OF_ADDRESS
     assert len(opened.unknown) == listener.MAX_UNKNOWN + 2
+
+
+def served_in_a_flood(monkeypatch: pytest.MonkeyPatch, moment: str) -> list[bool]:
+    """For each node that is served, whether its connection is open; a flood comes at this moment of its handshake."""
+    served: list[bool] = []
+
+    async def serve(channel: Channel, _: Hello) -> None:
+        served.append(not channel.writer.is_closing())
+
+    opened = Listener(KEY, SHA, 2, serve, print)
+
+    def flood() -> None:
+        for _ in range(listener.MAX_OF_ADDRESS):
+            opened.make_room(Writer("127.0.0.1"))  # type: ignore[arg-type]  # it has what is used
+
+    def matching(one: str, other: str) -> bool:
+        flood()
+        return equal(one, other)
+
+    class Flooded(Channel):
+        def send(self, line: str) -> None:
+            super().send(line)
+            flood()
+
+    async def handshake() -> None:
+        server = await asyncio.start_server(opened.accept, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        hello = Hello(1, SHA, new_nonce())
+        writer.write(f"hello 1 {SHA} {hello.nonce}\n".encode())
+        answer = parse_answer(await reader.readline())
+        writer.write(f"proof {proof_of(KEY, 'node', hello, answer.sha256, answer.nonce)}\n".encode())
+        with suppress(OSError):
+            await reader.read()
+        writer.close()
+        server.close()
+
+    name, made = {"proof": ("equal", matching), "acceptance": ("Channel", Flooded)}[moment]
+    monkeypatch.setattr(listener, name, made)
+    asyncio.run(asyncio.wait_for(handshake(), PATIENCE))
+    return served
+
+
+def test_a_node_that_was_accepted_is_not_dropped_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert served_in_a_flood(monkeypatch, "acceptance") == [True]
+
+
+def test_a_node_that_was_dropped_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though its proof is here already: node 0 would take it for a node that the job has lost."""
+    assert served_in_a_flood(monkeypatch, "proof") == []
 
 
 def test_node_0_listens_at_its_own_address_only() -> None:

@@ -21,9 +21,10 @@ PATIENCE = 200
 STUB = """
 import os, resource, runpy, shutil, signal, sys
 sys.path.insert(0, {root!r})
+sys.argv = sys.argv[1:]
+os.environ["GLOG_v"] = "3"  # as the program has it; MindSpore looks at both when it is imported
 from hccl_kit.ocr.train import loop
 {patch}
-sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 KILL_AT_SUMMARY = "loop.summary.write = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)"
