@@ -629,8 +629,10 @@ class Listener:
                 address = printable(str((writer.get_extra_info("peername") or ("?",))[0]))
                 self.log(f"warning: {address} tried to join without the secret of this job")
             raise Malformed(printable(line))
+        if self.unknown.pop(writer, None) is None:
+            raise ConnectionAbortedError("dropped to make room")  # with its proof already here; the node comes again
         channel = Channel(reader, writer, proof_of(self.secret, "session", *exchanged), is_node_0=True)
-        channel.send("")  # until then the connection may have been dropped to make room
+        channel.send("")  # from now on the connection is not dropped
         return channel, hello
 
 
