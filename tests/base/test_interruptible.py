@@ -1,5 +1,6 @@
 """Ctrl-C ends work in threads, wherever the main thread is when it comes, and even if nothing wakes it."""
 
+import gc
 import os
 import signal
 import sys
@@ -124,7 +125,11 @@ def test_at_whatever_line_of_the_main_thread_it_comes() -> None:
 
 
 def interrupted_at(line: int) -> bool:
-    """Whether the interrupt came, at that line of those that `interruptible` executes here."""
+    """Whether the interrupt came, at that line of those that `interruptible` executes here.
+
+    Without garbage collection: its callbacks have lines too, where Python ignores an interrupt, which ends a program
+    (`ctrl_c`) and so the process of the tests.
+    """
     left = line
 
     def trace(_frame: FrameType, _event: str, _value: Any) -> Any:
@@ -135,6 +140,7 @@ def interrupted_at(line: int) -> bool:
         return trace
 
     before = sys.gettrace()
+    gc.disable()
     sys.settrace(trace)
     try:
         interruptible(lambda: wait_until(is_interrupted, seconds=0.05))
@@ -142,6 +148,7 @@ def interrupted_at(line: int) -> bool:
         return True
     finally:
         sys.settrace(before)
+        gc.enable()
     return False
 
 
