@@ -49,7 +49,7 @@ def measured(rounds: int) -> Iterator[tuple[str, float, float]]:
 
 def rows(*, full: bool) -> Iterator[Row]:
     """For `python -m benchmarks`."""
-    for name, bare, program in measured(ROUNDS if full else ROUNDS // 4):
+    for name, bare, program in measured(ROUNDS if full else ROUNDS // 2):
         yield Row(f"{name}, processor time", "`python -c pass`", "ms", program * 1e3, bare * 1e3)
 
 
