@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -246,14 +247,19 @@ class Writer:
         self.is_open = False
 
 
+def come(opened: Listener, *writers: Any) -> None:
+    """These connect, one after the other."""
+    for writer in writers:
+        opened.make_room(writer)
+
+
 def test_a_flood_drops_its_own_connections() -> None:
     opened = Listener(KEY, SHA, 2, lambda *_: asyncio.sleep(0), print)
     node = Writer("10.0.0.1")
     flood = [Writer("10.0.0.2") for _ in range(1000)]
     crowd = [Writer(f"10.1.0.{number}") for _ in range(3) for number in range(100)]
     neighbours = [Writer(f"2001:db8::{number:x}%eth0") for number in range(100)]
-    for writer in (node, *flood, *neighbours, *crowd):
-        opened.make_room(writer)  # type: ignore[arg-type]  # it has what is used
+    come(opened, node, *flood, *neighbours, *crowd)
     assert node.is_open
     assert sum(writer.is_open for writer in flood) <= listener.MAX_OF_ADDRESS
     assert sum(writer.is_open for writer in neighbours) <= listener.MAX_OF_ADDRESS
@@ -270,8 +276,7 @@ def served_in_a_flood(monkeypatch: pytest.MonkeyPatch, moment: str) -> list[bool
     opened = Listener(KEY, SHA, 2, serve, print)
 
     def flood() -> None:
-        for _ in range(listener.MAX_OF_ADDRESS):
-            opened.make_room(Writer("127.0.0.1"))  # type: ignore[arg-type]  # it has what is used
+        come(opened, *(Writer("127.0.0.1") for _ in range(listener.MAX_OF_ADDRESS)))
 
     def matching(one: str, other: str) -> bool:
         flood()
