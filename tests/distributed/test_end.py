@@ -66,6 +66,7 @@ def test_usr1_shows_where_a_rank_stands_and_the_training_goes_on(job: Job) -> No
 ENDLESS = ("train.max_steps=null", "scheduler.num_epochs=100000")
 
 
+@pytest.mark.long  # tests/ocr/test_interrupt.py has one process, tests/launch/test_bash_run.py the script
 def test_ctrl_c_on_the_script_prints_how_to_continue_and_leaves_no_dump(job: Job) -> None:
     """The script passes SIGINT on to its ranks, which are within their steps."""
     process = job.start(job.script(*ENDLESS))

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,6 +22,13 @@ if find_spec("mindspore"):
     def same_weights() -> None:
         """A test draws the same initial weights in every run: a few of all weights are beyond its bounds."""
         ms.set_seed(0)
+
+    @pytest.fixture
+    def pynative() -> Iterator[None]:
+        """Operator by operator: a graph would be compiled for each network and each size of an image."""
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+        yield
+        ms.set_context(mode=ms.GRAPH_MODE)
 
     @pytest.fixture(scope="module", autouse=True)
     def older_objects_are_kept() -> None:

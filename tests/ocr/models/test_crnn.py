@@ -96,7 +96,7 @@ def test_there_are_as_many_time_steps_as_the_module_says(name: str) -> None:
         assert network(images).shape == (STEPS[name](width), 2, 37)
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", ["crnn_vgg7", pytest.param("crnn_resnet34", marks=pytest.mark.long)])
 def test_modes_agree(name: str) -> None:
     """The compiled graph computes what runs operator by operator."""
     network = filled(name)

@@ -50,6 +50,7 @@ def test_names_of_parameters_do_not_move() -> None:
     assert {"backbone.features.0.weight", "backbone.features.1.moving_mean", "head.weight", "head.bias"} <= set(names)
 
 
+@pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("model", [MODEL, LINES], ids=["words", "lines"])
 @pytest.mark.parametrize(("count", "width"), [(2, 100), (1, 32)])
 def test_four_columns_make_one_step(count: int, width: int, model: dict[str, Any]) -> None:
@@ -63,6 +64,7 @@ def test_four_columns_make_one_step(count: int, width: int, model: dict[str, Any
     assert network(images(2, width)).shape == (width // 4, 2, 37)
 
 
+@pytest.mark.usefixtures("pynative")
 def test_samples_do_not_see_each_other_in_evaluation() -> None:
     network = crnn_small.build(MODEL)
     network.set_train(False)
@@ -91,6 +93,7 @@ def test_gradients_reach_every_parameter(model: dict[str, Any]) -> None:
     assert np.abs(sequence).max() > 0
 
 
+@pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("place", ["before", "behind"])
 def test_what_the_lstm_and_the_head_read_is_dropped_in_training(place: str) -> None:
     network = crnn_small.build({**MODEL, "neck": {**MODEL["neck"], "dropout": 0.5}})

@@ -1,6 +1,5 @@
 """DBNet and DBNet++: the reference's outputs for the same weights, and the laws of head and neck."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import mindspore as ms
@@ -37,14 +36,6 @@ MODELS: dict[str, dict[str, Any]] = {
     },
 }
 TRAINABLE = {"db_r18": 12_340_930, "db_r50": 25_409_730, "db_mobilenetv3": 1_844_136, "dbpp_r50": 25_559_564}
-
-
-@pytest.fixture
-def pynative() -> Iterator[None]:
-    """Operator by operator, as the reference ran; nothing to compile."""
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 EACH_PART = [pytest.param(name, marks=pytest.mark.long if name == "db_r50" else ()) for name in MODELS]

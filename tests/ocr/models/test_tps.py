@@ -1,9 +1,7 @@
 """The rectifier: what a thin-plate spline is, and what its points do to an image."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor
@@ -16,14 +14,6 @@ from tests.ocr.reference import reference_arrays
 pytestmark = pytest.mark.train
 
 TARGETS = tps.edge_points(20, (0.05, 0.05))
-
-
-@pytest.fixture
-def pynative() -> Iterator[None]:
-    """Operator by operator: nothing to compile."""
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 def warp(sources: tps.Points, places: tps.Points) -> tps.Points:

@@ -58,6 +58,7 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.long  # two networks of MobileNetV3 are exported; test_read.py has a chain always
 def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, tmp_path: Path) -> None:
     (pages / "c.png").write_bytes(b"damaged")
     checkpoint.save(tmp_path / "cls.ckpt", list(recipes.network(config.load(CLASSIFIER)).get_parameters()))

@@ -92,8 +92,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (attention, (2, 3, 32, 64)),
         (head_of_db, (2, 8, 8, 12)),
         (part_of_pse, (2, 8, 16, 24)),
-        (part_of_east, (2, 8, 16, 24)),
-        (rectifier, (2, 3, 24, 80)),
+        pytest.param(part_of_east, (2, 8, 16, 24), marks=pytest.mark.long),
+        pytest.param(rectifier, (2, 3, 24, 80), marks=pytest.mark.long),
     ],
 )
 def test_files_give_what_the_network_gives(build: Callable[[], nn.Cell], shape: Shape, tmp_path: Path) -> None:

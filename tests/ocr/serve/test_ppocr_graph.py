@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn
@@ -29,19 +27,11 @@ onnx = pytest.importorskip("onnx")
 from hccl_kit.ocr.serve import ppocr_graph  # noqa: E402  # imports onnx
 from hccl_kit.ocr.serve.onnx_graph import Graph  # noqa: E402
 
-pytestmark = pytest.mark.train
+pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
 
 LARGER = ("small", "medium")
 """Sizes of the form that `tiny` has."""
 DETECTOR = ROOT / "configs/det/ppocr/v6_small_finetune.yaml"
-
-
-@pytest.fixture(autouse=True)
-def pynative() -> Iterator[None]:
-    """Operator by operator: each size of an image would be compiled."""
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 def recogniser(classes: int, size: str = "tiny") -> nn.Cell:
@@ -59,7 +49,9 @@ def output(path: Path, images: np.ndarray[Any, Any]) -> Any:
     return session.run(["fetch_name_0"], {"x": images})[0]
 
 
-@pytest.mark.parametrize("name", ["tiny", *(pytest.param(name, marks=pytest.mark.long) for name in LARGER), "mobile"])
+@pytest.mark.parametrize(
+    "name", ["tiny", *(pytest.param(name, marks=pytest.mark.long) for name in (*LARGER, "mobile"))]
+)
 def test_one_file_of_a_detector_takes_pages_of_all_sizes(tmp_path: Path, name: str) -> None:
     network, path = detector(name), tmp_path / "best.onnx"
     done = export.export(network, (1, 3, 64, 96), path, {})
@@ -109,7 +101,9 @@ def test_a_file_of_a_recogniser_without_its_characters_has_the_blank_first(
     assert_taken(tmp_path / "a.onnx", network, fresh, ("a", "b", " ", None))
 
 
-@pytest.mark.parametrize("parts", [TINY, MOBILE], ids=["tiny", "mobile"])
+@pytest.mark.parametrize(
+    "parts", [pytest.param(TINY, id="tiny", marks=pytest.mark.long), pytest.param(MOBILE, id="mobile")]
+)
 def test_other_necks_and_a_head_that_was_guided(tmp_path: Path, parts: dict[str, Any]) -> None:
     head = {"name": "MultiHead", "out_channels": 4, "nrtr_dims": 32, "nrtr_layers": 1}
     network, path = lines.build({**parts, "head": head}).set_train(False), tmp_path / "best.onnx"

@@ -28,7 +28,7 @@ def test_the_published_detector_lacks_nothing_in_use() -> None:
     assert network.head.segm[0].bias.asnumpy().any()
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("bias", [pytest.param(True, marks=pytest.mark.long), False])
 def test_a_detector_with_branches_is_exported_folded(tmp_path: Path, bias: bool) -> None:
     """Backbone, neck and head; the head has a bias in place of its normalisation whether it had one or not."""
     loaded = config.load(

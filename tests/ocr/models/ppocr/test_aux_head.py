@@ -1,6 +1,5 @@
 """Heads at the levels of the pyramid: maps in training, nothing in use, and gradients for all."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import mindspore as ms
@@ -25,13 +24,6 @@ NARROW: dict[str, dict[str, Any]] = {
     "backbone": TINY["backbone"],
     "neck": {**MEDIUM["neck"], "out_channels": 32},
 }
-
-
-@pytest.fixture
-def pynative() -> Iterator[None]:
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 def guided(model: dict[str, dict[str, Any]], *, branches: bool = False, **head: Any) -> Network:

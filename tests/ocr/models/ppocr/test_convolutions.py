@@ -1,9 +1,7 @@
 """The kernels beside a large one, against PaddleOCR's block as the package rapidocr has it for PyTorch."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor
@@ -14,14 +12,7 @@ from hccl_kit.ocr.models.ppocr.convolutions import Dilated
 torch = pytest.importorskip("torch")
 db_fpn = pytest.importorskip("rapidocr.inference_engine.pytorch.networks.necks.db_fpn", exc_type=ImportError)
 
-pytestmark = [pytest.mark.train, pytest.mark.torch]
-
-
-@pytest.fixture(autouse=True)
-def pynative() -> Iterator[None]:
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
+pytestmark = [pytest.mark.train, pytest.mark.torch, pytest.mark.usefixtures("pynative")]
 
 
 def values(convolution: Any, norm: Any, number: int) -> dict[str, Any]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import cv2
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor
@@ -16,14 +13,7 @@ from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import pretrained
 from hccl_kit.ocr.models.ppocr.direction import Direction
 
-pytestmark = pytest.mark.train
-
-
-@pytest.fixture(autouse=True)
-def pynative() -> Iterator[None]:
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
+pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
 
 
 def words() -> NDArray[np.float32]:

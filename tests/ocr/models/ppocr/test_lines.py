@@ -58,6 +58,7 @@ def test_time_steps_of_a_width(width: int, steps: int) -> None:
     assert lcnet_v4.sequence_length(width) == steps
 
 
+@pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("size", lcnet_v4.LINES)
 def test_the_backbone_gives_its_time_steps(size: str) -> None:
     backbone = lcnet_v4.LineBackbone(size=size)
@@ -65,6 +66,7 @@ def test_the_backbone_gives_its_time_steps(size: str) -> None:
     assert features.shape == (1, backbone.out_channels, 1, lcnet_v4.sequence_length(61))
 
 
+@pytest.mark.usefixtures("pynative")
 def test_the_backbone_of_pages_has_four_strides() -> None:
     backbone = PageBackbone(size="small")
     maps = backbone(Tensor(np.zeros((1, 3, 64, 96), np.float32)))
@@ -74,6 +76,7 @@ def test_the_backbone_of_pages_has_four_strides() -> None:
     ]
 
 
+@pytest.mark.usefixtures("pynative")
 def test_training_gives_logits_and_evaluation_probabilities() -> None:
     network = lines.build({**SMALL, "head": {"name": "CTCHead", "out_channels": 11}})
     images = Tensor(np.random.default_rng(0).standard_normal((2, 3, 48, 64)).astype(np.float32))

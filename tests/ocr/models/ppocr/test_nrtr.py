@@ -41,6 +41,7 @@ def test_the_decoder_has_the_published_size() -> None:
     assert sum(p.size for p in decoder.get_parameters()) == channels * dims + 2 * tokens * dims + 4 * layer
 
 
+@pytest.mark.usefixtures("pynative")
 def test_a_token_depends_on_those_before_it_alone() -> None:
     decoder = nrtr.Decoder(8, 9, dims=64, layers=2).set_train(False)
     features = Tensor(np.random.default_rng(0).standard_normal((1, 8, 1, 5)).astype(np.float32))
@@ -50,6 +51,7 @@ def test_a_token_depends_on_those_before_it_alone() -> None:
     assert np.abs(one[:, 2:] - other[:, 2:]).min() > 0
 
 
+@pytest.mark.usefixtures("pynative")
 def test_training_gives_both_and_reading_ctc_alone() -> None:
     guided, plain = lines.build(MODEL), lines.build({**MODEL, "head": {"name": "CTCHead", "out_channels": 11}})
     own = {parameter.name: parameter for parameter in guided.get_parameters()}

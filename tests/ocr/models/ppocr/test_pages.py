@@ -1,10 +1,8 @@
 """The detectors of PP-OCR: equality with the published file, shapes, and the maps of training."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor
@@ -16,7 +14,7 @@ from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lines, pages
 from tests.ocr.models.ppocr import test_lines
 
-pytestmark = pytest.mark.train
+pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
 
 HEAD = {"name": "DBHead", "k": 50, "bias": True, "adaptive": True, "k_scales_threshold": True}
 SMALL: dict[str, dict[str, Any]] = {
@@ -40,14 +38,6 @@ MOBILE: dict[str, dict[str, Any]] = {
     "head": HEAD,
 }
 ALL = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "mobile": MOBILE}
-
-
-@pytest.fixture(autouse=True)
-def pynative() -> Iterator[None]:
-    """Operator by operator: each size of an image would be compiled."""
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 def image(height: int, width: int) -> NDArray[np.float32]:

@@ -3,11 +3,10 @@
 The weights go the way of a user's: a file that `model.pretrained` names.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor
@@ -20,16 +19,9 @@ torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
 transformers = pytest.importorskip("transformers", minversion="5.8")
 
-pytestmark = [pytest.mark.train, pytest.mark.torch]
+pytestmark = [pytest.mark.train, pytest.mark.torch, pytest.mark.usefixtures("pynative")]
 
 CLASSES = 30
-
-
-@pytest.fixture(autouse=True)
-def pynative() -> Iterator[None]:
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 def blocks_v4(size: str) -> list[Any]:
@@ -92,8 +84,17 @@ def randomised(network: Any, steep: float) -> Any:
     return network.eval()
 
 
-@pytest.mark.parametrize("branches", [False, True], ids=["folded", "branches"])
-@pytest.mark.parametrize(("model", "reference", "steep"), [(TINY, tiny, 10), (SMALL, small, 2), (MOBILE, mobile, 10)])
+@pytest.mark.parametrize(
+    ("model", "reference", "steep", "branches"),
+    [
+        pytest.param(TINY, tiny, 10, False, id="tiny"),
+        pytest.param(TINY, tiny, 10, True, id="tiny with branches", marks=pytest.mark.long),
+        pytest.param(SMALL, small, 2, False, id="small", marks=pytest.mark.long),
+        pytest.param(SMALL, small, 2, True, id="small with branches"),
+        pytest.param(MOBILE, mobile, 10, False, id="mobile", marks=pytest.mark.long),
+        pytest.param(MOBILE, mobile, 10, True, id="mobile with branches"),
+    ],
+)
 def test_same_probabilities(
     model: Mapping[str, Any], reference: Any, steep: float, branches: bool, tmp_path: Path
 ) -> None:

@@ -3,11 +3,9 @@
 The weights go the way of a user's: a file that `model.pretrained` names.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor
@@ -20,7 +18,7 @@ torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
 transformers = pytest.importorskip("transformers", minversion="5.8")
 
-pytestmark = [pytest.mark.train, pytest.mark.torch]
+pytestmark = [pytest.mark.train, pytest.mark.torch, pytest.mark.usefixtures("pynative")]
 
 SIDES = ("long", 7), ("mid", 5), ("short", 3)
 INTRA_CL = {
@@ -31,13 +29,6 @@ INTRA_CL = {
     **{f"horizontal_small_to_long_conv_{name}ratio": [(1, side), 1, (0, side // 2)] for name, side in SIDES},
 }
 """Kernel, stride and padding of each convolution, as in PaddleOCR's `IntraCLBlock`."""
-
-
-@pytest.fixture(autouse=True)
-def pynative() -> Iterator[None]:
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    yield
-    ms.set_context(mode=ms.GRAPH_MODE)
 
 
 def backbone_v4(size: str) -> Any:
@@ -111,14 +102,17 @@ def as_products(network: Any) -> None:
             value.copy_(depthwise * pointwise)
 
 
-@pytest.mark.parametrize("branches", [False, True], ids=["folded", "branches"])
 @pytest.mark.parametrize(
-    ("model", "reference"),
+    ("model", "reference", "branches"),
     [
-        pytest.param(TINY, level_by_level, id="tiny"),
-        pytest.param(SMALL, level_by_level, id="small"),
-        pytest.param(MEDIUM, down_and_up, id="medium", marks=pytest.mark.long),
-        pytest.param(MOBILE, mobile, id="mobile"),
+        pytest.param(TINY, level_by_level, False, id="tiny"),
+        pytest.param(TINY, level_by_level, True, id="tiny with branches", marks=pytest.mark.long),
+        pytest.param(SMALL, level_by_level, False, id="small", marks=pytest.mark.long),
+        pytest.param(SMALL, level_by_level, True, id="small with branches"),
+        pytest.param(MEDIUM, down_and_up, False, id="medium", marks=pytest.mark.long),
+        pytest.param(MEDIUM, down_and_up, True, id="medium with branches", marks=pytest.mark.long),
+        pytest.param(MOBILE, mobile, False, id="mobile", marks=pytest.mark.long),
+        pytest.param(MOBILE, mobile, True, id="mobile with branches"),
     ],
 )
 def test_same_maps(model: dict[str, Any], reference: Any, branches: bool, tmp_path: Path) -> None:
