@@ -7,7 +7,8 @@ MindSpore looks for it. If there is none, MindSpore compiles, and what it writes
 a job has a folder of its own, and decides alone: a graph that is taken computes what the compiled one does.
 
 A graph from the cache uses the parameters of the cell that is called, by their names; of any other it has a copy. So
-cells hold parameters as attributes or in a ParameterTuple, which registers them, not in a tuple.
+cells hold parameters as attributes or in a ParameterTuple, which registers them, not in a tuple. The graph of a cell
+that does not is not kept.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 from mindspore import Parameter, Tensor, nn
+from mindspore.train.mind_ir_pb2 import ModelProto
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
@@ -129,14 +132,17 @@ class _Folder:
     said: bool = False
 
     @contextmanager
-    def compiling(self, key: str) -> Iterator[None]:
-        """Inside the with statement MindSpore compiles one graph, or takes the one that is kept for `key`."""
+    def compiling(self, key: str, title: str, cell: nn.Cell) -> Iterator[None]:
+        """Inside the with statement MindSpore compiles a graph of `cell`, or takes the one that is kept for `key`."""
         known = self._read(key)
         with self.process.compiling(self.rank, known):
             yield
         made = self.process.taken_out()
         if made is not None:
-            with suppress(KitError):
+            with suppress(KitError, DecodeError):
+                if hidden := _parameters(made) - {parameter.name for parameter in cell.get_parameters()}:
+                    self.say(f"the graph of {title} is compiled at each start: its cell does not list {min(hidden)}")
+                    return
                 write_atomically(self.path / key, hashlib.sha256(made).digest() + made, mode=0o600)
         elif known is not None and not self.said:
             self.said = True
@@ -217,7 +223,7 @@ def _follow(cell: nn.Cell, title: str, kept: _Folder, *, once: bool) -> None:
         if not (once and seen):
             key = name([title, cell.phase, _shapes(cell.get_inputs() or arguments), constants])
             if key not in seen:
-                with kept.compiling(key):
+                with kept.compiling(key, title, cell):
                     compile_if_new(*arguments, **keywords)
                 seen.add(key)
                 return
@@ -228,6 +234,14 @@ def _follow(cell: nn.Cell, title: str, kept: _Folder, *, once: bool) -> None:
 
 def _shapes(inputs: Sequence[Any]) -> list[Any]:
     return [[tuple(one.shape), str(one.dtype)] for one in inputs]
+
+
+def _parameters(graph: bytes) -> set[str]:
+    """The names of the parameters that a compiled graph uses; in its file each has the name of a function before it.
+
+    Raises DecodeError if the file was not written to its end.
+    """
+    return {parameter.name.partition(":")[2] for parameter in ModelProto.FromString(graph).graph.parameter}
 
 
 def _constants(cell: nn.Cell) -> str:
