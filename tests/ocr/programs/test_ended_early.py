@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.launch.jobs import clean_environ
-from tests.ocr.run_tool import CONFIG, OURS, summary, train
+from tests.ocr.run_tool import CONFIG, OURS, PATIENCE, summary, train
 from tests.places import ROOT
 
 pytestmark = pytest.mark.train
 
-PATIENCE = 200
 STUB = """
 import os, resource, runpy, shutil, signal, sys
 sys.path.insert(0, {root!r})
