@@ -140,13 +140,21 @@ class _Folder:
         made = self.process.taken_out()
         if made is not None:
             with suppress(KitError, DecodeError):
-                if hidden := _parameters(made) - {parameter.name for parameter in cell.get_parameters()}:
-                    self.say(f"the graph of {title} is compiled at each start: its cell does not list {min(hidden)}")
-                    return
-                write_atomically(self.path / key, hashlib.sha256(made).digest() + made, mode=0o600)
+                self._write(key, made, title, cell)
         elif known is not None and not self.said:
             self.said = True
             self.say(f"compiled graphs are taken from {self.path}")
+
+    def _write(self, key: str, graph: bytes, title: str, cell: nn.Cell) -> None:
+        """Keep the graph, unless it uses a parameter that the cell does not list.
+
+        Raises DecodeError if MindSpore has not written it to its end, KitError if there is no room for it.
+        """
+        if hidden := _parameters(graph) - {parameter.name for parameter in cell.get_parameters()}:
+            reason = f"its cell does not list the parameter {min(hidden)}"
+            self.say(f"the graph of {title} is compiled at each start: {reason}")
+            return
+        write_atomically(self.path / key, hashlib.sha256(graph).digest() + graph, mode=0o600)
 
     def _read(self, key: str) -> bytes | None:
         """The graph for `key`, if there is a whole one."""

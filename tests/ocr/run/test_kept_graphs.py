@@ -154,7 +154,8 @@ def test_a_graph_with_a_parameter_that_the_cell_does_not_list_is_not_kept(
         keep({}, {"a": cell}, config.load(CONFIG), ALONE, network=nn.Dense(3, 2), say=said.append)
         cell.compile(Tensor(shape=(2,), dtype=ms.float32))
     assert process.done == ["compiled a (2,)", f"{second} a (2,)"]
-    assert ("the graph of a is compiled at each start: its cell does not list hidden" in said) == (used == "hidden")
+    message = "the graph of a is compiled at each start: its cell does not list the parameter hidden"
+    assert (message in said) == (used == "hidden")
 
 
 def test_another_configuration_has_other_graphs(start: Start) -> None:
