@@ -36,6 +36,8 @@ class Process:
         self.done: list[str] = []
         self.parameters: list[str] = []
         """Those that the next graphs use."""
+        self.room: int | None = None
+        """Bytes of a graph that the disk has room for."""
 
     def compile(self, graph: str, rank: int) -> None:
         """Take the graph of the next number if it is to be trusted, or write this one there."""
@@ -51,7 +53,8 @@ class Process:
         self.done.append(f"compiled {graph}")
         file.unlink(missing_ok=True)
         parameters = [TensorProto(name=f"construct_1:{name}") for name in self.parameters]
-        file.write_bytes(ModelProto(producer_name=graph, graph={"parameter": parameters}).SerializeToString())
+        whole = ModelProto(producer_name=graph, graph={"parameter": parameters}).SerializeToString()
+        file.write_bytes(whole[: self.room])
         file.chmod(0o400)
 
 
@@ -156,6 +159,16 @@ def test_a_graph_with_a_parameter_that_the_cell_does_not_list_is_not_kept(
     assert process.done == ["compiled a (2,)", f"{second} a (2,)"]
     message = "the graph of a is compiled at each start: its cell does not list the parameter hidden"
     assert (message in said) == (used == "hidden")
+
+
+def test_a_graph_that_was_not_written_to_its_end_is_not_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept_graphs, "_processes", [])
+    process = Process()
+    for process.room in (5, None, None):
+        cell = Cell(process, "a")
+        keep({}, {"a": cell}, config.load(CONFIG), ALONE, network=nn.Dense(3, 2), say=lambda _: None)
+        cell.compile(Tensor(shape=(2,), dtype=ms.float32))
+    assert process.done == ["compiled a (2,)", "compiled a (2,)", "took a (2,)"]
 
 
 def test_another_configuration_has_other_graphs(start: Start) -> None:
