@@ -93,10 +93,10 @@ def test_outputs_are_those_of_the_reference() -> None:
     golden.fill(network)
     images = golden.images(expected["input_shape"])
     network.set_train(False)
-    # one thread adds up otherwise: off by 1.1e-4
+    # one thread adds up otherwise: off by 1.1e-4, and by 2.2e-4 before the softmax
     golden.assert_close_in_sum(network(images).asnumpy(), expected["eval0"], "eval", share=2e-4)
     network.head.set_train(True)
-    golden.assert_close(network(images).asnumpy(), expected["headtrain0"], "headtrain")
+    golden.assert_close(network(images).asnumpy(), expected["headtrain0"], "headtrain", share=5e-4)
 
 
 @pytest.mark.usefixtures("pynative")
