@@ -24,7 +24,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ class _Folder:
     rank: int
     process: _Process
     say: Callable[[str], None]
-    said: bool = False
+    said: set[str] = field(default_factory=set)
 
     @contextmanager
     def compiling(self, key: str, title: str, cell: nn.Cell) -> Iterator[None]:
@@ -141,9 +141,8 @@ class _Folder:
         if made is not None:
             with suppress(KitError, DecodeError):
                 self._write(key, made, title, cell)
-        elif known is not None and not self.said:
-            self.said = True
-            self.say(f"compiled graphs are taken from {self.path}")
+        elif known is not None:
+            self._say_once(f"compiled graphs are taken from {self.path}")
 
     def _write(self, key: str, graph: bytes, title: str, cell: nn.Cell) -> None:
         """Keep the graph, unless it uses a parameter that the cell does not list.
@@ -152,9 +151,15 @@ class _Folder:
         """
         if hidden := _parameters(graph) - {parameter.name for parameter in cell.get_parameters()}:
             reason = f"its cell does not list the parameter {min(hidden)}"
-            self.say(f"the graph of {title} is compiled at each start: {reason}")
+            self._say_once(f"the graph of {title} is compiled at each start: {reason}")
             return
         write_atomically(self.path / key, hashlib.sha256(graph).digest() + graph, mode=0o600)
+
+    def _say_once(self, line: str) -> None:
+        """Every width of a line has a graph of its own."""
+        if line not in self.said:
+            self.said.add(line)
+            self.say(line)
 
     def _read(self, key: str) -> bytes | None:
         """The graph for `key`, if there is a whole one."""
