@@ -30,7 +30,7 @@ _RESULTS = (RESUME, PREVIOUS, BEST, SUMMARY)
 """Any of these files shows that a run has results."""
 _OF_A_RUN = re.compile(
     r"best\.(ckpt|onnx|mindir)|step_[0-9]+\.(ckpt|onnx|mindir)|train_resume(\.prev)?\.ckpt|ckpt_kept\.json"
-    r"|train_config\.yaml|summary\.json|metrics\.jsonl|log_[0-9]+\.txt|curves\.png|(first_batch|worst_lines|worst_pages)\.png|tensorboard"
+    r"|train_config\.yaml|texts\.txt|summary\.json|metrics\.jsonl|log_[0-9]+\.txt|curves\.png|(first_batch|worst_lines|worst_pages)\.png|tensorboard"
 )
 """The files that a run and an export write. Other files in the folder are not touched."""
 MOST = 10_000

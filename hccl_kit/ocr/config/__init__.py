@@ -17,6 +17,8 @@ from hccl_kit.ocr.config import layers, schema, yaml_text
 
 BEST = "best.ckpt"
 """The best weights of a run, in its folder."""
+TEXTS = "texts.txt"
+"""The labels of a run that its language model learns from, in its folder."""
 EVALUATION = ("postprocess", "metric", "eval")
 DECODING = ("DecodeImage", "Decode")
 """The transforms that read an image; the last gives RGB, the other BGR by default."""

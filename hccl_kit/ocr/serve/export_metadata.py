@@ -18,6 +18,8 @@ from hccl_kit.ocr.tasks import classification, detection_heads, line_images, tex
 Size = tuple[int, int]
 MAX_PIXELS = 2**25
 """Of all images of a batch: 32 of 1024 x 1024."""
+NOT_OF_THE_FILE = ("character_dict_path", "label_list", "language_model")
+"""Keys of `postprocess` that stand elsewhere in the metadata, or do not belong to the network."""
 RESIZING = (*line_images.RESIZES, RESIZE_FOR_INFERENCE, "Rotate90IfVertical", "DarkOnLight")
 INTERPOLATION = "INTER_LINEAR"
 """Of every transform that resizes: between the four nearest pixels, even if an image becomes much smaller."""
@@ -121,9 +123,7 @@ def facts(config: Config) -> dict[str, str]:
     (classification): their names.
     """
     pixels, transforms = pixel_format(config.transforms("eval")), config.transforms("eval")
-    post = {
-        key: value for key, value in config["postprocess"].items() if key not in ("character_dict_path", "label_list")
-    }
+    post = {key: value for key, value in config["postprocess"].items() if key not in NOT_OF_THE_FILE}
     resizing = RESIZING_PAGES if config["model"]["type"] == "det" else RESIZING
     values: dict[str, Any] = {
         "mean": pixels.mean,

@@ -35,6 +35,7 @@ class Classification:
 
     label_transforms = frozenset({ENCODE})
     characters = ""
+    texts: Sequence[str] = ()
     classes: Sequence[str | None] = ()
     units = "lines"
     counts: type[Counts] = ClassCounts

@@ -50,6 +50,7 @@ class Detection:
     label_transforms = frozenset({"DetLabelEncode", "ValidatePolygons", *TARGETS})
     dictionary = ""
     characters = ""
+    texts: Sequence[str] = ()
     classes: Sequence[str | None] = ()
     counts: type[Counts] = BoxCounts
     units = "pages"

@@ -24,7 +24,7 @@ from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.metrics.words import WordCounts, compare, letters
-from hccl_kit.ocr.tasks import line_images, text_heads
+from hccl_kit.ocr.tasks import language, line_images, text_heads
 from hccl_kit.ocr.tasks.task import Warn, assert_names
 from hccl_kit.runtime import World
 
@@ -50,6 +50,9 @@ class Recognition:
         self.charset = _charset_of(config)
         self.characters = self.charset.characters
         self.dictionary = hashlib.sha256(self.characters.encode()).hexdigest()
+        self.texts = language.texts_of(config)
+        search = language.beam_search(config, self.texts, self.charset)
+        self._decode = search.decode if search else self.head.decode
         self.classes: Sequence[str | None] = self.head.classes(self.charset)
         self.options = _label_options(config)
         self.longest: int = self.options["max_text_len"]
@@ -133,7 +136,7 @@ class Recognition:
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, T, classes) to readings."""
-        return self.head.decode(outputs[: len(samples)], self.charset)
+        return self._decode(outputs[: len(samples)], self.charset)
 
     def count(self, sample: TextLine, prediction: Reading) -> WordCounts:
         """The counts of one word."""

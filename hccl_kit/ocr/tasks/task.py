@@ -27,6 +27,8 @@ class Task(Protocol):
     """SHA-256 of the characters or names that the classes stand for, in order; empty if the network has no classes."""
     characters: str
     """The dictionary of a recogniser, in order; empty if the network reads nothing."""
+    texts: Sequence[str]
+    """What the language model of a recogniser learns from; empty if it has none."""
     classes: Sequence[str | None]
     """What each class of the network stands for, None the CTC blank; empty if it has no dictionary of characters."""
     counts: type[Counts]

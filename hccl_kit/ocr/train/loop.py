@@ -10,7 +10,7 @@ from hccl_kit.base.errors import under_way
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import ARCHIVE, SUMMARY
-from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.config import TEXTS, Config
 from hccl_kit.ocr.run import convolutions, kept_graphs
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
@@ -87,6 +87,8 @@ def _announce(job: Job) -> None:
     """Archive the configuration, and log what the run is going to do."""
     first, last = job.start.step, job.last_step
     job.log.write(ARCHIVE, job.config.to_yaml())
+    if job.task.texts:
+        job.log.write(TEXTS, "".join(f"{text}\n" for text in job.task.texts))
     job.log.say(
         f"{len(job.feed.samples)} samples, {job.feed.steps_per_epoch} steps an epoch, {last} steps in all, "
         f"{sum(value.size for value in job.initial.values())} parameters to train"

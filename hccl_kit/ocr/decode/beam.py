@@ -1,0 +1,126 @@
+"""Prefix beam search of CTC outputs: the text that the network and a language model together hold to be the likeliest.
+
+All paths of one text are added up (Hannun et al., 2014, "First-Pass Large Vocabulary Continuous Speech Recognition
+using Bi-Directional Recurrent DNNs").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel
+from hccl_kit.ocr.decode.reading import Reading
+
+UNLIKELY = 1e-3
+"""Characters with less than this probability at a time step are not followed."""
+
+Step = list[tuple[str, float]]
+"""The characters to follow at a time step, "" for the blank, and the logarithms of their probabilities."""
+
+
+@dataclass(slots=True)
+class _Beginning:
+    """What is known of a beginning of a text; all but `sure` are logarithms."""
+
+    bias: float
+    """What the language model and the bonus add."""
+    sure: float
+    """The sum of the probabilities of its characters, each at the time step where it is the surest."""
+    blank: float = -math.inf
+    """The probability of the paths that end with a blank."""
+    character: float = -math.inf
+    """The probability of the paths that end with its last character."""
+
+    @property
+    def paths(self) -> float:
+        """The probability of all its paths."""
+        return _sum(self.blank, self.character)
+
+
+@dataclass(frozen=True, slots=True)
+class BeamSearch:
+    """Follows the `width` best beginnings of a text at a time.
+
+    The score of a text is log p(network) + `weight` * log p(model) + `bonus` for each character: a character that is
+    likely enough costs nothing. Without a bonus short texts win. A character that the model does not know gains and
+    costs nothing: lines in other scripts are read as the network reads them.
+    """
+
+    model: LanguageModel
+    weight: float
+    bonus: float
+    width: int
+
+    def decode(self, probabilities: NDArray[np.float32], charset: Charset) -> list[Reading]:
+        """Probabilities (N, T, classes), the blank last, to N readings."""
+        return [self._read(_steps(line, charset.characters)) for line in probabilities]
+
+    def _read(self, steps: Iterable[Step]) -> Reading:
+        beginnings = {"": _Beginning(bias=0.0, sure=0.0, blank=0.0)}
+        for step in steps:
+            beginnings = self._best(self._longer(beginnings, step))
+        best = max(beginnings, key=lambda text: _score(beginnings[text]) + self._gain(EDGE, text))
+        return Reading(best, beginnings[best].sure / len(best) if best else 0.0)
+
+    def _longer(self, beginnings: dict[str, _Beginning], step: Step) -> dict[str, _Beginning]:
+        """The beginnings after one more time step."""
+        after: dict[str, _Beginning] = {}
+        for text, known in beginnings.items():
+            paths = known.paths
+            for character, log in step:
+                is_repeated = bool(character) and text.endswith(character)
+                if not character or is_repeated:
+                    same = after.setdefault(text, _Beginning(known.bias, known.sure))
+                    if is_repeated:  # without a blank between them two equal characters are one
+                        same.character = _sum(same.character, known.character + log)
+                    else:
+                        same.blank = _sum(same.blank, paths + log)
+                before = known.blank if is_repeated else paths
+                if not character or before == -math.inf:
+                    continue
+                sure = known.sure + math.exp(log)
+                longer = after.get(text + character)
+                if longer is None:
+                    longer = after[text + character] = _Beginning(known.bias + self._gain(character, text), sure)
+                longer.character = _sum(longer.character, before + log)
+                longer.sure = max(longer.sure, sure)
+        return after
+
+    def _best(self, beginnings: dict[str, _Beginning]) -> dict[str, _Beginning]:
+        if len(beginnings) <= self.width:
+            return beginnings
+        ranked = sorted(beginnings.items(), key=lambda item: _score(item[1]), reverse=True)
+        return dict(ranked[: self.width])
+
+    def _gain(self, character: str, before: str) -> float:
+        if not self.model.knows(character):
+            return 0.0
+        bonus = 0.0 if character == EDGE else self.bonus
+        return self.weight * self.model.log_probability(character, before) + bonus
+
+
+def _steps(probabilities: NDArray[np.float32], characters: str) -> Iterator[Step]:
+    """What to follow at each time step of probabilities (T, classes): the likeliest class, and all that are likely."""
+    best = probabilities.argmax(axis=1)
+    is_followed = probabilities >= UNLIKELY
+    is_followed[np.arange(len(best)), best] = True
+    for likely, row in zip(is_followed, probabilities, strict=True):
+        numbers = np.flatnonzero(likely)
+        logs = np.log(np.maximum(row[numbers], np.finfo(np.float32).tiny)).tolist()
+        yield [(characters[number : number + 1], log) for number, log in zip(numbers.tolist(), logs, strict=True)]
+
+
+def _score(beginning: _Beginning) -> float:
+    return beginning.paths + beginning.bias
+
+
+def _sum(one: float, other: float) -> float:
+    """The logarithm of the sum of two numbers of which logarithms are given."""
+    more, less = max(one, other), min(one, other)
+    return more if less == -math.inf else more + math.log1p(math.exp(less - more))

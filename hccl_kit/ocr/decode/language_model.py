@@ -1,0 +1,58 @@
+"""A language model of characters: how likely a character is after those before it, in texts like those to be read.
+
+Counts of n-grams, interpolated as Witten and Bell (1991) propose: a context that many different characters follow says
+less about the next one than its own part without the first character. Case is ignored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+EDGE = "\n"
+"""Stands before and after each text: no line of text contains it."""
+REMEMBERED = 1 << 18
+"""Probabilities that are kept for the next text; 30 MB."""
+
+
+class LanguageModel:
+    """The probabilities of characters after the `order` - 1 characters before them, counted in `texts`.
+
+    Of characters that no text has it knows nothing.
+    """
+
+    def __init__(self, texts: Iterable[str], *, order: int) -> None:
+        self._before = EDGE * (order - 1)
+        self._followers: dict[str, Counter[str]] = defaultdict(Counter)
+        for text, times in Counter(text.lower() for text in texts).items():
+            padded = f"{self._before}{text}{EDGE}"
+            for end in range(order - 1, len(padded)):
+                for length in range(order):
+                    self._followers[padded[end - length : end]][padded[end]] += times
+        self._followers.default_factory = None
+        self._characters = frozenset(self._followers.get("", ()))
+        self._totals = {context: counts.total() + len(counts) for context, counts in self._followers.items()}
+        self._known: dict[tuple[str, str], float] = {}
+
+    def knows(self, character: str) -> bool:
+        """Whether a text has it, in either case."""
+        return character.lower() in self._characters
+
+    def log_probability(self, character: str, before: str) -> float:
+        """The logarithm of the probability of a known character after `before`; of EDGE: that the text ends."""
+        context = f"{self._before}{before}"[len(before) :].lower()
+        key = (context, character)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            known = self._known[key] = math.log(self._probability(context, character.lower()))
+        return known
+
+    def _probability(self, context: str, character: str) -> float:
+        shorter = self._probability(context[1:], character) if context else 1 / len(self._characters)
+        counts = self._followers.get(context)
+        if counts is None:
+            return shorter
+        return (counts[character] + len(counts) * shorter) / self._totals[context]

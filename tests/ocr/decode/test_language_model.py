@@ -1,0 +1,58 @@
+"""The language model against its definition, and as a distribution."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hccl_kit.ocr.decode import language_model
+from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel
+
+LETTERS = "abc"
+
+
+def test_it_is_interpolated_as_witten_and_bell_propose() -> None:
+    model = LanguageModel(["ab", "ab", "ac"], order=2)
+    # Unigrams: a 3, b 2, c 1, end 3; four different ones. After a: b twice, c once; two different ones.
+    unigram_b = (2 + 4 * (1 / 4)) / (9 + 4)
+    assert model.log_probability("b", "a") == pytest.approx(math.log((2 + 2 * unigram_b) / (3 + 2)))
+    unigram_a = (3 + 4 * (1 / 4)) / (9 + 4)
+    assert model.log_probability("a", "a") == pytest.approx(math.log((0 + 2 * unigram_a) / (3 + 2)))
+    assert model.log_probability("b", "z") == pytest.approx(math.log(unigram_b))
+
+
+@given(st.lists(st.text(LETTERS, max_size=6), min_size=1, max_size=8), st.integers(1, 4), st.text(LETTERS, max_size=6))
+def test_the_probabilities_of_known_characters_add_up_to_one(texts: list[str], order: int, before: str) -> None:
+    model = LanguageModel(texts, order=order)
+    known = [character for character in LETTERS + EDGE if model.knows(character)]
+    assert sum(math.exp(model.log_probability(character, before)) for character in known) == pytest.approx(1)
+
+
+def test_it_knows_the_characters_of_its_texts() -> None:
+    model = LanguageModel(["aB"], order=2)
+    assert [model.knows(character) for character in "aAbBc"] == [True] * 4 + [False]
+    assert not LanguageModel([], order=2).knows(EDGE)
+
+
+def test_only_the_last_characters_count() -> None:
+    model = LanguageModel(["abcabc"], order=3)
+    assert model.log_probability("c", "ab") == model.log_probability("c", "ccccab")
+
+
+def test_the_beginning_of_a_text_is_a_context() -> None:
+    model = LanguageModel(["ab", "ac", "ba"], order=3)
+    assert model.log_probability("a", "") > model.log_probability("b", "")
+
+
+def test_case_is_ignored() -> None:
+    model = LanguageModel(["Total", "TOTAL"], order=3)
+    assert model.log_probability("T", "to") == model.log_probability("t", "TO")
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language_model, "REMEMBERED", 2)
+    model = LanguageModel(["abcab"], order=3)
+    found = [model.log_probability(character, "ab") for character in LETTERS * 9]
+    assert len(model._known) <= 2
+    assert [model.log_probability(character, "ab") for character in LETTERS * 9] == found

@@ -1,0 +1,118 @@
+"""The language model of a configuration: where its texts come from, and what a recogniser reads with it."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import config
+from hccl_kit.ocr.charset import Charset
+from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.samples import TextLine
+from hccl_kit.ocr.tasks import language
+from hccl_kit.ocr.tasks.recognition import Recognition
+from tests.ocr.run_tool import CONFIG, assert_refused, summary, tool, train
+
+WORDS = ["cat", "Cats", "cat", "tät"]
+
+
+def made(folder: Path, *, source: Path = CONFIG, **options: float | str) -> Config:
+    """crnn_small with labels in `folder` and this language model."""
+    loaded = config.load(CONFIG, [f"train.dataset.dataset_root={folder}", "postprocess.language_model={}"])
+    post = loaded["postprocess"]
+    model = {**post["language_model"], **options}
+    dataset = {**loaded["train"]["dataset"], "data_dir": ".", "label_file": "labels.txt"}
+    sections = {"postprocess": {**post, "language_model": model}, "train": {**loaded["train"], "dataset": dataset}}
+    return replace(loaded, values={**loaded.values, **sections}, source=str(source))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with labels."""
+    labels = "".join(f"{number}.png\t{word}\n" for number, word in enumerate(WORDS))
+    (tmp_path / "labels.txt").write_text(labels, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_texts_are_the_labels_of_the_training(folder: Path) -> None:
+    assert language.texts_of(made(folder)) == WORDS
+
+
+def test_labels_that_are_gone_are_found_beside_the_archive(folder: Path) -> None:
+    (folder / "texts.txt").write_bytes(b"dog\r\n\r\nC\xc3\xa4t\n")
+    archive = folder / "train_config.yaml"
+    assert language.texts_of(made(folder, source=archive)) == WORDS
+    (folder / "labels.txt").unlink()
+    assert language.texts_of(made(folder, source=archive)) == ["dog", "Cät"]
+
+
+def test_a_file_of_texts_comes_first(folder: Path) -> None:
+    (folder / "own.txt").write_text("dog\n7.png\tdogs\n8.png\t\n")
+    assert language.texts_of(made(folder, texts=str(folder / "own.txt"))) == ["dog", "dogs"]
+
+
+def test_texts_that_cannot_be_read_are_an_error_with_the_next_step(folder: Path) -> None:
+    with pytest.raises(KitError, match=r"none\.txt"):
+        language.texts_of(made(folder, texts=str(folder / "none.txt")))
+    (folder / "blank.txt").write_text("\n")
+    with pytest.raises(KitError, match=r"blank\.txt holds no texts for postprocess\.language_model"):
+        language.texts_of(made(folder, texts=str(folder / "blank.txt")))
+    (folder / "labels.txt").unlink()
+    with pytest.raises(KitError, match="learns from the labels of the training: there is no label file") as caught:
+        language.texts_of(made(folder))
+    assert "postprocess.language_model=null" in (caught.value.hint or "")
+
+
+def test_of_many_texts_some_are_taken_from_all_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "MOST", 3)
+    assert language.texts_of(made(folder)) == WORDS[::2]
+    (folder / "own.txt").write_text("\n".join("abcdefg"))
+    assert language.texts_of(made(folder, texts=str(folder / "own.txt"))) == ["a", "d", "g"]
+
+
+def test_a_recogniser_reads_with_it(folder: Path) -> None:
+    characters = Charset.load(None, use_space_char=False).characters
+    outputs = np.zeros((1, 3, 37), np.float32)
+    for step, character, probability in ((0, "c", 1.0), (1, "0", 0.6), (1, "a", 0.4), (2, "t", 1.0)):
+        outputs[0, step, characters.index(character)] = probability
+    for weight, bonus, read in ((0.25, 0.75, "cat"), (0.0, 0.0, "c0t")):
+        task = Recognition(made(folder, weight=weight, bonus=bonus), height=32, sequence_length=lambda _: 25)
+        assert task.texts == WORDS
+        assert task.decode(outputs, [TextLine(Path())])[0].text == read
+    assert Recognition(config.load(CONFIG), height=32, sequence_length=lambda _: 25).texts == ()
+
+
+def test_characters_that_the_dictionary_lacks_are_left_out_of_the_texts(folder: Path) -> None:
+    search = language.beam_search(made(folder), ["tät", "TtT"], Charset("t"))
+    assert search is not None
+    assert search.model.knows("T")
+    assert not search.model.knows("ä")
+
+
+def test_other_heads_have_none(folder: Path) -> None:
+    wrong = made(folder)
+    wrong["postprocess"]["name"] = "RecAttnLabelDecode"
+    with pytest.raises(KitError, match=r"is for RecCTCLabelDecode, and postprocess\.name is RecAttnLabelDecode"):
+        language.beam_search(wrong, WORDS, Charset("cat"))
+
+
+@pytest.mark.train
+def test_a_training_keeps_its_texts_for_a_folder_that_is_moved(words: Path, tmp_path: Path) -> None:
+    first, moved = tmp_path / "first", tmp_path / "moved"
+    done = train(first, words, "train.max_steps=1", "postprocess.language_model={}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    labels = (words / "train_gt.txt").read_text(encoding="utf-8").splitlines()
+    texts = [label.split("\t")[1] for label in labels]
+    assert (first / "texts.txt").read_text(encoding="utf-8").splitlines() == texts
+
+    shutil.move(first, moved)
+    gone = "train.dataset.dataset_root=gone"
+    done = tool("eval", "-c", moved / "train_config.yaml", "-o", gone)
+    assert done.returncode == 0, done.stderr
+    assert f"({summary(moved)['best']:.2%})" in done.stdout
+    (moved / "texts.txt").unlink()
+    done = tool("eval", "-c", moved / "train_config.yaml", "-o", gone)
+    assert_refused(done, 2, "learns from the labels of the training", "postprocess.language_model=null")
