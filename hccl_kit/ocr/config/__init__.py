@@ -62,6 +62,11 @@ class Config:
         own = Path(self.source).with_name(BEST)
         return own if own.exists() else Path(self.values["train"]["ckpt_save_dir"], BEST)
 
+    @property
+    def kept_texts(self) -> Path:
+        """Where a run keeps what its language model learns from: beside the configuration that it archives."""
+        return Path(self.source).with_name(TEXTS)
+
     def of_run(self) -> Config:
         """The configuration that a training archives: `eval` uses its own weights, even if the folder is moved."""
         if "eval" not in self:

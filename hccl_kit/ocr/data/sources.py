@@ -43,6 +43,14 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
     return parts
 
 
+def are_there(dataset: Mapping[str, Any]) -> bool:
+    """Whether `sources` finds all files and folders of a `dataset` section."""
+    try:
+        return bool(sources(dataset))
+    except KitError:
+        return False
+
+
 def share(count: int, ratio: float) -> NDArray[np.int64]:
     """The share `ratio` of the numbers below `count`, evenly spaced: the same on every rank and in every run.
 

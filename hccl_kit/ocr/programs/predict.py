@@ -147,7 +147,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     reader, turner = request.read.load(), request.turn.load()
     for other, loaded in ((request.read, reader), (request.turn, turner)):
         if other.path is not None and loaded is not None:
-            program.note_shipped(other.path, loaded)
+            program.note_choices(other.path, loaded)
     _assert_chain(kind, reader, turner)
     request.find_images()
     if request.labels:

@@ -32,7 +32,7 @@ from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.checkpoints import fetch
-from hccl_kit.ocr.data.sources import sources
+from hccl_kit.ocr.data.sources import are_there, sources
 from hccl_kit.runtime import LAUNCHERS, JointError, detect, finish
 from hccl_kit.runtime.failure import record, watch_stacks
 from hccl_kit.runtime.flight_recorder import DONE, recorder
@@ -110,10 +110,16 @@ def load(given: Path, overrides: Sequence[str]) -> Config:
     raise KitError(f"cannot read {given}: it does not exist, and no shipped configuration has this name", hint=hint)
 
 
-def note_shipped(given: Path, config: Config) -> None:
-    """Print which file was taken if it is not the one that `given` is the path of."""
+def note_choices(given: Path, config: Config) -> None:
+    """Print the file that was taken if it is not the path `given`, and what its language model lacks."""
     if config.source != str(given):
         progress.say(f"config: {printable(config.source)} (shipped with hccl-kit)")
+    model = config.values.get("postprocess", {}).get("language_model")
+    if model and not model["texts"] and not are_there(config["train"]["dataset"]) and not config.kept_texts.exists():
+        progress.say(
+            "lines are read without postprocess.language_model: the labels of the training, which it learns from, are "
+            "not there. Give it a file of texts: -o postprocess.language_model.texts=FILE"
+        )
 
 
 def run(
@@ -144,7 +150,7 @@ def run(
         launch = detect(os.environ, launcher=options.launcher)
         env = launch.env
         if env.rank == 0:
-            note_shipped(options.config, config)
+            note_choices(options.config, config)
         config = config.of_run() if training else config
         if training:
             interrupt.save_on_usr2()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import Charset
-from hccl_kit.ocr.config import TEXTS, Config
+from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines.line_sources import read_lines
+from hccl_kit.ocr.data.sources import are_there
 from hccl_kit.ocr.decode.beam import BeamSearch
 from hccl_kit.ocr.decode.language_model import LanguageModel
 
@@ -19,36 +20,29 @@ MOST = 100_000
 
 
 def texts_of(config: Config) -> Sequence[str]:
-    """The texts of `postprocess.language_model`; none if it is null.
+    """The texts of `postprocess.language_model`: none if it is null, or if there are no labels any more.
 
-    Raises KitError if neither the file of texts nor the labels of the training can be read.
+    Raises KitError if a file of texts cannot be read.
     """
     options = config["postprocess"]["language_model"]
     if options is None:
         return ()
     if options["texts"] is not None:
         return _sample(_lines(Path(options["texts"])))
-    kept = Path(config.source).with_name(TEXTS)
-    try:
-        return _labels(config)
-    except KitError as error:
-        if kept.exists():
-            return _sample(_lines(kept))
-        raise KitError(
-            f"postprocess.language_model learns from the labels of the training: {error.message}",
-            hint="give it a file of texts: -o postprocess.language_model.texts=FILE\n"
-            "or read without it: -o postprocess.language_model=null",
-        ) from error
+    if are_there(config["train"]["dataset"]):
+        lines = read_lines(config["train"]["dataset"])
+        return [line.text for line in lines[:: _stride(len(lines))]]
+    return _sample(_lines(config.kept_texts)) if config.kept_texts.exists() else ()
 
 
-def beam_search(config: Config, texts: Iterable[str], charset: Charset) -> BeamSearch | None:
-    """The decoding with a language model of `texts`, restricted to the dictionary; None if it is null.
+def beam_search(config: Config, texts: Sequence[str], charset: Charset) -> BeamSearch | None:
+    """The decoding with a language model of `texts`, restricted to the dictionary; None without a model or texts.
 
     Raises KitError if the head is not for CTC.
     """
     post = config["postprocess"]
     options = post["language_model"]
-    if options is None:
+    if options is None or not texts:
         return None
     if post["name"] != "RecCTCLabelDecode":
         raise KitError(f"postprocess.language_model is for RecCTCLabelDecode, and postprocess.name is {post['name']}")
@@ -56,11 +50,6 @@ def beam_search(config: Config, texts: Iterable[str], charset: Charset) -> BeamS
     readable = ("".join(character for character in text.lower() if character in known) for text in texts)
     model = LanguageModel(readable, order=options["order"])
     return BeamSearch(model, weight=options["weight"], bonus=options["bonus"], width=options["beam_width"])
-
-
-def _labels(config: Config) -> list[str]:
-    lines = read_lines(config["train"]["dataset"])
-    return [line.text for line in lines[:: _stride(len(lines))]]
 
 
 def _lines(path: Path) -> list[str]:
