@@ -101,8 +101,7 @@ class BeamSearch:
     def _gain(self, character: str, before: str) -> float:
         if not self.model.knows(character):
             return 0.0
-        bonus = 0.0 if character == EDGE else self.bonus
-        return self.weight * self.model.log_probability(character, before) + bonus
+        return self.weight * self.model.log_probability(character, before) + self.bonus
 
 
 def _steps(probabilities: NDArray[np.float32], characters: str) -> Iterator[Step]:
