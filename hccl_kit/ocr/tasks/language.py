@@ -42,10 +42,12 @@ def beam_search(config: Config, texts: Sequence[str], charset: Charset) -> BeamS
     """
     post = config["postprocess"]
     options = post["language_model"]
-    if options is None or not texts:
+    if options is None:
         return None
     if post["name"] != "RecCTCLabelDecode":
         raise KitError(f"postprocess.language_model is for RecCTCLabelDecode, and postprocess.name is {post['name']}")
+    if not texts:
+        return None
     known = frozenset(charset.characters.lower())
     readable = ("".join(character for character in text.lower() if character in known) for text in texts)
     model = LanguageModel(readable, order=options["order"])
