@@ -15,6 +15,8 @@ from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 TIMEOUT = 120.0
+REPLACED = -32000
+"""The code of an error of the browser, such as of a page that was replaced while it was asked."""
 
 
 class Page:
@@ -48,10 +50,16 @@ class Page:
             time.sleep(0.05)
 
     def value(self, expression: str) -> Any:
-        """What an expression is on the page. The debugger may run it although the page may run nothing."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
+        """What an expression is on the page. The debugger may run it although the page may run nothing.
+
+        It is asked again if the page is loaded again meanwhile.
+        """
+        end = time.monotonic() + TIMEOUT
+        while "error" in (answer := self._answer("Runtime.evaluate", expression=expression, returnByValue=True)):
+            assert answer["error"]["code"] == REPLACED, answer
+            assert time.monotonic() < end, answer
+        assert "exceptionDetails" not in answer["result"], answer
+        return answer["result"]["result"].get("value")
 
     def count(self, selector: str) -> int:
         """The number of elements."""
@@ -71,7 +79,13 @@ class Page:
         return [json.dumps(event["params"]) for event in self.events if event["method"] in told]
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a command and wait for its answer."""
+        """Send a command and wait for its result."""
+        answer = self._answer(method, **params)
+        assert "error" not in answer, answer
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def _answer(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1
         command: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -79,9 +93,7 @@ class Page:
         os.write(self._to, json.dumps(command).encode() + b"\0")
         while (answer := self._take()).get("id") != self._number:
             pass
-        assert "error" not in answer, answer
-        result: dict[str, Any] = answer["result"]
-        return result
+        return answer
 
     def _take(self) -> dict[str, Any]:
         """The next message; an event is kept."""
