@@ -29,6 +29,13 @@ class Page:
 
     def open(self, path: Path, *, dark: bool = False) -> None:
         """Load a file into a new tab and wait for its end."""
+        self.new_tab(dark=dark)
+        self.call("Page.navigate", url=path.as_uri())
+        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
+            self._take()
+
+    def new_tab(self, *, dark: bool = False) -> None:
+        """Go on in a new tab without a page."""
         self._session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -37,9 +44,6 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.events.clear()
-        self.call("Page.navigate", url=path.as_uri())
-        while not any(event["method"] == "Page.loadEventFired" for event in self.events):
-            self._take()
 
     def wait(self, condition: Callable[[], bool]) -> None:
         """Wait for something that the page causes."""

@@ -64,7 +64,7 @@ def test_a_served_page_is_asked_for_again_and_loads_nothing_else(page: Page, tmp
         return as_html(job._replace(run=f"look {len(asked)}"), refresh=1)
 
     with serving(fresh) as address:
-        page.events.clear()
+        page.new_tab()
         page.call("Page.navigate", url=address)
         page.wait(lambda: len(asked) >= 3)
         heading = "document.querySelector('h1')?.textContent ?? ''"  # none while the page is loaded again
