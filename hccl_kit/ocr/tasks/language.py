@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines.line_sources import read_lines
+from hccl_kit.ocr.data.samples import numbered_lines
 from hccl_kit.ocr.data.sources import are_there
 from hccl_kit.ocr.decode.beam import BeamSearch
 from hccl_kit.ocr.decode.language_model import LanguageModel
 
-MAX_BYTES = 1 << 27
+T = TypeVar("T")
 MOST = 100_000
 """Texts that a model learns from; of more every second, third and so on. These take about a second."""
 
@@ -28,11 +29,10 @@ def texts_of(config: Config) -> Sequence[str]:
     if options is None:
         return ()
     if options["texts"] is not None:
-        return _sample(_lines(Path(options["texts"])))
+        return _sample(_read(Path(options["texts"])))
     if are_there(config["train"]["dataset"]):
-        lines = read_lines(config["train"]["dataset"])
-        return [line.text for line in lines[:: _stride(len(lines))]]
-    return _sample(_lines(config.kept_texts)) if config.kept_texts.exists() else ()
+        return [line.text for line in _sample(read_lines(config["train"]["dataset"]))]
+    return _sample(_read(config.kept_texts)) if config.kept_texts.exists() else ()
 
 
 def beam_search(config: Config, texts: Sequence[str], charset: Charset) -> BeamSearch | None:
@@ -54,18 +54,14 @@ def beam_search(config: Config, texts: Sequence[str], charset: Charset) -> BeamS
     return BeamSearch(model, weight=options["weight"], bonus=options["bonus"], width=options["beam_width"])
 
 
-def _lines(path: Path) -> list[str]:
-    """The texts of a file with one in each line, also after a path and a tab. Raises KitError if there are none."""
-    lines = read_text(path, MAX_BYTES).replace("\r\n", "\n").split("\n")
-    texts = [line.partition("\t")[2] if "\t" in line else line for line in lines]
+def _read(path: Path) -> list[str]:
+    """The texts of a file: one in each line, or after a path and a tab. Raises KitError if the file holds no text."""
+    texts = [line.partition("\t")[2] if "\t" in line else line for _, line in numbered_lines(path)]
     if not any(texts):
         raise KitError(f"{path} holds no texts for postprocess.language_model")
     return [text for text in texts if text]
 
 
-def _sample(texts: Sequence[str]) -> Sequence[str]:
-    return texts[:: _stride(len(texts))]
-
-
-def _stride(count: int) -> int:
-    return max(1, -(-count // MOST))
+def _sample(items: Sequence[T]) -> Sequence[T]:
+    """At most MOST of them, evenly spread."""
+    return items[:: max(1, -(-len(items) // MOST))]
