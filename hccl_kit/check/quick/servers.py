@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -108,15 +108,9 @@ def _pods(value: Any, names: Sequence[str], counted: Counted) -> list[tuple[str,
 
 def _require_sdids(sdids: Sequence[Any], ids: Sequence[str], pods: Sequence[int]) -> None:
     """None twice in a super pod, each of which has so many devices; and of the usual form, or numbers of the user."""
-    numbers = integers(sdids)
-    require(max(numbers.values()) < _NO_SDID)
-    if len(numbers) < len(sdids):
-        require(all(len(set(pod)) == len(pod) for pod in groups_of(sdids, pods)))
-    cards = {text: str(number % _SMALL_SDID) for text, number in numbers.items()}
-    if list(map(cards.__getitem__, sdids)) == ids:  # nearly all tables; the pairs below take twice as long
-        pairs: Iterable[tuple[str, str]] = cards.items()
-    else:
-        pairs = set(zip(sdids, ids, strict=True))
-    for text, device_id in pairs:
-        sdid, card = numbers[text], int(device_id)
-        require(sdid < _SMALL_SDID or sdid % _SDIDS_OF_SERVER == card // 2 << 18 | card % 2 << 16 | card)
+    for of_pod, cards in set(zip(groups_of(sdids, pods), groups_of(ids, pods), strict=True)):  # most pods are alike
+        numbers = integers(of_pod)
+        require(len(numbers) == len(of_pod), max(numbers.values()) < _NO_SDID)
+        pairs = zip(map(numbers.__getitem__, of_pod), map(int, cards), strict=True)
+        usual = (sdid % _SDIDS_OF_SERVER == card // 2 << 18 | card % 2 << 16 | card for sdid, card in pairs)
+        require(max(numbers.values()) < _SMALL_SDID or all(usual))
