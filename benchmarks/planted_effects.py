@@ -1,0 +1,231 @@
+"""What the ranks of a made-up job write into their logs when one of them fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from random import Random
+from typing import Literal
+
+from benchmarks.plogs import (
+    CARDS,
+    Beat,
+    Job,
+    Plogs,
+    Rank,
+    put_code,
+    put_heartbeat,
+    put_joined,
+    put_link_timeout,
+    put_notify_timeout,
+    put_start,
+    put_verdict,
+    stamped,
+)
+
+DEAD = 30
+"""Seconds without an answer after which a rank is called lost."""
+
+# Who waits for whom: the cards of a server are all linked, and those with one number form a ring over the servers.
+
+
+def mates(job: Job, rank: Rank) -> list[Rank]:
+    return [other for other in job.ranks if other.server == rank.server and other != rank]
+
+
+def neighbours(job: Job, rank: Rank) -> list[Rank]:
+    """The same card on the servers before and after; the other cards of the server if there is only one server."""
+    if job.servers == 1:
+        return mates(job, rank)
+    servers = {(rank.server - 1) % job.servers, (rank.server + 1) % job.servers}
+    return [job.ranks[server * CARDS + rank.card] for server in sorted(servers)]
+
+
+def all_join(logs: Plogs, random: Random, *, without: Iterable[int] = (), tls: Iterable[int] = ()) -> float:
+    """Every rank starts, and all but those `without` join; returns when the group is complete."""
+    job, tls, without = logs.job, set(tls), set(without)
+    for rank in job.ranks:
+        if rank.number not in without:
+            put_start(logs, rank, job.start + (random.random() * 4 if rank.number else 0))
+    complete = job.start + 5 + random.random()
+    if not without:
+        for rank in job.ranks:
+            put_joined(logs, rank, complete + random.random() * 0.2, tls=rank.number in tls)
+    return complete
+
+
+def job_ends(logs: Plogs, random: Random, first: float) -> None:
+    """The launcher ends what is left after the first rank failed; the last survivors see others vanish before."""
+    job = logs.job
+    end = first + 25 + random.random() * 60
+    failed = [rank for rank in job.ranks if logs.has_errors(rank) and rank.number not in logs.ends]
+    if failed and random.random() < 0.5 and job.release != "6.3":
+        victim, witness = random.choice(failed), random.choice(job.ranks)
+        logs.ends[victim.number] = first + 8
+        if witness != victim:
+            put_heartbeat(logs, witness, first + 8 + DEAD, Beat(victim, "LOST", witness, first + 8 + DEAD))
+    for rank in job.ranks:
+        logs.ends.setdefault(rank.number, end + random.random())
+
+
+def group_fails(logs: Plogs, random: Random, missing: int) -> None:
+    """The root has not heard of a rank in time, and gives up; the others are connected to it, and wait in vain."""
+    job, root = logs.job, logs.job.ranks[0]
+    end = job.start + job.connect_timeout + random.random()
+    source, stage = "topoinfo_exchange_server.cc", "[InitGroupStage][RanktableDetect]"
+    put = partial(logs.put, root, source=source, stage=stage)
+    put(end, f"topo exchange server get socket timeout! timeout[{job.connect_timeout} s]")
+    if job.release != "6.3":
+        here = [rank.number for rank in job.ranks if rank.number != missing]
+        name = "DisplayConnectedRank" if job.release == "8.5" else "DisplayConnectionedRank"
+        put(end + 0.001, f"[{name}]total connected num is [{len(here)}],line num is [8]")
+        put(end + 0.002, f"[{name}]need connect rankNum is [{len(job.ranks)}]")
+        for line, first in enumerate(range(0, len(here), 8)):
+            listed = ",".join(f"[{number:016}]" for number in here[first : first + 8])
+            put(end + 0.003 + line / 1e4, f"[{name}]connected rankinfo[LINE {line}]: {listed};")
+    if job.release in ("8.3", "8.5"):
+        put(end + 0.1, f"Failed to connect agent[{missing},]")
+    for rank in job.ranks:
+        if rank.number == missing:
+            continue
+        at = end + 0.5 + random.random() * 3
+        recv = "errNo[0x0000000005000009] Wait timeout for sockets recv, data[0xfffd], size[4], recvSize[0]"
+        logs.put(rank, at, f"[Recv][RaSocket]{recv}", source="adapter_hccp.cc")
+        text = "[Recv][ClusterInfoMsg]receive msg length from fdhandle failed, ret[9]"
+        logs.put(rank, at + 0.001, text, source="topoinfo_exchange_base.cc")
+        join_fails(logs, rank, at + 0.01, 9)
+        if job.release == "8.5":
+            put_code(logs, rank, at + 0.02, "EI0015", "Not all ranks of the communicator were found in time")
+    job_ends(logs, random, end)
+
+
+def join_fails(logs: Plogs, rank: Rank, at: float, result: int) -> None:
+    """The rank gives up to join."""
+    job = logs.job
+    text = (
+        f"[HCCL_TRACE]HcclCommInitRootInfo failed, return[0x00000000050000{result:02x}], rankNum[{len(job.ranks)}], "
+        f"rank[{rank.number}], rootInfo identifier[{job.group}], server[{rank.host}%eth0], logicDevId[{rank.card}]"
+    )
+    logs.put(rank, at, text)
+
+
+def links_fail(logs: Plogs, random: Random, culprit: Rank, begin: float) -> None:
+    """No rank can link with the culprit: its server waits for it, and the ring waits for its server."""
+    job = logs.job
+    limit = begin + job.connect_timeout
+    for rank in mates(job, culprit):
+        put_link_timeout(logs, rank, limit + random.random() * 5, [culprit])
+    if job.servers > 1:
+        for rank in job.ranks:
+            stuck = [other for other in neighbours(job, rank) if other.server == culprit.server]
+            if rank.server != culprit.server and stuck:
+                put_link_timeout(logs, rank, limit + 1 + random.random() * 6, stuck)
+    job_ends(logs, random, limit)
+
+
+def operator_fails(
+    logs: Plogs, random: Random, culprits: frozenset[int], begin: float, *, index: int, silent: bool = True
+) -> float:
+    """All wait in one operator until the time-out; returns when the first reports it. `silent`: the culprits do not."""
+    job = logs.job
+    culprit = job.ranks[min(culprits)]
+    first = begin + job.exec_timeout
+    tells = random.random() < 0.7
+    for rank in job.ranks:
+        if rank.number in culprits and silent:
+            continue
+        if rank.number not in culprits:
+            known = awaited(job, rank, culprit) if tells else None
+            put_notify_timeout(logs, rank, first + random.random() * 3, known, index=index)
+    job_ends(logs, random, first)
+    return first
+
+
+def awaited(job: Job, rank: Rank, culprit: Rank) -> int:
+    """For whom a rank waits: on the culprit's server for it, elsewhere for the same card of the server before."""
+    if rank.server == culprit.server:
+        return culprit.number
+    return job.ranks[(rank.server - 1) % job.servers * CARDS + rank.card].number
+
+
+def heartbeats(
+    logs: Plogs, random: Random, culprit: Rank, at: float, status: Literal["LOST", "STUCK", "ERROR CQE"]
+) -> Beat | None:
+    """All hear of the event from one that saw it; the oldest release says nothing."""
+    if logs.job.release == "6.3":
+        return None
+    beat = Beat(culprit, status, random.choice(mates(logs.job, culprit)) if status == "LOST" else culprit, at)
+    for rank in logs.job.ranks:
+        put_heartbeat(logs, rank, at + random.random(), beat)
+    return beat
+
+
+def verdicts(logs: Plogs, random: Random, first: float, beat: Beat | None) -> None:
+    """HCCL's own conclusion, in the logs of those that failed."""
+    for rank in logs.job.ranks:
+        if beat is not None and rank != beat.culprit and random.random() < 0.8:
+            put_verdict(logs, rank, first + 3.5, beat)
+
+
+def put_exception(logs: Plogs, random: Random, rank: Rank, at: float) -> None:
+    """The program of a rank fails: on its screen, or first in another part of CANN."""
+    way = random.choice(("screen", "plog", "both"))
+    if way != "screen":
+        texts = (
+            (
+                "RUNTIME",
+                "npu_driver.cc",
+                "halMemAlloc failed, size=2147483648, out of memory, error code 207001",
+            ),
+            ("GE", "model_manager.cc", "Load model failed, the kernel of node Conv2D_17 is not found"),
+            ("RUNTIME", "engine.cc", "there is an aicore error on the device, error code 507015, kernel MatMul_3"),
+        )
+        module, source, text = random.choice(texts)
+        logs.put(rank, at, text, module=module, source=source)
+    if way != "plog":
+        lines = ("Traceback (most recent call last):", '  File "train.py", line 212, in <module>', "    main()")
+        for n, line in enumerate((*lines, "ValueError: cannot reshape array of size 7 into shape (2, 4)")):
+            logs.screen(rank, at + 0.2 + n / 1e3, line)
+
+
+def put_listen_fail(logs: Plogs, rank: Rank, at: float, *, socket: int, port: int) -> None:
+    address = rank.host if socket == 2 else rank.address
+    stage = "[InitGroupStage][RanktableDetect]" if socket == 2 else "[InitChannelStage][Resource]"
+    text = (
+        f"[HcclSocket][Listen] socket type[{socket}], listen on ip[{address}] and specific port[{port}] fail. "
+        "Please check the port status and whether the port is being used by other process."
+    )
+    logs.put(rank, at, text, source="hccl_socket.cc", stage=stage)
+    logs.put(rank, at + 0.001, "[ServerInit]call trace: hcclRet -> 19", source="hccl_socket_manager.cc")
+    put_code(logs, rank, at + 0.002, "EI0019", f"Failed to bind the IP address {address} and port {port}, it is in use")
+
+
+def put_detected(logs: Plogs, rank: Rank, at: float, peer: Rank) -> None:
+    source, stage = "detect_connect_anomalies.cc", "[InitChannelStage][Timeout]"
+    logs.put(rank, at, "______________CONNECT TIMEOUT DETECT RESULT______________", source=source, stage=stage)
+    this = f"server {rank.host}, device ID {rank.card}"
+    text = (
+        f"This node ({this}) detects that srcRank ({this}) fails to connect to dstRank "
+        f"(server {peer.host}, device ID {peer.card})."
+    )
+    logs.put(rank, at + 0.001, text, source=source, stage=stage)
+
+
+def put_cqe(logs: Plogs, rank: Rank, at: float, peer: Rank) -> None:
+    job = logs.job
+    when = stamped(at + logs.clock_errors[rank.server]).replace("-", " ")
+    when = f"{when[:4]}-{when[5:7]}-{when[8:10]} {when[11:19]}.{when[20:23]}{when[24:]}"
+    logs.put(rank, at - 0.01, "error cqe status: 0x15", module="ROCE", source="hns_roce_lite.c")
+    if job.release in ("6.3", "8.0"):
+        text = f"[Heartbeat]cqe err status[12], time:[{when}], ip:[{peer.address}]"
+    else:
+        own = f"server[{rank.host}],deviceId[{rank.card}],deviceIp[{rank.address}]"
+        text = f"[Heartbeat]cqe error status[12], time:[{when}],localInfo{{{own}}}, remoteIP{{{peer.address}}}"
+    logs.put(rank, at, text, source="heartbeat.cc", stage="[TaskExecStage]")
+    if job.release == "8.5":
+        reason = (
+            f"An error CQE occurred during operator execution. Local information: server {rank.host}, device ID "
+            f"{rank.card}, device IP {rank.address}. Peer information: server {peer.host}, device ID {peer.card}, "
+            f"device IP {peer.address}."
+        )
+        put_code(logs, rank, at + 0.5, "EI0013", reason)
