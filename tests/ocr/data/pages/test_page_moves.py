@@ -1,6 +1,6 @@
 """Moves of a page: the polygons stay on their text, crops cut none, and joined steps show what single ones show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -83,20 +83,29 @@ def test_moves_are_pure(name: str) -> None:
 @given(seeds)
 @settings(max_examples=40, deadline=None)
 def test_joined_moves_show_what_single_ones_show(seed: int) -> None:
-    """On an image without sharp edges, which is interpolated once here and four times there."""
+    """On an image without sharp edges, which is interpolated once here and four times there.
+
+    Single ones cut off what one moves out of the page, also if the next one would move it back.
+    """
     page = page_of()
-    page = replace(page, image=cv2.GaussianBlur(image_of(page), (0, 0), 4))
+    blurred = cv2.GaussianBlur(image_of(page), (0, 0), 4)
     steps = [STEPS[name]() for name in ALL]
     [joined] = join(steps)
-    whole = joined(page, np.random.default_rng(seed))
+    whole = joined(replace(page, image=blurred), np.random.default_rng(seed))
+    one_by_one = in_turn(steps, replace(page, image=blurred), seed)
+    np.testing.assert_allclose(whole.polys, one_by_one.polys, atol=0.01)
+    assert whole.content == one_by_one.content
+    assert image_of(whole).shape == (160, 120, 3)
+    is_kept = image_of(in_turn(steps, replace(page, image=np.full_like(blurred, 255)), seed)) == 255
+    difference = np.abs(image_of(whole).astype(int) - image_of(one_by_one))
+    assert np.quantile(difference[is_kept], 0.98) <= 8  # a column further to the right it is 12 or more
+
+
+def in_turn(steps: Iterable[Transform[Page]], page: Page, seed: int) -> Page:
     generator = np.random.default_rng(seed)
     for step in steps:
         page = step(page, generator)
-    np.testing.assert_allclose(whole.polys, page.polys, atol=0.01)
-    assert whole.content == page.content
-    assert image_of(whole).shape == (160, 120, 3)
-    difference = np.abs(image_of(whole).astype(int) - image_of(page))
-    assert np.quantile(difference, 0.98) <= 6
+    return page
 
 
 def test_only_moves_are_joined_and_none_after_a_crop() -> None:
