@@ -130,6 +130,15 @@ def test_what_only_the_exact_check_sees(change: Callable[[str], str]) -> None:
     assert check_text(text, "t.json") == exactly(text, None)
 
 
+def test_an_sdid_beyond_32_bits_is_left_to_the_exact_check() -> None:
+    """Its lower bits are those of card 0, as in every server."""
+    text = text_of(VALID["super pods"], 1)
+    beyond = text.replace('"super_device_id": "0"', f'"super_device_id": "{2**32}"', 1)
+    assert valid(text, "t.json", None) is not None
+    assert valid(beyond, "t.json", None) is None
+    assert exactly(beyond, None).findings != ()
+
+
 def test_a_colon_in_a_text_does_not_hide_a_duplicate_key() -> None:
     """The colon of the duplicate is one more, as is a colon in a text that is not counted."""
     table: Table = VALID["other keys"]
