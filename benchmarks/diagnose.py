@@ -72,7 +72,7 @@ def beginning(rank: int) -> str:
 
 
 def ending(rank: int) -> str:
-    """What a process prints that waited for another in vain."""
+    """What a process prints that timed out waiting for another."""
     head = f"{header('ERROR', 3_599_000, rank, 'task_exception_handler.cc:9')}[TaskExecStage][Timeout]Task run failed, "
     return (
         f"{head}base information is streamID:[3], taskID[7], tag[AllReduce_{GROUP}].\n"

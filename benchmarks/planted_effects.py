@@ -69,7 +69,7 @@ def job_ends(logs: Plogs, random: Random, first: float) -> None:
 
 
 def group_fails(logs: Plogs, random: Random, missing: int) -> None:
-    """The root has not heard of a rank in time, and gives up; the others are connected to it, and wait in vain."""
+    """The root times out waiting for a rank; the others are connected to the root and time out after it."""
     job, root = logs.job, logs.job.ranks[0]
     end = job.start + job.connect_timeout + random.random()
     source, stage = "topoinfo_exchange_server.cc", "[InitGroupStage][RanktableDetect]"

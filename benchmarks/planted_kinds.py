@@ -110,7 +110,7 @@ def left_over_process(logs: Plogs, random: Random) -> Planted:
 def card_port_taken(logs: Plogs, random: Random) -> Planted:
     rank, begin = random.choice(logs.job.ranks), all_join(logs, random) + 10
     put_listen_fail(logs, rank, begin + 0.1, socket=random.choice((0, 1)), port=16666)
-    if random.random() < 0.5:  # it goes on, and waits for the others in vain
+    if random.random() < 0.5:  # it goes on, and times out waiting for the others
         peers = mates(logs.job, rank)[:2]
         put_link_timeout(logs, rank, begin + logs.job.connect_timeout + random.random(), peers)
     else:

@@ -19,7 +19,7 @@ def place(rank: int, line: int = 812) -> Place:
 
 
 def port_taken(ranks: int = 32, culprit: int = 27) -> Diagnosis:
-    """The job of the documentation: a card port is taken, and the others wait for that rank in vain."""
+    """The job of the documentation: a card port is taken, and the others time out waiting for that rank."""
     others = [rank for rank in range(ranks) if rank not in (culprit, 19)]
     mates = [rank for rank in others if rank // 8 == culprit // 8]
     waits = tuple(

@@ -113,7 +113,7 @@ def port_taken() -> Logs:
 
 
 def exception() -> Logs:
-    """The program of rank 2 fails in training, and the others wait in vain."""
+    """The program of rank 2 fails in training, and the others time out waiting for it."""
     logs = Logs(8).fail(2, JOINED + 100, Fault(None, "PYTHON", "ValueError", "ValueError: no"))
     for rank in (0, 1, 3, 4, 5, 6, 7):
         logs.fail(rank, STUCK + rank / 10, stuck(8, rank, 2))
