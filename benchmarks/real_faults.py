@@ -16,8 +16,6 @@ import argparse
 import json
 import os
 import random
-import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,8 +25,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from benchmarks.real_fault_kinds import (
+    FULL,
+    KINDS,
+    KIT,
+    OF_TORCH,
+    OF_TRAINING,
+    TORCH_KINDS,
+    Fault,
+    Result,
+    draw,
+    score,
+)
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
@@ -39,139 +49,81 @@ from tests.launch.jobs import clean_environ
 from tests.launch.nodes import make_nodes_job
 from tests.places import ROOT
 
-KINDS = {
-    "kill": r"was killed by SIGKILL",
-    "stop": r"stands still",
-    "delay": r"is busy with its own code",
-    "starve": r"waits for data",
-    "operator": r"entered all_gather of .* where the others entered all_reduce",
-    "size": r"entered all_reduce of 4100 bytes where the others entered all_reduce of 4096",
-    "skip": r"entered all_reduce of 8 bytes where the others entered all_reduce of 4096|skipped a collective",
-    "raise": r"failed with ValueError",
-    "exit": r"ended with exit code 3",
-    "early": r"ended in order",
-    "full": r"found the disk full",
-    "full-logs": r"found the disk full",
-    "cut": r"entered all_reduce of [0-9]+ bytes where the others entered all_reduce of [0-9]+",
-    "check": r"has another version of the code",
-    "host": r"was lost with its server",
-}
-"""What is planted, and what the diagnosis must call it."""
-OF_TRAINING = ("kill", "stop", "full", "starve", "delay", "cut", "check")
-"""Those of `hccl-kit train`: the last two are a step that diverges, and a difference that the ranks find themselves."""
-OF_TORCH = ("kill", "stop", "delay", "starve", "operator", "size", "skip", "raise", "exit", "early")
-"""Those of the programs of torch."""
-TORCH_KINDS = {
-    **KINDS,
-    "operator": r"entered all_gather where the others entered all_reduce of Float \[1024\]",
-    "size": r"entered all_reduce of Float \[1025\] where the others entered all_reduce of Float \[1024\]",
-    "skip": r"entered all_reduce of Float \[2\] where the others entered all_reduce of Float \[1024\]",
-}
-for _kind in ("operator", "size", "skip"):  # gloo has ended the rank, or all that could say what it entered
-    TORCH_KINDS[_kind] += r"|entered another collective than all_reduce|, which was not due"
-FULL = ("full", "full-logs")
-"""The disk of checkpoints is full; the logs are on it, or not."""
 TIMEOUT = 8
 """Of the heartbeat, in seconds."""
 PATIENCE = 240.0
-KIT = (sys.executable, "-m", "hccl_kit")
 PROGRAM = Path(__file__).with_name("real_faults_program.py")
 TORCH_PROGRAM = Path(__file__).with_name("real_faults_torch.py")
+TRAIN_PLANT = Path(__file__).with_name("real_faults_train.py")
 TORCH_TIMEOUT = 20
 """Of the heartbeat: torch's recording is written after 3 s, on a busy machine later."""
-
-
-class Fault(NamedTuple):
-    """A fault in a rank of so many; `moment` in seconds for what comes from outside, `step` for the rest."""
-
-    kind: str
-    ranks: int
-    rank: int
-    step: int
-    moment: float
-
-
-class Result(NamedTuple):
-    """How the diagnosis did: right, cannot tell or wrong."""
-
-    verdict: str
-    fault: Fault
-    step: int | None
-    said: str
-    seconds: float
-
-
-def draw(dice: random.Random, kinds: Sequence[str]) -> Fault:
-    """A fault at random."""
-    kind = dice.choice(kinds)
-    ranks = dice.choice((4, 6, 8)) if kind == "host" else dice.randint(2, 8)
-    rank = dice.randrange(2, ranks) if kind == "host" else dice.randrange(ranks)
-    return Fault(kind, ranks, rank, dice.randint(4, 60), dice.uniform(0.5, 2.5))
+TRAIN_TIMEOUT = 25
 
 
 def run_small(fault: Fault) -> Result:
     """A job of small programs."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="real_faults-")))
-        environ = _environ(folder, fault)
+        folder = _folder(stack, fault)
         if fault.kind == "host":
             lab = stack.enter_context(hosts(fault.ranks // 2))
-            return _lose_host(folder, lab, fault, environ)
-        if fault.kind in FULL:
-            _small_disk(stack, folder / "disk")
+            return _lose_host(folder, lab, fault, _environ(folder, fault))
         if fault.kind == "full-logs":
             (folder / "disk" / "logs").mkdir()
             (folder / "hccl_logs").symlink_to(folder / "disk" / "logs")
-        script = _script(folder, fault.ranks, [sys.executable, "-u", str(PROGRAM)])
-        job = _start(script, environ)
-        stack.callback(_kill_all, folder)
-        _wait(lambda: _steps(folder) >= 1, job)
-        step = _plant(folder, fault, fault.moment)
-        job.communicate(timeout=PATIENCE)
-        step = _truth(folder) if step is None else step
-        return _score(fault, folder, step)
+        return _run(stack, folder, fault, [sys.executable, "-u", str(PROGRAM)], _environ(folder, fault))
 
 
 def run_torch(fault: Fault) -> Result:
     """A job of torch programs, whose collectives torch's own recorder has."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="real_faults-")))
-        environ = _environ(folder, fault)
-        script = _script(folder, fault.ranks, [sys.executable, "-u", str(TORCH_PROGRAM)])
-        job = _start(script, environ, timeout=TORCH_TIMEOUT)
-        stack.callback(_kill_all, folder)
-        _wait(lambda: _steps(folder) >= 1, job)
-        step = _plant(folder, fault, fault.moment)
-        job.communicate(timeout=PATIENCE)
-        step = _truth(folder) if step is None else step
-        return _score(fault, folder, step, TORCH_KINDS)
+        folder = _folder(stack, fault)
+        command = [sys.executable, "-u", str(TORCH_PROGRAM)]
+        return _run(stack, folder, fault, command, _environ(folder, fault), timeout=TORCH_TIMEOUT, kinds=TORCH_KINDS)
 
 
 def run_train(fault: Fault, words: Path) -> Result:
     """A job of two ranks that trains a small CRNN."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="real_faults-")))
-        environ = _environ(folder, fault)
-        if fault.kind == "full":
-            _small_disk(stack, folder / "disk")
+        folder = _folder(stack, fault)
         places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
         config = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
         overrides = [f"train.ckpt_save_dir={folder / 'disk' / 'run'}", "train.loader.batch_size=8"]
         overrides += ["train.max_steps=100000", "train.resume_interval_steps=5", "scheduler.num_epochs=100000"]
         train = [sys.executable, "-u", str(ROOT / "tools" / "train.py"), "-c", str(config)]
-        script = _script(folder, 2, [*train, "-o", *places, *overrides])
-        job = _start(script, _with_plant(folder, environ), timeout=25)
-        stack.callback(_kill_all, folder)
-        if fault.kind != "check":  # which ends the job before its first step
-            _wait(lambda: _steps(folder) >= 1, job)
-        step = _plant(folder, fault, fault.moment)
-        job.communicate(timeout=PATIENCE)
-        step = _truth(folder) if step is None else step
-        return _score(fault, folder, step)
+        environ = _with_plant(folder, _environ(folder, fault))
+        return _run(stack, folder, fault, [*train, "-o", *places, *overrides], environ, timeout=TRAIN_TIMEOUT)
+
+
+def _folder(stack: ExitStack, fault: Fault) -> Path:
+    """A folder for the job, with the disk of its checkpoints."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="real_faults-")))
+    (folder / "disk").mkdir()
+    if fault.kind in FULL:
+        _small_disk(stack, folder / "disk")
+    return folder
+
+
+def _run(
+    stack: ExitStack,
+    folder: Path,
+    fault: Fault,
+    command: Sequence[str],
+    environ: dict[str, str],
+    *,
+    timeout: int = TIMEOUT,
+    kinds: Mapping[str, str] = KINDS,
+) -> Result:
+    """The job from its start to the diagnosis."""
+    job = _start(_script(folder, fault.ranks, command), environ, timeout)
+    stack.callback(_kill_all, folder)
+    if fault.kind != "check":  # which ends the job before its first step
+        _wait(lambda: _steps(folder) >= 1, job)
+    step = _plant(folder, fault, fault.moment)
+    job.communicate(timeout=PATIENCE)
+    return score(fault, folder, _truth(folder) if step is None else step, kinds)
 
 
 def _environ(folder: Path, fault: Fault) -> dict[str, str]:
-    (folder / "disk").mkdir()
     return clean_environ(
         {
             "PYTHONPATH": str(ROOT),
@@ -191,7 +143,7 @@ def _script(folder: Path, ranks: int, command: Sequence[str]) -> Path:
     return folder / "job.sh"
 
 
-def _start(script: Path, environ: dict[str, str], timeout: int = TIMEOUT) -> subprocess.Popen[bytes]:
+def _start(script: Path, environ: dict[str, str], timeout: int) -> subprocess.Popen[bytes]:
     command = ["bash", str(script), "--heartbeat-timeout", str(timeout)]
     with script.with_name("screen").open("wb") as out:
         return subprocess.Popen(
@@ -235,7 +187,7 @@ def _lose_host(folder: Path, lab: Hosts, fault: Fault, environ: dict[str, str]) 
             os.kill(process, signal.SIGKILL)
     for script in started:
         script.communicate(timeout=PATIENCE)
-    return _score(fault, folder, step)
+    return score(fault, folder, step)
 
 
 def _small_disk(stack: ExitStack, folder: Path) -> None:
@@ -243,56 +195,10 @@ def _small_disk(stack: ExitStack, folder: Path) -> None:
     stack.callback(lambda: subprocess.run(["umount", "-l", folder], check=True))
 
 
-_PLANT = """
-import os, sys, time
-kind, rank, at = os.environ["HCCL_PLANT"].split()
-def note(step):
-    with open(os.environ["TRUTH"], "w") as file:
-        file.write(f"{step}\\n")
-if os.environ.get("RANK") == rank and kind == "starve":
-    import hccl_kit.ocr.data.feed as feed
-    own = feed.Feed.batches
-    def batches(self, *args, **options):
-        for number, one in enumerate(own(self, *args, **options)):
-            if number == int(at):
-                note(number)
-                time.sleep(3600)
-            yield one
-    feed.Feed.batches = batches
-if os.environ.get("RANK") == rank and kind == "check":
-    import hccl_kit.ocr.run.consistency as consistency
-    consistency.code_digest = lambda: "ab" * 32
-if os.environ.get("RANK") == rank and kind == "delay":
-    import hccl_kit.ocr.train.step as step
-    own, count = step.TrainStep._join, 0
-    def join(self, loss, gradients):
-        global count
-        count += 1
-        if count == int(at) + 1:
-            note(count - 1)
-            time.sleep(3600)
-        return own(self, loss, gradients)
-    step.TrainStep._join = join
-if os.environ.get("RANK") == rank and kind == "cut":
-    import hccl_kit.ocr.train.step as step
-    own, count = step.TrainStep._join, 0
-    def join(self, loss, gradients):
-        global count
-        count += 1
-        if count == int(at) + 1:
-            note(count - 1)
-            flatten = self.flatten
-            self.flatten = lambda *values: flatten(*values)[:-4]
-        return own(self, loss, gradients)
-    step.TrainStep._join = join
-"""
-"""A sitecustomize for `hccl-kit train`: one rank's data gets slow, its code differs, or its gradients are cut."""
-
-
 def _with_plant(folder: Path, environ: dict[str, str]) -> dict[str, str]:
     place = folder / "plant"
     place.mkdir()
-    (place / "sitecustomize.py").write_text(_PLANT)
+    (place / "sitecustomize.py").symlink_to(TRAIN_PLANT)
     return {**environ, "PYTHONPATH": f"{place}:{environ['PYTHONPATH']}"}
 
 
@@ -329,43 +235,6 @@ def _kill_all(folder: Path) -> None:
         with suppress(OSError):
             if os.fsencode(folder) in path.read_bytes() and int(path.parent.name) != os.getpid():
                 os.kill(int(path.parent.name), signal.SIGKILL)
-
-
-def _score(fault: Fault, folder: Path, step: int | None, kinds: Mapping[str, str] = KINDS) -> Result:
-    """Ask the diagnosis, and compare."""
-    (run,) = {path.resolve() for path in folder.glob("hccl_logs/*")}
-    began = time.monotonic()
-    found = diagnose(run)
-    seconds = time.monotonic() - began
-    first = found["first_fault"]
-    said = "cannot tell" if first is None else f"rank {first['rank']} {first['kind']}"
-    if first is None:
-        verdict = "cannot tell"
-    else:
-        of_host = range(fault.rank // 2 * 2, fault.rank // 2 * 2 + 2) if fault.kind == "host" else (fault.rank,)
-        # The first rank that writes finds the disk full; of two ranks that differ, both are suspects.
-        suspects = [suspect["rank"] for suspect in found["suspects"]] if fault.kind == "check" else []
-        is_rank = first["rank"] in (*of_host, *suspects) or (fault.kind in FULL and first["rank"] is not None)
-        named = re.search(r"step ([0-9]+)", first["kind"])
-        off = 6 if fault.kind in FULL else 1  # a checkpoint every five steps
-        is_step = step is None or (named is not None and abs(int(named[1]) - step) <= off)
-        verdict = "right" if is_rank and is_step and re.search(kinds[fault.kind], first["kind"]) else "wrong"
-    if verdict != "right" and os.environ.get("KEEP"):
-        shutil.copytree(run, Path(os.environ["KEEP"], f"{fault.kind}-{time.time():.0f}"))
-    return Result(verdict, fault, step, said, seconds)
-
-
-def diagnose(run: Path) -> dict[str, Any]:
-    """What `hccl-kit diagnose` says, in a process of its own."""
-    done = subprocess.run(
-        [*KIT, "diagnose", "--format", "json", str(run)],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
 
 
 def main() -> None:

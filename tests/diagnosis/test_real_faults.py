@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real_faults import KINDS, OF_TORCH, Fault, run_small, run_torch
+from benchmarks.real_fault_kinds import KINDS, OF_TORCH, Fault
+from benchmarks.real_faults import run_small, run_torch
 from hccl_kit.runtime.worker_env import DIAGNOSE
 from tests.lab.hosts import needs_hosts
 from tests.launch.jobs import python_job

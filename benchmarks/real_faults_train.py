@@ -1,0 +1,70 @@
+"""Plants a fault in one rank of `hccl-kit train`: data or a step takes an hour, its code differs, gradients are cut.
+
+real_faults.py gives it to the ranks as their sitecustomize. HCCL_PLANT is "KIND RANK STEP"; when it happens,
+the step is written to the file TRUTH.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HOUR = 3600
+
+
+def plant(kind: str, step: int) -> None:
+    """Replace what the fault changes. Each loads its module only, which a program without the fault need not."""
+    if kind == "starve":
+        _starve(step)
+    elif kind == "check":
+        from hccl_kit.ocr.run import consistency  # noqa: PLC0415 - see above
+
+        consistency.code_digest = lambda *_: "ab" * 32
+    elif kind in ("delay", "cut"):
+        _change_join(kind, step)
+
+
+def _starve(step: int) -> None:
+    from hccl_kit.ocr.data.feed import Feed  # noqa: PLC0415 - see above
+
+    own = Feed.batches
+
+    def batches(self: Feed, *args: Any, **options: Any) -> Iterator[Any]:
+        for number, batch in enumerate(own(self, *args, **options)):
+            if number == step:
+                _note(step)
+                time.sleep(HOUR)
+            yield batch
+
+    Feed.batches = batches  # type: ignore[method-assign]
+
+
+def _change_join(kind: str, step: int) -> None:
+    from hccl_kit.ocr.train.step import TrainStep  # noqa: PLC0415 - see above
+
+    changed: Any = TrainStep
+    own, seen = changed._join, iter(range(step + 1))
+
+    def join(self: Any, *args: Any) -> Any:
+        if next(seen, None) == step:
+            _note(step)
+            if kind == "delay":
+                time.sleep(HOUR)
+            flatten = self.flatten
+            self.flatten = lambda *values: flatten(*values)[:-4]
+        return own(self, *args)
+
+    changed._join = join
+
+
+def _note(step: int) -> None:
+    Path(os.environ["TRUTH"]).write_text(f"{step}\n", encoding="utf-8")
+
+
+if os.environ.get("RANK"):
+    _kind, _rank, _step = os.environ["HCCL_PLANT"].split()
+    if os.environ["RANK"] == _rank:
+        plant(_kind, int(_step))
