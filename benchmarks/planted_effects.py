@@ -7,12 +7,8 @@ from functools import partial
 from random import Random
 from typing import Literal
 
-from benchmarks.plogs import (
-    CARDS,
+from benchmarks.plog_records import (
     Beat,
-    Job,
-    Plogs,
-    Rank,
     put_code,
     put_heartbeat,
     put_joined,
@@ -20,8 +16,8 @@ from benchmarks.plogs import (
     put_notify_timeout,
     put_start,
     put_verdict,
-    stamped,
 )
+from benchmarks.plogs import CARDS, Job, Plogs, Rank, stamped
 
 DEAD = 30
 """Seconds without an answer after which a rank is called lost."""

@@ -23,10 +23,8 @@ from benchmarks.planted_effects import (
     put_listen_fail,
     verdicts,
 )
-from benchmarks.plogs import (
+from benchmarks.plog_records import (
     Beat,
-    Plogs,
-    Rank,
     operator,
     put_code,
     put_entry,
@@ -36,6 +34,7 @@ from benchmarks.plogs import (
     put_notify_timeout,
     put_start,
 )
+from benchmarks.plogs import Plogs, Rank
 
 
 class Planted(NamedTuple):
