@@ -15,7 +15,8 @@ from tests.selftest.results import broken, halved, healthy, slowed, weak, wrong
 
 FABRICS = st.tuples(st.integers(3, 8), st.integers(1, 4))
 NOISE = st.lists(st.floats(0.85, 1.15), max_size=30)
-FACTORS = st.floats(0.01, 0.4)
+FACTORS = st.floats(0.01, 0.36)
+"""Below half of the reference with any noise: 0.36 * 1.15 / 0.85 is 0.49."""
 
 
 def names(faults: tuple[Fault, ...]) -> list[tuple[str, tuple[int, ...]]]:

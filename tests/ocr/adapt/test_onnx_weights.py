@@ -70,7 +70,7 @@ def write(path: Path, *, characters: str | None = None, classes: int = 5) -> dic
         [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", classes])],
         [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()],
     )
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=8)
     if characters is not None:
         onnx.helper.set_model_props(model, {"character": characters})
     onnx.save(model, path)
