@@ -7,8 +7,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from tests.launch.jobs import PATIENCE, clean_environ, wait_until
+from tests.launch.jobs import clean_environ
 from tests.places import ROOT
+from tests.waiting import PATIENCE, wait_until
 
 SLEEPER = "#!/bin/sh\necho $$ >pid.new\nmv pid.new pid\nexec sleep 600\n"
 """A program that does not end, and what it writes first."""

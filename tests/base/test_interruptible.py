@@ -16,7 +16,7 @@ import pytest
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible, is_interrupted
 from tests.interrupts import assert_unseen_interrupt_ends
-from tests.launch.jobs import wait_until
+from tests.waiting import wait_until
 
 WORK = """
 def work():

@@ -3,8 +3,6 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,8 +11,7 @@ import pytest
 from benchmarks.registry import BENCHMARKS, SEPARATE, Benchmark
 from benchmarks.running import rows_of
 from tests.places import ROOT
-
-PATIENCE = 300.0
+from tests.waiting import PATIENCE, wait_until
 
 
 def made(module: str, *needs: str, seconds: int = 240) -> Benchmark:
@@ -58,7 +55,7 @@ program.main()
 """
     environ = {**os.environ, "ENDLESS": str(tmp_path / "pid"), "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen([sys.executable, "-c", code], env=environ, stderr=subprocess.DEVNULL)
-    assert waited_for((tmp_path / "pid").exists)
+    assert wait_until((tmp_path / "pid").exists)
     process.terminate()
     assert process.wait(timeout=PATIENCE) == 143
     assert ends(tmp_path / "pid")
@@ -67,20 +64,13 @@ program.main()
 def ends(file: Path) -> bool:
     """Whether the process whose id is in the file ends soon."""
     stat = Path(f"/proc/{file.read_text(encoding='utf-8')}/stat")
-    return waited_for(lambda: not runs(stat))
+    return wait_until(lambda: not runs(stat))
 
 
 def runs(stat: Path) -> bool:
     with suppress(OSError):
         return stat.read_text(encoding="utf-8").split()[2] != "Z"
     return False
-
-
-def waited_for(condition: Callable[[], bool]) -> bool:
-    last = time.monotonic() + PATIENCE
-    while time.monotonic() < last and not condition():
-        time.sleep(0.05)
-    return condition()
 
 
 def test_every_program_with_a_command_line_is_run_or_listed() -> None:

@@ -19,9 +19,9 @@ from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.table.model import RankTable
 from tests.browser import CHROMIUM, browser
 from tests.diagnosis.report.diagnoses import cannot_tell, port_taken
-from tests.launch.jobs import wait_until
 from tests.places import ROOT
 from tests.tables import text, value
+from tests.waiting import wait_until
 
 SCHEMA = json.loads((ROOT / "schemas" / "diagnosis.schema.json").read_text())
 Judged = list[tuple[list[Path], RankTable | None]]

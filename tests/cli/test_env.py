@@ -17,11 +17,11 @@ from hccl_kit.launch.job_ports import job_ports
 from hccl_kit.table import formats
 from tests.cli.test_preflight import FAMILIES
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import wait_until
 from tests.launch.nodes import table_of
 from tests.launch.ways import servers
 from tests.places import ROOT
 from tests.preflight.nodes import HERE
+from tests.waiting import wait_until
 
 NOTHING: Mapping[str, str] = {}
 KIT = [sys.executable, "-m", "hccl_kit.cli.kit", "env"]

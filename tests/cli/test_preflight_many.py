@@ -14,7 +14,7 @@ from benchmarks.preflight_scale import FAKE, answer, most_at_once
 from benchmarks.table_shapes import CARDS, host, servers
 from hccl_kit.preflight.over_ssh import AT_ONCE
 from tests.cli.test_preflight import clean_environ
-from tests.launch.jobs import wait_until
+from tests.waiting import wait_until
 
 MANY = [pytest.param(150), pytest.param(1000, marks=pytest.mark.long)]
 PATIENCE = 600.0

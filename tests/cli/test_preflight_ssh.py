@@ -15,9 +15,9 @@ from hccl_kit.base.schemas import load
 from hccl_kit.preflight import over_ssh
 from tests.cli.test_preflight import HOST_SIDE, clean_environ, preflight
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import PATIENCE, wait_until
 from tests.places import ROOT
 from tests.preflight.nodes import HERE, table_value
+from tests.waiting import PATIENCE, wait_until
 
 REMOTE = shlex.join([sys.executable, "-m", "hccl_kit.cli.kit"])
 FAKE_SSH = """\

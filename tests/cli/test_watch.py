@@ -16,8 +16,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
-from tests.launch.jobs import PATIENCE, clean_environ, finish, python_job, wait_until
+from tests.launch.jobs import clean_environ, finish, python_job
 from tests.places import ROOT
+from tests.waiting import PATIENCE, wait_until
 from tests.watch.made import HOSTILE, facts, run
 
 KIT = [sys.executable, "-m", "hccl_kit.cli.kit", "watch"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.logs.facts import Event, Evidence, Place, Process, Setting
 from hccl_kit.diagnosis.rank_settings import of_evidence, read_settings
-from tests.launch.jobs import wait_until
+from tests.waiting import wait_until
 
 PLOG = """\
 [INFO] HCCL(4711,python):2026-03-02-10:00:00.000.001 [env.cc:1] [4711]HCCL_CONNECT_TIMEOUT set by environment to [130]s

@@ -10,7 +10,7 @@ import pytest
 
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, query
 from tests.interrupts import assert_unseen_interrupt_ends
-from tests.launch.jobs import wait_until
+from tests.waiting import wait_until
 
 
 def test_who_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

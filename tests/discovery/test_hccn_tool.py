@@ -1,7 +1,6 @@
 """The fake tool prints what the real one was seen to print."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -10,20 +9,17 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import hccn_tool, may_be_file
 from hccl_kit.table.hosts import Card
 from tests.places import FAKES
+from tests.waiting import wait_until
 
 TOOL = str(FAKES / "hccn_tool")
 
 
-def wait_for_end(pid: int) -> bool:
-    """Whether a process ends within 5 s; one that nobody has waited for yet has ended too."""
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.05)
-    return False
+def has_ended(pid: int) -> bool:
+    """Also of a process that nobody has waited for yet."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 @pytest.fixture
@@ -97,7 +93,7 @@ def test_silence_ends_with_the_time_out(cards: Path) -> None:
         hccn_tool.cards(TOOL, [0, 1], timeout=1.0)
     children = (cards / "children").read_text().split()
     assert len(children) == 2
-    assert all(wait_for_end(int(child)) for child in children)
+    assert wait_until(lambda: all(has_ended(int(child)) for child in children), 5)
 
 
 def test_a_tool_that_prints_without_end_is_stopped(cards: Path, tmp_path: Path) -> None:
@@ -106,7 +102,7 @@ def test_a_tool_that_prints_without_end_is_stopped(cards: Path, tmp_path: Path) 
     tool.chmod(0o755)
     with pytest.raises(KitError, match="card 0: the tool prints more than 65536 bytes"):
         hccn_tool.cards(str(tool), [0], timeout=2.0)
-    assert wait_for_end(int((cards / "children").read_text()))
+    assert wait_until(lambda: has_ended(int((cards / "children").read_text())), 5)
 
 
 def test_a_tool_that_says_all_and_does_not_end_is_stopped(cards: Path, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.distributed.jobs import Job, free_port, torch_names
 from tests.distributed.test_ways import MPIRUN, needs_mpirun
-from tests.launch.jobs import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.train
 

@@ -15,7 +15,7 @@ import pytest
 from hccl_kit.runtime.worker_env import RESTART
 from tests.distributed.jobs import DUMP, Job, free_port, torch_names
 from tests.distributed.test_parameters import difference, parameters
-from tests.launch.jobs import wait_until
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.train
 

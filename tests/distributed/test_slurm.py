@@ -10,9 +10,9 @@ from hccl_kit.launch.emitters import slurm
 from tests.distributed.jobs import PATIENCE, Job
 from tests.distributed.test_resume import step_of
 from tests.lab.slurm import Cluster, cluster, needs_slurm
-from tests.launch.jobs import wait_until
 from tests.launch.ways import planned, servers, write
 from tests.places import ROOT
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.train, needs_slurm]
 

@@ -12,10 +12,11 @@ from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import generate_cluster
 from tests.distributed.jobs import OURS, Job
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import clean_environ, wait_until
+from tests.launch.jobs import clean_environ
 from tests.launch.spare_jobs import CRASH, fitted, lose
 from tests.launch.ways import planned, write
 from tests.places import ROOT
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.train, needs_hosts]
 

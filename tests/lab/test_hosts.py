@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab.hosts import NETNS, Hosts, hosts, needs_hosts
-from tests.launch.jobs import wait_until
 from tests.places import ROOT
+from tests.waiting import wait_until
 
 pytestmark = needs_hosts
 

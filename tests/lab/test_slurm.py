@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.lab.slurm import Cluster, cluster, needs_slurm
-from tests.launch.jobs import wait_until
 from tests.places import ROOT
+from tests.waiting import wait_until
 
 pytestmark = needs_slurm
 

@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,11 +17,10 @@ from hccl_kit.runtime.worker_env import DIAGNOSE, MISLEADING, NAMES
 from hccl_kit.table import formats
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import generate
+from tests.waiting import PATIENCE
 
 TABLE = "table.json"
 SCRIPT = "ascend.sh"
-PATIENCE = 180.0
-"""Seconds after which a test gives up, on a slow machine too; ranks sleep longer, so no job ends by their end."""
 
 
 def table(ranks: int = 4, *, first: int = 4) -> RankTable:
@@ -114,15 +112,6 @@ def finish(process: subprocess.Popen[str], seconds: float = PATIENCE) -> subproc
         os.killpg(process.pid, signal.SIGKILL)
         raise
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
-def wait_until(condition: Callable[[], object], *, seconds: float = PATIENCE) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def all_ready(job: Job) -> bool:

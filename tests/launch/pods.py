@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.launch.jobs import PATIENCE
+from tests.waiting import PATIENCE
 
 SHOW = "import json, os; open(os.environ['RANK_ID'] + '.json', 'w').write(json.dumps(dict(os.environ)))"
 """Every rank writes its environment into the folder of the cluster."""

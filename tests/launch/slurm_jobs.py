@@ -14,9 +14,9 @@ from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.model import RankTable
 from tests.lab.slurm import Cluster
 from tests.launch import jobs
-from tests.launch.jobs import wait_until
 from tests.launch.ways import planned, servers, write
 from tests.places import ROOT
+from tests.waiting import wait_until
 
 START = f"""
 import json, os, signal, socket, sys, time

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, TABLE, clean_environ
 from tests.launch.nodes import RANKS, NodesJob, table_of
 from tests.places import ROOT
+from tests.waiting import wait_until
 
 CUT, KILL, CRASH = "cut", "kill", "crash"
 LOSSES = (CUT, KILL, CRASH)
@@ -124,10 +124,8 @@ class SpareJob(NodesJob):
 
     def left(self, seconds: float = 3.0) -> list[str]:
         """The processes of the job that are still there after `seconds`."""
-        end = time.monotonic() + seconds
-        while (found := self.processes()) and time.monotonic() < end:
-            time.sleep(0.1)
-        return found
+        wait_until(lambda: not self.processes(), seconds)
+        return self.processes()
 
 
 @contextmanager

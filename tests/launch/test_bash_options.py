@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.runtime.worker_env import RESTART
-from tests.launch.jobs import Job, finish, make_job, python_job, wait_until
+from tests.launch.jobs import Job, finish, make_job, python_job
+from tests.waiting import wait_until
 
 STEP = "open(os.environ['HCCL_KIT_LOG_DIR'] + f'/step_{rank}', 'w').write"
 """The heartbeat, as a program without our package may write it."""

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.runtime.worker_env import RUN_ID
-from tests.launch.jobs import all_ready, clean_environ, finish, make_job, python_job, wait_until
+from tests.launch.jobs import all_ready, clean_environ, finish, make_job, python_job
+from tests.waiting import wait_until
 
 SLEEP = "print('ready'); time.sleep(600)"
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.signal(signal.SIGINT, signal.SIG_IGN)"

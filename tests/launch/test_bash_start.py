@@ -14,9 +14,10 @@ import pytest
 
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import PATIENCE, SCRIPT, TABLE, Job, clean_environ, make_job, python_job
+from tests.launch.jobs import SCRIPT, TABLE, Job, clean_environ, make_job, python_job
 from tests.launch.nodes import make_nodes_job
 from tests.launch.ways import fake
+from tests.waiting import PATIENCE
 
 (PORT,) = NAMES["master_port"]
 UNBOUND = "cannot be bound on this host (in use, or below 1024 without privileges)"

@@ -12,9 +12,10 @@ import pytest
 
 from hccl_kit.runtime.worker_env import DIAGNOSE, PLOGS
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import all_ready, asked, fake_kit, finish, python_job, wait_until
+from tests.launch.jobs import all_ready, asked, fake_kit, finish, python_job
 from tests.launch.nodes import NodesJob, python_nodes_job
 from tests.launch.payload.test_ssh_start import ssh
+from tests.waiting import wait_until
 
 __all__ = ["ssh"]
 

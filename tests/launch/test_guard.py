@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.jobs import Job, all_ready, finish, guards, python_job, wait_until
+from tests.launch.jobs import Job, all_ready, finish, guards, python_job
+from tests.waiting import wait_until
 
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
 SLEEP = f"{DEAF}; print('ready'); time.sleep(600)"

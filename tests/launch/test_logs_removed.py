@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.jobs import all_ready, finish, python_job, wait_until
+from tests.launch.jobs import all_ready, finish, python_job
+from tests.waiting import wait_until
 
 WAIT = "print('ready')\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
 

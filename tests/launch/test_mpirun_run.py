@@ -18,9 +18,10 @@ from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch import jobs
-from tests.launch.jobs import clean_environ, wait_until
+from tests.launch.jobs import clean_environ
 from tests.launch.ways import planned, servers, write
 from tests.places import ROOT
+from tests.waiting import wait_until
 
 NOTE = """
 import json, os, socket, sys, time

@@ -15,12 +15,11 @@ from hccl_kit.runtime.worker_env import PLOGS
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import hosts, needs_hosts
 from tests.launch import jobs
-from tests.launch.jobs import asked, clean_environ, fake_kit, guards, wait_until
+from tests.launch.jobs import asked, clean_environ, fake_kit, guards
 from tests.launch.ways import planned, servers, write, write_secret
 from tests.places import ROOT
+from tests.waiting import PATIENCE, wait_until
 
-PATIENCE = 180.0
-"""Seconds: msrun imports MindSpore before it starts anything."""
 NOTE = f"""
 import json, os, signal, socket, sys, time
 sys.path.insert(0, {str(ROOT)!r})
@@ -132,7 +131,7 @@ def test_nothing_outlives_the_script(name: str, code: int, tmp_path: Path) -> No
     deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
     job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(600)")
     process = job.start()
-    assert wait_until(job.all_run, seconds=PATIENCE)
+    assert wait_until(job.all_run)
     process.send_signal(signal.Signals[name])
     process.communicate(timeout=PATIENCE)
     assert process.returncode == code
@@ -144,7 +143,7 @@ def test_nothing_outlives_the_guard(also_script: bool, code: int, tmp_path: Path
     deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
     job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(600)")
     process = job.start()
-    assert wait_until(job.all_run, seconds=PATIENCE)
+    assert wait_until(job.all_run)
     (guard,) = guards(tmp_path)
     process.send_signal(signal.SIGSTOP)  # it has not looked yet
     os.kill(guard, signal.SIGKILL)
@@ -197,7 +196,7 @@ def test_a_script_that_is_killed_on_one_host_ends_the_other(tmp_path: Path) -> N
     with hosts(2) as lab:
         job = Job(tmp_path, servers((0,), (0,), ids=lab.addresses), "time.sleep(600)")
         started = [lab.start(i, ["bash", job.script], environ=job.environ, folder=tmp_path) for i in range(2)]
-        assert wait_until(job.all_run, seconds=PATIENCE)
+        assert wait_until(job.all_run)
         started[1].kill()
         _, err = started[0].communicate(timeout=PATIENCE)
         assert started[0].returncode == 255

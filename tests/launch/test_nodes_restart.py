@@ -10,9 +10,10 @@ import pytest
 
 from hccl_kit.runtime.worker_env import LINK_PORT
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import SCRIPT, clean_environ, finish, wait_until
+from tests.launch.jobs import SCRIPT, clean_environ, finish
 from tests.launch.nodes import NodesJob, python_nodes_job
 from tests.launch.ways import fake
+from tests.waiting import wait_until
 
 IDS = ("127.0.0.1", "127.0.0.2")
 STEP = "open(os.environ['HCCL_KIT_LOG_DIR'] + f'/step_{rank}', 'w').write"

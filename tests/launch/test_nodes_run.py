@@ -13,8 +13,9 @@ import pytest
 
 from hccl_kit.runtime.worker_env import LINK_PORT, SERVER, WorkerEnv
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import SCRIPT, TABLE, finish, wait_until
+from tests.launch.jobs import SCRIPT, TABLE, finish
 from tests.launch.nodes import NodesJob, python_nodes_job
+from tests.waiting import wait_until
 
 pytestmark = needs_hosts
 

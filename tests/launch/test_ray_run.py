@@ -18,9 +18,10 @@ from hccl_kit.runtime import detect
 from tests.lab.hosts import needs_hosts
 from tests.lab.ray import Cluster, cluster, command_line, needs_ray
 from tests.launch import manifests
-from tests.launch.jobs import finish, wait_until
+from tests.launch.jobs import finish
 from tests.launch.pods import command
 from tests.launch.ways import planned, servers
+from tests.waiting import wait_until
 
 pytestmark = [needs_hosts, needs_ray, pytest.mark.long]
 

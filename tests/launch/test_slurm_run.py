@@ -8,9 +8,10 @@ import pytest
 
 from hccl_kit.runtime.worker_env import MISLEADING, PLOGS, WorkerEnv
 from tests.lab.slurm import Cluster, cluster, needs_slurm
-from tests.launch.jobs import asked, fake_kit, wait_until
+from tests.launch.jobs import asked, fake_kit
 from tests.launch.slurm_jobs import make_job, two_nodes
 from tests.launch.ways import servers
+from tests.waiting import wait_until
 
 pytestmark = needs_slurm
 

@@ -9,9 +9,9 @@ import pytest
 from hccl_kit.place import topology
 from hccl_kit.place.topology import Domain
 from tests.lab.slurm import Cluster, cluster, needs_slurm
-from tests.launch.jobs import wait_until
 from tests.launch.slurm_jobs import Job, make_job, two_nodes
 from tests.launch.ways import fake, servers
+from tests.waiting import wait_until
 
 pytestmark = needs_slurm
 

@@ -18,10 +18,11 @@ from hccl_kit.launch.plan import plan
 from hccl_kit.runtime.worker_env import LINK_PORT
 from hccl_kit.table import formats
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import PATIENCE, SCRIPT, TABLE, clean_environ, fake_kit, finish, wait_until
+from tests.launch.jobs import SCRIPT, TABLE, clean_environ, fake_kit, finish
 from tests.launch.nodes import NodesJob, table_of
 from tests.launch.spare_jobs import CRASH, CUT, FENCE, spare_job, unchecked
 from tests.launch.ways import assert_shellcheck, fake, write_secret
+from tests.waiting import PATIENCE, wait_until
 
 IDS, SPARES = ("10.9.8.1", "10.9.8.2"), ("10.9.8.3", "10.9.8.4")
 SSH = """

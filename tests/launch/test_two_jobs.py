@@ -12,9 +12,10 @@ import pytest
 from hccl_kit.launch.job_ports import job_ports
 from hccl_kit.table import formats
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import TABLE, clean_environ, finish, wait_until
+from tests.launch.jobs import TABLE, clean_environ, finish
 from tests.launch.nodes import RANKS, table_of
 from tests.places import ROOT
+from tests.waiting import wait_until
 
 pytestmark = needs_hosts
 

@@ -21,7 +21,7 @@ from hccl_kit.preflight.over_ssh import (
     ssh_command,
 )
 from tests.interrupts import assert_unseen_interrupt_ends
-from tests.launch.jobs import wait_until
+from tests.waiting import wait_until
 
 
 def fake_ssh(folder: Path, text: str) -> tuple[str, ...]:

@@ -4,8 +4,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 import hccl_kit
 from hccl_kit.base.schemas import load
+from tests.waiting import wait_until
 
 PROGRAM = [sys.executable, "-m", "hccl_kit", "selftest"]
 PATIENCE = 900.0
@@ -101,16 +101,6 @@ def _descendants(pid: int) -> list[int]:
         found += children
         level = children
     return found
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Whether a condition comes true in time."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def left_behind(process: subprocess.Popen[str], pids: list[int]) -> list[int]:

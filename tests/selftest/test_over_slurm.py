@@ -9,7 +9,8 @@ import pytest
 import hccl_kit
 from tests.lab.slurm import cluster, needs_slurm
 from tests.places import ROOT
-from tests.selftest.jobs import PATIENCE, PROGRAM, report, wait_until
+from tests.selftest.jobs import PATIENCE, PROGRAM, report
+from tests.waiting import wait_until
 
 pytestmark = [needs_slurm, pytest.mark.train, pytest.mark.long]
 

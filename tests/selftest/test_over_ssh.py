@@ -19,7 +19,8 @@ import pytest
 import hccl_kit
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.places import ROOT
-from tests.selftest.jobs import PATIENCE, PROGRAM, report, wait_until
+from tests.selftest.jobs import PATIENCE, PROGRAM, report
+from tests.waiting import wait_until
 
 pytestmark = [needs_hosts, pytest.mark.train, pytest.mark.long]
 
@@ -73,7 +74,7 @@ def test_by_mpirun(lab: Hosts, tmp_path: Path) -> None:
     if not Path(sys.executable).with_name("mpirun").exists():
         pytest.skip("needs mpirun beside this Python")
     process = start(lab, table(lab, tmp_path), "--backend", "torch", by="--mpi")
-    assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None)
+    assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None, PATIENCE)
     os.kill(workers(lab, 2)[0], signal.SIGKILL)
     document = measured(process)
     assert blamed(document) == [("lost", [2])]
@@ -132,7 +133,7 @@ def test_a_host_without_network(lab: Hosts, tmp_path: Path) -> None:
 def test_a_rank_on_another_host(number: signal.Signals, lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     process = start(lab, table(lab, tmp_path), "--backend", "torch")
-    assert wait_until(lambda: bool(workers(lab, 1)) or process.poll() is not None)
+    assert wait_until(lambda: bool(workers(lab, 1)) or process.poll() is not None, PATIENCE)
     time.sleep(1)
     os.kill(workers(lab, 1)[0], number)
     assert blamed(measured(process)) == [("lost", [1])]
@@ -142,7 +143,7 @@ def test_a_rank_on_another_host(number: signal.Signals, lab: Hosts, tmp_path: Pa
 def test_nothing_is_left_if_the_program_is_killed(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     process = start(lab, table(lab, tmp_path), "--backend", "torch")
-    assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None)
+    assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None, PATIENCE)
     process.kill()
     process.communicate(timeout=60)
     assert wait_until(lambda: not any(workers(lab, index) for index in range(3)), 20)

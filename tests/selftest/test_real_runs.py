@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.selftest.servers import BACKENDS
-from tests.selftest.jobs import ended, left_behind, ranks_of, report, run, start, table, wait_until
+from tests.selftest.jobs import PATIENCE, ended, left_behind, ranks_of, report, run, start, table
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.train
 
@@ -57,7 +58,7 @@ def harmed(backend: str, folder: Path, harm: Callable[[int], None]) -> list[tupl
     """The faults of a run whose rank 2 is harmed while it works."""
     process = start(table(folder, RANKS), "--backend", backend, "--quick", "--format", "json")
     try:
-        assert wait_until(lambda: len(ranks_of(process)) == RANKS or process.poll() is not None)
+        assert wait_until(lambda: len(ranks_of(process)) == RANKS or process.poll() is not None, PATIENCE)
         pids = ranks_of(process)
         harm(pids[2])
         done = ended(process)
@@ -96,7 +97,7 @@ def test_a_rank_that_is_stopped_in_pulses(backend: str, tmp_path: Path) -> None:
 def test_nothing_is_left_after_an_interrupt(number: signal.Signals, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     process = start(table(tmp_path, RANKS), "--backend", "torch")
-    assert wait_until(lambda: len(ranks_of(process)) == RANKS)
+    assert wait_until(lambda: len(ranks_of(process)) == RANKS, PATIENCE)
     pids = [*ranks_of(process).values()]
     os.kill(process.pid, number)
     done = ended(process)
@@ -130,7 +131,7 @@ def test_listening_ports(tmp_path: Path) -> None:
     """On one host, ranks of torch listen on the loopback interface only."""
     pytest.importorskip("torch")
     process = start(table(tmp_path, 2), "--backend", "torch", "--quick")
-    assert wait_until(lambda: len(ranks_of(process)) == 2)
+    assert wait_until(lambda: len(ranks_of(process)) == 2, PATIENCE)
     seen = set()
     while process.poll() is None:
         sockets = subprocess.run(["ss", "-ltnpH"], check=False, capture_output=True, text=True).stdout

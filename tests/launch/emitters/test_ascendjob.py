@@ -18,10 +18,10 @@ from hccl_kit.launch.files import LaunchFile
 from hccl_kit.runtime import detect
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES
 from tests.launch import schemas
-from tests.launch.jobs import wait_until
 from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of
 from tests.launch.pods import SHOW, command, finish, told
 from tests.launch.ways import assert_golden, planned, servers
+from tests.waiting import wait_until
 
 TWO = servers(range(4), range(4))
 OPTIONS: dict[str, dict[str, Any]] = {

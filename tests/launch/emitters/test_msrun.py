@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hccl_kit.launch.emitters import msrun
 from hccl_kit.runtime.worker_env import LINK_PORT, MISLEADING, NAMES
 from hccl_kit.table.model import RankTable
-from tests.launch.jobs import PATIENCE, clean_environ, finish, wait_until
+from tests.launch.jobs import clean_environ, finish
 from tests.launch.ways import (
     assert_golden,
     assert_shellcheck,
@@ -29,6 +29,7 @@ from tests.launch.ways import (
     write,
     write_secret,
 )
+from tests.waiting import PATIENCE, wait_until
 
 PLANS = {
     "one_host": servers(range(4)),

@@ -13,9 +13,10 @@ import pytest
 
 from hccl_kit.runtime.worker_env import LINK_PORT
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import finish, wait_until
+from tests.launch.jobs import finish
 from tests.launch.nodes import python_nodes_job
 from tests.launch.ways import write_secret
+from tests.waiting import wait_until
 
 pytestmark = needs_hosts
 

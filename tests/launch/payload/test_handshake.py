@@ -26,9 +26,9 @@ from hccl_kit.launch.payload.handshake import (
 )
 from hccl_kit.launch.payload.listener import Listener, listening_socket
 from hccl_kit.launch.secret_file import make_secret, secret_of
-from tests.launch.jobs import PATIENCE, wait_until
 from tests.launch.payload.test_rendezvous import SHA, Nodes, connect, heard, say
 from tests.launch.ways import SECRET, write_secret
+from tests.waiting import PATIENCE, wait_until
 
 KEY = bytes.fromhex(SECRET)
 

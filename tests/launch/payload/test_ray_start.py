@@ -13,10 +13,11 @@ import pytest
 from hccl_kit.launch.emitters import rayjob
 from hccl_kit.launch.payload import ray_start
 from hccl_kit.runtime import detect
-from tests.launch.jobs import clean_environ, wait_until
+from tests.launch.jobs import clean_environ
 from tests.launch.manifests import Cluster
 from tests.launch.pods import SHOW, command, finish, told
 from tests.launch.ways import planned, servers
+from tests.waiting import wait_until
 
 FAKE = Path(__file__).parents[1] / "fake_ray"
 PROGRAM = """

@@ -14,8 +14,8 @@ from typing import IO
 import pytest
 
 from hccl_kit.launch.shell import program_text
-from tests.launch.jobs import PATIENCE, wait_until
 from tests.launch.ways import write_secret
+from tests.waiting import PATIENCE, wait_until
 
 SHA = "ab" * 32
 SERVERS = ("first", "second", "third")

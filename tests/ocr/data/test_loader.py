@@ -18,6 +18,7 @@ from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.loader import Batch, Targets
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform
+from tests.waiting import wait_until
 
 counts, sizes, batches, seeds = st.integers(0, 200), st.integers(1, 8), st.integers(1, 7), st.integers(0, 2**32 - 1)
 
@@ -79,12 +80,12 @@ def batch_of(task: NDArray[np.intp]) -> Batch:
 
 def threads_left() -> list[str]:
     """Names of the loader's threads that are alive, after a short grace."""
-    end = time.monotonic() + 5
-    while True:
-        names = [thread.name for thread in threading.enumerate() if thread.name.startswith("data")]
-        if not names or time.monotonic() > end:
-            return names
-        time.sleep(0.01)
+
+    def found() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread.name.startswith("data")]
+
+    wait_until(lambda: not found(), 5)
+    return found()
 
 
 @given(st.integers(0, 30), st.integers(1, 4))
