@@ -51,17 +51,19 @@ class Crnn(nn.Module):
 
 
 def main() -> None:
-    """Arguments: batch size, steps, threads. Prints seconds per step (median) and the parameter count as JSON."""
+    """Arguments: batch size, steps, threads, layout. Prints seconds per step (median) and parameters as JSON."""
     batch, steps, threads = map(int, sys.argv[1:4])
+    order = getattr(torch, sys.argv[4])
     torch.set_num_threads(threads)
     rank, size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     if size > 1:
         torch.distributed.init_process_group("gloo")
     generator = np.random.default_rng(rank)
     images = torch.tensor(generator.standard_normal((batch, 3, 32, 100)).astype(np.float32))
+    images = images.contiguous(memory_format=order)
     labels = torch.tensor(generator.integers(0, BLANK, (batch, 5)))
     lengths = torch.full((batch,), 5)
-    network = Crnn()
+    network = Crnn().to(memory_format=order)
     parameters = sum(p.numel() for p in network.parameters())
     model = nn.parallel.DistributedDataParallel(network) if size > 1 else network
     optimizer = torch.optim.AdamW(network.parameters(), 1e-3)

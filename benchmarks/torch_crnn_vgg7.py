@@ -46,14 +46,16 @@ class Crnn(nn.Module):
 
 
 def main() -> None:
-    """Arguments: batch size, steps, threads. Prints seconds per step (median) and the parameter count as JSON."""
+    """Arguments: batch size, steps, threads, layout. Prints seconds per step (median) and parameters as JSON."""
     batch, steps, threads = map(int, sys.argv[1:4])
+    order = getattr(torch, sys.argv[4])
     torch.set_num_threads(threads)
     generator = np.random.default_rng(0)
     images = torch.tensor(generator.standard_normal((batch, 3, 32, 100)).astype(np.float32))
+    images = images.contiguous(memory_format=order)
     labels = torch.tensor(generator.integers(0, BLANK, (batch, 5)))
     lengths = torch.full((batch,), 5)
-    network = Crnn()
+    network = Crnn().to(memory_format=order)
     optimizer = torch.optim.AdamW(network.parameters(), 5e-4)
     loss_of = nn.CTCLoss(BLANK)
     seconds, processor = [], []

@@ -94,15 +94,17 @@ def loss_of(maps: tuple[torch.Tensor, ...], truth: tuple[torch.Tensor, ...]) -> 
 
 
 def main() -> None:
-    """Arguments: batch size, side, steps, threads. Prints seconds of a step, peak memory and parameters as JSON."""
+    """Arguments: batch size, side, steps, threads, layout. Prints seconds, peak memory and parameters as JSON."""
     batch, size, steps, threads = map(int, sys.argv[1:5])
+    order = getattr(torch, sys.argv[5])
     torch.set_num_threads(threads)
     generator, square = np.random.default_rng(0), (batch, size, size)
     maps = [(generator.random(square) < share).astype(np.float32) for share in (0.1, 1.0, 0.0, 0.2)]
     maps[2] = generator.uniform(0.3, 0.7, square).astype(np.float32)
     images = torch.tensor(generator.standard_normal((batch, 3, size, size)).astype(np.float32))
+    images = images.contiguous(memory_format=order)
     truth = tuple(map(torch.tensor, maps))
-    network = DBNet()
+    network = DBNet().to(memory_format=order)
     optimizer = torch.optim.SGD(network.parameters(), 1e-3, momentum=0.9, weight_decay=1e-4)
     seconds = []
     for _ in range(steps + 1):

@@ -9,7 +9,6 @@ import json
 import math
 import string
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ CHARACTERS = string.digits + string.ascii_lowercase
 HEIGHT, WIDTH, AT_ONCE = 32, 100, 32
 
 
-def read(folder: Path, part: str) -> tuple[torch.Tensor, list[str]]:
+def read(folder: Path, part: str, layout: torch.memory_format) -> tuple[torch.Tensor, list[str]]:
     """The prepared images and the texts of `part`, train or test."""
     images, texts = [], []
     for row in (folder / f"{part}_gt.txt").read_text(encoding="utf-8").splitlines():
@@ -35,7 +34,7 @@ def read(folder: Path, part: str) -> tuple[torch.Tensor, list[str]]:
         images.append(cv2.copyMakeBorder(small, 0, 0, 0, WIDTH - width, cv2.BORDER_CONSTANT))
         texts.append(text.lower())
     pixels = np.stack(images)[..., ::-1].transpose(0, 3, 1, 2).astype(np.float32)
-    return torch.tensor((pixels - 127) / 127), texts
+    return torch.tensor((pixels - 127) / 127).contiguous(memory_format=layout), texts
 
 
 def text_of(classes: list[int]) -> str:
@@ -58,14 +57,15 @@ def main() -> None:
     recipe: dict[str, Any] = json.load(sys.stdin)
     torch.set_num_threads(recipe["threads"])
     torch.manual_seed(recipe["seed"])
-    images, texts = read(Path(recipe["folder"]), "train")
-    test_images, test_texts = read(Path(recipe["folder"]), "test")
+    layout = getattr(torch, recipe["layout"])
+    images, texts = read(Path(recipe["folder"]), "train", layout)
+    test_images, test_texts = read(Path(recipe["folder"]), "test", layout)
     lengths = torch.tensor([len(text) for text in texts])
     labels = torch.zeros((len(texts), int(lengths.max())), dtype=torch.long)
     for row, text in zip(labels, texts, strict=True):
         row[: len(text)] = torch.tensor([CHARACTERS.index(character) for character in text])
 
-    network = Crnn()
+    network = Crnn().to(memory_format=layout)
     parameters = list(network.parameters())
     print(f"{sum(p.numel() for p in parameters)} parameters to train", flush=True)
     loss_of = nn.CTCLoss(BLANK, reduction="none")
@@ -83,9 +83,7 @@ def main() -> None:
     batch = recipe["batch"]
     steps_per_epoch = len(texts) // batch
     order = torch.empty(0)
-    first = 0.0
     for step, rate in enumerate(recipe["rates"]):
-        began = time.perf_counter()
         position = step % steps_per_epoch * batch
         if position == 0:
             order = torch.randperm(len(texts))
@@ -98,11 +96,8 @@ def main() -> None:
         loss.backward()
         nn.utils.clip_grad_norm_(parameters, recipe["clip_norm"])
         optimizer.step()
-        if step == 0:
-            first = time.perf_counter() - began
         if (step + 1) % steps_per_epoch == 0:
             evaluate(step + 1)
-    print(json.dumps({"first_step": first}))
 
 
 if __name__ == "__main__":

@@ -136,7 +136,8 @@ class TrainStep:
         divided into `accumulate` equal parts.
         """
         started = time.perf_counter()
-        self.network.set_train(True)
+        if not self.network.training:
+            self.network.set_train(True)  # visits all cells
         scale = self.loss_scale.read()
         loss, gradients = self._compute(batch, scale.value, np.random.default_rng(seed))
         communication_s = 0.0
@@ -155,7 +156,9 @@ class TrainStep:
             if self.ema is not None:
                 self.ema()
         if skipped or not overflow:
-            self.loss_scale.write(scale.after(self.loss_scale.scaling, overflow=overflow))
+            following = scale.after(self.loss_scale.scaling, overflow=overflow)
+            if following != scale:
+                self.loss_scale.write(following)
         compute_s = time.perf_counter() - started - communication_s
         return StepResult(joint_loss, norm, compute_s, communication_s, scale.value, skipped)
 
