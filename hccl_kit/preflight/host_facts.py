@@ -21,7 +21,6 @@ _FILES = ("ip_local_port_range", "ip_local_reserved_ports")
 _COMMAND = f"cat {' '.join(f'{_SYSCTL}/{name}' for name in _FILES)} && PATH=$PATH:/usr/sbin:/sbin ip -o addr"
 _MAX_RESERVED = 4096
 _ADDRESS = re.compile(r"[0-9]+: ([A-Za-z0-9][A-Za-z0-9_.:-]{0,14})(?:@\S+)? +inet6? ([0-9A-Fa-f.:]{2,39})/[0-9]+ ")
-_PAIR = re.compile(r"[0-9]{1,5}\s+[0-9]{1,5}")
 _RESERVED = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 

@@ -51,16 +51,14 @@ class Joined(NamedTuple):
     physical: int | None = None
     card_address: str | None = None
     root_host: str | None = None
-    root_port: int | None = None
     complete: bool = False
     """The line says that the communicator is complete, not that its creation begins."""
 
 
 class RootCreated(NamedTuple):
-    """The process created a communicator for others to join; `unix_us` is its clock then, by the identifier."""
+    """The process created a communicator for others to join."""
 
     group: str
-    unix_us: int | None
 
 
 class GroupNamed(NamedTuple):
@@ -122,7 +120,6 @@ class LinkRow(NamedTuple):
     address: str | None
     peer_rank: int | None
     peer_address: str | None
-    peer_port: int | None
     role: Literal["client", "server"] | None
     status: str
     tls: str | None = None

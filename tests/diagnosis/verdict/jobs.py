@@ -60,7 +60,7 @@ class Logs:
     def joining(self, rank: int, *, complete: bool) -> Joined:
         """What the log of a rank says when it joins."""
         card = rank % CARDS
-        return Joined(GROUP, rank, self.size, host(rank), card, card, address(rank), host(0), 60000, complete)
+        return Joined(GROUP, rank, self.size, host(rank), card, card, address(rank), host(0), complete)
 
     def say(self, rank: int, time: float | None, fact: Fact, *, error: bool = False) -> Logs:
         """Add a line."""
@@ -86,7 +86,7 @@ class Logs:
 
 def row(own: int, peer: int) -> LinkRow:
     """A broken link to another card."""
-    return LinkRow(own, address(own), peer, address(peer), 16666, "client", "time out")
+    return LinkRow(own, address(own), peer, address(peer), "client", "time out")
 
 
 def unlinked(logs: Logs, rank: int, peers: Iterable[int], time: float = GAVE_UP) -> Logs:

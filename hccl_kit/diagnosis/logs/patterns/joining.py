@@ -19,12 +19,12 @@ from hccl_kit.diagnosis.logs.facts import (
 )
 from hccl_kit.diagnosis.logs.patterns.row import Fields, Found, Row, address, rank, result, server
 
-_IDENTIFIER = re.compile(r"(?P<host>[^%\s]{1,255})%[^%\s]{1,64}_(?P<port>[0-9]{1,5})_[0-9]{1,6}_(?P<us>[0-9]{16})")
+_IDENTIFIER = re.compile(r"(?P<host>[^%\s]{1,255})%[^%\s]{1,64}_[0-9]{1,5}_[0-9]{1,6}_[0-9]{16}")
 
 
-def _root(group: str | None) -> tuple[str | None, int | None]:
+def _root(group: str | None) -> str | None:
     found = _IDENTIFIER.fullmatch(group or "")
-    return (found["host"], int(found["port"])) if found else (None, None)
+    return found["host"] if found else None
 
 
 def joined(found: Found, *, complete: bool = False) -> Iterator[Fact]:
@@ -34,7 +34,6 @@ def joined(found: Found, *, complete: bool = False) -> Iterator[Fact]:
     if own is None:
         return
     group = fields.text("identifier", "group")
-    host, port = _root(group)
     yield Joined(
         group,
         own,
@@ -43,8 +42,7 @@ def joined(found: Found, *, complete: bool = False) -> Iterator[Fact]:
         fields.rank("logicdevid", "devicelogicid", "logicdeviceid"),
         fields.rank("phydevid", "devicephyid", "phydeviceid", "device"),
         address(fields.text("deviceip", "devip")),
-        fields.text("ip") or host,
-        fields.rank("port") or port,
+        fields.text("ip") or _root(group),
         complete,
     )
 
@@ -56,8 +54,7 @@ def _complete(found: Found) -> Iterator[Fact]:
 def _root_created(found: Found) -> Iterator[Fact]:
     group = found.fields().text("identifier")
     if group:
-        named = _IDENTIFIER.fullmatch(group)
-        yield RootCreated(group, int(named["us"]) if named else None)
+        yield RootCreated(group)
 
 
 def _init_info(found: Found) -> Iterator[Fact]:

@@ -56,13 +56,12 @@ _END = re.compile(r"(?P<address>[^\s()]{1,80}) ?\((?P<rank>[0-9]{1,10})\)")
 def _row(found: Found) -> Iterator[Fact]:
     """A row of the table of broken links: ends, ports, role, status, and TLS from 8.3 on."""
     cells = [cell.strip() for cell in found.match["cells"].split("|")]
-    ends = [(at, end) for at, cell in enumerate(cells) if (end := _END.fullmatch(cell))]
+    ends = [end for cell in cells if (end := _END.fullmatch(cell))]
     roles = [at for at, cell in enumerate(cells) if cell.lower() in ("client", "server")]
     # A cut row ends with an empty cell: what follows the role is not known then.
     if len(ends) != 2 or not roles or not "".join(cells[roles[0] + 1 : roles[0] + 2]):
         return
-    (peer_at, peer), (_, own) = ends
-    port = cells[peer_at + 1]
+    peer, own = ends
     after = cells[roles[0] + 1 :]
     tls = next((word for cell in after[1:] for word in ("enable", "disable") if cell.lower().startswith(word)), None)
     yield LinkRow(
@@ -70,7 +69,6 @@ def _row(found: Found) -> Iterator[Fact]:
         _without_card(own["address"]),
         rank(peer["rank"]),
         _without_card(peer["address"]),
-        int(port) if re.fullmatch(r"[0-9]{1,5}", port) else None,
         _role(cells[roles[0]].lower()),
         after[0][:40],
         tls,
