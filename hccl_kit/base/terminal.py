@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from unicodedata import category, east_asian_width
 
 TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
@@ -36,6 +37,13 @@ def printable(text: str) -> str:
     )
 
 
+def shown(text: str) -> str:
+    """The text as standard output shall have it: a terminal gets no control characters but ends of lines and tabs."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return text
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
+
+
 def marked(line: str, start: int, width: int) -> tuple[str, str]:
     """The line, or an excerpt of a long line, and carets under the `width` characters from `start`; at least one caret.
 
@@ -56,5 +64,15 @@ def text_width(text: str) -> int:
 
 
 def escaped(field: str) -> str:
-    """Without characters that end a field or move the cursor: the name of a file may hold any."""
-    return "".join(repr(character)[1:-1] if category(character) == "Cc" else character for character in field)
+    """Without characters that end a field, move the cursor or turn the line around: the name of a file may hold any."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in field)
+
+
+def settle() -> None:
+    """Flush both streams, and discard what cannot be written: the interpreter would fail on it at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +11,7 @@ from contextlib import suppress
 from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
-from hccl_kit.base.terminal import wants_color
+from hccl_kit.base.terminal import settle, wants_color
 
 TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
 
@@ -69,14 +68,9 @@ def complain(text: str) -> None:
 
 
 def _stopped(code: int, why: str | None = None) -> int:
-    """Print the reason, and discard output that cannot be written: the interpreter would fail on it at exit."""
+    """Print the reason, and discard output that cannot be written."""
     if why is not None:
         with suppress(OSError):
             complain(why)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None:
-                stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    settle()
     return code

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
@@ -64,7 +64,7 @@ def _convert(request: ConvertRequest) -> int:
         complain(printable(f"note: {line}"))
     text = valid_text(table, str(path or STDIN))
     if path is None:
-        print(text)
+        print(shown(text))
     else:
         print(*write_files([OutputFile(path, text)], force=request.force), sep="\n")
     return EXIT_OK

@@ -9,7 +9,7 @@ from itertools import chain
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
-from hccl_kit.cli import complain
+from hccl_kit.cli import complain, run
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "rank tables": {
@@ -72,13 +72,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     if verb in VERBS:
         code: int = import_module(module_of(verb)).main(rest)
         return code
-    if verb in ("-h", "--help", "help"):
+    return run(lambda: _without_verb(verb))
+
+
+def _without_verb(word: str) -> int:
+    if word in ("-h", "--help", "help"):
         print(usage())
         return EXIT_OK
-    if verb == "--version":
+    if word == "--version":
         print(f"hccl-kit {__version__}")
         return EXIT_OK
-    complain(_unknown(verb).render() if verb else usage())
+    if word:
+        raise _unknown(word)
+    complain(usage())
     return EXIT_CANNOT_RUN
 
 

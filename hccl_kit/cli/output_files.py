@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import shown
 
 State = Literal["new", "same", "other"]
 
@@ -35,8 +36,7 @@ def check_folder(folder: Path) -> None:
 def check_file(path: Path) -> None:
     """Raises KitError if a file cannot be written at `path`; called before the work that makes its content."""
     check_writable(path.parent)
-    if path.is_dir():
-        raise KitError(f"{path} is a folder, so the file cannot be written")
+    _assert_regular(path)
 
 
 def check_writable(folder: Path) -> None:
@@ -53,7 +53,7 @@ def check_writable(folder: Path) -> None:
 
 def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
     """Write the files; returns a line for each. Raises KitError, with nothing written, if one would be overwritten."""
-    states = [(file, _state(file)) for file in files]
+    states = _states(files)
     _refuse_to_overwrite(states, force=force)
     for file, state in states:
         if state != "same":
@@ -63,9 +63,9 @@ def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
 
 def show_files(files: Sequence[OutputFile], *, force: bool) -> None:
     """Print what `write_files` would write. Raises KitError if it would."""
-    states = [(file, _state(file)) for file in files]
+    states = _states(files)
     for file, state in states:
-        print(f"{'unchanged' if state == 'same' else 'would write'}: {file.path}\n{file.text.rstrip()}\n")
+        print(f"{'unchanged' if state == 'same' else 'would write'}: {file.path}\n{shown(file.text.rstrip())}\n")
     _refuse_to_overwrite(states, force=force)
 
 
@@ -75,14 +75,31 @@ def _refuse_to_overwrite(states: Sequence[tuple[OutputFile, State]], *, force: b
         raise KitError(f"{other} exists with other content", hint="--force overwrites it, or write to another folder")
 
 
+def _states(files: Sequence[OutputFile]) -> list[tuple[OutputFile, State]]:
+    """The files with what is there now. Raises KitError if two of them have one name."""
+    places = set()
+    for file in files:
+        place = os.path.realpath(file.path)
+        if place in places:
+            raise KitError(f"{file.path} is named for two outputs", hint="name another file for one of them")
+        places.add(place)
+    return [(file, _state(file)) for file in files]
+
+
+def _assert_regular(path: Path) -> None:
+    """Raises KitError if `path` is there and no file: what is renamed over a device or a pipe takes its place."""
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "not a regular file"
+        raise KitError(f"{path} is {what}, so the file cannot be written")
+
+
 def _state(file: OutputFile) -> State:
-    """Whether the file exists, with this text or another. Raises KitError if it is a folder or cannot be read."""
+    """Whether the file exists, with this text or another. Raises KitError if it is no file or cannot be read."""
     if not os.path.lexists(file.path):
         return "new"
     data = file.text.encode()
     try:
-        if file.path.is_dir():
-            raise KitError(f"{file.path} is a folder, a file of that name cannot be written")
+        _assert_regular(file.path)
         # The size first, so that a large file of that name is not read.
         same = file.path.is_file() and file.path.stat().st_size == len(data) and file.path.read_bytes() == data
     except OSError as error:

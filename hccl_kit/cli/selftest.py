@@ -50,7 +50,7 @@ class SelftestRequest(NamedTuple):
     quick: bool
     baseline: Path | None
     slow: float
-    hccl_test: tuple[Operator, Path] | None
+    hccl_test: Sequence[tuple[Operator, Path]] | None
     format: str
     svg: Path | None
     force: bool
@@ -95,6 +95,7 @@ def make_parser() -> Parser:
         "--hccl-test",
         metavar="OPERATOR=FILE",
         type=_output_of_hccl_test,
+        action="append",
         help="measure nothing: check this output of hccl_test",
     )
     group = parser.add_argument_group("the report")
@@ -136,7 +137,10 @@ def _selftest(request: SelftestRequest) -> int:
 
         baseline = read_baseline(request.baseline)
     if request.hccl_test:
-        measured = _read(job, *request.hccl_test)
+        (output, *more) = request.hccl_test
+        if more:
+            raise KitError("--hccl-test is given several times", hint="check one output after the other")
+        measured = _read(job, *output)
         _assert_comparable(request, measured, baseline)
     else:
         _assert_can_start(job, request)

@@ -85,7 +85,7 @@ def _toml(path: str, text: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and integers of thousands of digits
         raise KitError(f"{path} is not valid TOML: {error}") from error
 
 

@@ -18,6 +18,8 @@ CURVE_BYTES = POINTS * ENTRY
 MAX_TEXT = 300
 _MAX_STEP = 10**18
 _MAX_SECONDS = 1e12
+SHORTEST = 1e-6
+"""Seconds of a window: a shorter one has no speed."""
 _MAX_BYTES = 1 << 62
 
 
@@ -90,7 +92,7 @@ def span(row: Any) -> Span | None:
         return None
     step, steps = whole(row[0]), whole(row[1])
     parts = [seconds(value) for value in row[2:]]
-    if step is None or not steps or None in parts:
+    if step is None or not steps or None in parts or (parts[0] or 0.0) < SHORTEST:
         return None
     total, data, compute, communication = (part or 0.0 for part in parts)
     return Span(step, steps, total, data, compute, communication)

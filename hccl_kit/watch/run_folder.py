@@ -31,7 +31,7 @@ MAX_NOTES = 64 << 10
 LOG_END = 4096
 """Bytes at the end of a log in which its last line is looked for."""
 _NAME = re.compile(r"(?:(facts)_([0-9]{1,7})\.jsonl|(rank)_([0-9]{1,7})\.log|(launcher)_([0-9]{1,7}))")
-_RESTART = re.compile(r"restart_([0-9]{1,7})")
+_RESTART = re.compile(r"restart_([1-9][0-9]{0,6})")
 _EXITED = re.compile(rb"[0-9]{1,11} exited ([0-9]{1,7}) ([0-9]{1,3})")
 _ENDING = re.compile(rb"[0-9]{1,11} ending ([a-z]{1,10}) (-?[0-9]{1,7}) ([0-9]{1,3})")
 
@@ -86,9 +86,9 @@ def attempt(run: Path) -> Attempt:
     try:
         names = os.listdir(run)  # noqa: PTH208 - half the time of iterdir where there are many
         numbers = [int(found[1]) for name in names if (found := _RESTART.fullmatch(name))]
-        folder = run
-        if numbers and (run / f"restart_{max(numbers)}").is_dir():
-            folder = run / f"restart_{max(numbers)}"
+        folder, last = run, run / f"restart_{max(numbers, default=0)}"
+        if numbers and last.is_dir() and not last.is_symlink():
+            folder = last
             names = os.listdir(folder)  # noqa: PTH208
     except OSError as error:
         raise KitError(f"cannot read {error.filename}: {error.strerror}") from error

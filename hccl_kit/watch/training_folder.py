@@ -85,7 +85,7 @@ def _spans(rows: list[Mapping[str, Any]]) -> list[Span]:
             records.seconds(row.get(name)) or 0.0 for name in ("data_s", "compute_s", "communication_s")
         )
         whole = data + compute + communication
-        if whole:  # the first line may be of the first step alone, which has no times
+        if whole >= records.SHORTEST:  # the first line may be of the first step alone, which has no times
             number = int(loss is not None)
             found.append(Span(step, step - last, whole, data, compute, communication, loss or 0.0, number))
         last = step

@@ -1,9 +1,12 @@
 """Text of others on a screen."""
 
+from io import StringIO
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.base.terminal import marked, printable
+from hccl_kit.base.terminal import escaped, marked, printable, shown
 
 
 @given(st.text())
@@ -26,3 +29,25 @@ def test_a_long_line_is_a_window_with_the_carets_in_it(start: int, width: int) -
     assert len(source) <= 100
     assert len(caret) <= 101
     assert caret.count("^") >= 1
+
+
+def test_a_terminal_gets_what_moves_no_cursor_and_a_file_gets_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a\tb\n\x9b31m\u202e"
+    assert shown(text) == text
+    monkeypatch.setattr("sys.stdout", Terminal())
+    assert shown(text) == "a\tb\n\ufffd31m\ufffd"
+    assert shown("服\n\n") == "服\n\n"
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@given(st.text())
+def test_a_field_has_no_character_that_is_not_seen(text: str) -> None:
+    assert escaped(text).isprintable()
+
+
+def test_a_field_is_kept_but_for_such_characters() -> None:
+    assert escaped("服 a\u202eb\n") == "服 a\\u202eb\\n"

@@ -129,3 +129,14 @@ def test_only_the_verb_is_loaded(tmp_path: Path) -> None:
 def test_the_door_is_installed() -> None:
     scripts = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project.scripts]")[1].split("[")[0]
     assert 'hccl-kit = "hccl_kit.cli.kit:main"' in scripts
+
+
+@pytest.mark.parametrize("argument", ["--help", "--version"])
+def test_a_full_disk_is_one_line(argument: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hccl_kit.cli.kit", argument]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, env=environ, check=False, timeout=300, text=True
+        )
+    assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")

@@ -137,3 +137,10 @@ def test_the_agent_is_not_for_people() -> None:
         assert (done.returncode, done.stdout) == (2, b"")
         assert b"start hccl-kit selftest TABLE instead" in done.stderr
     assert "start hccl-kit selftest TABLE instead" in run("--agent").stderr
+
+
+def test_one_output_at_a_time(tmp_path: Path) -> None:
+    given = ["--hccl-test", f"all_reduce={tmp_path / 'run.log'}"]
+    done = run(table(tmp_path, 8), *given, *given)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: --hccl-test is given several times\n")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.cli.settings import Settings, settings_for
 
 
@@ -45,3 +46,9 @@ def test_the_nearest_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for file in ("t.json", "-", "../t.json", "./t.json", str(tmp_path / "a" / "t.json"), "/t.json"):
         assert settings_for(file) == Settings(product="910"), file
     assert settings_for(str(tmp_path / "t.json")) == settings_for("../../t.json") == Settings(strict=True)
+
+
+def test_a_number_of_thousands_of_digits_is_no_crash(tmp_path: Path) -> None:
+    (tmp_path / ".hccl-kit.toml").write_text(f"strict = {'9' * 5000}\n", encoding="utf-8")
+    with pytest.raises(KitError, match="is not valid TOML"):
+        settings_for(str(tmp_path / "t.json"))

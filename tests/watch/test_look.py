@@ -99,6 +99,21 @@ def test_restarts_are_counted_and_the_last_start_is_shown(tmp_path: Path) -> Non
     assert Folder(tmp_path / "restart_1").look().restarts == 1
 
 
+def test_a_link_to_another_folder_is_no_restart(tmp_path: Path) -> None:
+    run(tmp_path / "run")
+    run(tmp_path / "other", step=90)
+    (tmp_path / "run" / "restart_3").symlink_to(tmp_path / "other")
+    assert Folder(tmp_path / "run").look().ranks[0].step == 40
+
+
+def test_a_window_without_time_has_no_speed(tmp_path: Path) -> None:
+    for seconds in (0, 5e-324):
+        facts(tmp_path, 0, windows=[[40, 10**18, seconds, 0, 0, 0]])
+        job = Folder(tmp_path).look()
+        assert (job.speed, job.ranks[0].step) == (None, 40)
+        assert "inf" not in as_text(job)
+
+
 def test_the_latest_run_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(KitError, match="there is no hccl_logs/latest here"):

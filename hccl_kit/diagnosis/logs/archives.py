@@ -22,6 +22,7 @@ MAX_HEADER = 1 << 20
 MAX_RATIO = 300
 """How much larger a log may be than packed; plogs reach 40. A file may have MIN_UNPACKED bytes in any case."""
 MIN_UNPACKED = 1 << 30
+XZ = b"\xfd7zXZ\0"
 XZ_MEMORY = 128 << 20
 """Bytes that unpacking xz may take; `xz -9` takes 65 MiB."""
 
@@ -46,7 +47,7 @@ def unpacked(pieces: Iterator[bytes]) -> Iterator[bytes]:
     first = next(pieces, b"")
     if first.startswith(b"\x1f\x8b"):
         return _bounded(first, pieces, _gunzip)
-    if first.startswith(b"\xfd7zXZ\x00"):
+    if first.startswith(XZ):
         return _bounded(first, pieces, _unxz)
     return _chained(first, pieces)
 
@@ -95,21 +96,35 @@ def _gunzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _unxz(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The content of all streams of an xz file."""
     engine = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
+    rest = b""
     try:
         for piece in pieces:
-            data = piece
-            while True:
+            data, rest = rest + piece, b""
+            while data or not engine.needs_input:
                 if engine.eof:
-                    return
+                    data = data.lstrip(b"\0")  # padding between streams
+                    if len(data) < len(XZ):
+                        rest = data
+                        break
+                    if not data.startswith(XZ):
+                        return
+                    engine = lzma.LZMADecompressor(memlimit=XZ_MEMORY)
                 yield engine.decompress(data, PIECE)
-                data = b""
-                if engine.needs_input:
-                    break
+                data = engine.unused_data if engine.eof else b""
     except lzma.LZMAError:
         raise DamagedError("it is not xz from there on, or needs too much memory") from None
     if not engine.eof:
         raise DamagedError("it ends in the middle")
+
+
+def start(pieces: Iterator[bytes]) -> bytes:
+    """Enough bytes for `is_tar`, if there are so many: the first member of a gzip file may hold fewer."""
+    first = b""
+    while len(first) < BLOCK and (piece := next(pieces, None)) is not None:
+        first += piece
+    return first
 
 
 def is_tar(first: bytes) -> bool:

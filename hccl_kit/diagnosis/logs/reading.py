@@ -55,7 +55,7 @@ def read_given(given: Given) -> list[Found]:
     name = str(given.path)
     try:
         pieces = archives.unpacked(sources.pieces_of(given))
-        first = next(pieces, b"")
+        first = archives.start(pieces)
     except (OSError, archives.DamagedError) as error:
         return [Found(None, (), (f"{name} cannot be read: {_why(error)}",))]
     path, pieces = given.path.absolute(), chain([first], pieces)

@@ -24,7 +24,7 @@ MAX_JSON = 16 << 20
 MAX_KEPT = 300
 """Collectives of a rank: those around the one where the job stands are needed."""
 MAX_RANKS = 1 << 20
-"""Characters of the list of ranks of a group."""
+"""Characters of the lists of ranks of all groups: a pickle may name one text many times."""
 MAX_TEXT = 120
 MAX_SIZES = 8
 """Sizes of a collective that are compared."""
@@ -138,11 +138,15 @@ def _shape(entry: dict[str, Any]) -> str:
 
 
 def _groups(config: object) -> dict[str, tuple[int, ...]]:
-    """The ranks of each process group; groups whose list of ranks is empty are left out."""
-    found = {}
+    """The ranks of each process group; without those whose list is empty, and those after MAX_RANKS characters."""
+    found: dict[str, tuple[int, ...]] = {}
+    left = MAX_RANKS
     for name, group in config.items() if isinstance(config, dict) else ():
         ranks = group.get("ranks") if isinstance(group, dict) else None
-        if isinstance(name, str) and isinstance(ranks, str) and len(ranks) <= MAX_RANKS:
+        if isinstance(name, str) and isinstance(ranks, str):
+            left -= len(ranks)
+            if left < 0:
+                return found
             numbers = tuple(int(digits) for digits in re.findall(r"[0-9]{1,7}", ranks))
             if numbers:
                 found[name[:MAX_TEXT]] = numbers

@@ -61,9 +61,10 @@ def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) ->
     """Raises KitError with every mistake in `values`; `places` are the files and lines of the values."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  # 80 ms, not for --help
 
-    # JSON Schema accepts 16.0 as an integer, which a batch size must not be, and nan and inf as numbers.
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
-    types = types.redefine("number", lambda _, value: type(value) in (int, float) and abs(value) <= sys.float_info.max)
+    # JSON Schema accepts 16.0 as an integer, which a batch size must not be, and nan and inf as numbers. It has no
+    # bounds for what is no number.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int and _fits(value))
+    types = types.redefine("number", lambda _, value: type(value) in (int, float) and _fits(value))
     validator: Any = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
     problems = dict.fromkeys(
         f"{_place(pointer, places, source)}: {message}"
@@ -72,6 +73,11 @@ def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) ->
     )
     if problems:
         raise KitError("\n       ".join(shortened(list(problems), MAX_PROBLEMS)))
+
+
+def _fits(value: float) -> bool:
+    """Whether a number is finite, and an integer not too large for a float."""
+    return abs(value) <= sys.float_info.max
 
 
 def fill(values: dict[str, Any], rule: Rule | None = None) -> None:

@@ -64,7 +64,19 @@ def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
     except RecursionError:
         raise KitError(f"{source} is nested too deeply") from None
     except (ValueError, LookupError, AttributeError) as error:  # PyYAML's own, at dates such as 2024-13-45
-        raise KitError(f"{source} has a number or date that cannot be read: {error}") from error
+        raise KitError(f"{_first_unreadable(root, source)} cannot be read as a number or a date") from error
+
+
+def _first_unreadable(root: yaml.Node | None, source: str) -> str:
+    """The file, line and text of the first value that its type cannot have."""
+    loader = _Loader("")  # the other one is in the middle of its work
+    for _, node, _ in nodes(root):
+        try:
+            if isinstance(node, yaml.ScalarNode):
+                loader.construct_object(node)
+        except (ValueError, LookupError, AttributeError):
+            return f"{source}:{node.start_mark.line + 1}: {str(node.value)[:40]!r}"
+    return source
 
 
 def nodes(node: yaml.Node | None, pointer: Pointer = ()) -> Iterator[tuple[Pointer, yaml.Node, int]]:

@@ -177,6 +177,8 @@ def _assert_chain(kind: str, reader: Config | None, turner: Config | None) -> No
 
 def _assert_free(request: Request, kind: str) -> None:
     """Raises KitError if an output cannot be written."""
+    if request.json and request.json == request.picture:
+        raise KitError(f"{request.json} is named for two outputs", hint="name another file for --json or --picture")
     if request.json:
         assert_free_files([request.json], "--json", force=request.force)
     if request.picture and kind == "det":

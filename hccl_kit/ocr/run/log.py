@@ -20,6 +20,14 @@ from hccl_kit.ocr.run.curves import read_rows
 from hccl_kit.ocr.run.tensorboard import TensorBoard
 
 
+class _Screen(logging.StreamHandler):  # type: ignore[type-arg]  # Python 3.10 has no arguments there
+    """Standard output. The training goes on without it, when it is full or nobody reads it: a file has all lines."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # as logging names it
+        del record
+        self.setLevel(logging.CRITICAL + 1)
+
+
 class RunLog:
     """The files of one rank in `folder`; rank 0 also prints the log and writes the files of the whole job.
 
@@ -45,8 +53,8 @@ class RunLog:
         self._log.propagate = False
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
         self._log.handlers = [handler]
-        if self.is_main:
-            screen = logging.StreamHandler(sys.stdout)
+        if self.is_main and sys.stdout is not None:
+            screen = _Screen(sys.stdout)
             screen.setFormatter(logging.Formatter("%(message)s"))
             self._log.addHandler(screen)
 

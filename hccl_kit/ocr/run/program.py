@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from hccl_kit.base import progress, shipped
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import (
-    EXIT_CANNOT_RUN,
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -27,7 +26,7 @@ from hccl_kit.base.errors import (
     KitError,
     under_way,
 )
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.terminal import printable, settle
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
@@ -93,8 +92,7 @@ class _ListConfigs(argparse.Action):
     """Print the names of the shipped configurations and exit."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        print(*shipped.config_names(), sep="\n")  # noqa: T201
-        parser.exit()
+        parser.exit(run_alone(lambda: print(*shipped.config_names(), sep="\n")))  # noqa: T201
 
 
 def load(given: Path, overrides: Sequence[str]) -> Config:
@@ -163,7 +161,7 @@ def run(
         world = start(config, launch, say=notes.append, plain_convolutions=plain_convolutions)
         assert_one_job(config, world)
         body(config, world, notes)
-        sys.stdout.flush()
+        _flush()
     except interrupt.SavedError as error:
         progress.say(str(error))
         code = EXIT_TERMINATED
@@ -177,18 +175,17 @@ def run(
 
 def run_alone(body: Callable[[], None]) -> int:
     """Run a program that needs no group of ranks; returns its exit code. Its outputs are complete or absent."""
+    code = EXIT_OK
     try:
         body()
-    except KitError as error:
-        print(error.render(), file=sys.stderr)  # noqa: T201  # the last word of a program
-        return error.exit_code
-    except ImportError as error:
-        print(missing(error).render(), file=sys.stderr)  # noqa: T201
-        return EXIT_CANNOT_RUN
+        _flush()
+    except (KitError, ImportError, OSError) as error:
+        code = _fail(error, None)
     except KeyboardInterrupt:
-        print("interrupted; nothing was written", file=sys.stderr)  # noqa: T201
-        return EXIT_INTERRUPTED
-    return EXIT_OK
+        _complain("interrupted; nothing was written")
+        code = EXIT_INTERRUPTED
+    settle()
+    return code
 
 
 def run_unlaunched(body: Callable[[], None]) -> NoReturn:
@@ -201,7 +198,7 @@ def run_unlaunched(body: Callable[[], None]) -> NoReturn:
     code = EXIT_OK
     try:
         body()
-        sys.stdout.flush()
+        _flush()
     except (Exception, KeyboardInterrupt) as error:
         code = _fail(error, None)
     leave(code, None)
@@ -236,8 +233,8 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
 
 
 def assert_weights(config: Config, option: str = "-o") -> None:
-    """Raises KitError if the checkpoint of `config` does not exist; `option` is the one that names another."""
-    if not fetch.local_path("eval.ckpt_load_path", str(config.weights), os.environ).exists():
+    """Raises KitError if the checkpoint of `config` is not a file; `option` is the one that names another."""
+    if not fetch.local_path("eval.ckpt_load_path", str(config.weights), os.environ).is_file():
         name = shlex.quote(shipped.short_name(config.source))
         raise KitError(
             f"there is no checkpoint {config.weights} (eval.ckpt_load_path, or best.ckpt of a run)",
@@ -269,19 +266,28 @@ def leave(code: int, world: World | None) -> NoReturn:
             code = _fail(error, world.env)
     if world is not None and not code:
         world.recorder.ended(DONE)
-    with suppress(OSError):
-        sys.stdout.flush()
-    with suppress(OSError):
-        sys.stderr.flush()
+    settle()
     if code or (world is not None and world.store is not None):
         os._exit(code)
     sys.exit(code)
 
 
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _complain(text: str) -> None:
+    """Print the last word of a program, if standard error is open and the disk of the log is not full."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            print(text, file=sys.stderr)  # noqa: T201
+
+
 def _fail(error: BaseException, env: WorkerEnv | None) -> int:
     """Record and print what ended this program; returns its exit code. `env` is None if the rank is not known yet."""
     if isinstance(error, KeyboardInterrupt):  # before `interrupt.listen`
-        print("interrupted", file=sys.stderr)  # noqa: T201
+        _complain("interrupted")
         return EXIT_INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return EXIT_PIPE
@@ -290,9 +296,5 @@ def _fail(error: BaseException, env: WorkerEnv | None) -> int:
     elif isinstance(error, OSError):
         error = KitError(f"cannot read or write: {error}")
     record(error, env=env)
-    with suppress(OSError):  # such as: the disk of the log is full
-        if isinstance(error, KitError):
-            print(error.render(), file=sys.stderr)  # noqa: T201  # the last word of a program
-        else:
-            traceback.print_exception(error)
+    _complain(error.render() if isinstance(error, KitError) else "".join(traceback.format_exception(error)).rstrip())
     return error.exit_code if isinstance(error, KitError) else EXIT_FINDINGS

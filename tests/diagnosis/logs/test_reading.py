@@ -117,6 +117,23 @@ def test_a_packed_log(tmp_path: Path) -> None:
     assert [event.process.pid for event in read([tmp_path]).events] == [77]
 
 
+def test_all_streams_of_a_packed_log(tmp_path: Path) -> None:
+    late = lzma.compress(b"nothing\n") + bytes(4) + lzma.compress(WAITED.encode()) + bytes(8)
+    write(tmp_path / f"{NAME}.xz", late)
+    assert kinds(read([tmp_path])) == ["LinkTimedOut"]
+    # Where a piece of the file ends, which may be inside the head of a stream, does not matter.
+    for cut in range(len(late)):
+        pieces = archives.unpacked(iter([late[:cut], late[cut:]] if cut else [late]))
+        assert b"".join(pieces).endswith(WAITED.encode()) or cut < len(archives.XZ), cut
+
+
+def test_an_archive_of_several_gzip_members(tmp_path: Path) -> None:
+    whole = tar_of(**{f"debug/plog/{NAME}": WAITED})
+    for cut in (0, 1, 511, 513):
+        write(tmp_path / "node7.tar.gz", gzip.compress(whole[:cut]) + gzip.compress(whole[cut:]))
+        assert read([tmp_path / "node7.tar.gz"]).files[0].process == Process("node7", 77)
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
 def test_a_cut_packed_log_is_read_as_far_as_it_goes(tmp_path: Path, pack: type[bytes]) -> None:
     noise = "".join(info(f"nothing {random.Random(1).random()}{n * 7919 % 104729}") for n in range(4000))

@@ -179,3 +179,12 @@ def test_nothing_but_bad_dumps(tmp_path: Path) -> None:
     (tmp_path / "hccl_trace_rank_0").write_bytes(b"\x80\x02")
     with pytest.raises(KitError, match=r"no log was found: .*it ends in the middle"):
         diagnose([tmp_path])
+
+
+def test_one_text_of_many_groups_is_not_parsed_for_each() -> None:
+    groups = {str(number): {"ranks": "1," * (torch_dump.MAX_RANKS // 8)} for number in range(10)}
+    data = json.dumps({"version": "2.10", "pg_config": groups, "entries": [entry(1, process_group=("9", ""))]})
+    noted, why = torch_dump.read("trace_rank_1.json", [data.encode()])
+    assert why is None
+    (fact,) = (one.fact for one in noted if isinstance(one.fact, Traced))
+    assert fact.members is None

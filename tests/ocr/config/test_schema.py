@@ -1,6 +1,7 @@
 """The schema of configurations as a document, and what it says of keys that do nothing."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -244,3 +245,10 @@ def choices(rule: Any) -> Iterator[Any]:
         for key, inner in rule.items():
             if key != "allOf":
                 yield from choices(inner)
+
+
+@pytest.mark.parametrize("value", [f"0x{'f' * 300}", f"-0x{'f' * 300}", "1" + "0" * 309])
+def test_an_integer_beyond_floats_is_no_number(value: str) -> None:
+    for key in ("scheduler.num_epochs", "train.loader.batch_size", "system.seed"):
+        with pytest.raises(KitError, match=re.escape(key)):
+            config.load(CONFIG, [f"{key}={value}"])

@@ -1,6 +1,7 @@
 """What a run leaves behind: each rank its own log, rank 0 the files of the job."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,18 @@ def test_where_there_is_nothing_there_is_nothing_to_take_back(tmp_path: Path) ->
         log.rewind(0)
         log.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log_0.txt", "log_1.txt", "tensorboard"]
+
+
+def test_a_screen_that_is_full_or_closed_does_not_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8", buffering=1) as full:
+        monkeypatch.setattr("sys.stdout", full)
+        speak(tmp_path / "full", 0)
+        monkeypatch.setattr("sys.stdout", None)
+        speak(tmp_path / "closed", 0)
+        with suppress(OSError):
+            full.close()
+    for name in ("full", "closed"):
+        assert len((tmp_path / name / "log_0.txt").read_text().splitlines()) == 2
+    assert capsys.readouterr().err == ""
