@@ -23,7 +23,7 @@ MAX_JSON = 16 << 20
 """Bytes; a value of JSON may take more memory than one of a pickle."""
 MAX_KEPT = 300
 """Collectives of a rank: those around the one where the job stands are needed."""
-MAX_RANKS = 1 << 20
+MAX_RANKS = 8 << 20
 """Characters of the lists of ranks of all groups: a pickle may name one text many times."""
 MAX_TEXT = 120
 MAX_SIZES = 8
