@@ -63,7 +63,13 @@ def staged(folder: Path) -> Iterator[Path]:
             for path in Path(temporary).iterdir():
                 path.replace(folder / path.name)
     except OSError as error:
+        if isinstance(error.filename, str) and not _is_beside(Path(error.filename), folder):
+            raise  # of what the block reads
         raise KitError(f"cannot write into {folder}: {error.strerror or error}") from error
+
+
+def _is_beside(path: Path, folder: Path) -> bool:
+    return path.absolute().is_relative_to(folder.absolute().parent)
 
 
 def _assert_not_taken(taken: list[Path], option: str, *, force: bool) -> None:

@@ -127,7 +127,7 @@ def _check(request: CheckRequest) -> int:
     files, unread = _files(request.paths)
     choices = {file: _choice(request, settings_for(file)) for file in files}
     reports: list[Report] = []  # printed at the end, unless the format is text
-    failed = 0
+    failed = checked_files = 0
     say, stream = (complain, sys.stderr) if request.prints_table else (print, sys.stdout)
     color = wants_color(stream)
     for file in files:
@@ -139,6 +139,7 @@ def _check(request: CheckRequest) -> int:
             complain(error.render())
             unread += 1
             continue
+        checked_files += 1
         report = choice.narrow(checked, strict=choice.strict, errors_only=request.quiet)
         failed += not report.ok
         if request.format != "text":
@@ -151,7 +152,7 @@ def _check(request: CheckRequest) -> int:
     if request.format != "text":
         say(_for_programs(reports, request.format))
     elif files and files != request.paths and not (request.quiet and not failed):
-        say(f"checked {counted(len(files), 'file')}, {failed or 'none'} with errors")
+        say(f"checked {counted(checked_files, 'file')}, {failed or 'none'} with errors")
     if unread:
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if failed else EXIT_OK

@@ -8,7 +8,7 @@ examples:
   hccl-kit container hccl_8p.json --engine docker --complete
   hccl-kit container hccl_8p.json --engine k8s --server 10.0.0.1 > fragment.yaml
 
-Exit code: 0 nothing lacks, 1 something lacks, 2 the table or the server is not known.
+Exit code: 0 nothing is missing, 1 something is missing, 2 the table or the server is not known.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _print(request: ContainerRequest) -> int:
     if request.format == "json":
         print(as_json(found, server.id))
     elif found.is_nothing:
-        print("nothing lacks")
+        print("nothing is missing")
     else:
         print(_text(found, request.engine))
     return EXIT_OK if found.is_nothing or request.complete else EXIT_FINDINGS

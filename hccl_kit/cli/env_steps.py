@@ -117,7 +117,7 @@ def as_text(plan: VariablePlan) -> list[str]:
 
 def _assumption() -> str:
     low, high = EPHEMERAL
-    return f"assumed for servers that were not asked: outgoing connections use ports {low} to {high}, as Linux comes"
+    return f"assumed for servers that were not asked: outgoing connections use ports {low} to {high}, Linux's default"
 
 
 def _server(server: ServerVariables) -> list[str]:

@@ -97,7 +97,7 @@ def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFi
     if not file.endswith(".json"):
         raise KitError(
             f"HCCL only reads rank tables whose name ends in .json, got {file!r}",
-            hint=shlex.join(["mv", file, f"{Path(file).stem}.json"]),
+            hint=shlex.join(["mv", "--", given, str(Path(given).with_suffix(".json"))]),
         )
     return table, TableFile(file, data.decode()), warning
 

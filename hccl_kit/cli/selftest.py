@@ -89,7 +89,7 @@ def make_parser() -> Parser:
         metavar="FRACTION",
         type=_fraction,
         default=SLOW,
-        help=f"of a reference, below is slow (default: {SLOW})",
+        help=f"a result below this fraction of its reference is slow (default: {SLOW})",
     )
     parser.add_argument(
         "--hccl-test",

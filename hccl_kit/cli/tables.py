@@ -41,13 +41,8 @@ def topology_warning(data: bytes, name: str) -> str | None:
     return None
 
 
-def read_any_table(file: str) -> RankTable:
-    """The table in `file`, valid or not. Raises KitError if the file contains no readable table."""
-    return _table(file, _report(file))
-
-
 def read_any_content(file: str) -> Content:
-    """As `read_any_table`, before the table is built."""
+    """The table in `file`, valid or not, before it is built. Raises KitError if the file contains no readable table."""
     report = _report(file)
     if report.content is None:
         raise _refused(file, report, report.findings[0])

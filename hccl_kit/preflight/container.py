@@ -33,7 +33,7 @@ class Needs(NamedTuple):
 
     @property
     def is_nothing(self) -> bool:
-        """Nothing is needed, or nothing lacks."""
+        """Nothing is needed, or nothing is missing."""
         return not (self.devices or self.mounts or self.variables or self.shm)
 
 

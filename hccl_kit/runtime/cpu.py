@@ -68,9 +68,10 @@ def _address(env: WorkerEnv, host: str) -> str:
         return host
     try:
         address = socket.gethostbyname(host)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # UnicodeError: an empty label, or one of more than 63 characters
+        reason = error.strerror if isinstance(error, OSError) else "it is not a name of a host"
         raise KitError(
-            f"MASTER_ADDR={host} cannot be resolved: {error.strerror}",
+            f"MASTER_ADDR={host} cannot be resolved: {reason}",
             hint="export MASTER_ADDR=<an address of the host of rank 0> for all ranks",
         ) from error
     if env.rank == 0 and address != host and is_loopback(address) and env.local_size < env.size:

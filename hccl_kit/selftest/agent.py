@@ -74,7 +74,7 @@ class Agent:
         self.order = order
         self.folder = Path(tempfile.mkdtemp(prefix="hccl-kit-selftest-"))
         self.writers: dict[int, asyncio.StreamWriter] = {}
-        self.processes: list[Process] = []
+        self.processes: dict[int | None, Process] = {}
         self.tails: dict[int | None, str] = {}
         self.early: list[bytes] = []
         self.tasks: list[asyncio.Task[None]] = []
@@ -118,7 +118,7 @@ class Agent:
             for one in ranks:
                 say({"rank": one, "event": "gone", "detail": f"{command[0]} cannot be started: {error.strerror}"})
             return
-        self.processes.append(process)
+        self.processes[rank] = process
         self.tasks.append(asyncio.create_task(self.watch(rank, ranks, process)))
 
     async def watch(self, rank: int | None, ranks: Sequence[int], process: Process) -> None:
@@ -165,8 +165,7 @@ class Agent:
         """How the process of a rank ended."""
         if self.order.backend == "mpi":
             return ""
-        places = [int(worker["RANK"]) for worker in self.order.workers]
-        code = self.processes[places.index(rank)].returncode if rank in places else None
+        code = self.processes[rank].returncode if rank in self.processes else None
         if code is not None and code < 0:
             return f"killed by {signal.Signals(-code).name}"
         return self.tails.get(rank, "")
@@ -175,12 +174,12 @@ class Agent:
         """Kill all ranks and wait for their end; the group of a process, since mpirun and frameworks start more."""
         for writer in self.writers.values():
             writer.close()
-        for process in self.processes:
+        for process in self.processes.values():
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
         with suppress(TimeoutError, asyncio.TimeoutError):
-            await asyncio.wait_for(asyncio.gather(*(process.wait() for process in self.processes)), _LAST)
+            await asyncio.wait_for(asyncio.gather(*(process.wait() for process in self.processes.values())), _LAST)
 
 
 def _is_stopped(writer: asyncio.StreamWriter) -> bool:

@@ -6,7 +6,7 @@ m, follows how likely another healthy one is slow in k or more of n passes, if e
 beta-binomial distribution). If that chance, times the number of those that are compared, is at most CHANCE, a suspect
 with k of n is named. Until then it is measured again; if that does not help, the answer is that it cannot be told.
 
-On a very busy machine half of the usual speed is nothing rare, while a bad cable has a fiftieth of it. So the same test
+On a very busy machine half of the usual speed is not rare, while a bad cable has a fiftieth of it. So the same test
 is made with several limits, and the chance of the best is multiplied by their number.
 """
 

@@ -144,8 +144,8 @@ def problems(job: Job) -> list[str]:
     if silent:
         names = listed((rank.rank for rank in silent), 6)
         longest = duration(max(rank.silent_s or 0.0 for rank in silent))
-        found.append(f"no sign of life of {plural('rank', len(silent))} {names} for {longest}")
-    found += [f"no answer of server {server}" for server in job.lost[:3]]
+        found.append(f"no sign of life from {plural('rank', len(silent))} {names} for {longest}")
+    found += [f"no answer from server {server}" for server in job.lost[:3]]
     if job.straggler:
         found.append(_holds_up(job, job.straggler))
     return found

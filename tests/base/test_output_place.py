@@ -92,3 +92,15 @@ def test_a_folder_that_takes_nothing_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(KitError, match=r"cannot write into .*/file/set: "), staged(tmp_path / "file" / "set"):
         pass
+
+
+def test_what_cannot_be_read_is_not_said_to_be_what_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sets").mkdir()
+    monkeypatch.chdir(tmp_path / "sets")
+    for folder in (Path("set"), tmp_path / "sets" / "set"):
+        with pytest.raises(PermissionError), staged(folder):
+            raise PermissionError(13, "Permission denied", str(tmp_path / "images"))
+        with pytest.raises(KitError, match=r"cannot write into .*set: No space left"), staged(folder) as place:
+            raise OSError(28, "No space left on device", str(place / "new"))

@@ -60,6 +60,13 @@ def test_a_folder_without_tables_is_exit_2_after_the_rest_is_checked(tmp_path: P
     assert check("empty", cwd=tmp_path).stdout == b""
 
 
+def test_a_file_that_cannot_be_read_is_not_counted_as_checked(tmp_path: Path) -> None:
+    tree(tmp_path, tables__good=text())
+    done = check("tables", "missing.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout.endswith(b"checked 1 file, none with errors\n")
+
+
 def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     tree(tmp_path, tables__good=text())
     (tmp_path / "tables" / "loop").symlink_to(tmp_path / "tables")

@@ -180,9 +180,13 @@ def test_a_plan_that_the_launcher_cannot_start_is_refused(table: Path, capsys: p
 
 
 def test_a_table_whose_name_hccl_would_not_read_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table.rename(table.parent / "table.txt")
-    assert main(["table.txt", "--to", "bash"]) == 2
-    assert "HCCL only reads rank tables whose name ends in .json, got 'table.txt'" in capsys.readouterr().err
+    folder = table.parent / "with space"
+    folder.mkdir()
+    table.rename(folder / "table.txt")
+    assert main(["with space/table.txt", "--to", "bash"]) == 2
+    message = capsys.readouterr().err
+    assert "HCCL only reads rank tables whose name ends in .json, got 'table.txt'" in message
+    assert "mv -- 'with space/table.txt' 'with space/table.json'" in message
 
 
 def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:

@@ -65,6 +65,9 @@ def test_a_name_becomes_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_name_that_is_unknown_is_reported() -> None:
     with pytest.raises(KitError, match=r"^MASTER_ADDR=no-such-host\.invalid cannot be resolved"):
         cpu._address(env(1, 2), "no-such-host.invalid")
+    for name in ("node..x", "n" * 64):
+        with pytest.raises(KitError, match=f"^MASTER_ADDR={name} cannot be resolved: "):
+            cpu._address(env(1, 2), name)
 
 
 def test_rank_0_does_not_listen_where_no_other_host_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:

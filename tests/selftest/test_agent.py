@@ -1,10 +1,12 @@
 """What an agent is told first, from whoever writes to its standard input."""
 
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hccl_kit.selftest.agent import Order
+from hccl_kit.selftest.agent import Agent, Order
 
 GOOD: dict[str, Any] = {"backend": "torch", "environ": {"A": "1"}, "workers": [{"RANK": "3"}]}
 
@@ -17,3 +19,11 @@ def test_an_order() -> None:
 def test_what_is_no_order(workers: Any) -> None:
     assert Order.of({**GOOD, "workers": workers}) is None
     assert Order.of(None) is None
+
+
+def test_the_end_of_a_rank_after_one_that_could_not_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    agent = Agent(Order("torch", {}, [{"RANK": "0"}, {"RANK": "1"}]))
+    ended: Any = SimpleNamespace(returncode=-9)
+    agent.processes[1] = ended
+    assert (agent.why(0), agent.why(1)) == ("", "killed by SIGKILL")

@@ -73,8 +73,8 @@ def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     job = cluster.source.look()
     assert not job.is_well
     assert problems(job) == [
-        "no answer of server s1: its answer is not that of hccl-kit watch",
-        "no answer of server s2: ssh: connect to host 10.0.0.2 port 22: Connection refused",
+        "no answer from server s1: its answer is not that of hccl-kit watch",
+        "no answer from server s2: ssh: connect to host 10.0.0.2 port 22: Connection refused",
     ]
 
 

@@ -46,7 +46,7 @@ def test_many_failures_are_named_in_part() -> None:
     seen = job("x", 0.0, [*(Rank(n, "failed", why="x") for n in range(9)), *(Rank(n, "silent") for n in range(10, 20))])
     assert problems(seen) == [
         *(f"rank {n} failed: x" for n in range(3)),
-        "no sign of life of ranks 10, 11, 12, 13, 14, 15 and 4 more for 0.0 s",
+        "no sign of life from ranks 10, 11, 12, 13, 14, 15 and 4 more for 0.0 s",
     ]
 
 

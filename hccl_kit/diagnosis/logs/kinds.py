@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from hccl_kit.diagnosis.logs import run_folder
-from hccl_kit.diagnosis.logs.facts import CardAddress, Exited, Joined, Step
+from hccl_kit.diagnosis.logs.facts import CardAddress, Joined, Step
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
 from hccl_kit.diagnosis.logs.patterns.row import MAX_RANK, rank
@@ -46,15 +46,6 @@ def kind_of(name: str) -> Kind | None:
     return next((kind for kind in KINDS if kind.pattern.fullmatch(name)), None)
 
 
-def exited(number: int, code: int, *, by_launcher: bool = False) -> Exited:
-    """A rank that ended with a code as a shell prints it: 128 and more are signals. -9 is a signal too."""
-    if code < 0:
-        return Exited(number, None, -code, by_launcher)
-    return (
-        Exited(number, None, code - 128, by_launcher) if 128 < code < 193 else Exited(number, code, None, by_launcher)
-    )
-
-
 def _failed(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
     """`failed` of our scripts: `RANK CODE` in the order in which they failed; then the script ends the others."""
     for number, line in enumerate(islice(lines, MAX_LINES)):
@@ -62,9 +53,8 @@ def _failed(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
         own = rank(found[1]) if found else None
         if found and own is not None and line.is_whole:
             code = int(found[2])
-            yield Noted(
-                line.number, exited(own, code, by_launcher=number > 0 and code in (137, 143)), is_error=True, rank=own
-            )
+            ended = run_folder.exited(own, code, by_launcher=number > 0 and code in (137, 143))
+            yield Noted(line.number, ended, is_error=True, rank=own)
 
 
 def _end(lines: Iterator[Line], about: About) -> Iterator[Noted]:
@@ -72,7 +62,7 @@ def _end(lines: Iterator[Line], about: About) -> Iterator[Noted]:
     line = next(lines, None)
     found = re.fullmatch(r"([0-9]{1,3}) ([0-9]{1,6}) ([\w.-]{1,255})", line.text) if line and line.is_whole else None
     if found and about.rank is not None:
-        yield Noted(1, exited(about.rank, int(found[1])), about.changed, True)
+        yield Noted(1, run_folder.exited(about.rank, int(found[1])), about.changed, True)
 
 
 def _step(lines: Iterator[Line], about: About) -> Iterator[Noted]:

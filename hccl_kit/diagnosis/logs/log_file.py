@@ -57,6 +57,10 @@ class _Counted:
             self.cut = error.strerror or "it cannot be read"
 
 
+def _cut(log: Log, counted: _Counted) -> tuple[str, ...]:
+    return (f"{log.name} was not read to its end: {counted.cut}",) if counted.cut else ()
+
+
 def read_log(log: Log) -> Found:
     """All that a log states; an error in the middle of it ends it, and is noted."""
     counted = _Counted(log.pieces)
@@ -66,7 +70,7 @@ def read_log(log: Log) -> Found:
         about = kinds.About(process.rank, log.changed)
         noted = list(kind.read(_lines(counted), about))
         file = LogFile(process, log.name, counted.size, None, None, counted.cut)
-        return Found(file, events_of(log.name, process, noted))
+        return Found(file, events_of(log.name, process, noted), _cut(log, counted))
     pieces = iter(counted)
     first = next(pieces, b"")
     if torch_dump.is_dump(log.path.name, first):
@@ -74,7 +78,7 @@ def read_log(log: Log) -> Found:
     assembler = Assembler()
     scanned = scan(chain([first], pieces), SEARCH, assembler.take)
     noted = assembler.end()
-    notes = [f"{log.name} was not read to its end: {counted.cut}"] if counted.cut else []
+    notes = list(_cut(log, counted))
     if b"\0" in scanned.head and not noted:
         return Found(None, (), (*notes, f"{log.name} is not text"))
     if not counted.size and counted.cut:
@@ -82,7 +86,7 @@ def read_log(log: Log) -> Found:
     if scanned.has_long_lines:
         notes.append(f"{log.name} has lines that are too long: their ends were not read")
     if scanned.left_out:
-        notes.append(f"{log.name} repeats itself: of {scanned.left_out} lines like others nothing was kept")
+        notes.append(f"{log.name} repeats itself: {scanned.left_out} similar lines were not kept")
     head, tail = _edges(scanned)
     cut = counted.cut or ("its last line has no end" if counted.end not in (b"", b"\n") else None)
     has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line))

@@ -54,6 +54,15 @@ _ENDING = re.compile(r"([0-9]{1,11}) ending ([a-z]{1,10}) (-?[0-9]{1,7}) ([0-9]{
 _LOST = re.compile(r"([0-9]{1,11}) lost (\S{1,255})((?: [0-9]{1,7})*)")
 
 
+def exited(number: int, code: int, *, by_launcher: bool = False) -> Exited:
+    """A rank that ended with a code as a shell prints it: 128 and more are signals. -9 is a signal too."""
+    if code < 0:
+        return Exited(number, None, -code, by_launcher)
+    return (
+        Exited(number, None, code - 128, by_launcher) if 128 < code < 193 else Exited(number, code, None, by_launcher)
+    )
+
+
 def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
     """The notes of a script; a rank that ends after "ending" was ended by the script."""
     is_ending = False
@@ -63,8 +72,8 @@ def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
         if found := _EXITED.fullmatch(line.text):
             rank, code = rank_of(found[2]), int(found[3])
             if rank is not None:
-                exited = Exited(rank, None if code > 128 else code, code - 128 if code > 128 else None, is_ending)
-                yield Noted(line.number, exited, float(found[1]), not is_ending, rank=rank)
+                ended = exited(rank, code, by_launcher=is_ending)
+                yield Noted(line.number, ended, float(found[1]), not is_ending, rank=rank)
         elif found := _ENDING.fullmatch(line.text):
             is_ending = True
             ending = JobEnding(found[2], rank_of(found[3]), int(found[4]))

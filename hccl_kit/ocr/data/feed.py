@@ -50,7 +50,7 @@ class Feed:
         self._make = partial(loader.train_batch, transform=transform, collate=collate, kept=kept)
         if not self.steps_per_epoch:
             raise KitError(
-                f"{len(self.samples)} samples make no step of {self.joint_batch} ({size} ranks x {batch})",
+                f"{len(self.samples)} samples are too few for one step of {self.joint_batch} ({size} ranks x {batch})",
                 hint="set train.loader.batch_size lower",
             )
 

@@ -25,11 +25,6 @@ def devices(table: Table) -> list[Table]:
     return [device for server in table["server_list"] for device in server["device"]]
 
 
-def _with_host_names(table: Table) -> None:
-    for number, server in enumerate(table["server_list"]):
-        server["server_id"] = f"node-{number}.cluster"
-
-
 def _with_host_ips(table: Table) -> None:
     for number, server in enumerate(table["server_list"]):
         server["host_ip"] = f"172.16.0.{number + 1}"

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ import random
 import socket
 import tarfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -35,6 +37,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Process,
     Step,
 )
+from hccl_kit.diagnosis.logs.log_file import Log, read_log
 from hccl_kit.diagnosis.logs.reading import read
 from tests.diagnosis.logs.lines import GROUP, TIME, events_of, facts_of, info, plog
 
@@ -145,6 +148,16 @@ def test_a_cut_packed_log_is_read_as_far_as_it_goes(tmp_path: Path, pack: type[b
         "it ends in the middle",
         (f"{path} was not read to its end: it ends in the middle",),
     )
+
+
+@pytest.mark.parametrize("name", ["failed", "launcher_0", "rank_3.log"])
+def test_an_error_in_the_middle_of_any_file_is_noted(tmp_path: Path, name: str) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"1 7\n"
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    found = read_log(Log(name, tmp_path / name, None, pieces()))
+    assert found.notes == (f"{name} was not read to its end: Input/output error",)
 
 
 def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_joined_lines_are_those_of_their_sample_and_epoch_alone(source: Source) 
 
 def test_samples_that_fill_no_step_are_refused(source: Source) -> None:
     assert source.feed(batch_size=COUNT).steps_per_epoch == 1
-    with pytest.raises(KitError, match=r"23 samples make no step of 24 \(3 ranks x 8\)") as caught:
+    with pytest.raises(KitError, match=r"23 samples are too few for one step of 24 \(3 ranks x 8\)") as caught:
         source.feed(batch_size=8, size=3)
     assert caught.value.hint == "set train.loader.batch_size lower"
 

@@ -96,13 +96,20 @@ def _candidates(case: Case) -> Iterator[Own]:
 def _exits(case: Case) -> Iterator[Own]:
     """The first rank that each launcher saw end by itself, unless its log shows that it gave up waiting."""
     first: dict[str, Own] = {}
+    has_notes = any(_name(event).startswith("launcher_") for event in case.job.launcher)
     for event in case.job.launcher:
+        if has_notes and _name(event) == "failed":  # which has less of the same
+            continue
         fact = event.fact
         if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, None, None))
             own = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
             first.setdefault(event.place.file, own)
     yield from (own for own in first.values() if not _gave_up(case, own.suspect))
+
+
+def _name(event: Event) -> str:
+    return event.place.file.rpartition("/")[2]
 
 
 def _gave_up(case: Case, suspect: Suspect) -> bool:

@@ -81,7 +81,7 @@ def find_image(images: Path, name: Any) -> Path:
     for a name that leads elsewhere, and if there is no such file.
     """
     if not isinstance(name, str) or not name.strip() or any(category(mark) in NOT_IN_LABELS for mark in name):
-        raise BadSampleError(f"no name of an image: {str(name)[:60]!r}")
+        raise BadSampleError(f"not the name of an image: {str(name)[:60]!r}")
     parts = PurePosixPath(name).parts
     if name.startswith("/") or ".." in parts or len(name.encode()) > MAX_NAME_BYTES:
         raise BadSampleError(f"the image {name[:60]!r} is not in {images}")

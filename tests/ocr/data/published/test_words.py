@@ -34,7 +34,7 @@ def test_bad_words_are_named(tmp_path: Path) -> None:
         f"{labels}: word 2: {images} has no image train/9.png",
         f"{labels}: word 3: the image '../x.png' is not in {images}",
         f"{labels}: word 4: no text: 'None'",
-        f"{labels}: word 5: no name of an image: 'None'",
+        f"{labels}: word 5: not the name of an image: 'None'",
     ]
 
 
@@ -87,7 +87,7 @@ def test_cells_in_cells_do_not_end_the_process(tmp_path: Path) -> None:
     names = struct.pack("<HHi", 5, 4, 16) + element(1, b"ImgName".ljust(16, b"\0") + b"GroundTruth".ljust(16, b"\0"))
     cell = nested(DEPTH)
     path = write(tmp_path / "traindata.mat", array(STRUCT, (1, 1), names, cell, cell, name=b"traindata"))
-    assert list(words.iiit5k(path, tmp_path)) == [f"{path}: word 1: no name of an image: 'None'"]
+    assert list(words.iiit5k(path, tmp_path)) == [f"{path}: word 1: not the name of an image: 'None'"]
 
 
 def test_the_words_of_cute80_are_read(tmp_path: Path) -> None:
