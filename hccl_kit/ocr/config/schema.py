@@ -61,8 +61,8 @@ def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) ->
     """Raises KitError with every mistake in `values`; `places` are the files and lines of the values."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415  # 80 ms, not for --help
 
-    # JSON Schema accepts 16.0 as an integer, which a batch size must not be, and nan and inf as numbers. It has no
-    # bounds for what is no number.
+    # JSON Schema accepts 16.0 as an integer, which a batch size must not be, and nan and inf as numbers. It
+    # checks no bounds of a value that is not a number.
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int and _fits(value))
     types = types.redefine("number", lambda _, value: type(value) in (int, float) and _fits(value))
     validator: Any = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]

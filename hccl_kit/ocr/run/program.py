@@ -278,10 +278,9 @@ def _flush() -> None:
 
 
 def _complain(text: str) -> None:
-    """Print the last word of a program, if standard error is open and the disk of the log is not full."""
-    if sys.stderr is not None:
-        with suppress(OSError):
-            print(text, file=sys.stderr)  # noqa: T201
+    """Print the last word of a program, if standard error can be written to."""
+    with suppress(OSError):
+        progress.say(text)
 
 
 def _fail(error: BaseException, env: WorkerEnv | None) -> int:
