@@ -184,9 +184,8 @@ def drawn(folder: Path) -> Path:
 
 
 def pairs(folder: Path, seeds: Sequence[int]) -> Iterator[tuple[Course, Course]]:
-    """PyTorch's training and ours with each seed. Before them, ours compiles and measures its convolutions.
-
-    The cache is new: a seed whose graphs an earlier benchmark has kept would start sooner than the others.
+    """PyTorch's training and ours with each seed. Before them, ours compiles its graphs and measures its convolutions:
+    what is timed are later starts of one network on one machine. Until then the cache is empty.
     """
     layout = faster_layout()
     with tempfile.TemporaryDirectory() as cache:

@@ -8,7 +8,8 @@ a job has a folder of its own, and decides alone: a graph that is taken computes
 
 A graph from the cache uses the parameters of the cell that is called, by their names; of any other it has a copy. So
 cells hold parameters as attributes or in a ParameterTuple, which registers them, not in a tuple. The graph of a cell
-that does not is not kept.
+that does not is not kept. Nor is one that draws random numbers: it holds the seed, and trainings with other seeds share
+the graphs of a network.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.run import convolutions
+from hccl_kit.ocr.run.consistency import code_digest
 from hccl_kit.runtime import World
 from hccl_kit.runtime.worker_env import MISLEADING
 
@@ -48,6 +50,8 @@ TRUST = "MS_DEV_FORCE_USE_COMPILE_CACHE"
 """MindSpore's variable to take the graph that is there, although the one before it was missing."""
 ROLES = ("", "MS_WORKER")
 """What MindSpore puts before the names of graphs; the second one if the job has a scheduler."""
+HIDDEN_STATE = "side_effect_hidden"
+"""MindSpore's mark of operators that draw random numbers."""
 MAX_BYTES = 1 << 28
 """Of a graph; those of the shipped configurations take a few million."""
 KEPT = 100
@@ -55,7 +59,7 @@ KEPT = 100
 SECTIONS = ("model", "loss", "optimizer", "loss_scaler", "parallel", "postprocess", "system", "train")
 ELSEWHERE = {
     "system": {
-        *("resume", "log_interval", "ckpt_save_policy", "ckpt_max_keep"),
+        *("seed", "resume", "log_interval", "ckpt_save_policy", "ckpt_max_keep"),
         *("val_while_train", "val_interval", "val_before_train", "val_start_epoch"),
     },
     "train": {"dataset", "loader", "ckpt_save_dir", "max_steps", "resume_interval_steps"},
@@ -94,11 +98,8 @@ def keep(
 
 def facts(config: Config, world: World, network: nn.Cell, environ: Mapping[str, str]) -> dict[str, Any]:
     """All that graphs depend on, except the name of the cell and the shapes of its inputs."""
-    code = hashlib.sha256()
-    for path in sorted(CODE.rglob("*.py")):
-        code.update(f"{path.relative_to(CODE)}\0".encode() + hashlib.sha256(path.read_bytes()).digest())
     return {
-        "code": code.hexdigest(),
+        "code": code_digest(CODE),
         "script": os.path.realpath(sys.argv[0]),
         "versions": [platform.python_version(), importlib.metadata.version("mindspore"), np.__version__],
         "processor": [platform.machine(), instruction_set.wide(environ), environ.get(instruction_set.VARIABLE)],
@@ -145,12 +146,11 @@ class _Folder:
             self._say_once(f"compiled graphs are taken from {self.path}")
 
     def _write(self, key: str, graph: bytes, title: str, cell: nn.Cell) -> None:
-        """Keep the graph, unless it uses a parameter that the cell does not list.
+        """Keep the graph, unless it would be another one in another start.
 
         Raises DecodeError if MindSpore has not written it to its end, KitError if there is no room for it.
         """
-        if hidden := _parameters(graph) - {parameter.name for parameter in cell.get_parameters()}:
-            reason = f"its cell does not list the parameter {min(hidden)}"
+        if reason := _obstacle(ModelProto.FromString(graph), cell):
             self._say_once(f"the graph of {title} is compiled at each start: {reason}")
             return
         write_atomically(self.path / key, hashlib.sha256(graph).digest() + graph, mode=0o600)
@@ -249,12 +249,14 @@ def _shapes(inputs: Sequence[Any]) -> list[Any]:
     return [[tuple(one.shape), str(one.dtype)] for one in inputs]
 
 
-def _parameters(graph: bytes) -> set[str]:
-    """The names of the parameters that a compiled graph uses; in its file each has the name of a function before it.
-
-    Raises DecodeError if the file was not written to its end.
-    """
-    return {parameter.name.partition(":")[2] for parameter in ModelProto.FromString(graph).graph.parameter}
+def _obstacle(compiled: ModelProto, cell: nn.Cell) -> str | None:
+    """Why another start cannot take this graph of `cell`; None if it can."""
+    # In the file, each parameter has the name of a function before its own.
+    used = {parameter.name.partition(":")[2] for parameter in compiled.graph.parameter}
+    if hidden := used - {parameter.name for parameter in cell.get_parameters()}:
+        return f"its cell does not list the parameter {min(hidden)}"
+    stateful = [one.op_type for one in compiled.primitives for name in one.attribute if name.name == HIDDEN_STATE]
+    return f"{min(stateful)} draws random numbers" if stateful else None
 
 
 def _constants(cell: nn.Cell) -> str:

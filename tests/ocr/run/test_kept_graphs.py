@@ -133,7 +133,7 @@ def test_the_second_start_takes_them_in_any_order(start: Start, cache: Path) -> 
 
 
 def run(cell: Cell, *counts: int, say: Callable[[str], None] = lambda _: None) -> None:
-    """A start that keeps the graphs of this cell, and runs it with so many numbers each time."""
+    """A start that keeps the graphs of this cell, and runs it with each of `counts` numbers."""
     keep({}, {"a": cell}, config.load(CONFIG), ALONE, network=nn.Dense(3, 2), say=say)
     for count in counts:
         cell.compile(Tensor(shape=(count,), dtype=ms.float32))
@@ -306,8 +306,9 @@ def test_the_name_has_all_that_graphs_depend_on(monkeypatch: pytest.MonkeyPatch,
     assert len(set(different)) == len(different)
 
 
-def test_a_resumed_job_has_the_same_name() -> None:
+def test_a_resumed_job_and_one_with_another_seed_have_the_same_name() -> None:
     again = named(
+        "system.seed=7",
         *("system.resume=auto", "train.ckpt_save_dir=/elsewhere", "train.max_steps=9", "train.loader.shuffle=False"),
         *("system.log_interval=1", "system.val_interval=7", "system.ckpt_max_keep=2"),
         HOME="/other",
@@ -337,7 +338,7 @@ class Line(nn.Cell):
 
 def run():
     ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O0"})
-    cells = {"a": Line(2.0, float(sys.argv[2])), "b": Line(3.0, float(sys.argv[2]))}
+    cells = {"a": Line(2.0, float(sys.argv[2])), "b": Line(3.0, float(sys.argv[2])), "c": nn.Dropout(p=0.5).set_train()}
     keep({}, cells, config.load(config.Path(sys.argv[1])), ALONE, network=nn.Dense(3, 2), say=print)
     for title in sys.argv[3:]:
         print(title, cells[title[0]](Tensor(np.ones(int(title[1]), np.float32))))
@@ -347,11 +348,16 @@ run()
 """
 
 
-def test_mindspore_takes_them_with_the_parameters_of_this_start(tmp_path: Path, cache: Path) -> None:
+Program = Callable[..., list[str]]
+
+
+@pytest.fixture
+def of_a_process(tmp_path: Path) -> Program:
+    """The lines of PROGRAM: the value of the parameters, then the cells that run, each with the size of its input."""
     script = tmp_path / "program.py"
     script.write_text(PROGRAM, encoding="utf-8")
 
-    def of_a_process(start: str, *runs: str) -> list[str]:
+    def lines(start: str, *runs: str) -> list[str]:
         done = subprocess.run(
             [sys.executable, str(script), str(CONFIG), start, *runs],
             env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -361,6 +367,17 @@ def test_mindspore_takes_them_with_the_parameters_of_this_start(tmp_path: Path, 
         )
         return done.stdout.splitlines()
 
+    return lines
+
+
+def test_a_graph_of_mindspore_that_draws_random_numbers_is_not_kept(of_a_process: Program, cache: Path) -> None:
+    """It holds the seed, and a training with another seed would take it."""
+    for _ in range(2):
+        assert of_a_process("1", "c9")[0] == "the graph of c is compiled at each start: Dropout draws random numbers"
+    assert not list(cache.glob("*/*"))
+
+
+def test_mindspore_takes_them_with_the_parameters_of_this_start(of_a_process: Program, cache: Path) -> None:
     def files() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in cache.glob("*/*")}
 
