@@ -116,7 +116,7 @@ class Lines:
         threading.Thread(target=pump, daemon=True).start()
 
     def wait(self, count: int, *kinds: str) -> None:
-        """Wait for so many lines of these kinds. Raises TimeoutError after LIMIT."""
+        """Wait for `count` lines of these kinds. Raises TimeoutError after LIMIT."""
         end = time.monotonic() + LIMIT
         while sum(self.seen[kind] for kind in kinds) < count:
             try:
@@ -232,7 +232,7 @@ def over_ssh(folder: Path, nodes: int, end: str) -> Run:
 
 
 def wait_for_lines(path: Path, count: int, process: subprocess.Popen[str]) -> None:
-    """Wait until a file has so many lines. Raises TimeoutError."""
+    """Wait until a file has `count` lines. Raises TimeoutError."""
     end = time.monotonic() + LIMIT
     while (found := path.read_bytes().count(b"\n") if path.exists() else 0) < count:
         if time.monotonic() > end or process.poll() is not None:

@@ -31,7 +31,7 @@ THREADS = 2
 ALONE, LOOP = "the exported file in onnxruntime", "a loop with OpenCV and onnxruntime"
 ENGINES = (engine.ONNXRUNTIME, engine.MINDSPORE)
 SMALL, MORE = "crnn_small", 4
-"""The small network reads so many times as many lines: with fewer, a round takes a tenth of a second."""
+"""The factor by which the small network reads more lines: with fewer, a round takes a tenth of a second."""
 BATCH, HEIGHT, WIDTH, CHARACTERS = 32, 32, 100, string.digits + string.ascii_lowercase
 """Of crnn_small.yaml: what the loop needs to know."""
 CONFIGS = {SMALL: "rec/crnn/crnn_small.yaml", "PP-OCRv6 small": "rec/ppocr/v6_small_finetune.yaml"}

@@ -120,7 +120,7 @@ def rows(*, full: bool) -> Iterator[Row]:
 
 
 def ours(engine: str, pages: int) -> Reader:
-    """What hccl-kit read does with so many pages."""
+    """What hccl-kit read does with `pages` pages."""
     from hccl_kit.ocr.data.loader import prefetch  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.reader.engine import read  # noqa: PLC0415
 
@@ -142,7 +142,7 @@ def ours(engine: str, pages: int) -> Reader:
 
 
 def theirs(threads: int) -> Reader:
-    """The package rapidocr with so many threads."""
+    """The package rapidocr with `threads` threads."""
     from rapidocr import RapidOCR  # noqa: PLC0415  # an extra
 
     made: Any = RapidOCR(params={"Global.log_level": "error", "EngineConfig.onnxruntime.intra_op_num_threads": threads})

@@ -52,7 +52,7 @@ KIT = (sys.executable, "-m", "hccl_kit")
 
 
 class Fault(NamedTuple):
-    """A fault in a rank of so many; `moment` in seconds for what comes from outside, `step` for the rest."""
+    """A fault in one of `ranks` ranks; `moment` in seconds for what comes from outside, `step` for the rest."""
 
     kind: str
     ranks: int

@@ -68,7 +68,7 @@ class Group:
 
 
 def main() -> None:
-    """Train nothing, for so many steps."""
+    """Steps of all-reduces, without a training."""
     env = WorkerEnv.from_environ(os.environ)
     kind, rank, at = (os.environ.get("HCCL_PLANT") or "none -1 -1").split()
     is_mine = int(rank) == env.rank

@@ -22,7 +22,7 @@ DELAY = 120.0
 
 
 def main() -> None:
-    """Train nothing, for so many steps."""
+    """Steps of all-reduces, without a training."""
     kind, planted, at = (os.environ.get("HCCL_PLANT") or "none -1 -1").split()
     torch.set_num_threads(1)
     dist.init_process_group("gloo")

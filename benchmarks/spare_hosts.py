@@ -31,7 +31,7 @@ PATIENCE = 300.0
 
 
 class Loss(NamedTuple):
-    """The place in the table that is lost, how, and so many seconds after the first step."""
+    """The place in the table that is lost, how, and when, in seconds after the first step."""
 
     place: int
     how: str

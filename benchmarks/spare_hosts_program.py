@@ -1,7 +1,7 @@
 """A rank of the jobs of spare_hosts.py: steps of all-reduces over sockets, and a checkpoint of rank 0 now and then.
 
-The parameters after so many steps depend on the steps and ranks alone, so a job that goes on from a checkpoint must end
-with those of an undisturbed one. Each rank notes where it runs, and with which rank table.
+The parameters depend on the numbers of steps and ranks alone, so a job that goes on from a checkpoint must end with
+those of an undisturbed one. Each rank notes where it runs, and with which rank table.
 """
 
 from __future__ import annotations

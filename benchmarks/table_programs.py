@@ -80,7 +80,7 @@ def used(argv: Sequence[str], folder: Path) -> Used:
 
 
 def measured(case: Case, folder: Path, rounds: int, seconds: float = 0) -> tuple[Used, Used, Used]:
-    """The best run of a bare interpreter, of the peer and of the program, of at least so many in so many seconds."""
+    """The best run of a bare interpreter, of the peer and of the program, of at least `rounds` in `seconds` seconds."""
     runs: dict[str, list[Used]] = {"bare": [], "peer": [], "program": []}
     began = time.monotonic()
     while len(runs["bare"]) < rounds or time.monotonic() < began + seconds:

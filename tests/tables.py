@@ -39,7 +39,7 @@ def sdid(server: int, card: int) -> int:
 
 
 def pods_value(pods: int = 1, servers: int = 2, cards: int = 16) -> dict[str, Any]:
-    """The value of a version 1.2 file without any fault: so many super pods of so many servers of so many cards.
+    """The value of a version 1.2 file without any fault: `pods` super pods of `servers` servers of `cards` cards.
 
     Every super pod counts its servers from 0, so with several of them their SDIDs repeat, which is legal.
     """

@@ -39,7 +39,7 @@ def track(items: Iterable[T], total: int, what: str, *, quiet: bool = False) -> 
 
 @contextmanager
 def told(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A function that is told how much of all is done, in any unit, and shows it on stderr as `track` does."""
+    """A function that gets how much of all is done, in any unit, and shows it on stderr as `track` does."""
     shown: Any = None
     last = time.monotonic()
 

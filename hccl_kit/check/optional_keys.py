@@ -25,4 +25,4 @@ OPTIONAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "": {"table": ("board_id", "chip_info", "deploy_mode", "para_plane_nic_num"), "device": ("device_ip",)},
 }
-"""The version of template 2 is "". A key that is none of these and not required is unknown; HCCL skips it."""
+"""The version of template 2 is "". A key that is neither here nor required is unknown; HCCL skips it."""

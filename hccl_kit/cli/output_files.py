@@ -70,9 +70,13 @@ def show_files(files: Sequence[OutputFile], *, force: bool) -> None:
 
 
 def _refuse_to_overwrite(states: Sequence[tuple[OutputFile, State]], *, force: bool) -> None:
-    other = ", ".join(str(file.path) for file, state in states if state == "other")
-    if other and not force:
-        raise KitError(f"{other} exists with other content", hint="--force overwrites it, or write to another folder")
+    others = [str(file.path) for file, state in states if state == "other"]
+    if others and not force:
+        exist, them = ("exists", "it") if len(others) == 1 else ("exist", "them")
+        raise KitError(
+            f"{', '.join(others)} {exist} with other content",
+            hint=f"--force overwrites {them}, or write to another folder",
+        )
 
 
 def _states(files: Sequence[OutputFile]) -> list[tuple[OutputFile, State]]:
@@ -87,14 +91,14 @@ def _states(files: Sequence[OutputFile]) -> list[tuple[OutputFile, State]]:
 
 
 def _assert_regular(path: Path) -> None:
-    """Raises KitError if `path` is there and no file: what is renamed over a device or a pipe takes its place."""
+    """Raises KitError if `path` exists and is not a file: what is renamed over a device or a pipe takes its place."""
     if path.exists() and not path.is_file():
         what = "a folder" if path.is_dir() else "not a regular file"
         raise KitError(f"{path} is {what}, so the file cannot be written")
 
 
 def _state(file: OutputFile) -> State:
-    """Whether the file exists, with this text or another. Raises KitError if it is no file or cannot be read."""
+    """Whether the file exists, with this text or another. Raises KitError if it is not a file or cannot be read."""
     if not os.path.lexists(file.path):
         return "new"
     data = file.text.encode()

@@ -173,7 +173,8 @@ def _placed(request: PlaceRequest, file: str) -> int:
         check_folder(request.output.parent)
     table = read_table(file)
     cluster = cluster_of(table)
-    grid = grid_of(table.world_size, tp=_or(request.tp, 1), pp=_or(request.pp, 1), dp=request.dp, ep=_or(request.ep, 1))
+    tp, pp, ep = (1 if size is None else size for size in (request.tp, request.pp, request.ep))
+    grid = grid_of(table.world_size, tp=tp, pp=pp, dp=request.dp, ep=ep)
     given = {name: value for name in Model.__dataclass_fields__ if (value := getattr(request, name)) is not None}
     model = model_for(grid, Model(**given))
     kinds = traffic(grid, model)
@@ -188,10 +189,6 @@ def _placed(request: PlaceRequest, file: str) -> int:
     if files:
         print(*write_files(files, force=request.force), sep="\n")
     return EXIT_OK
-
-
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
 
 
 def _drawing(table: str, name: str, grid: Grid, kind: str) -> str:

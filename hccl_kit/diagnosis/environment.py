@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hccl_kit.diagnosis.masking import address_mark, is_loopback, without_addresses
+from hccl_kit.base.network import is_loopback
+from hccl_kit.diagnosis.masking import address_mark, without_addresses
 
 _NAMES = re.compile(
     r"(HCCL|ASCEND|MS|GLOG|OMPI|PMIX|PRTE|SLURM|ONEDNN|OMP|MASTER|RANK|WORLD|LOCAL|DEVICE|VC|XDL|MA)_\w+"

@@ -33,7 +33,7 @@ def diagnosis_of(
     progress: Progress | None = None,
     remote: Remote | None = None,
 ) -> Diagnosis:
-    """As `diagnose`; `progress` is told how much of the logs is read. Those of `remote` hosts are read over ssh."""
+    """As `diagnose`; `progress` gets how much of the logs is read. Those of `remote` hosts are read over ssh."""
     evidence = read(paths, progress, remote)
     _assert_has_logs(evidence)
     recorded = judge_recorded(evidence)

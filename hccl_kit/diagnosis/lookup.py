@@ -28,7 +28,7 @@ _BLOCK = 256
 """Lines that are searched at once."""
 MAX_VALUE = 160
 """Characters of a value of a line that are shown."""
-MAYBE = "if this is of HCCL or CANN: other programs use the same words and numbers"
+MAYBE = "if HCCL or CANN wrote this: other programs use the same words and numbers"
 _ORDER = {role: place for place, role in enumerate(ROLES)}
 _VALUE = re.compile(
     r"Value[ ]+(?P<value>[^\n]{0,200}?)[ ]*\bfor ranktable variable (?P<variable>[^\n]{1,200}?) is invalid"

@@ -33,14 +33,6 @@ def address_mark(text: str, marks: dict[str, str]) -> str:
     return marks.setdefault(str(address), f"<address {len(marks) + 1}>")
 
 
-def is_loopback(text: str) -> bool:
-    """Whether the text means this machine."""
-    try:
-        return text == "localhost" or ip_address(text).is_loopback
-    except ValueError:
-        return False
-
-
 def _with_port(text: str, marks: dict[str, str]) -> str:
     """`10.0.0.1:6000` keeps its port."""
     before, colon, port = text.rpartition(":")

@@ -28,7 +28,7 @@ IF_IP, IF_NAME, FAMILY = "HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY
 OF_A_SERVER = (IF_IP, IF_NAME, FAMILY)
 """What may differ between servers; the rest is equal on all ranks."""
 RECORDER_SWITCHES = tuple(one.name for one in RECORDERS if not one.value.startswith("./"))
-"""Those of the flight recorders that are no file."""
+"""Those of the flight recorders that do not name a file."""
 (MASTER_PORT,) = NAMES["master_port"]
 
 LEAST_CONNECT, MOST_CONNECT = 120, 7200

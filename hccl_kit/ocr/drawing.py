@@ -10,6 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hccl_kit.base.wording import counted
+
 Image = NDArray[np.uint8]
 """HxWx3, BGR."""
 Polygon = NDArray[Any]
@@ -71,7 +73,7 @@ def draw_page(image: Image, regions: Sequence[tuple[NDArray[Any], str]]) -> Imag
     width = max(1, round(max(image.shape[:2]) / 600))
     for points, _ in regions:
         cv2.polylines(page, [np.rint(points).astype(np.int32)], True, GREEN, width, cv2.LINE_AA)
-    left = np.vstack([_header(page.shape[1], [(0, f"{len(regions)} texts found", GREEN)]), page])
+    left = np.vstack([_header(page.shape[1], [(0, f"{counted(len(regions), 'text')} found", GREEN)]), page])
     if not any(text for _, text in regions):
         return left
     readings = np.full_like(page, 255)

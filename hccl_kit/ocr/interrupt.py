@@ -34,7 +34,7 @@ class SavedError(Exception):
 
 
 def save_on_usr2() -> None:
-    """From now on, SIGUSR2 does not end this process: `save_is_wanted` tells of it."""
+    """From now on, SIGUSR2 does not end this process: `save_is_wanted` reports it."""
     signal.signal(signal.SIGUSR2, lambda *_: _SAVE.set())
 
 

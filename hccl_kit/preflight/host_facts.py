@@ -24,9 +24,9 @@ _ADDRESS = re.compile(r"[0-9]+: ([A-Za-z0-9][A-Za-z0-9_.:-]{0,14})(?:@\S+)? +ine
 _RESERVED = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
-def this_host(root: Path = Path("/")) -> Host:
+def this_host() -> Host:
     """This machine. Raises KitError if its addresses cannot be read."""
-    return Host(tuple(one for one in interfaces() if not one.is_link_local), this_kernel(root))
+    return Host(tuple(one for one in interfaces() if not one.is_link_local), this_kernel())
 
 
 def this_kernel(root: Path = Path("/")) -> Kernel:

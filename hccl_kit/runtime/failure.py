@@ -34,7 +34,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.flight_recorder import DONE, recorder
 from hccl_kit.runtime.termination import before_termination
-from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer
+from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer_or_none
 
 VERSION = 1
 MAX_MESSAGE = 4_000
@@ -70,14 +70,14 @@ def record(error: BaseException, *, env: WorkerEnv | None = None, environ: Mappi
         name, message = type(error).__name__, _text_of(lambda: str(error))
         recorder(environ, env=env).ended(name, message)
         folder = environ.get(LOG_DIR)
-        rank = _number(environ, "rank") if env is None else env.rank
+        rank = integer_or_none(environ, "rank") if env is None else env.rank
         if not folder or rank is None:
             return
         row = {
             "version": VERSION,
             "rank": rank,
             "host": socket.gethostname(),
-            "device": _number(environ, "device") if env is None else env.device,
+            "device": integer_or_none(environ, "device") if env is None else env.device,
             "pid": os.getpid(),
             "exception": name,
             "message": shortened(message, MAX_MESSAGE),
@@ -87,12 +87,12 @@ def record(error: BaseException, *, env: WorkerEnv | None = None, environ: Mappi
         write_atomically(Path(folder) / f"error_{rank}.json", json.dumps(row, indent=1) + "\n")
 
 
-def watch_stacks(environ: Mapping[str, str] = os.environ) -> None:
+def watch_stacks() -> None:
     """Make SIGUSR1 print the Python stacks of all threads to stderr, even if one hangs in native code.
 
     Without HCCL_KIT_LOG_DIR, the handler of SIGUSR1 stays unchanged.
     """
-    if environ.get(LOG_DIR):
+    if os.environ.get(LOG_DIR):
         with suppress(Exception):  # such as: stderr is not a file
             faulthandler.register(signal.SIGUSR1, all_threads=True)
 
@@ -117,10 +117,3 @@ def _text_of(make: Callable[[], str]) -> str:
 
 def _traceback(error: BaseException) -> str:
     return error.render() if isinstance(error, KitError) else "".join(traceback.format_exception(error))
-
-
-def _number(environ: Mapping[str, str], field: str) -> int | None:
-    try:
-        return integer(environ, field)
-    except KitError:
-        return None

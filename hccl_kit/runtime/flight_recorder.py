@@ -38,16 +38,15 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime import torch_trace
 from hccl_kit.runtime.pulse import POINTS, Point, Pulse
 from hccl_kit.runtime.torch_trace import TorchTrace
-from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer
+from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer_or_none
 
 VERSION = 1
 RING = 256
@@ -223,16 +222,16 @@ def recorder(
     folder = environ.get(LOG_DIR)
     if not folder:
         return OFF
-    number = env.rank if env else _number(environ, "rank") if rank is None else rank
+    number = env.rank if env else integer_or_none(environ, "rank") if rank is None else rank
     if number is None:
         return OFF
     if (folder, number) not in _of_process:
         head = {
             "version": VERSION,
             "rank": number,
-            "ranks": env.size if env else _number(environ, "size"),
+            "ranks": env.size if env else integer_or_none(environ, "size"),
             "host": socket.gethostname()[:64],
-            "device": env.device if env else _number(environ, "device"),
+            "device": env.device if env else integer_or_none(environ, "device"),
             "pid": os.getpid(),
             "start": time.time(),
         }
@@ -252,9 +251,3 @@ def waiting(what: str) -> Iterator[None]:
     """Record what this rank waits for in the block."""
     with recorder().waiting(what):
         yield
-
-
-def _number(environ: Mapping[str, str], field: str) -> int | None:
-    with suppress(KitError):
-        return integer(environ, field)
-    return None

@@ -1,4 +1,4 @@
-"""What the beats of a rank add up to: steps, where their time goes, the loss; as windows, and as a curve of the run.
+"""Sums over the steps of a rank: their number, where the time goes, the loss; in windows, and as a curve of the run.
 
 A beat only adds numbers in memory. The flight recorder's thread writes them once a second, whatever the rate of steps.
 """
@@ -13,11 +13,11 @@ from contextlib import suppress
 from typing import NamedTuple
 
 STEPS, SECONDS = 5, 2.0
-"""A window has at least so many steps, and so many seconds."""
+"""The least steps of a window, and the least seconds."""
 RECENT = 4
-"""Windows of which a rank tells: three for the rule of stragglers, and one that is not full yet."""
+"""Windows that a rank records: three for the rule of stragglers, and one that is not full yet."""
 POINTS = 128
-"""Points of the curve. If they are used up, each two become one, so that the curve always is of the whole run."""
+"""Points of the curve. When all are used, each two become one: the curve is always that of the whole run."""
 _DIGITS = 6
 
 

@@ -1,8 +1,8 @@
 """Do something before SIGTERM ends the process, even while native code runs.
 
 Python runs the handler of a signal when the main thread is back in Python, which is never while it waits in a
-collective. The wake-up descriptor is written at once, so a thread of ours hears of the signal there. Who has a handler
-or a wake-up descriptor of their own keeps it, and a forked process has the default again.
+collective. The wake-up descriptor is written at once, so a thread here reads the signal from it. A program that has a
+handler or a wake-up descriptor of its own keeps it, and a forked process has the default again.
 """
 
 from __future__ import annotations

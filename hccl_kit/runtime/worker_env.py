@@ -143,3 +143,11 @@ def consistent(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
 def integer(environ: Mapping[str, str], key: str) -> int:
     """The field `key` of WorkerEnv as a number. Raises KitError if its variable is missing or not an integer."""
     return parse_integer("/".join(NAMES[key]), consistent(environ, NAMES[key]))
+
+
+def integer_or_none(environ: Mapping[str, str], key: str) -> int | None:
+    """The same field, or None where `integer` raises KitError."""
+    try:
+        return integer(environ, key)
+    except KitError:
+        return None

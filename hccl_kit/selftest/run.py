@@ -48,7 +48,7 @@ FULL = Effort(3, 0.25, (64 * KIB, 4 * MIB), (KIB, 64 * KIB, MIB, 16 * MIB), OPER
 
 
 class Selftest:
-    """One run with the ranks of a session; `measured` is what is known so far. `note` is told what is done next."""
+    """One run with the ranks of a session; `measured` is what is known so far, `note` gets a text on the next part."""
 
     def __init__(
         self,

@@ -38,16 +38,16 @@ MARGIN = 5.0
 GRACE = 3.0
 """Seconds in which an agent ends its ranks."""
 _LAST = 1.0
-"""Seconds in which the last words of an agent arrive; what it has left behind may keep its standard error open."""
+"""Seconds in which the last output of an agent arrives; a process that it left behind may keep its stderr open."""
 _POLL = 0.1
 _MAX_UNREAD = 8 << 20
-"""Bytes that wait for a server; one that does not read them is told no more."""
+"""Bytes that wait for a server; one that does not read them gets no more."""
 _MAX_ERRORS = 1 << 16
 """Bytes at the end of what an agent writes to its standard error."""
 
 
 class Server(NamedTuple):
-    """A server: its id, the command that starts its agent, its ranks and what the agent is told."""
+    """A server: its id, the command that starts its agent, its ranks and what the agent reads first."""
 
     id: str
     command: Sequence[str]
@@ -165,8 +165,8 @@ class Session:
         return [rank for rank in ranks if rank not in self._results and rank not in self.lost]
 
     def _notice_silence(self, ranks: Sequence[int]) -> None:
-        """A rank counts as silent relative to the last that was heard of, since this program may have been held up;
-        if none is heard of, all are silent.
+        """A rank counts as silent relative to the last that answered, since this program may have been held up;
+        if none answers, all are silent.
         """
         latest = max(self._seen.values(), default=time.monotonic())
         everybody = time.monotonic() - latest > 2 * SILENCE

@@ -43,7 +43,7 @@ _PAGE = """\
 
 
 def as_html(job: Job, *, refresh: int | None = None) -> str:
-    """The page; with `refresh`, the browser asks for it again after so many seconds."""
+    """The page; with `refresh`, the browser loads it again after that number of seconds."""
     shown = chosen(job.ranks)
     bad = {rank.rank for rank in shown if rank.state in ("failed", "silent")}
     bad |= {job.straggler.lag.rank} if job.straggler else set()

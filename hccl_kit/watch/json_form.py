@@ -19,7 +19,7 @@ from hccl_kit.watch.view import job as job_of
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
 POINTS = 48
-"""Points of a curve here; it is of the whole run all the same."""
+"""Points of a curve here; it covers the whole run all the same."""
 MAX_RANKS = 1 << 17
 _MAX_WINDOWS = 8
 _STATES: Mapping[str, State] = {state: state for state in get_args(State)}
@@ -82,7 +82,7 @@ def _rounded(seconds: float | None) -> float | None:
 
 
 def thinned(curve: tuple[Point, ...]) -> tuple[Point, ...]:
-    """The curve with at most POINTS points, each of so many of it."""
+    """The curve with at most POINTS points, each the sum of as many consecutive ones."""
     group = -(-len(curve) // POINTS) or 1
     found = []
     for at in range(0, len(curve), group):

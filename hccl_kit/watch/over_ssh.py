@@ -57,7 +57,7 @@ class Servers:
 def joined(run: str, found: Sequence[Job], lost: Sequence[str]) -> Job:
     """The job of the ranks of all servers. If several know a rank, as on a shared disk, the latest sign counts.
 
-    What a server tells of a start that others have left behind does not count.
+    What a server reports on a start that others have left behind does not count.
     """
     restarts = max(one.restarts for one in found)
     ranks: dict[int, Rank] = {}

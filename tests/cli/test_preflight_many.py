@@ -24,7 +24,7 @@ END = 120.0
 
 
 def start(folder: Path, count: int, kind: str, fake: str = FAKE) -> "subprocess.Popen[str]":
-    """The program, with a table of so many servers."""
+    """The program, with a table of `count` servers."""
     (folder / "table.json").write_text(json.dumps(servers(count * CARDS)))
     (folder / "ssh").write_text(fake)
     (folder / "ssh").chmod(0o755)

@@ -161,7 +161,7 @@ def terminal() -> Iterator[tuple[int, int]]:
 
 
 def on_terminal(folder: Path, terminal: tuple[int, int], *, seconds: float, code: str | None = None) -> tuple[int, str]:
-    """What a watch writes to a terminal until Ctrl-C after so many seconds, or its end."""
+    """What a watch writes to a terminal until Ctrl-C after `seconds`, or its end."""
     outer, inner = terminal
     command = [*KIT, "run", "--interval", "0.3"] if code is None else [sys.executable, "-c", code]
     environ = {**ENVIRON, "TERM": "xterm", "COLUMNS": "120", "LINES": "30"}

@@ -124,7 +124,7 @@ BEYOND_SCHEMA: list[tuple[str | bytes, str]] = [
     (b"a: \xff\n", r"is not UTF-8: byte 3"),
     ("[" * 20, r":1:16: nested deeper than 16 levels"),
     ("- " * 20, r":1:31: nested deeper than 16 levels"),
-    # The place of so many depends on the version of libyaml, which has a limit of its own.
+    # The place of this number depends on the version of libyaml, which has a limit of its own.
     ("[" * 500_000, r":1:\d+: nested deeper than 16 levels"),
     ("- " * 500_000, r":1:\d+: nested deeper than 16 levels"),
 ]

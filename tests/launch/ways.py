@@ -38,7 +38,7 @@ def servers(*devices: Sequence[int], ids: Sequence[str] | None = None) -> RankTa
 
 
 def large(devices: int) -> RankTable:
-    """A table with so many devices, eight a server, with addresses as they are in a cluster."""
+    """A table with `devices` devices, eight a server, with addresses as they are in a cluster."""
     made = []
     for number in range(0, devices, 8):
         own = tuple(Device(i, f"192.168.{(number + i) // 250}.{(number + i) % 250}", number + i) for i in range(8))

@@ -43,7 +43,7 @@ def slowed(measured: Measured, concerns: Callable[[Pair], bool], factor: float) 
 
 
 def in_passes(measured: Measured, number: int) -> Measured:
-    """The same, measured in so many passes that all gave the same."""
+    """The same, measured in `number` passes that all gave the same."""
     links = link_ratios(measured.links, measured.cards, None)
     compute = compute_ratios(measured.compute, None)
     return replace(

@@ -107,7 +107,7 @@ def _pods(value: Any, names: Sequence[str], counted: Counted) -> list[tuple[str,
 
 
 def _require_sdids(sdids: Sequence[Any], ids: Sequence[str], pods: Sequence[int]) -> None:
-    """None twice in a super pod, each of which has so many devices; and of the usual form, or numbers of the user."""
+    """None twice in a super pod; `pods` has their devices. All of the usual form, or numbers of the user."""
     for of_pod, cards in set(zip(groups_of(sdids, pods), groups_of(ids, pods), strict=True)):  # most pods are alike
         numbers = integers(of_pod)
         require(len(numbers) == len(of_pod), max(numbers.values()) < _NO_SDID)

@@ -16,7 +16,7 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _CARDS = 8
-"""HCCL compares the ports of servers of so many cards, on every product."""
+"""HCCL compares the ports of servers with this number of cards, on every product."""
 
 
 def some_ports(table: RankTable, product: Product) -> bool:

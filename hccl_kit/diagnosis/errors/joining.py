@@ -42,7 +42,7 @@ ROWS = in_stage(
         fix=_FIND_ABSENT,
     ),
     KnownError(
-        "ranks are missing: the root of the communicator never heard of them",
+        "ranks are missing: the root of the communicator never heard from them",
         role="pointer",
         codes=("EI0015",),
         patterns=(
@@ -56,7 +56,7 @@ ROWS = in_stage(
         fix=_FIND_ABSENT,
     ),
     KnownError(
-        "the ranks that the root has heard of; those not in the list never came",
+        "the ranks that the root has heard from; those not in the list never came",
         role="pointer",
         codes=("EI0015",),
         patterns=(

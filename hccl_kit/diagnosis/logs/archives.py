@@ -27,7 +27,7 @@ XZ_MEMORY = 128 << 20
 """Bytes that unpacking xz may take; `xz -9` takes 65 MiB."""
 
 Read = Callable[[int], bytes]
-"""At most so many bytes; fewer only at the end, and none after it."""
+"""Given a size, at most that many bytes; fewer only at the end, and none after it."""
 
 
 class Member(NamedTuple):
@@ -120,7 +120,7 @@ def _unxz(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def start(pieces: Iterator[bytes]) -> bytes:
-    """Enough bytes for `is_tar`, if there are so many: the first member of a gzip file may hold fewer."""
+    """Enough bytes for `is_tar`, if there are enough: the first member of a gzip file may hold fewer."""
     first = b""
     while len(first) < BLOCK and (piece := next(pieces, None)) is not None:
         first += piece
@@ -150,7 +150,7 @@ def members(pieces: Iterator[bytes]) -> Iterator[Member]:
         try:
             size = size_of(header)
         except ValueError:
-            raise DamagedError("it is no tar archive from there on") from None
+            raise DamagedError("it is not a tar archive from there on") from None
         kind = header[156:157]
         taken = _Content(read, size)
         if kind in b"Lx" and kind and size <= MAX_HEADER:

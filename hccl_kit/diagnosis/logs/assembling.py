@@ -165,7 +165,7 @@ class Assembler:
 
 
 class _Connected:
-    """The list of ranks that a root has heard of, over several lines. It counts only if it is known to be complete:
+    """The list of ranks that a root has heard from, over several lines. It counts only if it is known to be complete:
     by its number, which newer releases print before it, or by a last line that is not full.
     """
 

@@ -155,14 +155,14 @@ class AllReachable(NamedTuple):
 
 
 class Connected(NamedTuple):
-    """The ranks that the root of a communicator has heard of when it gave up. `expected`: the size."""
+    """The ranks that the root of a communicator has heard from when it gave up. `expected`: the size."""
 
     ranks: tuple[int, ...]
     expected: int | None
 
 
 class NeverConnected(NamedTuple):
-    """The ranks that the root of a communicator has not heard of."""
+    """The ranks that the root of a communicator has not heard from."""
 
     ranks: tuple[int, ...]
 
@@ -222,7 +222,6 @@ class Heartbeat(NamedTuple):
 
     culprit: Card
     culprit_rank: int | None
-    reporter: Card
     reporter_rank: int | None
     status: Lost
     is_verdict: bool

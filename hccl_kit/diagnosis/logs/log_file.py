@@ -29,7 +29,7 @@ class Log(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a log gave; `file` is None for what is no log at all. Notes are sentences."""
+    """What a log gave; `file` is None for what is not a log. Notes are sentences."""
 
     file: LogFile | None
     events: tuple[Event, ...]

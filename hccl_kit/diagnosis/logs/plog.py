@@ -28,7 +28,6 @@ class Record(NamedTuple):
     level: str | None
     module: str | None
     pid: int | None
-    program: str | None
     time: float | None
     thread: str | None
     text: str
@@ -44,7 +43,7 @@ _DATE = (
 )
 _HEADER = re.compile(
     r"\[(?P<level>ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?(?P<module>[A-Z][A-Z0-9_]{0,15})"
-    r"\((?P<pid>[0-9]{1,10})(?::[0-9]{1,20})?, ?(?:[0-9a-f]{8,16},)?(?P<program>[^,()\n]{0,64})\) ?:"
+    r"\((?P<pid>[0-9]{1,10})(?::[0-9]{1,20})?, ?(?:[0-9a-f]{8,16},)?[^,()\n]{0,64}\) ?:"
     rf"(?: ?{_DATE})?"
 )
 _START = re.compile(r"\[(?:ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?[A-Z][A-Z0-9_]{0,15}\([0-9]{1,10}[,:]")
@@ -68,7 +67,7 @@ _MINDIE = re.compile(
     r"\[(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- T][0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:[.,](?P<milli>[0-9]{3})(?P<micro>[0-9]{3})?)?"
     r"(?:Z|[+-][0-9]{2}:?[0-9]{2})?\] ?"
-    r"(?:\[(?P<pid>[0-9]{1,10})\] ?\[(?P<thread>[0-9]{1,20})\] ?\[(?P<component>[\w-]{1,40})\] ?|: ?)"
+    r"(?:\[(?P<pid>[0-9]{1,10})\] ?\[(?P<thread>[0-9]{1,20})\] ?\[[\w-]{1,40}\] ?|: ?)"
     r"\[(?P<level>DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL)\] ?(?:\[[^\[\]]{1,120}[-:][0-9]{1,6}\] ?)?:? ?"
 )
 """MindIE's verbose header, and its plain one without process and file."""
@@ -115,7 +114,7 @@ def _days(year: int, month: int) -> int:
 def _with_header(text: str, is_whole: bool) -> Record:
     header = _HEADER.match(text)
     if not header:
-        return Record(None, None, None, None, None, None, text[:MAX_TEXT], is_whole=is_whole)
+        return Record(None, None, None, None, None, text[:MAX_TEXT], is_whole=is_whole)
     end = header.end()
     for part in (_STATUS, _FILE):
         if found := part.match(text, end):
@@ -131,7 +130,6 @@ def _with_header(text: str, is_whole: bool) -> Record:
         header["level"],
         header["module"],
         int(header["pid"]),
-        header["program"],
         time_of(header["date"], header["milli"], header["micro"]),
         thread,
         text[end : end + MAX_TEXT],
@@ -180,18 +178,18 @@ def _without_header(line: str, is_whole: bool) -> Record:
     if found := _TORCH.search(line):
         time = time_of(found["date"], found["milli"], None)
         text = line[found.end() :]
-        return Record(found["level"], "TORCH", int(found["pid"]), None, time, None, text, False, is_whole, rank)
+        return Record(found["level"], "TORCH", int(found["pid"]), time, None, text, False, is_whole, rank)
     if (found := _MINDIE.match(line)) and not _SCREEN.search(line):
         time = time_of(found["date"], found["milli"], found["micro"])
         level = {"CRITICAL": "ERROR", "WARN": "WARNING"}.get(found["level"], found["level"])
         pid = int(found["pid"]) if found["pid"] else prefix_pid
         text, thread = line[found.end() :], found["thread"]
-        return Record(level, "MINDIE", pid, found["component"], time, thread, text, False, is_whole, rank)
+        return Record(level, "MINDIE", pid, time, thread, text, False, is_whole, rank)
     if not (found := _SCREEN.search(line)):
-        return Record(None, None, prefix_pid, None, None, None, line, False, is_whole, rank)
+        return Record(None, None, prefix_pid, None, None, line, False, is_whole, rank)
     pid = int(found["pid"] or found["pid2"] or 0) or prefix_pid
     date = found["date"] or found["sdate"]
     time = time_of(date, found["milli"] or found["smilli"], found["micro"] or found["smicro"])
     # The code stays in the text: it is what the message says.
     text = line[found.start("code") if found["code"] else found.end() :]
-    return Record("ERROR", None, pid, None, time, None, text, True, is_whole, rank)
+    return Record("ERROR", None, pid, time, None, text, True, is_whole, rank)

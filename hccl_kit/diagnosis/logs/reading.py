@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.logs import archives, sources
@@ -17,7 +17,7 @@ from hccl_kit.diagnosis.logs.sources import Given
 from hccl_kit.diagnosis.logs.workers import short_names
 
 Progress = Callable[[int, int], None]
-"""Told how many bytes are read, and how many there are."""
+"""Given the bytes that are read, and all bytes."""
 
 MANY = 64 << 20
 """Bytes from which on a second process pays for its start."""
@@ -90,7 +90,7 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
             f"no log was found{why}",
             hint="name the folder of the logs, such as ~/ascend/log or that of the launcher",
         )
-    events = [event for part in parts for event in part.events]
+    events = list(_events(parts))
     if len(events) > MAX_EVENTS:
         all_notes.append(f"only the first {MAX_EVENTS} of {len(events)} facts were kept")
     if len(all_notes) > MAX_NOTES:
@@ -107,6 +107,15 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
         tuple(event._replace(process=known(event.process)) for event in events[:MAX_EVENTS]),
         tuple(all_notes),
     )
+
+
+def _events(parts: Sequence[Found]) -> Iterator[Event]:
+    """All events, but those of `failed` beside a `launcher_N`, which states the same and more."""
+    named = [(PurePath(part.file.file if part.file else ""), part.events) for part in parts]
+    noted = {path.parent for path, events in named if events and path.name.startswith("launcher_")}
+    for path, events in named:
+        if path.name != "failed" or path.parent not in noted:
+            yield from events
 
 
 def _pids(events: Iterable[Event]) -> dict[tuple[str, int | None], int]:

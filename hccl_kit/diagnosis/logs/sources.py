@@ -1,6 +1,6 @@
 """Find the logs in what the user names: files, folders, archives. Nothing leads out of a folder, nothing waits.
 
-Links are not followed, and what is no regular file (pipe, device, socket) is not opened.
+Links are not followed, and only regular files are opened (no pipe, device or socket).
 """
 
 from __future__ import annotations

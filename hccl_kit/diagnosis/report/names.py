@@ -11,9 +11,9 @@ from hccl_kit.diagnosis.logs.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
 
 MIN_OFFSET = 1.0
-"""Seconds; a clock that differs by less is as good as right, and most estimates are no better."""
+"""Seconds; a clock that differs by less counts as right: most estimates are not more exact."""
 MAX_NAMED = 4
-"""Ranks that are named with server and card; of more, the numbers are told."""
+"""Ranks that are named with server and card; of more, only the numbers are listed."""
 NO_REASON = "the logs name no cause"
 
 

@@ -41,7 +41,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     others = [one for one in diagnosis.suspects if not (fault and one == fault.suspect)]
     yield "or" if fault else "suspects", listed(map(rank_name, others))
     yield "cascade", cascade_sentence(diagnosis)
-    yield "not heard of", rank_names(diagnosis.silent)
+    yield "no log from", rank_names(diagnosis.silent)
     clocks = clock_sentences(diagnosis.clock_offsets)
     yield "clocks", f"{listed(clocks, MAX_CLOCKS)} ({link_count(diagnosis)})" if clocks else ""
     yield "evidence", listed(map(place_name, diagnosis.evidence), MAX_PLACES)

@@ -31,7 +31,7 @@ class Axis(NamedTuple):
 
 
 def as_svg(diagnosis: Diagnosis) -> str:
-    """The drawing; "" if no rank is known. The first fault and those that were not heard of come first."""
+    """The drawing; "" if no rank is known. The first fault and those that were not heard from come first."""
     fault = diagnosis.first_fault
     culprit = fault.suspect if fault else None
     lines = _in_order(diagnosis, culprit)
@@ -105,7 +105,7 @@ def _row(line: RankLine, number: int, axis: Axis | None, kind: str, *, is_silent
         )
         for time, phrase, place in known
     ]
-    why = "not heard of" if is_silent else "no error in its log"
+    why = "no log" if is_silent else "no error in its log"
     note = [] if line.moments else [element("text", why, x=_LEFT + 6, y=y + 4, class_="none")]
     return element(
         "g",

@@ -239,7 +239,7 @@ def _numbered(rank: Rank, number: int | None) -> Rank:
 def _eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
     """With the rank of the only process whose log does not name it, if only one rank is left for it.
 
-    That is the only one without a log, or the only one of them that the root of the job has not heard of.
+    That is the only one without a log, or the only one of them that the root of the job has not heard from.
     """
     nameless = [rank for rank in ranks if rank.number is None]
     if len(nameless) != 1 or size is None or not _is_of_job(nameless[0], ranks):

@@ -126,30 +126,30 @@ def _of_ends(ends: Clocks) -> tuple[str, ...]:
     if not any(abs(seconds) > AGREEMENT for seconds in ends.offsets.values()):
         return ()
     return (
-        f"the clocks of {', '.join(sorted(ends.offsets))} are estimated from when both ends of links gave up: that of "
-        "a server whose ranks began later looks ahead",
+        f"the clocks of {', '.join(sorted(ends.offsets))} are estimated from when both ends of links gave up: the "
+        "clock of a server whose ranks began later seems to be ahead",
     )
 
 
 _PHRASES: dict[type, str] = {
-    ListenFailed: "could not listen",
-    LinkTimedOut: "gave up a link",
-    LinkRow: "gave up a link",
+    ListenFailed: "could not listen on a port",
+    LinkTimedOut: "timed out on a link",
+    LinkRow: "timed out on a link",
     LinkFailed: "could not build a link",
-    P2PTimedOut: "gave up the link to a card of its server",
+    P2PTimedOut: "timed out on the link to a card of its server",
     Unreachable: "found a broken connection",
-    Connected: "counted who came",
-    NeverConnected: "counted who did not come",
+    Connected: "counted the ranks that had joined",
+    NeverConnected: "counted the ranks that had not joined",
     RootUnreachable: "could not reach the root",
-    RootSilent: "heard nothing of the root",
-    JoinFailed: "gave up joining",
-    OperatorTimedOut: "gave up an operator",
-    Heartbeat: "heard of another rank",
+    RootSilent: "got no answer from the root",
+    JoinFailed: "could not join",
+    OperatorTimedOut: "timed out in an operator",
+    Heartbeat: "reported the heartbeat of another rank",
     ErrorCqe: "lost packets",
-    ArgumentMismatch: "found other arguments on a peer",
-    VersionMismatch: "found another release on a peer",
-    PeerClosed: "was left by a peer",
-    Watchdog: "gave up a collective",
+    ArgumentMismatch: "found different arguments on a peer",
+    VersionMismatch: "found a different release on a peer",
+    PeerClosed: "lost the connection to a peer",
+    Watchdog: "timed out in a collective",
 }
 
 

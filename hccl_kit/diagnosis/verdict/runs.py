@@ -1,7 +1,7 @@
-"""Several runs that left their logs in one folder: which processes are of others than the last that failed.
+"""Several runs that left their logs in one folder: which processes belong to earlier ones than the last that failed.
 
-Processes that share a communicator are of one run. Of two runs on one worker the earlier one had ended before the later
-one began, by one and the same clock; what overlaps may be one job in several communicators.
+Processes that share a communicator belong to one run. Of two runs on one worker, the earlier one ended before the later
+one began, by the same clock; runs that overlap may be one job with several communicators.
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ def _root(job: Job, rank: Rank) -> Suspect | None:
 
 
 def missing(job: Job, rank: Rank, fact: Connected | NeverConnected) -> frozenset[int]:
-    """The ranks that the root of a communicator has not heard of, as the communicator counts."""
+    """The ranks that the root of a communicator has not heard from, as the communicator counts."""
     if isinstance(fact, NeverConnected):
         return frozenset(fact.ranks)
     size = fact.expected or _size(rank) or job.size

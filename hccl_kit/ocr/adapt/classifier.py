@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 
 class Alignment(NamedTuple):
-    """Where the classes of a dictionary are among the `given` ones, so many.
+    """Where the classes of a dictionary are among those of given weights, whose number is `given`.
 
     `rows` has for each wanted class its number among these, -1 if it is new; `own` are the numbers of the given
     characters. `note` says what is new and what is left out; None if nothing is.

@@ -30,9 +30,9 @@ def differs(rows: Mapping[str, Parameter], digest: str) -> bool:
 
 
 def characters(path: Path, rows: Mapping[str, Parameter]) -> str | None:
-    """The characters of the dictionary, each once; None if the file does not have them, as older ones.
+    """The characters of the dictionary, each once; None if the file does not have them; older files do not.
 
-    Raises DamagedError if they are no dictionary, or not that of the digest.
+    Raises DamagedError if they are not a dictionary, or not that of the digest.
     """
     if CHARACTERS not in rows:
         return None

@@ -88,7 +88,7 @@ def cache(environ: Mapping[str, str]) -> Path:
     user = Path(environ.get("XDG_CACHE_HOME") or "")
     try:
         return (user if user.is_absolute() else Path(environ.get("HOME") or "~").expanduser() / ".cache") / "hccl_kit"
-    except RuntimeError as error:  # a container may run as a number that is no user
+    except RuntimeError as error:  # a container may run as a number without a user
         raise KitError("this user has no home folder for a cache", hint=f"set {CACHE} to a folder") from error
 
 

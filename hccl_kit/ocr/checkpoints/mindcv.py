@@ -22,7 +22,7 @@ URLS = {
 def resolved(key: str, name: str) -> str:
     """The URL of such a name, and every other name itself.
 
-    Raises KitError if MindCV's backbone is none of these, or `key` names the weights of a whole network.
+    Raises KitError if MindCV's backbone is not one of these, or `key` names the weights of a whole network.
     """
     if not name.startswith(PREFIX):
         return name

@@ -53,7 +53,7 @@ class Array(NamedTuple):
     data: memoryview
 
     def rows(self) -> list[str] | None:
-        """The rows of a text; None for numbers, and for bytes that are not so many characters."""
+        """The rows of a text; None for numbers, and for bytes that are not as many characters as the shape says."""
         if not self.is_text or len(self.shape) != 2:
             return None
         try:
@@ -112,8 +112,8 @@ def _rows(parts: Iterator[tuple[int, memoryview]], order: str, fields: tuple[str
 def cells(path: Path, variables: Sequence[str], most: int) -> dict[str, list[Array | None]]:
     """The cells of those of these variables that the file has; None for a cell that is neither text nor real numbers.
 
-    Raises KitError if one is no array of up to `most` cells, or the file is damaged, too large, not a regular file or
-    not one of MATLAB of level 5.
+    Raises KitError if one is not an array of up to `most` cells, or the file is damaged, too large, not a regular file
+    or not one of MATLAB of level 5.
     """
     found: dict[str, list[Array | None]] = {}
     try:

@@ -73,7 +73,7 @@ def hold(path: Path) -> None:
 def keep_choices(path: Path, environ: Mapping[str, str], cores: int) -> None:
     """Let the library at `path` time the implementations of each convolution when it is computed for the first time.
 
-    The fastest ones are remembered beside the library, for this processor and so many cores.
+    The fastest ones are remembered beside the library, for this processor and number of cores.
     """
     try:
         text = CPU_INFO.read_text(encoding="utf-8")

@@ -30,6 +30,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted
 from hccl_kit.ocr.data.published import sets
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, NOT_IN_LABELS, Marked
 from hccl_kit.ocr.data.samples import BadSampleError
@@ -128,7 +129,7 @@ def _convert(request: Request) -> None:
     for reason in left_out[:SHOWN]:
         progress.say(printable(f"warning: left out: {reason}"))
     rest = f", {len(left_out)} left out" if left_out else ""
-    print(f"{len(lines)} {'pages' if request.task == 'det' else 'lines'}{rest}: {request.output}")
+    print(f"{counted(len(lines), 'page' if request.task == 'det' else 'line')}{rest}: {request.output}")
 
 
 def _assert_places(request: Request) -> None:

@@ -27,7 +27,7 @@ from hccl_kit.ocr.train import build
 
 
 def trained(config: Config, inference: Inference, wanted: str, *, images: int) -> nn.Cell | Runner:
-    """The network with its weights, to run about so many images with `inference`.
+    """The network with its weights, to run about `images` images with `inference`.
 
     `wanted` is a value of --engine. With `auto` a network that cannot be exported runs in MindSpore, and a line says
     why; with `onnxruntime` KitError is raised.

@@ -31,6 +31,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder
 from hccl_kit.base.terminal import escaped, printable
+from hccl_kit.base.wording import counted
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.data.image_paths import find_images
 from hccl_kit.ocr.data.samples import BadSampleError
@@ -165,7 +166,9 @@ def _pages(networks: Networks, images: Sequence[Path], picture: Path | None) -> 
         yield timed
     if seconds:
         first = f", the first {seconds[0]:.2f} s" if len(seconds) > 1 else ""
-        progress.say(f"{len(seconds)} pages, {(time.monotonic() - began) / len(seconds):.2f} s a page{first}")
+        progress.say(
+            f"{counted(len(seconds), 'page')}, {(time.monotonic() - began) / len(seconds):.2f} s a page{first}"
+        )
 
 
 def _opened(file: tuple[int, Path]) -> Opened:

@@ -27,6 +27,7 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
+from hccl_kit.base.wording import counted
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.data.samples import numbered_lines
 from hccl_kit.ocr.data.synthetic import chinese
@@ -120,7 +121,7 @@ def _own_texts(path: Path) -> dict[str, list[str]]:
     lines = [line.strip() for _, line in numbered_lines(path)]
     sets = {"train": [line for number, line in enumerate(lines) if number % TENTH], "test": lines[::TENTH]}
     if not sets["train"]:
-        raise KitError(f"{path} holds {len(lines)} texts; at least two are needed, one for the test")
+        raise KitError(f"{path} holds {counted(len(lines), 'text')}; at least two are needed, one for the test")
     tab = next((line for line in lines if "\t" in line), None)
     if tab is not None:
         raise KitError(f"{path} holds {tab[:40]!r}: a text of a label file cannot contain a TAB")

@@ -16,9 +16,9 @@ Image = NDArray[np.uint8]
 SHORTEST, LONGEST = 30, 2000
 """Sides of a page in pixels: a shorter side is enlarged, a longer one reduced."""
 FLAT = 8
-"""A page that is more than so many times as wide as high is padded above and below."""
+"""The ratio of width to height beyond which a page is padded above and below."""
 THIN = 200
-"""Longer over shorter side beyond which an image is no page: enlarging it would take gigabytes."""
+"""Longer over shorter side beyond which an image is not a page: enlarging it would take gigabytes."""
 DETECTED = 736
 """The least length of the shorter side in the detector."""
 STRIDE = 32

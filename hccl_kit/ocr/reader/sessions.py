@@ -10,7 +10,7 @@ from hccl_kit.ocr.run import onnx_session
 
 
 def published(pages: int) -> Networks:
-    """The networks of PP-OCRv6 small and its classifier of directions, to read so many pages, several at once.
+    """The networks of PP-OCRv6 small and its classifier of directions, to read `pages` pages, several at once.
 
     Raises KitError if the package is not installed or holds other files.
     """

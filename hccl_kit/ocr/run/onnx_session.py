@@ -28,7 +28,7 @@ class Share(NamedTuple):
 
 
 def share(tasks: int) -> Share:
-    """For so many pages or batches. One core for each of several keeps all at work, also while one is decoded."""
+    """For `tasks` pages or batches. One core for each of several keeps all at work, also while one is decoded."""
     cores = len(os.sched_getaffinity(0))
     at_once = max(1, min(tasks, cores, MOST_AT_ONCE))
     return Share(at_once, cores // at_once)
@@ -55,7 +55,7 @@ class Session:
 
 
 def opened(path: Path, threads: int) -> Session:
-    """The network of a file; each call uses so many cores."""
+    """The network of a file; each call uses `threads` cores."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = SILENT

@@ -46,8 +46,8 @@ def is_known(network: nn.Cell) -> bool:
 def model(network: Network | GuidedNetwork, order: Sequence[int] = ()) -> onnx.ModelProto:
     """The graph of a network: `x` (N, 3, H, W) to `fetch_name_0`, all but the height of lines free.
 
-    Of a recogniser it is (N, T, classes): the class n is that with the number `order[n]` of the network, -1 is none.
-    Raises KitError if a part of the network is not known.
+    Of a recogniser it is (N, T, classes): the class n is that with the number `order[n]` of the network, -1 stands for
+    none. Raises KitError if a part of the network is not known.
     """
     graph = Graph(_PARTS, order)
     output = graph.put(network.head, graph.put(network.neck, graph.put(network.backbone, INPUT)))

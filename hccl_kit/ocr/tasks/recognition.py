@@ -112,7 +112,7 @@ class Recognition:
     def lengths(self, samples: Sequence[TextLine], world: World) -> NDArray[np.float32] | None:
         """Width over height of each line, if batches are cropped to length buckets. Each rank reads its share.
 
-        The number of characters is no substitute: on receipts it makes batches a third wider (measured).
+        The number of characters does not replace the width: on receipts it makes batches a third wider (measured).
         """
         if len(self.buckets) == 1:
             return None

@@ -37,7 +37,7 @@ class TextHead:
     min_length: Callable[[Label], int]
     """The least sequence length that a label needs."""
     targets: Callable[[Sequence[Label], int], Targets]
-    """The targets of the loss, for labels of at most so many characters."""
+    """The targets of the loss, for labels of at most the given number of characters."""
     decode: Callable[[NDArray[np.float32], Charset], list[Reading]]
 
 

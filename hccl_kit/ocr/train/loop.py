@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hccl_kit.base.errors import under_way
+from hccl_kit.base.wording import counted
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import ARCHIVE, SUMMARY
@@ -90,7 +91,7 @@ def _announce(job: Job) -> None:
     if job.task.texts:
         job.log.write(TEXTS, "".join(f"{text}\n" for text in job.task.texts))
     job.log.say(
-        f"{len(job.feed.samples)} samples, {job.feed.steps_per_epoch} steps an epoch, {last} steps in all, "
+        f"{counted(len(job.feed.samples), 'sample')}, {job.feed.steps_per_epoch} steps an epoch, {last} steps in all, "
         f"{sum(value.size for value in job.initial.values())} parameters to train"
     )
     if first < last:

@@ -14,7 +14,7 @@ from hccl_kit.runtime import World
 
 
 def broadcast(parameters: Iterable[Parameter], world: World) -> None:
-    """Set the parameters on every rank to those of rank 0, bit by bit: equal seeds or files are no guarantee."""
+    """Set the parameters on every rank to those of rank 0, bit by bit: equal seeds or files do not guarantee it."""
     for parameter in parameters if world.size > 1 else ():
         value = parameter.asnumpy()
         flat = value.reshape(-1)

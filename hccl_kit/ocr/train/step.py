@@ -57,7 +57,7 @@ class StepResult:
 class TrainStep:
     """Runs the parts on one batch.
 
-    `clip_norm` None: gradients are not clipped. `accumulate`: the batch is computed in so many equal parts, one after
+    `clip_norm` None: gradients are not clipped. `accumulate`: the equal parts in which the batch is computed, one after
     the other; the gradient is that of the whole batch if the loss is a mean over samples, and batch normalisation
     normalises each part separately. `all_reduce` returns the sum of one vector over the ranks.
     """
@@ -144,7 +144,7 @@ class TrainStep:
         if self.size > 1:
             loss, gradients, communication_s = self._join(loss, gradients)
         squares = self.squares(gradients)
-        times = scale.value * self.size  # loss and gradients are so many times those of the joint batch
+        times = scale.value * self.size  # the factor of loss and gradients over those of the joint batch
         norm = math.sqrt(float(squares.sum(dtype=np.float64))) / times
         joint_loss = float(loss.asnumpy()) / times
         overflow = not (math.isfinite(norm) and math.isfinite(joint_loss))

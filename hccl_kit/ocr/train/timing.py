@@ -38,7 +38,7 @@ class StepTiming:
         return self.data_s + self.compute_s + self.communication_s
 
     def left(self, steps: int) -> str:
-        """How long so many more steps will take, in words; empty if no step was timed."""
+        """How long `steps` more steps will take, in words; empty if no step was timed."""
         seconds = self.total_s / self.steps * steps if self.steps else 0.0
         if seconds >= 5400:
             return f"{seconds / 3600:.1f} h left"

@@ -43,7 +43,7 @@ def _parts(process: Path) -> Iterator[str]:
 
 
 def _variables(process: Path) -> Mapping[str, str]:
-    """The variables that a process was started with; empty if it is of another user."""
+    """The variables that a process was started with; empty if it belongs to another user."""
     lines = _read(process / "environ", MAX_ENVIRON).split("\0")
     return {name: value for name, mark, value in (line.partition("=") for line in lines) if mark}
 

@@ -64,7 +64,7 @@ def _processes(proc: Path) -> Iterator[Path]:
 
 
 def open_files(process: Path) -> Sequence[str] | None:
-    """Targets of the open files of a process; None if it is of another user or has ended."""
+    """Targets of the open files of a process; None if it belongs to another user or has ended."""
     found = []
     try:
         files = list((process / "fd").iterdir())

@@ -148,7 +148,7 @@ def _has_file_alone(node: Node) -> bool:
 
 
 def _in_file(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
-    """What /etc/hccn.conf has for these cards; raises CannotTellError if it cannot be read or has none of them."""
+    """What /etc/hccn.conf has for these cards; raises CannotTellError if it cannot be read or names none of them."""
     try:
         there = hccn_conf.every_address(node.root / HCCN_CONF)
     except KitError as error:

@@ -63,7 +63,7 @@ def another_interface(node: Node) -> Iterator[Finding]:
     hint = (
         f"export HCCL_SOCKET_IFNAME='={names[0]}'   # '=': exactly this interface"
         if names
-        else f"export HCCL_IF_IP={wanted[0]}, if it is of this host"
+        else f"export HCCL_IF_IP={wanted[0]}, if that is an address of this host"
     )
     written = " and ".join(map(shown, dict.fromkeys(wanted)))
     yield Finding(f"HCCL will take {choice.address} ({choice.reason}); the table has {written}", hint)

@@ -103,7 +103,7 @@ def _escaped(texts: Iterable[str]) -> list[str]:
 
 
 def _digest(table: RankTable, servers: int, ranks: int, of_servers: Iterable[str], of_groups: Iterable[str]) -> str:
-    """The digest of a table with so many servers and ranks, and these JSON strings for its servers and groups."""
+    """The digest of a table from the numbers of servers and ranks, and the JSON strings of its servers and groups."""
     head = [
         table.version,
         table.status,

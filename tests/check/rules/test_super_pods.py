@@ -26,7 +26,7 @@ def found(value: Any, product: str | None = None) -> list[tuple[str, str]]:
 
 
 def listed(*pods: tuple[str, tuple[int, ...]], servers: int = 4) -> Any:
-    """A table of so many servers, and super pods that list some of them by their index."""
+    """A table of `servers` servers, and super pods that list some of them by their index."""
     value = pods_value(1, servers, 2)
     names = [server["server_id"] for server in value["server_list"]] + ["10.9.9.9", "10.9.9.8"]
     return value | {

@@ -275,29 +275,29 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
         info(
             "[HeartbeatAbnormal]local rank [10.1.2.4/1]: crimer rank [10.1.2.5/2] status[STUCK] by informer rank [10.1.2.6/3]"
         ),
-        [Heartbeat(Card("10.1.2.5", 2), None, Card("10.1.2.6", 3), None, "stuck", False)],
+        [Heartbeat(Card("10.1.2.5", 2), None, None, "stuck", False)],
     ),
-    (info("[HCCL_TRACE]rank [4]: rank [5] status[LOST] by rank [6]"), [Heartbeat(Card(), 5, Card(), 6, "lost", False)]),
+    (info("[HCCL_TRACE]rank [4]: rank [5] status[LOST] by rank [6]"), [Heartbeat(Card(), 5, 6, "lost", False)]),
     (
         plog(
             "Cluster Exception Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3], "
             "ExceptionType:[Error cqe Occurred], Possible Reason:1. Network"
         ),
-        [Heartbeat(Card("10.1.2.5", 2), None, Card("10.1.2.6", 3), None, "error cqe", True, 1761240358.0)],
+        [Heartbeat(Card("10.1.2.5", 2), None, None, "error cqe", True, 1761240358.0)],
     ),
     (
         plog(
             "Cluster Exception Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct  2 17:25:58 2025], ExceptionType:[Stuck Occurred], Possible"
         ),
-        [Heartbeat(Card("10.1.2.5", 2), None, Card(), None, "stuck", True, 1759425958.0)],
+        [Heartbeat(Card("10.1.2.5", 2), None, None, "stuck", True, 1759425958.0)],
     ),
     (
         plog("serverId[10.1.2.5], deviceId[2], Heartbeat Lost Occurred"),
-        [Heartbeat(Card("10.1.2.5", 2), None, Card(), None, "lost", True)],
+        [Heartbeat(Card("10.1.2.5", 2), None, None, "lost", True)],
     ),
     (
         plog("server:10.1.2.5/2, server:10.1.2.6/3, Heartbeat Lost Occurred"),
-        [Heartbeat(Card("10.1.2.5", 2), None, Card("10.1.2.6", 3), None, "lost", True)],
+        [Heartbeat(Card("10.1.2.5", 2), None, None, "lost", True)],
     ),
     (
         plog(

@@ -80,7 +80,7 @@ MINDIE = "[2025-06-15 15:06:40.500] [4711] [281472] [llm] [ERROR] [model_runner.
 @pytest.mark.parametrize("line", [MINDIE, MINDIE.replace("40.500]", "40,500+08:00]"), MINDIE.replace(" : ", ": ")])
 def test_the_header_of_mindie(line: str) -> None:
     (record,) = records(line)
-    assert record == Record("ERROR", "MINDIE", 4711, "llm", TIME, "281472", "[MIE04E130301] EI0006 it is")
+    assert record == Record("ERROR", "MINDIE", 4711, TIME, "281472", "[MIE04E130301] EI0006 it is")
 
 
 def test_the_plain_header_of_mindie_names_no_process() -> None:

@@ -60,7 +60,7 @@ def test_a_host_that_fails_is_a_note(ssh: Path) -> None:
     assert {event.process.worker for event in evidence.events} == {"n1", "my logs"}  # n6 sends a folder in a folder
     assert [note for note in evidence.notes if note.startswith("the logs of")] == [
         "the logs of n3 cannot be read: ssh: connect to host 10.0.0.3 port 22: Connection refused",
-        "the logs of n4 cannot be read: it is no tar archive from there on",
+        "the logs of n4 cannot be read: it is not a tar archive from there on",
         "the logs of n5 cannot be read: no answer in time",
         "the logs of n6 were not all read: it ends in the middle",
         "the logs of bad cannot be read: not a valid address or host name for ssh",

@@ -39,7 +39,7 @@ def test_the_page_shows_fault_graph_timeline_and_evidence(page: Page, tmp_path: 
     assert page.count("#timeline .row") == 32
     assert page.count("#timeline .row.culprit") == page.count("#timeline .row.silent") == 1
     assert page.count("#timeline .row circle") == 31 * 2
-    assert page.value("document.querySelector('#timeline .none').textContent") == "not heard of"
+    assert page.value("document.querySelector('#timeline .none').textContent") == "no log"
     assert page.count("#graph .box") == 8, "four awaited ranks and who waits for them"
     assert page.count("#graph .edge") == 4
     assert page.count("#evidence tr") == 1 + 2 + 31 * 2
@@ -100,7 +100,7 @@ def test_without_a_first_fault_the_suspects_are_shown(page: Page, tmp_path: Path
 def test_a_rank_without_errors_is_not_called_silent() -> None:
     text = as_html(port_taken()._replace(ranks=(RankLine(suspect(1), ()),), silent=()))
     assert "no error in its log" in text
-    assert "not heard of" not in text.split('id="timeline"')[1]
+    assert "no log" not in text.split('id="timeline"')[1]
 
 
 class _Balance(HTMLParser):

@@ -12,7 +12,7 @@ def test_the_first_fault_is_the_first_line_and_its_reasons_the_last() -> None:
         "first fault:  rank 27 (10.0.0.4, card 3), 21:37:51: could not listen on port 16666, it is taken"
         " [HK701 EI0019]",
         "cascade:      27 ranks wait for others: 24-26,28-31 -> 27, 1-7 -> 0, 9-15 -> 8, 17-18,20-23 -> 16 [EI0006]",
-        "not heard of: rank 19 (10.0.0.3, card 3)",
+        "no log from:  rank 19 (10.0.0.3, card 3)",
         "clocks:       10.0.0.3 is 41 s behind (estimated from 12 links)",
         "evidence:     10.0.0.4/debug/plog/plog-4727_20251120213751000.log:812, "
         "10.0.0.1/debug/plog/plog-4700_20251120213751000.log:1033",
@@ -74,7 +74,7 @@ def test_chains_are_written_once() -> None:
 
 def test_many_silent_ranks_are_numbers() -> None:
     text = as_text(port_taken()._replace(silent=tuple(map(suspect, [0, 1, 2, 3, 9, 16, 17]))))
-    assert "\nnot heard of: ranks 0-3, 9, 16-17\n" in text
+    assert "\nno log from:  ranks 0-3, 9, 16-17\n" in text
 
 
 def test_many_notes_are_counted() -> None:

@@ -149,7 +149,7 @@ def lost() -> Logs:
 
 def heard(rank: int) -> Heartbeat:
     """A rank has stopped to answer."""
-    return Heartbeat(Card(host(rank), rank % CARDS), None, Card(), None, "lost", is_verdict=False)
+    return Heartbeat(Card(host(rank), rank % CARDS), None, None, "lost", is_verdict=False)
 
 
 def behind() -> Logs:

@@ -386,7 +386,7 @@ def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None
         logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", "TypeError: f() takes 0 arguments"))
     found = judge(logs.evidence())
     assert (found.first_fault, found.certainty, len(found.suspects)) == (None, "cannot_tell", 4)
-    assert found.reason.endswith("it is the program and no rank: TypeError: f() takes 0 arguments")
+    assert found.reason.endswith("so the program is the cause, not a rank: TypeError: f() takes 0 arguments")
     assert "fails on every rank" in found.fix
 
 

@@ -16,5 +16,5 @@ def test_a_limit_that_is_too_low_is_named(most: int, refused: bool, monkeypatch:
     assert set_to == [(most, most)]
     assert bool(found) == refused
     if refused:
-        assert found.startswith("error: a job of so many servers needs 100 open files on this one, and the system all")
+        assert found.startswith("error: the job needs 100 open files on this server, and the system all")
         assert "allows 99\n  fix: raise the hard limit" in found

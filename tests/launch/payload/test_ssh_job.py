@@ -1,4 +1,4 @@
-"""Many servers over ssh: so many connections are made at a time, and no thread for each. A script plays ssh."""
+"""Many servers over ssh: a bounded number of connections at a time, and no thread for each. A script plays ssh."""
 
 import re
 import subprocess

@@ -1,6 +1,6 @@
 """Every rule HK5 has a folder: a table that its launcher cannot start, or should not, the report, and a good table.
 
-`bad.devices` and `ok.devices` hold a number in place of a table: one of so many devices is too large to keep. A golden
+`bad.devices` and `ok.devices` hold a number in place of a table: one of that size is too large to keep. A golden
 report is written by `pytest --update-golden` only; look at the diff afterwards.
 """
 

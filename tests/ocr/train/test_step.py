@@ -35,7 +35,7 @@ def state(network: nn.Cell, step: TrainStep) -> dict[str, NDArray[Any]]:
 
 
 def alike(kind: type[nn.Cell], count: int) -> list[nn.Cell]:
-    """So many networks with the same weights, each in memory of its own."""
+    """`count` networks with the same weights, each in memory of its own."""
     networks = [kind() for _ in range(count)]
     for first, *others in zip(*(network.get_parameters() for network in networks), strict=True):
         for other in others:

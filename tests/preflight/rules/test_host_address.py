@@ -43,7 +43,7 @@ def test_host_ip_counts_before_the_id() -> None:
     made["server_list"][0]["host_ip"], made["server_list"][1]["host_ip"] = "192.0.2.201", "192.0.2.202"
     (fault,) = faults(another_interface, node(made=made))
     assert "192.0.2.201" in fault.message
-    assert "if it is of this host" in (fault.hint or "")
+    assert "if that is an address of this host" in (fault.hint or "")
 
 
 def test_one_server_meets_nobody_and_a_name_is_no_address() -> None:

@@ -27,8 +27,7 @@ def _end(text: str | None) -> tuple[Card, int | None]:
 
 def _event(found: Found) -> Iterator[Fact]:
     match = found.match
-    (culprit, culprit_rank), (reporter, reporter_rank) = _end(match["culprit"]), _end(match["reporter"])
-    yield Heartbeat(culprit, culprit_rank, reporter, reporter_rank, _status(match["status"]), False)
+    yield Heartbeat(*_end(match["culprit"]), _end(match["reporter"])[1], _status(match["status"]), False)
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -49,21 +48,19 @@ def _arrival(text: str | None) -> float | None:
 
 def _verdict(found: Found) -> Iterator[Fact]:
     match = found.match
-    (culprit, culprit_rank), (reporter, reporter_rank) = _end(match["culprit"]), _end(match["reporter"])
-    yield Heartbeat(
-        culprit, culprit_rank, reporter, reporter_rank, _status(match["status"]), True, _arrival(match["arrival"])
-    )
+    reporter, arrival = _end(match["reporter"])[1], _arrival(match["arrival"])
+    yield Heartbeat(*_end(match["culprit"]), reporter, _status(match["status"]), True, arrival)
 
 
 def _old_verdict(found: Found) -> Iterator[Fact]:
     match = found.match
     culprit = Card(server(match["server"]), rank(match["device"]))
-    yield Heartbeat(culprit, None, Card(), None, _status(match["status"]), True)
+    yield Heartbeat(culprit, None, None, _status(match["status"]), True)
 
 
 def _oldest_verdict(found: Found) -> Iterator[Fact]:
     match = found.match
-    yield Heartbeat(card(match["culprit"]), None, card(match["reporter"]), None, _status(match["status"]), True)
+    yield Heartbeat(card(match["culprit"]), None, None, _status(match["status"]), True)
 
 
 def _cqe(found: Found) -> Iterator[Fact]:
@@ -131,7 +128,7 @@ ROWS = (
     ),
     Row(
         "Occurred",
-        r"server:(?P<culprit>[^\s,/]{1,255}/[0-9]{1,6}), ?server:(?P<reporter>[^\s,/]{1,255}/[0-9]{1,6}), ?"
+        r"server:(?P<culprit>[^\s,/]{1,255}/[0-9]{1,6}), ?server:[^\s,/]{1,255}/[0-9]{1,6}, ?"
         r"(?P<status>Heartbeat Lost|Stuck|Error cqe) Occurred",
         _oldest_verdict,
         before=True,

@@ -81,7 +81,7 @@ class Case:
 
 
 def _fails(event: Event) -> bool:
-    """Whether the process itself fails or gives up here: what it hears of others is no failure of its own."""
+    """Whether the process itself fails or gives up here: a report on others is not a failure of its own."""
     return isinstance(event.fact, WAITING) or (event.is_error and not isinstance(event.fact, Heartbeat))
 
 

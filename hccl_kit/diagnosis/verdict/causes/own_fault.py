@@ -20,8 +20,6 @@ MAX_TEXT = 200
 """Characters of an exception that are shown."""
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
-
-
 MANY = 64
 """Faults of which the waits of others may pick one."""
 _SAID_BETTER = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
@@ -73,7 +71,7 @@ def own_fault(case: Case) -> Cause | None:
 
 
 def _is_of_program(found: list[Own]) -> bool:
-    """Whether all ranks that failed did so alike: it is the program that fails, wherever it runs."""
+    """Whether all ranks that failed have the same error: the program fails wherever it runs."""
     texts = {one.event.fact.text if isinstance(one.event.fact, Fault) else None for one in found}
     return len(found) > 1 and len(texts) == 1 and None not in texts
 
@@ -83,7 +81,8 @@ def _program(found: list[Own]) -> Cause:
     assert isinstance(fact, Fault)
     suspects = [one.suspect for one in found]
     place = found[0].event.place
-    reason = f"{listed(suspects)} failed alike, so that it is the program and no rank: {fact.text[:MAX_TEXT]}"
+    error = fact.text[:MAX_TEXT]
+    reason = f"{listed(suspects)} failed with the same error, so the program is the cause, not a rank: {error}"
     told = cannot_tell(reason, suspects, [one.event for one in found])
     return told._replace(fix=f"correct what {place.file}:{place.line} says; it fails on every rank")
 
@@ -96,20 +95,13 @@ def _candidates(case: Case) -> Iterator[Own]:
 def _exits(case: Case) -> Iterator[Own]:
     """The first rank that each launcher saw end by itself, unless its log shows that it gave up waiting."""
     first: dict[str, Own] = {}
-    has_notes = any(_name(event).startswith("launcher_") for event in case.job.launcher)
     for event in case.job.launcher:
-        if has_notes and _name(event) == "failed":  # which has less of the same
-            continue
         fact = event.fact
         if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, None, None))
             own = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
             first.setdefault(event.place.file, own)
     yield from (own for own in first.values() if not _gave_up(case, own.suspect))
-
-
-def _name(event: Event) -> str:
-    return event.place.file.rpartition("/")[2]
 
 
 def _gave_up(case: Case, suspect: Suspect) -> bool:

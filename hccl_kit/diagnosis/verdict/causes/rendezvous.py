@@ -1,4 +1,4 @@
-"""The creation of a communicator: who the root has not heard of, and who could not reach the root."""
+"""The creation of a communicator: who the root has not heard from, and who could not reach the root."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def missing_at_root(case: Case) -> Cause | None:
         "EI0015",
         (event,),
         fix=fix,
-        supports=(f"{named(root.suspect)}, the root, has not heard of {listed(roll.absent)}",),
+        supports=(f"{named(root.suspect)}, the root, has not heard from {listed(roll.absent)}",),
     )
 
 

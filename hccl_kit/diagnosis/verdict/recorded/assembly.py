@@ -36,8 +36,6 @@ def job_of(evidence: Evidence) -> Job | None:
     own = [event for event in evidence.events if isinstance(event.fact, _OWN) or _is_mismatch(event.fact)]
     attempt = max((_attempt(event) for event in own), default=0)
     events = [event for event in own if _attempt(event) == attempt]
-    if any(_name(event).startswith("launcher_") for event in events):
-        events = [event for event in events if _name(event) != "failed"]  # which has less of the same
     ranks: dict[int, Rank] = {}
     members: dict[str, frozenset[int]] = {}
     size = 0
@@ -68,7 +66,7 @@ def _is_mismatch(fact: Fact) -> bool:
 
 
 def _expected(events: Iterable[Event]) -> Iterator[tuple[int, int]]:
-    """The rank stands in the name of its log."""
+    """Oversized messages with their rank, which is in the name of the log."""
     for event in events:
         log = re.fullmatch(r"rank_([0-9]{1,7})\.log", _name(event))
         if log and isinstance(event.fact, Oversized):

@@ -15,7 +15,7 @@ _SHAPE = re.compile(r"(?P<type>[A-Za-z0-9]{1,16}) \[(?P<sizes>[0-9]{1,12}(?:, ?[
 
 
 def pieces(operator: str, shape: str | None, ranks: int) -> frozenset[int]:
-    """The bytes of a message when so many ranks all-reduce one tensor; empty for anything else.
+    """The bytes of a message when `ranks` ranks all-reduce one tensor; empty for anything else.
 
     At least two segments for each rank, of whole elements; the last ones may be shorter, or empty.
     """

@@ -114,7 +114,7 @@ class Lost(NamedTuple):
 
 @dataclass
 class Job:
-    """The ranks by number; `size` is how many there must be. `now`: the last that was heard of any rank."""
+    """The ranks by number; `size` is how many there must be. `now`: the time of the last record of any rank."""
 
     ranks: Mapping[int, Rank]
     size: int

@@ -171,5 +171,5 @@ def _width_at(height: int, line: TextLine) -> int:
 
 
 def _filled(line: TextLine, columns: int) -> TextLine:
-    """The line with so many columns of zeros on its right."""
+    """The line with `columns` columns of zeros on its right."""
     return replace(line, image=np.pad(image_of(line), ((0, 0), (0, columns), (0, 0))))

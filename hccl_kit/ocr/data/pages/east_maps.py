@@ -26,7 +26,7 @@ UNCUT = (0.01, 0.99)
 """Below and above these visible shares a text counts as outside and as complete."""
 ANGLES = np.radians(np.arange(-90, 90))
 BEST = 10
-"""Of so many angles with the smallest rectangles, the one with the least corner displacement is chosen."""
+"""Of this number of angles with the smallest rectangles, the one with the least corner displacement is chosen."""
 
 
 def east_process_train(*, scale: float = 0.25, length: int = 512) -> Transform[Page]:

@@ -64,7 +64,7 @@ def _page(path: Path, corners: Array | None, texts: Array | None) -> Page:
         raise BadSampleError(f"{CORNERS} has not as many numbers as its sizes say")
     quads = np.frombuffer(corners.data, corners.kind).reshape(-1, 4, 2)  # the first index runs fastest
     if len(quads) != len(words):
-        raise BadSampleError(f"{len(quads)} boxes and {len(words)} words")
+        raise BadSampleError(f"{len(quads)} boxes and {len(words)} words; accepted: as many of each")
     page = checked_page(path, [(word, quad.tolist()) for word, quad in zip(words, quads, strict=True)])
     return replace(page, ignored=np.zeros(len(words), bool))
 

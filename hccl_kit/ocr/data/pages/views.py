@@ -95,7 +95,7 @@ def scaling(factor: float) -> Matrix:
 
 
 def enlarged(view: View, shortest: int) -> View:
-    """The view scaled up to a shorter side of at least so many pixels."""
+    """The view scaled up to a shorter side of at least `shortest` pixels."""
     factor = shortest / min(view.size)
     if factor <= 1:
         return view

@@ -113,7 +113,7 @@ def numbers(fields: Iterable[str]) -> list[float]:
 def corners(values: Sequence[Any]) -> list[tuple[float, float]]:
     """The polygon x1, y1, x2, y2, ..., clockwise on the screen and from its first corner on.
 
-    Raises BadSampleError if it has fewer than three corners or no area, or if a value is no number of a pixel.
+    Raises BadSampleError if it has fewer than three corners or no area, or if a value is not the number of a pixel.
     """
     if len(values) % 2 or not 3 <= len(values) // 2 <= MAX_CORNERS:
         raise BadSampleError(f"a polygon needs x and y of 3 to {MAX_CORNERS} corners, found {len(values)} numbers")

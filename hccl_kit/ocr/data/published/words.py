@@ -38,7 +38,7 @@ def iiit5k(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
 
 
 def cute80(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
-    """The rows `timage/001.jpg TEXT 1 TEXT`: a path, a text, a count, and so many words for a lexicon.
+    """The rows `timage/001.jpg TEXT 1 TEXT`: a path, a text, and a lexicon: its size and its words.
 
     The authors published no words; this list of 288 is what recognisers are measured on. Raises KitError if it cannot
     be read.

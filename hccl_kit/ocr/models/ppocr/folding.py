@@ -87,7 +87,7 @@ def large_kernel(branches: Iterable[tuple[Array, Norm, int]], *, size: int) -> C
 def separated(dense: Array) -> tuple[Array, Array] | None:
     """Kernels (O, I, k, k) as depthwise (I, 1, k, k) and pointwise (O, I, 1, 1) ones, whose product they are.
 
-    None if they are no such product, or of another shape, or larger than in any of these networks.
+    None if they are not such a product, or of another shape, or larger than in any of these networks.
     """
     if dense.ndim != 4 or dense.size > MOST_NUMBERS:
         return None

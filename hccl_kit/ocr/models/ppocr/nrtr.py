@@ -100,7 +100,7 @@ class MultiHead(CTCHead):
         self, channels: int, of_features: int, *, out_channels: int, nrtr_dims: int = 384, nrtr_layers: int = 4
     ) -> None:
         super().__init__(channels, out_channels=out_channels)
-        classes = out_channels - 1 + SPECIAL  # CTC's blank is no token
+        classes = out_channels - 1 + SPECIAL  # CTC's blank is not a token
         self.nrtr = Decoder(of_features, classes, dims=nrtr_dims, layers=nrtr_layers)
 
     def construct(

@@ -54,7 +54,7 @@ def test_its_words_become_pages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ({"txt": cells(np.array(["one"]), np.array(["two"]))}, "2 boxes and 1 words"),
+        ({"txt": cells(np.array(["one"]), np.array(["two"]))}, "2 boxes and 1 words; accepted: as many of each"),
         ({"wordBB": cells(np.zeros((3, 4, 2)), QUAD.T)}, "wordBB must be 2 x 4 x words"),
         ({"wordBB": cells(np.array(["x"]), QUAD.T)}, "wordBB must be 2 x 4 x words"),
         ({"wordBB": cells(WORDS * 1e9, QUAD.T)}, "region 1 has coordinates beyond"),
@@ -114,7 +114,7 @@ def test_a_page_may_be_without_words(tmp_path: Path) -> None:
 
 
 def test_cells_in_cells_do_not_end_the_process(tmp_path: Path) -> None:
-    """scipy reads them by recursion in C, which so many of them overflow."""
+    """scipy reads them by recursion in C, which this depth overflows."""
     variables = [array(CELL, (1, 1), nested(DEPTH), name=name) for name in (b"imnames", b"wordBB", b"txt")]
     path = write(tmp_path / "gt.mat", *variables)
     assert list(synth_text.read_mat(path, tmp_path)) == [f"{path}: image 1: imnames must hold texts, found none"]

@@ -83,7 +83,7 @@ def test_a_file_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch:
 
 
 def test_cells_in_cells_do_not_end_the_process(tmp_path: Path) -> None:
-    """scipy reads them by recursion in C, which so many of them overflow."""
+    """scipy reads them by recursion in C, which this depth overflows."""
     names = struct.pack("<HHi", 5, 4, 16) + element(1, b"ImgName".ljust(16, b"\0") + b"GroundTruth".ljust(16, b"\0"))
     cell = nested(DEPTH)
     path = write(tmp_path / "traindata.mat", array(STRUCT, (1, 1), names, cell, cell, name=b"traindata"))

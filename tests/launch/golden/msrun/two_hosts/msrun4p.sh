@@ -199,7 +199,7 @@ def allow_open_files(needed: int) -> str:
     if most == resource.RLIM_INFINITY or most >= needed:
         return ""
     return (
-        f"error: a job of so many servers needs {needed} open files on this one, and the system allows {most}\n"
+        f"error: the job needs {needed} open files on this server, and the system allows {most}\n"
         "  fix: raise the hard limit (ulimit -Hn; LimitNOFILE of the session), or start the job with Slurm"
     )
 
