@@ -143,6 +143,7 @@ def first(document: Any) -> Any:
         (broken(lambda d: first(d).update(device_ip="-1")), ["HK301"]),
         (broken(lambda d: first(d).update(device_ip=" ")), ["HK301"]),
         (broken(lambda d: d["server_list"][0].update(host_ip="")), ["HK307"]),
+        (broken(lambda d: d["server_list"][0].update(host_ip="10.0.0.1,10.0.0.2")), ["HK307"]),
         (broken(lambda d: first(d).update(device_id=True)), ["HK102"]),
         (broken(lambda d: first(d).update(device_id=-1)), ["HK102"]),
         (broken(lambda d: first(d).update(device_id=0.0)), ["HK102"]),

@@ -174,7 +174,8 @@ def host_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
             message = f'"host_ip" is {shown(text)}; {_ACCEPTED}'
             at = (*server.at, "host_ip")
             hint = "write the address of the host, or remove the key"
-            yield Finding(message, hint, pointer=at, fix=_without_spaces(at, text))
+            fix = (Edit(at, json.dumps(text.strip())),) if parse_address(text.strip()) else ()
+            yield Finding(message, hint, pointer=at, fix=fix)
 
 
 def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 import pytest
 
+from hccl_kit.base.wording import counted
 from hccl_kit.ocr.data.pages.page_labels import read_pages
 from hccl_kit.ocr.data.pages.pages import pad_polygons
 from hccl_kit.ocr.data.published.sets import PAGE_SETS
@@ -40,7 +41,7 @@ def test_det_gt_is_what_the_folders_are(published: Path) -> None:
     done = convert(published)
     assert done.returncode == 0, done.stderr
     output = published / "images_det_gt.txt"
-    assert done.stdout == f"1 pages, 1 left out: {output}\n"
+    assert done.stdout == f"1 page, 1 left out: {output}\n"
     assert "warning: left out: " in done.stderr
     assert "img_2.jpg" in done.stderr
     assert "[20, 22.5]" in output.read_text(encoding="utf-8")
@@ -174,7 +175,7 @@ def test_the_label_file_of_a_published_set_is_read_by_the_trainer(
     labels, images = make(tmp_path)
     output = tmp_path / "det_gt.txt"
     assert main(["-d", name, "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
-    assert capsys.readouterr().out == f"{len(expected)} pages: {output}\n"
+    assert capsys.readouterr().out == f"{counted(len(expected), 'page')}: {output}\n"
     pages, bad = read_pages({"dataset_root": str(images), "data_dir": ".", "label_file": str(output)})
     assert bad == []
     assert {page.path.relative_to(images).as_posix(): list(page.texts) for page in pages} == {
@@ -230,7 +231,7 @@ def test_bad_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFi
     output = tmp_path / "det_gt.txt"
     assert main(["-d", "mlt2017", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
     out, err = capsys.readouterr()
-    assert out == f"1 pages, 3 left out: {output}\n"
+    assert out == f"1 page, 3 left out: {output}\n"
     assert f"warning: left out: {label}:3: no text: ''" in err
     assert f"warning: left out: {labels / 'gt_img_2.txt'}:1: expected x1,y1" in err
     assert f"warning: left out: {images / 'img_2.jpg'}: none of its regions can be used" in err

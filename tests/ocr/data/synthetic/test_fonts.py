@@ -107,7 +107,7 @@ def test_the_program_draws_strings_of_a_dictionary(tmp_path: Path) -> None:
         (["--texts", "foreign.txt"], "'中文' is not ASCII"),
         (["--texts", "foreign.txt", "--font", SANS], "no font draws '中文'"),
         (["--dict", "split.txt", "--font", SANS, SIGNS], "no font draws"),
-        (["--texts", "one.txt"], "one.txt holds 1 texts"),
+        (["--texts", "one.txt"], "one.txt holds 1 text;"),
         (["--texts", "tab.txt"], "cannot contain a TAB"),
         (["--texts", "gone.txt"], "gone.txt"),
         (["--dict", "gb2312", "--font", SANS], "no font draws '啊'"),
