@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.runtime.worker_env import MISLEADING
-from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, text_of
+from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, keep_end, text_of
 
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Unless the user has set them: the ranks of a server share its cores."""
@@ -75,7 +75,8 @@ class Agent:
         self.folder = Path(tempfile.mkdtemp(prefix="hccl-kit-selftest-"))
         self.writers: dict[int, asyncio.StreamWriter] = {}
         self.processes: dict[int | None, Process] = {}
-        self.tails: dict[int | None, str] = {}
+        self.errors: dict[int | None, bytearray] = {}
+        """The end of what each process has written to its standard error."""
         self.early: list[bytes] = []
         self.tasks: list[asyncio.Task[None]] = []
 
@@ -122,15 +123,13 @@ class Agent:
         self.tasks.append(asyncio.create_task(self.watch(rank, ranks, process)))
 
     async def watch(self, rank: int | None, ranks: Sequence[int], process: Process) -> None:
-        """Keep the last line of its errors; at its end, report the ranks that never connected."""
+        """Keep the end of its errors; when it has ended, report the ranks that never connected."""
         assert process.stderr
-        while piece := await process.stderr.read(1 << 16):
-            lines = piece.decode("utf-8", "replace").strip().splitlines()
-            self.tails[rank] = text_of(_telling(lines)) or self.tails.get(rank, "")
+        await keep_end(process.stderr, self.errors.setdefault(rank, bytearray()))
         code = await process.wait()
         for one in ranks:
             if one not in self.writers:
-                say({"rank": one, "event": "gone", "detail": self.tails.get(rank) or f"exit code {code}"})
+                say({"rank": one, "event": "gone", "detail": self.error_of(rank) or f"exit code {code}"})
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Pass on what a rank says until its connection ends, which is its end."""
@@ -168,7 +167,11 @@ class Agent:
         code = self.processes[rank].returncode if rank in self.processes else None
         if code is not None and code < 0:
             return f"killed by {signal.Signals(-code).name}"
-        return self.tails.get(rank, "")
+        return self.error_of(rank)
+
+    def error_of(self, rank: int | None) -> str:
+        """The line of its standard error that says most; "" if it wrote nothing."""
+        return text_of(_telling(self.errors.get(rank, b"").decode("utf-8", "replace").strip().splitlines()))
 
     async def end(self) -> None:
         """Kill all ranks and wait for their end; the group of a process, since mpirun and frameworks start more."""

@@ -11,6 +11,7 @@ Ranks find each other through these messages too ("put"), so no store listens at
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ MAX_LINE = 1 << 20
 """Bytes of a message."""
 MAX_TEXT = 300
 """Characters of a text that is shown."""
+MAX_ERRORS = 1 << 16
+"""Bytes at the end of what a process writes to its standard error."""
 _LEAST, _MOST, _LARGEST = 1e-9, 1e12, 1 << 38
 """Of a time or a rate, and bytes: no bandwidth that follows from them is infinite, or too large for a report."""
 
@@ -54,6 +57,13 @@ class Result:
     timings: tuple[Timing, ...] = ()
     values: tuple[float, ...] = ()
     problem: str = ""
+
+
+async def keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:
+    """Read a stream whole, and keep its last MAX_ERRORS bytes in `end`."""
+    while piece := await stream.read(MAX_ERRORS):
+        end += piece
+        del end[:-MAX_ERRORS]
 
 
 def encode(message: Message) -> bytes:

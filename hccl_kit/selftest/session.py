@@ -25,6 +25,7 @@ from hccl_kit.selftest.protocol import (
     Result,
     decode,
     encode,
+    keep_end,
     result_of,
     skipped_of,
     stopped_of,
@@ -42,8 +43,6 @@ _LAST = 1.0
 _POLL = 0.1
 _MAX_UNREAD = 8 << 20
 """Bytes that wait for a server; one that does not read them gets no more."""
-_MAX_ERRORS = 1 << 16
-"""Bytes at the end of what an agent writes to its standard error."""
 
 
 class Server(NamedTuple):
@@ -211,7 +210,7 @@ class Session:
         assert process.stdout
         assert process.stderr
         errors = bytearray()
-        reading = asyncio.create_task(_keep_end(process.stderr, errors))
+        reading = asyncio.create_task(keep_end(process.stderr, errors))
         with suppress(ValueError, OSError):
             while line := await process.stdout.readline():
                 message = decode(line)
@@ -266,13 +265,6 @@ class Session:
         others_died = self.shares_fate and any(one.how == "dead" for one in self.lost.values())
         if not (self._is_closing or others_died):
             self.lost.setdefault(rank, LostRank(rank, how, detail))
-
-
-async def _keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:
-    """Read a stream whole, and keep its end."""
-    while piece := await stream.read(_MAX_ERRORS):
-        end += piece
-        del end[:-_MAX_ERRORS]
 
 
 def _kill(process: Process) -> None:

@@ -1,5 +1,7 @@
-"""What an agent is told first, from whoever writes to its standard input."""
+"""What an agent reads first, from whoever writes to its standard input, and what it says of the end of its ranks."""
 
+import asyncio
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,3 +29,25 @@ def test_the_end_of_a_rank_after_one_that_could_not_be_started(tmp_path: Path, m
     ended: Any = SimpleNamespace(returncode=-9)
     agent.processes[1] = ended
     assert (agent.why(0), agent.why(1)) == ("", "killed by SIGKILL")
+
+
+def test_an_error_that_arrives_in_pieces_is_shown_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Python writes the name of an error and its text one after the other."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    agent = Agent(Order("torch", {}, [{"RANK": "0"}]))
+
+    async def watched() -> None:
+        stderr = asyncio.StreamReader()
+        process: Any = SimpleNamespace(stderr=stderr, wait=lambda: asyncio.sleep(0, 1))
+        watching = asyncio.create_task(agent.watch(0, [0], process))
+        for piece in (b"Traceback\nImport", b"Error: libnothing.so", b": cannot open\n", b"\n"):
+            stderr.feed_data(piece)
+            await asyncio.sleep(0)
+        stderr.feed_eof()
+        await watching
+
+    asyncio.run(watched())
+    said = json.loads(capfd.readouterr().out)
+    assert (said["event"], said["detail"]) == ("gone", "ImportError: libnothing.so: cannot open")
