@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from hccl_kit.base.terminal import printable
@@ -46,7 +47,8 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")
+    safe = re.sub(r"[^\r\n]+", lambda found: printable(found[0]), text)
+    return _data(safe).replace(":", "%3A").replace(",", "%2C")
 
 
 def _summary(reports: Iterable[Report], hidden: int) -> str:
