@@ -11,13 +11,15 @@ Ranks find each other through these messages too ("put"), so no store listens at
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
+
+if TYPE_CHECKING:  # a rank does not need asyncio
+    from asyncio import StreamReader
 
 SOCKET = "HCCL_KIT_SELFTEST_SOCKET"
 """The path of the Unix socket at which the agent of a server waits for its ranks."""
@@ -59,7 +61,7 @@ class Result:
     problem: str = ""
 
 
-async def keep_end(stream: asyncio.StreamReader, end: bytearray) -> None:
+async def keep_end(stream: StreamReader, end: bytearray) -> None:
     """Read a stream whole, and keep its last MAX_ERRORS bytes in `end`."""
     while piece := await stream.read(MAX_ERRORS):
         end += piece

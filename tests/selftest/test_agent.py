@@ -1,4 +1,4 @@
-"""What an agent reads first, from whoever writes to its standard input, and what it says of the end of its ranks."""
+"""The order that an agent reads from its standard input, and its reports on ranks that have ended."""
 
 import asyncio
 import json

@@ -21,7 +21,7 @@ from hccl_kit.ocr.run.tensorboard import TensorBoard
 
 
 class _Screen(logging.StreamHandler):  # type: ignore[type-arg]  # Python 3.10 has no arguments there
-    """Standard output. The training goes on without it, when it is full or nobody reads it: a file has all lines."""
+    """Standard output. If it is full or closed, the training continues without it; the log file has all lines."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # as logging names it
         del record
