@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.selftest.measured import Collective, Link, LostRank
+from hccl_kit.selftest.measured import Collective, Link, Loss, LostRank
 from hccl_kit.selftest.names import Names
 from hccl_kit.selftest.rounds import Pair
 
@@ -158,7 +158,7 @@ def stalling(rank: int, part: float, names: Names) -> Fault:
 
 def lost_ranks(lost: Sequence[LostRank], names: Names) -> Iterator[Fault]:
     """One fault for a server that lost all of its ranks in the same way, otherwise one for each rank."""
-    for how in ("unreachable", "not started", "dead", "stopped"):
+    for how in _HOW:
         same = {one.rank: one for one in lost if one.how == how}
         for ranks in names.groups(frozenset(same)):
             detail = next((same[rank].detail for rank in ranks if same[rank].detail), "")
@@ -167,17 +167,19 @@ def lost_ranks(lost: Sequence[LostRank], names: Names) -> Iterator[Fault]:
             yield Fault("lost", ranks, message, _LOST_HINTS[how])
 
 
-_HOW = {
+_HOW: dict[Loss, tuple[str, str]] = {
     "unreachable": ("cannot be reached", "cannot be reached"),
     "not started": ("did not start", "did not start"),
     "dead": ("ended before the end of the test", "ended before the end of the test"),
     "stopped": ("stopped responding", "stopped responding"),
+    "no result": ("gave no result", "gave no result"),
 }
-_LOST_HINTS = {
+_LOST_HINTS: dict[Loss, str] = {
     "unreachable": "check the server and ssh to it",
     "not started": "run the command there by hand to see why",
     "dead": "check dmesg of its server for the killer of the process, then hccl-kit preflight",
     "stopped": "look at the process and card of that rank: a stopped process, a hung driver or an overloaded server",
+    "no result": "look at its process and card; all servers need the same version of hccl-kit",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from hccl_kit.selftest.bandwidth import Operator, algorithm_bandwidth, bus_bandwidth
 from hccl_kit.selftest.rounds import Card, Pair
 
-Loss = Literal["dead", "stopped", "unreachable", "not started"]
+Loss = Literal["dead", "stopped", "unreachable", "not started", "no result"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ class Selftest:
         self._names = Names(nothing.cards)
         self._rounds = pair_rounds(nothing.cards, effort.rounds)
         self._servers = by_server(nothing.cards)
+        self._without_result = {card.rank: "" for card in nothing.cards}
 
     async def run(self) -> Measured:
         """Measure everything; what looks slow, again."""
@@ -89,6 +90,8 @@ class Selftest:
             if number >= self._effort.passes and not any(fault.kind == "collective" for fault in self._faults()):
                 break
             await self._collectives()
+        self._session.lose(self._without_result)
+        self._take_losses()
         return self.measured
 
     def _faults(self) -> tuple[Fault, ...]:
@@ -117,6 +120,10 @@ class Selftest:
             {"do": "compute", "seconds": self._effort.seconds}, ranks, self._effort.timeout
         )
         found = [Compute(rank, *one.values) for rank, one in sorted(results.items()) if len(one.values) == 2]
+        for rank in self._without_result.keys() & results.keys():
+            self._without_result[rank] = results[rank].problem
+        for one in found:
+            self._without_result.pop(one.rank, None)
         self.measured = with_compute(self.measured, found, self._baseline)
         self._take_losses()
 

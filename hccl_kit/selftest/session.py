@@ -84,6 +84,12 @@ class Session:
         """The ranks that can take part in the next step, ascending."""
         return sorted(self._home.keys() - self.lost.keys() - self._stuck)
 
+    def lose(self, problems: Mapping[int, str]) -> None:
+        """Ranks that gave no result to the end, and why; of those that share their fate, only without another loss."""
+        if not (self.shares_fate and self.lost):
+            for rank, problem in sorted(problems.items()):
+                self._lose(rank, "no result", problem)
+
     def losses(self) -> tuple[LostRank, ...]:
         """The ranks that are lost, ascending."""
         return tuple(self.lost[rank] for rank in sorted(self.lost))

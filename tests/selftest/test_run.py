@@ -42,6 +42,9 @@ class Fabric:
     def available(self) -> list[int]:
         return [*range(self.ranks)]
 
+    def lose(self, problems: Mapping[int, str]) -> None:
+        assert not problems
+
     def losses(self) -> tuple[()]:
         return ()
 

@@ -10,8 +10,12 @@ import pytest
 
 from hccl_kit.selftest import session as module
 from hccl_kit.selftest.agent import Order
+from hccl_kit.selftest.measured import LostRank, Measured
 from hccl_kit.selftest.protocol import Result
+from hccl_kit.selftest.rounds import Card
+from hccl_kit.selftest.run import QUICK, Selftest
 from hccl_kit.selftest.session import Server, Session
+from hccl_kit.selftest.verdict import judge
 
 GOOD = """
 import json, os, sys, threading, time
@@ -131,6 +135,36 @@ for line in sys.stdin:
     say(0, event="result", step=step, **{RESULT})
 """
 """Rank 1 ends its first step when rank 0 has its second."""
+
+
+@pytest.mark.parametrize("answer", ["", 'say(0, event="result", step=json.loads(line)["step"], timings=[])\n'])
+@pytest.mark.parametrize("shares_fate", [False, True])
+def test_without_results_nothing_is_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, shares_fate: bool
+) -> None:
+    """A rank that is ready and gives no result, or one that cannot be read, is lost at the end of the test."""
+    monkeypatch.setattr(module, "MARGIN", 0.3)
+    program = GOOD + READY + f"for line in sys.stdin: {answer or 'pass'}\n"
+
+    async def play() -> Measured:
+        async with Session([server(tmp_path, "a", (0,), program)], shares_fate=shares_fate) as started:
+            effort = QUICK._replace(timeout=0.3, start=5.0)
+            nothing = Measured("torch", (Card(0, "a", 0),))
+            return await Selftest(started, effort, nothing, baseline=None, slow=0.5, note=lambda _: None).run()
+
+    measured = asyncio.run(play())
+    why = "its result cannot be read; is another version of hccl-kit there?" if answer else "no end after 0.6 s"
+    assert measured.lost == (LostRank(0, "no result", why),)
+    (fault,) = judge(measured)
+    assert fault.message == f"rank 0 (a, card 0) gave no result: {why}"
+
+
+def test_without_results_for_want_of_another_rank(tmp_path: Path) -> None:
+    """Of ranks that share their fate, those that wait for a lost one are not lost."""
+    program = GOOD + READY + 'for line in sys.stdin: say(1, event="gone", detail="signal 9")\n'
+    session, _ = played([server(tmp_path, "a", (0, 1), program)], shares_fate=True)
+    session.lose({0: "no end after 1.5 s"})
+    assert losses(session) == [(1, "dead", "signal 9")]
 
 
 @pytest.mark.parametrize(("shares_fate", "after"), [(False, [0, 1]), (True, [0])])
