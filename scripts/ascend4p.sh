@@ -37,9 +37,12 @@ diagnose_s=${HCCL_KIT_DIAGNOSE:-60}
 spares=()
 
 die() { # LINE ...
-    printf '%s\n' "$@" >&2
+    printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
 }
+
+[[ $PWD != *[[:cntrl:]]* ]] ||
+    die "error: the name of the folder has control characters: $PWD" '  fix: start in another folder'
 
 # The shell evaluates text in ((...)), after -eq and in an index: a[$(id)] runs id, and 08 is an error.
 is_number() { # TEXT [MAXIMUM]
@@ -189,7 +192,7 @@ make_logs() { # sets logs and plogs
     ((attempt == 0)) || logs+=/restart_$attempt
     mkdir -p -- "$logs" || die "error: cannot create the log folder $logs"
     make_plogs
-    ln -sfn -- "$run" hccl_logs/latest 2>/dev/null || :
+    ln -sfnT -- "$run" hccl_logs/latest || : # a folder of this name stays, and ln says so
 }
 
 note() { # WORDS: with the time, into the file of this server

@@ -6,6 +6,7 @@ import socket
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -174,6 +175,7 @@ def test_variables_of_slurm(tmp_path: Path, name: str, text: str) -> None:
         assert done.returncode == 2, done
         assert "error: " in done.stderr
         assert "syntax error" not in done.stderr
+        assert "\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -194,6 +196,28 @@ def test_variables_of_the_bash_script(tmp_path: Path, name: str, text: str) -> N
     assert done.returncode == (2 if refused else 0), done
     assert len(done.stderr.splitlines()) == (done.stderr.count("\n") if refused else 0)
     assert "value too great" not in done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("way", [bash, msrun, slurm], ids=lambda way: way.__name__.rpartition(".")[2])
+def test_a_folder_whose_name_acts_on_a_terminal_is_refused(tmp_path: Path, way: ModuleType) -> None:
+    folder = tmp_path / "a\x1b[31mb"
+    folder.mkdir()
+    plan, file = planned(servers((0, 1)), "true")
+    script = write(folder, [*way.emit(plan, file), LaunchFile(file.name, file.text)])
+    done = run(script, environ={"SLURM_JOB_ID": "7"})
+    assert (done.returncode, done.stdout) == (2, "")
+    why = f"error: the name of the folder has control characters: {tmp_path}/a?[31mb"
+    assert done.stderr.splitlines() == [why, "  fix: start in another folder"]
+
+
+def test_a_folder_in_the_place_of_the_latest_logs_stays(tmp_path: Path) -> None:
+    job = python_job(tmp_path, "print('ran')", ranks=1)
+    (tmp_path / "hccl_logs" / "latest").mkdir(parents=True)
+    done = job.run()
+    assert done.returncode == 0
+    assert "hccl_logs/latest" in done.stderr
+    assert not list((tmp_path / "hccl_logs" / "latest").iterdir())
 
 
 @pytest.mark.parametrize(

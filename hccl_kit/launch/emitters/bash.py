@@ -54,7 +54,7 @@ def script(plan: LaunchPlan, table: TableFile, spares: Sequence[Spare] = ()) -> 
         *fragment("common/strict_mode"),
         *_job(plan, table),
         *_spares(spares),
-        *fragment("common/die", "common/values", "common/exit_status"),
+        *fragment("common/die", "common/folder", "common/values", "common/exit_status"),
         *fragment("bash/options", "bash/check_table", "common/python", "common/port"),
         *(_nodes(plan, table, has_spares=bool(spares)) if several else _one_node(plan)),
         *fragment("common/plogs", "bash/logs"),

@@ -85,7 +85,7 @@ def _script(plan: LaunchPlan, table: TableFile, options: Options) -> list[str]:
         *_header(plan, options),
         *fragment("common/strict_mode"),
         *_job(plan, table, options),
-        *fragment("common/die", "common/values", "common/exit_status", "common/match_server"),
+        *fragment("common/die", "common/folder", "common/values", "common/exit_status", "common/match_server"),
         *fragment("common/python", "common/diagnose", "common/plogs"),
         *recorders(),
         *fragment("slurm/check_table", "slurm/start", "slurm/job", "slurm/restart", "slurm/report"),

@@ -6,7 +6,7 @@ make_logs() { # sets logs and plogs
     ((attempt == 0)) || logs+=/restart_$attempt
     mkdir -p -- "$logs" || die "error: cannot create the log folder $logs"
     make_plogs
-    ln -sfn -- "$run" hccl_logs/latest 2>/dev/null || :
+    ln -sfnT -- "$run" hccl_logs/latest || : # a folder of this name stays, and ln says so
 }
 
 note() { # WORDS: with the time, into the file of this server

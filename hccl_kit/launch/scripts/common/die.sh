@@ -1,6 +1,6 @@
-# Defines die, the exit of a script that cannot start.
+# Defines die, the exit of a script that cannot start. Its lines may have text from outside.
 
 die() { # LINE ...
-    printf '%s\n' "$@" >&2
+    printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
 }

@@ -3,6 +3,7 @@
 
 # The first task that cannot start writes why; the job shows it last.
 refuse() { # LINE ...
+    set -- "${@//[[:cntrl:]]/?}"
     (set -C && printf '%s\n' "$@" >"$logs/refused") 2>/dev/null || [[ -s $logs/refused ]] || printf '%s\n' "$@" >&2
     exit 2
 }

@@ -47,5 +47,5 @@ make_logs() { # sets logs
         die "error: cannot write to the log folder $logs"
     echo "$restart" >"$PWD/hccl_logs/$run/restarts" || :
     rm -f -- "$logs"/{refused,failed,hosts} "$logs"/{node,end,error,facts,step}_* # of an earlier start in the same allocation
-    ln -sfn -- "$run" hccl_logs/latest 2>/dev/null || :
+    ln -sfnT -- "$run" hccl_logs/latest || : # a folder of this name stays, and ln says so
 }

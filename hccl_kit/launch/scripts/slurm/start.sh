@@ -10,12 +10,12 @@ start_task='[[ -r $0 ]] || {
 exec bash -- "$0" "$@"'
 
 run_tasks() { # ARGUMENT ...: returns the exit code of srun; sets ended to a signal that came meanwhile
-    local code=0 screen
+    local code=0 screen nodes=${SLURM_JOB_NODELIST:-}
     # All variables are exported, whatever sbatch --export has. srun does not take --cpus-per-task from sbatch. With
     # WaitTime, it would end the job some seconds after the first rank that has finished.
     local options=("${step[@]}" --kill-on-bad-exit=1 --label --wait=0 --export=ALL --mpi="$mpi" --cpu-bind=none
         ${SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"})
-    echo "$(date '+%F %T') job $SLURM_JOB_ID on ${SLURM_JOB_NODELIST:-}, port $port, logs in $logs"
+    echo "$(date '+%F %T') job $SLURM_JOB_ID on ${nodes//[[:cntrl:]]/?}, port $port, logs in $logs"
     srun "${options[@]}" bash -c "$start_task" "$logs/job.sh" "$table" "$@" &
     srun=$!
     trap 'pass_on HUP' HUP

@@ -27,7 +27,7 @@ prepare='unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DE
     HCCL_KIT_RUN_ID HCCL_KIT_LOG_DIR HCCL_KIT_RESTART'
 
 die() { # LINE ...
-    printf '%s\n' "$@" >&2
+    printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
 }
 

@@ -28,7 +28,7 @@ prepare='unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DE
 prepare+=$'\n''export ASCEND_RT_VISIBLE_DEVICES=4,5,6,7' # local rank 0, 1, ...
 
 die() { # LINE ...
-    printf '%s\n' "$@" >&2
+    printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
 }
 

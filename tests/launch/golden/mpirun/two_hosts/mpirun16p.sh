@@ -30,7 +30,7 @@ prepare='unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DE
 prepare+=$'\n''export MASTER_ADDR=192.0.2.1'
 
 die() { # LINE ...
-    printf '%s\n' "$@" >&2
+    printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
 }
 

@@ -31,7 +31,7 @@ prepare+=$'\n''export ASCEND_RT_VISIBLE_DEVICES=4,5,6' # local rank 0, 1, ...
 prepare+=$'\n''export MASTER_ADDR=node2'
 
 die() { # LINE ...
-    printf '%s\n' "$@" >&2
+    printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
 }
 

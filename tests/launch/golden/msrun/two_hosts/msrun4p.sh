@@ -73,9 +73,12 @@ if __name__ == "__main__":
 '
 
 die() { # LINE ...
-    printf '%s\n' "$@" >&2
+    printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
 }
+
+[[ $PWD != *[[:cntrl:]]* ]] ||
+    die "error: the name of the folder has control characters: $PWD" '  fix: start in another folder'
 
 # The shell evaluates text in ((...)), after -eq and in an index: a[$(id)] runs id, and 08 is an error.
 is_number() { # TEXT [MAXIMUM]

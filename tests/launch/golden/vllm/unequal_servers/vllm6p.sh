@@ -39,7 +39,7 @@ all_options=(
 interface=eth0
 
 die() { # LINE ...
-    printf '%s\n' "$@" >&2
+    printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
 }
 
