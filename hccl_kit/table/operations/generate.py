@@ -9,17 +9,19 @@ from itertools import count
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import indented, shortened
 from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.ip import parse_address
 from hccl_kit.table.model import MAX_SERVER_ID, Device, PodServer, RankTable, Server, SuperPod
 from hccl_kit.table.products import Product
 
 _SHOWN = 16
+_INTERFACE = re.compile(r"[A-Za-z0-9_.:@-]{1,15}")
 
 
 def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankTable:
     """A version 1.0 table of one server: `devices` are (physical id, address) pairs, ranks 0, 1, ... in their order.
 
     Raises KitError if `server_id`, which becomes part of a file name, is not 1 to 64 bytes of text without white space
-    or path separators.
+    or path separators, or if the part of an IPv6 address after % cannot be the name of an interface.
     """
     return generate_cluster([Host(server_id, {i: Card(ip) for i, ip in devices})], version="1.0")
 
@@ -27,11 +29,14 @@ def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankT
 def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
     """A table of `version` ("1.0", "1.2", "2.0") of all `hosts`, with ranks in the order of hosts and their cards.
 
-    Raises KitError if a server id is not valid for `generate`. The cards must have what the version needs, which
-    `choose_version` checks.
+    Raises KitError if a server id or an address is not valid for `generate`. The cards must have what the version
+    needs, which `choose_version` checks.
     """
     for host in hosts:
         _check_server_id(host.id)
+        for card in host.cards.values():
+            for address in [card.ip or "", *(one.text for level in card.levels for one in level.addresses)]:
+                _check_interface(address)
     if version == "2.0":
         return _by_networks(hosts)
     has_pods = version == "1.2"
@@ -159,3 +164,15 @@ def _check_server_id(text: str) -> None:
             raise KitError(f"the server id {text!r} contains {character!r}, which is not allowed in a file name")
     if len(text.encode()) > MAX_SERVER_ID:
         raise KitError(f"the server id {text!r} is longer than {MAX_SERVER_ID} bytes, HCCL's limit")
+    if parse_address(text):
+        _check_interface(text)
+
+
+def _check_interface(address: str) -> None:
+    """HCCL takes any text after the % of an address; here it came from a file or a tool, and goes into a table."""
+    _, percent, name = address.partition("%")
+    if percent and not _INTERFACE.fullmatch(name):
+        raise KitError(
+            f"the address {address!r} ends in {name!r}, which cannot be the name of an interface",
+            hint="accepted: 1 to 15 letters, digits, and _ . : @ -",
+        )

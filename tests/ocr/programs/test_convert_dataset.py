@@ -85,12 +85,17 @@ def test_cls_turns_every_line(published: Path) -> None:
 
 def test_the_word_list_of_ic15_is_taken(tmp_path: Path) -> None:
     (tmp_path / "gt.txt").write_text(
-        '\ufeffword_1.png, "Genaxis Theatre"\nword_2.png, "a, "b""\nbroken\n', encoding="utf-8"
+        '\ufeffword_1.png, "Genaxis Theatre"\nword_2.png, "a, "b""\n'
+        'broken\n../a.png, "x"\n/a.png, "x"\na.png, "\x1b"\n',
+        encoding="utf-8",
     )
     done = tool("convert_dataset", "--task", "rec", "--label_dir", tmp_path / "gt.txt")
     assert done.returncode == 0, done.stderr
     assert read_labels(tmp_path / "rec_gt.txt") == [("word_1.png", "Genaxis Theatre"), ("word_2.png", 'a, "b"')]
     assert f"{tmp_path / 'gt.txt'}:3: expected word_1.png" in done.stderr
+    for line, name in ((4, "../a.png"), (5, "/a.png")):
+        assert f"{tmp_path / 'gt.txt'}:{line}: the image '{name}' is not in {tmp_path}" in done.stderr
+    assert f"{tmp_path / 'gt.txt'}:6: control characters in the text" in done.stderr
 
 
 def test_what_cannot_be_converted_is_reported(published: Path) -> None:

@@ -89,6 +89,22 @@ def test_server_id_that_cannot_be_a_file_name_is_refused(server_id: str, message
         generate(server_id, [(0, "10.0.0.1")])
 
 
+@pytest.mark.parametrize("name", ["", "a b", "eth0;id", "\x1b[31m", "e" * 16])
+def test_the_interface_of_an_address_has_the_name_of_one(name: str) -> None:
+    address = f"fe80::1%{name}"
+    level = Level(0, "net", (Address("IPV6", address, ("0/1",)),))
+    for card, version in ((Card(address), "1.0"), (Card(local_id=0, levels=(level,)), "2.0")):
+        with pytest.raises(KitError, match=re.escape(repr(name))) as refused:
+            generate_cluster([Host("a", {0: card})], version=version)
+        assert str(refused.value).isprintable()
+
+
+def test_a_server_id_that_is_an_address_has_such_an_interface() -> None:
+    generate("fe80::1%eth0", [(0, "fe80::1%bond0.12")])
+    with pytest.raises(KitError, match="'eth0;id'"):
+        generate("fe80::1%eth0;id", [(0, None)])
+
+
 def test_longest_server_ids_are_taken() -> None:
     assert generate("x" * 64, [(0, None)]).servers[0].id == "x" * 64
     assert generate("节" * 21, [(0, None)]).servers[0].id == "节" * 21

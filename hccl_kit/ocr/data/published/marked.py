@@ -80,15 +80,21 @@ def find_image(images: Path, name: Any) -> Path:
     Sets say train/a.jpg, and the folder given may be the one that holds train, or train itself. Raises BadSampleError
     for a name that leads elsewhere, and if there is no such file.
     """
-    if not isinstance(name, str) or not name.strip() or any(category(mark) in NOT_IN_LABELS for mark in name):
-        raise BadSampleError(f"not the name of an image: {str(name)[:60]!r}")
-    parts = PurePosixPath(name).parts
-    if name.startswith("/") or ".." in parts or len(name.encode()) > MAX_NAME_BYTES:
-        raise BadSampleError(f"the image {name[:60]!r} is not in {images}")
-    for place in (images.joinpath(*parts), images / parts[-1]) if parts else ():
+    path = image_path(images, name)
+    for place in (images / path, images / path.name) if path.name else ():
         if place.is_file():
             return place
     raise BadSampleError(f"{images} has no image {name}")
+
+
+def image_path(images: Path, name: Any) -> PurePosixPath:
+    """The path below `images` that a label names. Raises BadSampleError if it is no name, or leads elsewhere."""
+    if not isinstance(name, str) or not name.strip() or any(category(mark) in NOT_IN_LABELS for mark in name):
+        raise BadSampleError(f"not the name of an image: {str(name)[:60]!r}")
+    path = PurePosixPath(name)
+    if name.startswith("/") or ".." in path.parts or len(name.encode()) > MAX_NAME_BYTES:
+        raise BadSampleError(f"the image {name[:60]!r} is not in {images}")
+    return path
 
 
 def legible(text: Any) -> str:

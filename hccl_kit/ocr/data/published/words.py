@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
 
 from hccl_kit.ocr.data import mat_file
-from hccl_kit.ocr.data.published.marked import find_image, legible
+from hccl_kit.ocr.data.published.marked import find_image, image_path, legible
 from hccl_kit.ocr.data.published.rows import numbered
 from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 
@@ -14,7 +14,7 @@ IIIT5K = ("traindata", "testdata")
 """The structure arrays of traindata.mat and testdata.mat."""
 
 
-def ic15(labels: Path, _images: Path) -> Iterator[tuple[str, str] | str]:
+def ic15(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
     """The rows `word_1.png, "text"` of gt.txt; the quotes are not part of the text.
 
     Whether there are such images is not checked. Raises KitError if the list cannot be read.
@@ -22,7 +22,7 @@ def ic15(labels: Path, _images: Path) -> Iterator[tuple[str, str] | str]:
     for number, row in numbered_lines(labels):
         name, comma, text = (part.strip() for part in row.partition(","))
         if comma and name and len(text) > 1 and text[0] == text[-1] == '"':
-            yield name, text[1:-1]
+            yield _word(f"{labels}:{number}", image_path, images, name, text[1:-1])
         else:
             yield f'{labels}:{number}: expected word_1.png, "text", found {row[:60]!r}'
 
@@ -34,7 +34,7 @@ def iiit5k(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
     Raises KitError if the file is not of that form.
     """
     for number, (name, text) in enumerate(mat_file.texts(labels, IIIT5K, ("ImgName", "GroundTruth")), 1):
-        yield _word(f"{labels}: word {number}", images, name, text)
+        yield _word(f"{labels}: word {number}", _found, images, name, text)
 
 
 def cute80(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
@@ -46,13 +46,19 @@ def cute80(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
     for place, row in numbered(labels):
         name, *fields = row.split()
         if len(fields) == 1 or (len(fields) > 1 and fields[1] == str(len(fields) - 2)):
-            yield _word(place, images, name, fields[0])
+            yield _word(place, _found, images, name, fields[0])
         else:
             yield f"{place}: expected timage/001.jpg TEXT 1 TEXT, found {row[:60]!r}"
 
 
-def _word(place: str, images: Path, name: str | None, text: str | None) -> tuple[str, str] | str:
+def _found(images: Path, name: str | None) -> PurePath:
+    return find_image(images, name).relative_to(images)
+
+
+def _word(
+    place: str, locate: Callable[[Path, str | None], PurePath], images: Path, name: str | None, text: str | None
+) -> tuple[str, str] | str:
     try:
-        return find_image(images, name).relative_to(images).as_posix(), legible(text)
+        return locate(images, name).as_posix(), legible(text)
     except BadSampleError as error:
         return f"{place}: {error}"
