@@ -90,12 +90,6 @@ class World:
         rows[self.rank] = row
         return self.all_reduce(rows)
 
-    def barrier(self) -> None:
-        """Return when every rank has called it."""
-        import numpy as np  # noqa: PLC0415  # heavy
-
-        self.all_reduce(np.ones(1, np.float32))
-
 
 def prepare(launch: Launch, digest: str, environ: MutableMapping[str, str]) -> WorkerEnv:
     """Prepare the environment before MindSpore is imported; under mpirun, exchange addresses and digests over MPI.

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median_high
 from typing import Literal, NamedTuple
 
 SLOWER = 1.1
@@ -130,10 +131,10 @@ def _compared(windows: Mapping[int, Window], candidates: Iterable[int]) -> Lag |
         return None
     rank = max(among, key=lambda one: (there[one].own, -one))
     own, others = there[rank], [window for other, window in there.items() if other != rank]
-    data = own.data - _median([window.data for window in others])
-    compute = own.compute - _median([window.compute for window in others])
+    data = own.data - median_high([window.data for window in others])
+    compute = own.compute - median_high([window.compute for window in others])
     part: Part = "data" if data > compute else "compute"
-    return Lag(rank, own.own, _median([window.own for window in others]), part)
+    return Lag(rank, own.own, median_high([window.own for window in others]), part)
 
 
 def _sum(windows: Iterable[Window]) -> Window:
@@ -144,7 +145,3 @@ def _sum(windows: Iterable[Window]) -> Window:
         sum(one.compute_s for one in every),
         sum(one.communication_s for one in every),
     )
-
-
-def _median(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]

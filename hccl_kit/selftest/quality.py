@@ -7,7 +7,8 @@ the passes with the medians of most others, since load makes all of them lower.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from statistics import median_high
 from typing import NamedTuple
 
 from hccl_kit.selftest.faults import Judged
@@ -32,7 +33,7 @@ def judged_links(measured: Measured, baseline: Measured | None = None) -> list[J
     """Every link with its quality."""
     names = Names(measured.cards)
     whole = link_ratios(measured.links, measured.cards, baseline)
-    median = {one.pair: _upper_median(one.ratios or (whole[one.pair],)) for one in measured.links}
+    median = {one.pair: median_high(one.ratios or (whole[one.pair],)) for one in measured.links}
     judged = []
     for is_inside in (False, True):
         kind = [one for one in measured.links if names.is_inside(one.pair) == is_inside]
@@ -67,7 +68,7 @@ def _common(values: Mapping[Pair, float]) -> float:
     for pair, value in values.items():
         for rank in pair:
             best[rank] = max(best.get(rank, 0.0), value)
-    return _upper_median(best.values())
+    return median_high(best.values()) if best else 0.0
 
 
 def _references(baseline: Measured) -> Mapping[Pair, float]:
@@ -77,8 +78,8 @@ def _references(baseline: Measured) -> Mapping[Pair, float]:
 def judged_ranks(measured: Measured, baseline: Measured | None = None) -> Mapping[int, Rated]:
     """The arithmetic and memory of each rank."""
     whole = compute_ratios(measured.compute, baseline)
-    median = {one.rank: _upper_median(one.ratios or (whole[one.rank],)) for one in measured.compute}
-    usual = (not baseline and _upper_median(median.values())) or 1.0
+    median = {one.rank: median_high(one.ratios or (whole[one.rank],)) for one in measured.compute}
+    usual = (median and not baseline and median_high(median.values())) or 1.0
     return {
         one.rank: Rated(median[one.rank] / usual, tuple(ratio / usual for ratio in one.ratios))
         for one in measured.compute
@@ -93,14 +94,9 @@ def compute_ratios(compute: Sequence[Compute], baseline: Measured | None) -> Map
     before = {one.rank: one for one in baseline.compute} if baseline else {}
     parts = {one.rank: 1.0 for one in compute}
     for value, weight in (("gflops", 1), ("memory", 2)):
-        common = _upper_median(getattr(one, value) for one in compute)
+        common = median_high(getattr(one, value) for one in compute) if compute else 0.0
         for one in compute:
             reference = getattr(before[one.rank], value) if one.rank in before else common
             if reference > 0:
                 parts[one.rank] = min(parts[one.rank], weight * getattr(one, value) / reference)
     return parts
-
-
-def _upper_median(values: Iterable[float]) -> float:
-    ordered = sorted(values)
-    return ordered[len(ordered) // 2] if ordered else 0.0

@@ -14,19 +14,14 @@ from mindspore import Tensor, nn
 from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.attention_head import AttentionHead
 from hccl_kit.ocr.models.crnn import RNNEncoder
+from hccl_kit.ocr.models.network import Network
 
 
-class Rare(nn.Cell):
+class Rare(Network):
     """Images (N, 3, 32, W) and, in training, targets (N, L + 1) int32 to the outputs of AttentionHead."""
 
     guided = True
     """Teacher forcing: in training the network takes the targets of the loss as well as the images."""
-
-    def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: AttentionHead) -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.neck = neck
-        self.head = head
 
     def construct(self, images: Tensor, targets: Tensor | None = None) -> Tensor:
         return self.head(self.neck(self.backbone(images)), targets)

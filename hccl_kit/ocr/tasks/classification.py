@@ -10,11 +10,9 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config, options_of
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
-from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
@@ -89,9 +87,7 @@ class Classification:
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the name of its class."""
-        pixels = pixel_format(self.config.transforms("train"))
-        images = [pixels.restored(image) for image in batch.images]
-        return drawing.draw_labels(images, [self.labels[row.label[0]] for row in batch.samples])
+        return line_images.labelled(self.config, batch, [self.labels[row.label[0]] for row in batch.samples])
 
     def comparison(self, predicted: Iterable[tuple[TextLine, Reading]]) -> NDArray[np.uint8]:
         """Every line with the name that it got and its own."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE, pixel_format
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.transforms import image_of
@@ -23,6 +24,12 @@ BLANK = np.zeros((32, 100, 3), np.uint8)
 def blank(line: TextLine) -> TextLine:
     """The line with a black image."""
     return replace(line, image=BLANK)
+
+
+def labelled(config: Config, batch: Batch, texts: Sequence[str]) -> drawing.Image:
+    """A batch that the pipeline of the training has made, with a text for each line."""
+    pixels = pixel_format(config.transforms("train"))
+    return drawing.draw_labels([pixels.restored(image) for image in batch.images], texts)
 
 
 def comparison(config: Config, predicted: Iterable[tuple[TextLine, Reading]]) -> drawing.Image:

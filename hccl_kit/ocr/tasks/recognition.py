@@ -13,13 +13,11 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import drawing
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
-from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
@@ -157,9 +155,7 @@ class Recognition:
     def picture(self, batch: Batch) -> NDArray[np.uint8]:
         """Every line with the text of its label."""
         texts = [self.charset.decode(list(row.label)) for row in batch.samples]
-        pixels = pixel_format(self.config.transforms("train"))
-        images = [pixels.restored(image) for image in batch.images]
-        return drawing.draw_labels(images, texts)
+        return line_images.labelled(self.config, batch, texts)
 
     def comparison(self, predicted: Iterable[tuple[TextLine, Reading]]) -> NDArray[np.uint8]:
         """Every line with its reading and its truth."""

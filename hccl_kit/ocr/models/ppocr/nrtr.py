@@ -15,6 +15,7 @@ from mindspore.common.initializer import Normal
 
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
+from hccl_kit.ocr.models.network import Network
 
 SPECIAL = 4
 """The tokens before those of the characters, in PaddleOCR's order: padding, unknown, start, end."""
@@ -110,17 +111,11 @@ class MultiHead(CTCHead):
         return prediction if tokens is None else (prediction, self.nrtr(features, tokens))
 
 
-class GuidedNetwork(nn.Cell):
+class GuidedNetwork(Network):
     """Images (N, 3, H, W) through backbone and neck to the outputs of `MultiHead`: both with targets, else CTC's."""
 
     guided = True
     """In training the network takes the targets of the loss as well as the images."""
-
-    def __init__(self, backbone: nn.Cell, neck: nn.Cell, head: MultiHead) -> None:
-        super().__init__()
-        self.backbone = backbone
-        self.neck = neck
-        self.head = head
 
     def construct(
         self,
