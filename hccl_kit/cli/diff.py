@@ -95,7 +95,7 @@ def as_text(changes: Sequence[Change], *, color: bool = False) -> str:
         if server is None:
             lines += [_line(one, color) for one in group]
             continue
-        lines.append(printable(f"server {server}"))
+        lines.append(f"server {_shown(server)}")
         lines += [f"  {'' if one.device is None else f'device {one.device}: '}{_line(one, color)}" for one in group]
     if len(rest) > MAX_CHANGES:
         lines.append(f"and {len(rest) - MAX_CHANGES} more; --format json lists all")
@@ -107,11 +107,11 @@ def _outcome(change: Change) -> tuple[object, ...]:
 
 
 def _line(change: Change, color: bool) -> str:
-    what, before, after = (printable(part) for part in (change.what, _value(change.before), _value(change.after)))
+    what, before, after = map(_shown, (change.what, change.before, change.after))
     return f"{what}: {removed(before)} -> {added(after)}" if color else f"{what}: {before} -> {after}"
 
 
-def _value(text: str | None) -> str:
+def _shown(text: str | None) -> str:
     if text is None:
         return "absent"
-    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 3] + "..."
+    return printable(text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 3] + "...")

@@ -65,7 +65,9 @@ def _nearest(folder: str) -> Settings | None:
 
 def _in_folder(folder: str) -> Settings | None:
     own, project = (os.path.join(folder, name) for name in (FILE, PROJECT))  # noqa: PTH118
-    if os.path.isfile(own):  # noqa: PTH113
+    if os.path.lexists(own):
+        if not os.path.isfile(own):  # noqa: PTH113
+            raise KitError(f"{own} is not a file", hint="remove it, or write the settings into it")
         return _settings(_toml(own, read_text(own, MAX_BYTES)), own)
     if not os.path.isfile(project):  # noqa: PTH113
         return None

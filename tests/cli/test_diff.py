@@ -98,6 +98,9 @@ def test_long_values_are_cut_and_nothing_moves_the_cursor() -> None:
     line = as_text([Change('key "x"', '"' + "a" * 200, "\x1b[2J")])
     assert len(line) < 150
     assert "\x1b" not in line
+    text = as_text([Change("k" * 200, None, None), Change("rank", "0", "1", server="s\x1b" + "s" * 5000)])
+    assert max(map(len, text.splitlines())) < 110
+    assert "\x1b" not in text
 
 
 def test_tables_that_hccl_refuses_are_compared_too(desk: Path) -> None:

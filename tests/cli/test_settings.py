@@ -1,5 +1,6 @@
 """The settings are found in every notation of TOML, and nothing else is taken for them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -51,4 +52,13 @@ def test_the_nearest_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_number_of_thousands_of_digits_is_no_crash(tmp_path: Path) -> None:
     (tmp_path / ".hccl-kit.toml").write_text(f"strict = {'9' * 5000}\n", encoding="utf-8")
     with pytest.raises(KitError, match="is not valid TOML"):
+        settings_for(str(tmp_path / "t.json"))
+
+
+@pytest.mark.parametrize("target", ["folder", "pipe", "/dev/zero", "nowhere"])
+def test_what_is_not_a_file_is_not_ignored(tmp_path: Path, target: str) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / ".hccl-kit.toml").symlink_to(target)
+    with pytest.raises(KitError, match=r"\.hccl-kit\.toml is not a file"):
         settings_for(str(tmp_path / "t.json"))
