@@ -6,6 +6,7 @@ patches under AVX2, and has no fast code at all under AVX-512 or for depthwise c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ class _Operators(nn.Cell):
         mode = primitive.pad_mode.lower()
         before = {"valid": (0, 0), "same": (SAME, SAME), "pad": (top, left)}[mode]
         around = {"valid": (0, 0), "same": (SAME, SAME), "pad": (top + bottom, left + right)}[mode]
-        numbers = (*stride, *dilation, *before, primitive.group, bfloat16)
+        numbers = (*stride, *dilation, *before, primitive.group, bfloat16, False, False)
         sizes = (*stride, *dilation, *(count + 2 for count in around), primitive.group)
         geometry = np.zeros((*sizes, len(numbers)), np.int32)
         geometry.reshape(-1, len(numbers))[0] = numbers
@@ -69,6 +70,19 @@ class Convolution(_Operators):
 
     A gradient that is not used is not computed.
     """
+
+    def images_in_blocks(self) -> None:
+        """Take images, and give their gradient, in blocks of channels: see `onednn_blocks`."""
+        self._set(-2)
+
+    def maps_in_blocks(self) -> None:
+        """Give maps, and take their gradient, in blocks of channels."""
+        self._set(-1)
+
+    def _set(self, number: int) -> None:
+        geometry = self.geometry.asnumpy().copy()
+        geometry.reshape(-1, geometry.shape[-1])[0, number] = True
+        self.geometry = Tensor(geometry)
 
     def construct(self, images: Tensor, weights: Tensor) -> Tensor:
         return self.forward(images, weights, self.geometry)
@@ -98,8 +112,15 @@ class Transposed(_Operators):
         )
 
 
-def operator(library: Path, name: str) -> ops.Custom:
-    """The function `name` of the library, with float32 in and out; the library says the shape."""
+def operator(
+    library: Path, name: str, shapes: Callable[..., tuple[Shape, ...]] | None = None, *, outputs: int = 1
+) -> ops.Custom:
+    """The function `name` of the library, with float32 in and out.
+
+    The library says the shape of one output, `shapes` those of several from the shapes of the inputs.
+    """
+    if shapes:
+        return ops.Custom(f"{library}:{name}", shapes, lambda *types: types[:1] * outputs, "aot")
     operator = ops.Custom(f"{library}:{name}", None, lambda *types: types[0], "aot")
     operator.add_prim_attr("reg_op_name", name)  # MindSpore 2.10 asks for no shape without it
     return operator

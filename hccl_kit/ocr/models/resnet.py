@@ -33,6 +33,7 @@ class BasicBlock(nn.Cell):
     """Two 3x3 convolutions and the input, added."""
 
     expansion = 1
+    in_row = ("conv1", "bn1", "conv2", "bn2")
 
     def __init__(self, before: int, width: int, stride: int) -> None:
         super().__init__()
@@ -52,6 +53,7 @@ class Bottleneck(nn.Cell):
     """A 1x1, a 3x3 and a 1x1 convolution and the input, added. The stride is that of the 3x3 convolution."""
 
     expansion = 4
+    in_row = ("conv1", "bn1", "conv2", "bn2", "conv3", "bn3")
 
     def __init__(self, before: int, width: int, stride: int) -> None:
         super().__init__()
@@ -79,6 +81,8 @@ class ResNet(nn.Cell):
 
     `depths` is the number of blocks of each stage.
     """
+
+    in_row = ("conv1", "bn1")
 
     def __init__(self, block: Block, depths: tuple[int, int, int, int]) -> None:
         super().__init__()

@@ -84,6 +84,22 @@ int dnnl_convolution_backward_weights_primitive_desc_create(PrimitiveDescription
                                                             const int64_t *dilation, const int64_t *before,
                                                             const int64_t *after, PrimitiveDescription forward,
                                                             Attributes);
+int dnnl_batch_normalization_forward_primitive_desc_create(PrimitiveDescription *, Engine, int propagation,
+                                                           Description values, Description results, float epsilon,
+                                                           unsigned flags, Attributes);
+int dnnl_batch_normalization_backward_primitive_desc_create(PrimitiveDescription *, Engine, int propagation,
+                                                            Description of_values, Description of_results,
+                                                            Description values, float epsilon, unsigned flags,
+                                                            PrimitiveDescription forward, Attributes);
+int dnnl_pooling_forward_primitive_desc_create(PrimitiveDescription *, Engine, int propagation, int algorithm,
+                                               Description values, Description results, const int64_t *stride,
+                                               const int64_t *window, const int64_t *dilation, const int64_t *before,
+                                               const int64_t *after, Attributes);
+int dnnl_pooling_backward_primitive_desc_create(PrimitiveDescription *, Engine, int algorithm, Description of_values,
+                                                Description of_results, const int64_t *stride, const int64_t *window,
+                                                const int64_t *dilation, const int64_t *before, const int64_t *after,
+                                                PrimitiveDescription forward, Attributes);
+int dnnl_get_effective_cpu_isa();
 int dnnl_eltwise_forward_primitive_desc_create(PrimitiveDescription *, Engine, int propagation, int algorithm,
                                                Description values, Description results, float, float, Attributes);
 int dnnl_eltwise_backward_primitive_desc_create(PrimitiveDescription *, Engine, int algorithm, Description of_values,
@@ -105,10 +121,14 @@ ActorThreadPool *GetActorMgrInnerThreadPool();
 
 namespace {
 
-enum { CPU = 1, FORWARD_TRAINING = 64, DIRECT = 1, ANY_ORDER = 1, SCRATCHPAD_OF_CALLER = 1, SCRATCHPAD_ARGUMENT = 80 };
+enum { CPU = 1, FORWARD_TRAINING = 64, FORWARD_INFERENCE = 96, BACKWARD = 128 };
+enum { DIRECT = 1, SCRATCHPAD_OF_CALLER = 1, SCRATCHPAD_ARGUMENT = 80, AVX512 = 0x20 };
+enum Order { ANY_ORDER = 1, BLOCKS_OF_16 = 78, BLOCKS_OF_8 = 102 }; // blocks of channels, which are side by side
+enum Statistics { OF_BATCH = 2 | 4, GIVEN = OF_BATCH | 1 };         // flags: with gamma and beta, statistics are inputs
 enum Type { BFLOAT16 = 2, FLOAT32 = 3 };
-enum Query { IMPLEMENTATION = 8, SCRATCHPAD = 136 };
+enum Query { IMPLEMENTATION = 8, WORKSPACE = 135, SCRATCHPAD = 136 };
 enum Direction { FORWARD, OF_IMAGES, OF_WEIGHTS };
+enum Task { USE, TRAIN, BACK };
 enum Activation { GELU_BY_TANH = 0x2b, GELU_BY_ERF = 0x31 };
 
 // The index of an argument when a primitive runs, and what queries its description, for images, weights and maps.
@@ -121,6 +141,8 @@ const Role ROLES[3][3] = {
     {{1, 129}, {161, 132}, {145, 134}},
 };
 const int VALUES = 1, RESULTS = 17, OF_VALUES = 129, OF_RESULTS = 145; // arguments of an activation function
+const int MEAN = 49, VARIANCE = 50, GAMMA = 51, BETA = 52, OF_GAMMA = 255, OF_BETA = 256; // of a normalisation
+const int MAXIMUM = 0x1ff, PLACES = 64;                                                      // of a pooling
 const int RESULT[3] = {2, 0, 1}; // which of images, weights and maps is computed
 
 const int64_t UNKNOWN = -1; // an axis whose size is not known yet
@@ -204,32 +226,45 @@ void run(Primitive primitive, const std::vector<Argument> &arguments) {
 
 size_t pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
-Description described(const Shape &shape, Type type) {
+Description described(const Shape &shape, Type type, Order order = ANY_ORDER) {
     Description description;
-    check(dnnl_memory_desc_create_with_tag(&description, int(shape.size()), shape.data(), type, ANY_ORDER), "describe");
+    check(dnnl_memory_desc_create_with_tag(&description, int(shape.size()), shape.data(), type, order), "describe");
     return description;
 }
 
-// Images, weights or maps: in plain order where MindSpore has them, and in the order in which oneDNN computes.
+// In plain order.
+Description plain(const Shape &shape) {
+    Shape strides(shape.size(), 1);
+    for (size_t i = shape.size() - 1; i > 0; i--) strides[i - 1] = strides[i] * shape[i];
+    Description description;
+    check(dnnl_memory_desc_create_with_strides(&description, int(shape.size()), shape.data(), FLOAT32, strides.data()),
+          "describe");
+    return description;
+}
+
+// In the order in which maps go from one of these operators to the next, and their gradients back: that for which
+// oneDNN has its fast code here. The number of channels divides by 16, so it takes as much memory as the plain order.
+Description blocks(const Shape &shape) {
+    return described(shape, FLOAT32, dnnl_get_effective_cpu_isa() & AVX512 ? BLOCKS_OF_16 : BLOCKS_OF_8);
+}
+
+// Images, weights or maps: in the order in which MindSpore has them, and in that in which oneDNN computes.
 struct Operand {
-    Description plain, inner;
+    Description outer, inner;
     Memory outside = nullptr, inside = nullptr;
     Primitive reorder = nullptr; // none if the orders are the same
     size_t size;                 // bytes of `inside`
 
-    Operand(const Shape &shape, Description chosen, bool result) {
-        Shape strides(shape.size(), 1);
-        for (size_t i = shape.size() - 1; i > 0; i--) strides[i - 1] = strides[i] * shape[i];
-        check(dnnl_memory_desc_create_with_strides(&plain, int(shape.size()), shape.data(), FLOAT32, strides.data()),
-              "describe");
+    // Takes the description `given`, not `chosen`.
+    Operand(Description given, Description chosen, bool result) : outer(given) {
         check(dnnl_memory_desc_clone(&inner, chosen), "describe");
         size = dnnl_memory_desc_get_size(inner);
-        check(dnnl_memory_create(&outside, plain, device().engine, nullptr), "use memory");
+        check(dnnl_memory_create(&outside, outer, device().engine, nullptr), "use memory");
         check(dnnl_memory_create(&inside, inner, device().engine, nullptr), "use memory");
-        if (dnnl_memory_desc_equal(plain, inner)) return;
+        if (dnnl_memory_desc_equal(outer, inner)) return;
         PrimitiveDescription description;
-        check(dnnl_reorder_primitive_desc_create(&description, result ? inner : plain, device().engine,
-                                                 result ? plain : inner, device().engine, nullptr),
+        check(dnnl_reorder_primitive_desc_create(&description, result ? inner : outer, device().engine,
+                                                 result ? outer : inner, device().engine, nullptr),
               "reorder");
         check(dnnl_primitive_create(&reorder, description), "reorder");
         dnnl_primitive_desc_destroy(description);
@@ -239,7 +274,7 @@ struct Operand {
         if (reorder) dnnl_primitive_destroy(reorder);
         dnnl_memory_destroy(outside);
         dnnl_memory_destroy(inside);
-        dnnl_memory_desc_destroy(plain);
+        dnnl_memory_desc_destroy(outer);
         dnnl_memory_desc_destroy(inner);
     }
 
@@ -263,7 +298,7 @@ struct Operand {
 // What hccl_kit.ocr.adapt.onednn_convolution writes into the tensor of the geometry, in this order. The shape of that
 // tensor holds what the size of the output depends on.
 struct Geometry {
-    int32_t stride[2], dilation[2], before[2], groups, bfloat16;
+    int32_t stride[2], dilation[2], before[2], groups, bfloat16, images_in_blocks, maps_in_blocks;
 };
 
 // Memory that all convolutions use one after the other. It grows to what the largest of them needs.
@@ -323,7 +358,9 @@ class Plan {
         name_ = named(chosen);
         for (int i = 0; i < 3; i++) {
             Description inner = dnnl_primitive_desc_query_md(chosen, ROLES[direction][i].query, 0);
-            operands_[i] = std::make_unique<Operand>(grouped[i], inner, i == RESULT[direction]);
+            const bool in_blocks = i == 0 ? geometry.images_in_blocks : i == 2 ? geometry.maps_in_blocks : false;
+            Description outer = in_blocks ? blocks(grouped[i]) : plain(grouped[i]);
+            operands_[i] = std::make_unique<Operand>(outer, inner, i == RESULT[direction]);
         }
         Description scratchpad = dnnl_primitive_desc_query_md(chosen, SCRATCHPAD, 0);
         scratchpad_size_ = dnnl_memory_desc_get_size(scratchpad);
@@ -560,6 +597,175 @@ int compute(Direction direction, const Data &data, const Shapes &shapes, const v
     return 0;
 }
 
+// What hccl_kit.ocr.adapt.onednn_blocks writes into the tensor of a normalisation.
+struct Numbers {
+    float epsilon, results_in_blocks;
+};
+
+// A batch normalisation of maps of a shape, or its gradient, ready to run. A convolution has written the values, in
+// blocks; the gradient of them goes back to it in the same order.
+class Normalisation {
+  public:
+    Normalisation(bool gradient, Statistics statistics, const Shape &shape, const Numbers &numbers)
+        : gradient_(gradient) {
+        dnnl_threadpool_interop_set_max_concurrency(device().threads.get_num_threads());
+        Description values = blocks(shape), channels = plain({shape[1]});
+        Engine engine = device().engine;
+        Attributes attributes;
+        check(dnnl_primitive_attr_create(&attributes), "use attributes");
+        check(dnnl_primitive_attr_set_scratchpad_mode(attributes, SCRATCHPAD_OF_CALLER), "use attributes");
+        PrimitiveDescription forward, backward = nullptr;
+        const int propagation = gradient || statistics == OF_BATCH ? FORWARD_TRAINING : FORWARD_INFERENCE;
+        check(dnnl_batch_normalization_forward_primitive_desc_create(&forward, engine, propagation, values, values,
+                                                                     numbers.epsilon, statistics, attributes),
+              "compute this normalisation");
+        if (gradient)
+            check(dnnl_batch_normalization_backward_primitive_desc_create(
+                      &backward, engine, BACKWARD, values, values, values, numbers.epsilon, statistics, forward,
+                      attributes),
+                  "compute the gradient of this normalisation");
+        PrimitiveDescription chosen = gradient ? backward : forward;
+        Description scratchpad = dnnl_primitive_desc_query_md(chosen, SCRATCHPAD, 0);
+        scratchpad_size_ = dnnl_memory_desc_get_size(scratchpad);
+        check(dnnl_memory_create(&scratchpad_, scratchpad, engine, nullptr), "use memory");
+        check(dnnl_primitive_create(&primitive_, chosen), "compute this normalisation");
+        Description outer = numbers.results_in_blocks > 0 ? blocks(shape) : plain(shape);
+        results_ = std::make_unique<Operand>(outer, values, !gradient);
+        for (int i = 0; i < 2; i++) check(dnnl_memory_create(&values_[i], values, engine, nullptr), "use memory");
+        for (Memory &memory : channels_) check(dnnl_memory_create(&memory, channels, engine, nullptr), "use memory");
+        dnnl_primitive_desc_destroy(forward);
+        if (backward) dnnl_primitive_desc_destroy(backward);
+        dnnl_primitive_attr_destroy(attributes);
+        dnnl_memory_desc_destroy(values);
+        dnnl_memory_desc_destroy(channels);
+    }
+
+    ~Normalisation() {
+        dnnl_primitive_destroy(primitive_);
+        dnnl_memory_destroy(scratchpad_);
+        for (Memory memory : values_) dnnl_memory_destroy(memory);
+        for (Memory memory : channels_) dnnl_memory_destroy(memory);
+    }
+
+    // `results`, or their gradient, and `values`; mean, variance, gamma and, forwards, beta. Backwards: where the
+    // gradients of values, gamma and beta go.
+    void compute(void *results, void *values, const std::array<void *, 4> &channels, const Data &computed) const {
+        char *free = space.of(pages(scratchpad_size_) + results_->space());
+        std::vector<Argument> arguments;
+        const auto add = [&](int index, Memory memory, void *data) {
+            check(dnnl_memory_set_data_handle(memory, data), "use memory");
+            arguments.push_back({index, memory});
+        };
+        add(SCRATCHPAD_ARGUMENT, scratchpad_, free);
+        free += pages(scratchpad_size_);
+        results_->place(results, free);
+        arguments.push_back({gradient_ ? OF_RESULTS : RESULTS, results_->inside});
+        add(VALUES, values_[0], values);
+        for (int i = 0; i < (gradient_ ? 3 : 4); i++) add(MEAN + i, channels_[i], channels[i]);
+        if (gradient_) {
+            add(OF_VALUES, values_[1], computed[0]);
+            add(OF_GAMMA, channels_[4], computed[1]);
+            add(OF_BETA, channels_[5], computed[2]);
+            results_->enter();
+        }
+        run(primitive_, arguments);
+        if (!gradient_) results_->leave();
+    }
+
+  private:
+    const bool gradient_;
+    Primitive primitive_;
+    Memory scratchpad_, values_[2], channels_[6];
+    size_t scratchpad_size_;
+    std::unique_ptr<Operand> results_;
+};
+
+int normalise(bool gradient, Statistics statistics, const Shape &shape, const void *given, void *results,
+              void *values, const std::array<void *, 4> &channels, const Data &computed) {
+    static std::map<std::pair<Shape, float>, std::unique_ptr<Normalisation>> plans;
+    std::lock_guard<std::mutex> guard(mutex);
+    const Numbers &numbers = *static_cast<const Numbers *>(given);
+    std::pair<Shape, float> key(shape, numbers.epsilon);
+    key.first.insert(key.first.end(), {gradient, statistics, numbers.results_in_blocks > 0});
+    auto found = plans.find(key);
+    if (found == plans.end()) {
+        if (plans.size() >= MOST_PLANS) plans.clear();
+        found = plans.emplace(key, std::make_unique<Normalisation>(gradient, statistics, shape, numbers)).first;
+    }
+    found->second->compute(results, values, channels, computed);
+    return 0;
+}
+
+// The maximum of every two rows, and of every two columns if there are half as many results, or its gradient, ready to
+// run. Values and results are in blocks.
+class Pooling {
+  public:
+    Pooling(Task task, const Shape &shape, const Shape &smaller) : task_(task) {
+        dnnl_threadpool_interop_set_max_concurrency(device().threads.get_num_threads());
+        const int64_t window[2] = {shape[2] / smaller[2], shape[3] / smaller[3]}, none[2] = {0, 0};
+        Description values = blocks(shape), results = blocks(smaller);
+        Engine engine = device().engine;
+        PrimitiveDescription forward, backward = nullptr;
+        check(dnnl_pooling_forward_primitive_desc_create(&forward, engine,
+                                                         task == USE ? FORWARD_INFERENCE : FORWARD_TRAINING, MAXIMUM,
+                                                         values, results, window, window, none, none, none, nullptr),
+              "compute this pooling");
+        if (task == BACK)
+            check(dnnl_pooling_backward_primitive_desc_create(&backward, engine, MAXIMUM, values, results, window,
+                                                              window, none, none, none, forward, nullptr),
+                  "compute the gradient of this pooling");
+        Description places = dnnl_primitive_desc_query_md(forward, WORKSPACE, 0);
+        if (task != USE && dnnl_memory_desc_get_size(places) > dnnl_memory_desc_get_size(results))
+            throw std::runtime_error("the places of the maxima of a pooling take more memory than the maxima");
+        check(dnnl_primitive_create(&primitive_, backward ? backward : forward), "compute this pooling");
+        for (Description description : {values, results, places}) {
+            if (description == places && task == USE) break;
+            memories_.push_back(nullptr);
+            check(dnnl_memory_create(&memories_.back(), description, engine, nullptr), "use memory");
+        }
+        dnnl_primitive_desc_destroy(forward);
+        if (backward) dnnl_primitive_desc_destroy(backward);
+        dnnl_memory_desc_destroy(values);
+        dnnl_memory_desc_destroy(results);
+    }
+
+    ~Pooling() {
+        dnnl_primitive_destroy(primitive_);
+        for (Memory memory : memories_) dnnl_memory_destroy(memory);
+    }
+
+    // Values, results and the places of the maxima. Backwards: the gradients of values and results, and the places.
+    void compute(const Data &data) const {
+        const int indices[3] = {task_ == BACK ? OF_VALUES : VALUES, task_ == BACK ? OF_RESULTS : RESULTS, PLACES};
+        std::vector<Argument> arguments;
+        for (size_t i = 0; i < memories_.size(); i++) {
+            check(dnnl_memory_set_data_handle(memories_[i], data[i]), "use memory");
+            arguments.push_back({indices[i], memories_[i]});
+        }
+        run(primitive_, arguments);
+    }
+
+  private:
+    const Task task_;
+    Primitive primitive_;
+    std::vector<Memory> memories_;
+};
+
+int pool(Task task, const Shape &shape, const Shape &smaller, const Data &data) {
+    static std::map<Shape, std::unique_ptr<Pooling>> plans;
+    std::lock_guard<std::mutex> guard(mutex);
+    Shape key = shape;
+    key.insert(key.end(), smaller.begin(), smaller.end());
+    key.push_back(task);
+    auto found = plans.find(key);
+    if (found == plans.end()) {
+        if (plans.size() >= MOST_PLANS) plans.clear();
+        found = plans.emplace(key, std::make_unique<Pooling>(task, shape, smaller)).first;
+    }
+    found->second->compute(data);
+    return 0;
+}
+
 // An activation function of so many values, or its gradient, ready to run.
 class Curve {
   public:
@@ -690,6 +896,56 @@ extern "C" int of_weights(int, void **data, int *axes, int64_t **shapes, const c
 }
 
 extern "C" Shape of_weightsInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 3); }
+
+// Values in blocks, a tensor that is as large as the window: the maximum in each window.
+extern "C" int pool_blocks(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return pool(USE, shape(axes, shapes, 0), shape(axes, shapes, 2), {data[0], data[2], nullptr});
+}
+
+extern "C" Shape pool_blocksInferShape(int *axes, int64_t **shapes, void *) {
+    Shape smaller = shape(axes, shapes, 0);
+    for (int axis = 0; axis < 2; axis++)
+        if (smaller[2 + axis] >= 0) smaller[2 + axis] /= shapes[1][axis];
+    return smaller;
+}
+
+// The same, and the places of the maxima.
+extern "C" int pool_blocks_in_training(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return pool(TRAIN, shape(axes, shapes, 0), shape(axes, shapes, 2), {data[0], data[2], data[3]});
+}
+
+// Gradient of the results, the places, values for their shape: gradient of the values.
+extern "C" int of_pool_blocks(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return pool(BACK, shape(axes, shapes, 2), shape(axes, shapes, 0), {data[3], data[0], data[1]});
+}
+
+extern "C" Shape of_pool_blocksInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 2); }
+
+// Values in blocks, gamma, beta, numbers: results, mean and variance of the batch.
+extern "C" int normalise_batch(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return normalise(false, OF_BATCH, shape(axes, shapes, 0), data[3], data[4], data[0],
+                     {data[5], data[6], data[1], data[2]}, {});
+}
+
+// Gradient of the results, values in blocks, mean, variance, gamma, numbers: gradients of the values, gamma and beta.
+extern "C" int of_normalise_batch(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return normalise(true, OF_BATCH, shape(axes, shapes, 0), data[5], data[0], data[1],
+                     {data[2], data[3], data[4]}, {data[6], data[7], data[8]});
+}
+
+// Values in blocks, mean, variance, gamma, beta, numbers: results with the statistics that are given.
+extern "C" int normalise_given(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return normalise(false, GIVEN, shape(axes, shapes, 0), data[5], data[6], data[0],
+                     {data[1], data[2], data[3], data[4]}, {});
+}
+
+extern "C" Shape normalise_givenInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 0); }
+
+// As of_normalise_batch, with the statistics that are given.
+extern "C" int of_normalise_given(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
+    return normalise(true, GIVEN, shape(axes, shapes, 0), data[5], data[0], data[1],
+                     {data[2], data[3], data[4]}, {data[6], data[7], data[8]});
+}
 
 // Values: the activation function of each. With the gradient of the results after the values: that of the values.
 extern "C" int gelu_by_tanh(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {

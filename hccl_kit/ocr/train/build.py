@@ -16,6 +16,7 @@ from hccl_kit.ocr.adapt import (
     batch_norm,
     folded_norm,
     freeze,
+    onednn_blocks,
     onednn_convolution,
     onednn_gelu,
     precision,
@@ -116,6 +117,7 @@ def _computed_by_onednn(network: nn.Cell, system: Mapping[str, Any]) -> bool:
     if path is None:
         return False
     onednn_convolution.replace(network, path, bfloat16=convolutions.prepare(path, system, os.environ))
+    onednn_blocks.replace(network, path)
     onednn_gelu.replace(network, path)
     return True
 

@@ -54,6 +54,8 @@ def norm(channels: int, *, gamma: str = "ones") -> nn.BatchNorm2d:
 class Normed(nn.Cell):
     """A convolution and batch normalisation: (N, before, H, W) to (N, after, H / stride, W / stride)."""
 
+    in_row = ("conv", "bn")
+
     def __init__(
         self,
         before: int,

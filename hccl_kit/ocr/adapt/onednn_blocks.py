@@ -1,0 +1,176 @@
+"""Convolutions, normalisations and poolings that pass on maps in oneDNN's blocks of channels, for CPUs.
+
+MindSpore 2.10 gives oneDNN maps in plain order (NCHW). For that order a normalisation takes three to five times as long
+as in blocks, half as long as the convolution before it, and each convolution reorders its images and maps (measured).
+In a sequence of cells it is known who gets the maps of a convolution. So a convolution leaves them in blocks for the
+normalisation behind it, and this one for the next convolution, if there are only poolings and ReLU between them.
+Gradients go back in the same order. See `hccl_kit.ocr.native`.
+
+Cells that are no sequence have the names of such children in `in_row`: each one takes what the one before gives, and
+nobody else does; ReLU may stand between them.
+
+A tensor in blocks has the shape of the plain one; MindSpore does not know the order of its values.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+from hccl_kit.ocr.adapt.onednn_convolution import Convolution, Shape, operator
+from hccl_kit.ocr.models.pool import MaxPool
+
+BLOCK = 16
+"""Channels. If it does not divide their number, they would take more memory in blocks."""
+Two = tuple[Tensor, Tensor]
+Three = tuple[Tensor, Tensor, Tensor]
+
+
+def replace(network: nn.Cell, library: Path) -> int:
+    """Let the sequences of `network` pass on maps in blocks; returns the number of normalisations that are replaced.
+
+    To be called after `onednn_convolution.replace`. Parameters are the same, results too up to rounding.
+    """
+    return sum(_in_row(cell, library) for _, cell in list(network.cells_and_names()))
+
+
+def _in_row(parent: nn.Cell, library: Path) -> int:
+    is_sequence = isinstance(parent, nn.SequentialCell)
+    cells = list(parent) if is_sequence else [getattr(parent, name) for name in getattr(parent, "in_row", ())]
+    norms = [number for number in range(1, len(cells)) if _fits(cells[number - 1], cells[number])]
+    for place in norms:
+        between = range(place + 1, _next_other(cells, place + 1))
+        convolution, norm, *behind = cells[place - 1], cells[place], *cells[between.stop : between.stop + 1]
+        convolution.conv2d.maps_in_blocks()
+        stays = bool(behind) and _is_convolution(behind[0])
+        if stays:
+            behind[0].conv2d.images_in_blocks()
+            for number in between:
+                if isinstance(cells[number], MaxPool):
+                    parent[number] = Pool(library, rows_only=cells[number].rows_only)
+        del norm.bn_train, norm.bn_infer  # primitives, which cells of the same names do not replace
+        norm.bn_train = ByBatch(norm.eps, norm.momentum, library, stays=stays)
+        norm.bn_infer = ByMoving(norm.eps, library, stays=stays)
+    return len(norms)
+
+
+def _fits(convolution: nn.Cell, norm: nn.Cell) -> bool:
+    return (
+        _is_convolution(convolution)
+        and not convolution.has_bias
+        and convolution.out_channels % BLOCK == 0
+        and type(norm) is nn.BatchNorm2d
+    )
+
+
+def _is_convolution(cell: nn.Cell) -> bool:
+    return type(cell) is nn.Conv2d and isinstance(cell.conv2d, Convolution)
+
+
+def _next_other(cells: list[nn.Cell], start: int) -> int:
+    """The first number from `start` on of a cell for which the order of channels matters."""
+    while start < len(cells) and type(cells[start]) in (nn.ReLU, MaxPool):
+        start += 1
+    return start
+
+
+class Pool(nn.Cell):
+    """Replaces MaxPool: maps in blocks to smaller ones in blocks."""
+
+    def __init__(self, library: Path, *, rows_only: bool) -> None:
+        super().__init__()
+        self.window = Tensor(np.zeros((2, 1 if rows_only else 2), np.float32))
+        self.of_any_size = operator(library, "pool_blocks")
+        self.pool = _Pool(library)
+
+    def construct(self, maps: Tensor) -> Tensor:
+        if self.training:
+            return self.pool(maps, self.window)[0]
+        return self.of_any_size(maps, self.window)
+
+
+class _Pool(nn.Cell):
+    """Maps to their maxima and the places of these, of which nobody uses the gradient."""
+
+    def __init__(self, library: Path) -> None:
+        super().__init__()
+        self.forward = operator(library, "pool_blocks_in_training", _smaller, outputs=2)
+        self.backward = operator(library, "of_pool_blocks")
+
+    def construct(self, maps: Tensor, window: Tensor) -> Two:
+        return self.forward(maps, window)
+
+    def bprop(self, maps: Tensor, window: Tensor, out: Two, gradient: Two) -> Two:
+        """The gradients of the maps, and of the window, which nobody uses."""
+        return self.backward(gradient[0], out[1], maps), window
+
+
+def _smaller(maps: Shape, window: Shape) -> tuple[Shape, Shape]:
+    shape = *maps[:2], maps[2] // window[0], maps[3] // window[1]
+    return shape, shape
+
+
+class ByBatch(nn.Cell):
+    """Replaces ops.BatchNorm in training: normalises maps in blocks by the statistics of the batch.
+
+    The moving statistics come closer to them by `momentum`, as MindSpore counts it. The results are in blocks if
+    `stays`.
+    """
+
+    def __init__(self, epsilon: float, momentum: float, library: Path, *, stays: bool) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.normalise = _Batch(epsilon, library, stays=stays)
+
+    def construct(self, maps: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor]:
+        results, own_mean, own_variance = self.normalise(maps, gamma, beta)
+        count = maps.shape[0] * maps.shape[2] * maps.shape[3]
+        own_variance = own_variance * (count / max(count - 1, 1))  # of all images, of which the batch is a sample
+        moved = (
+            ops.assign(mean, mean + self.momentum * (own_mean - mean)),
+            ops.assign(variance, variance + self.momentum * (own_variance - variance)),
+        )
+        return (ops.depend(results, moved),)
+
+
+class _Batch(nn.Cell):
+    """Maps, gamma, beta to results, mean and variance. Nobody uses the gradients of the statistics."""
+
+    def __init__(self, epsilon: float, library: Path, *, stays: bool) -> None:
+        super().__init__()
+        self.numbers = Tensor(np.array([epsilon, stays], np.float32))
+        self.forward = operator(library, "normalise_batch", lambda maps, gamma, *_: (maps, gamma, gamma), outputs=3)
+        self.backward = operator(library, "of_normalise_batch", _of_maps_gamma_beta, outputs=3)
+
+    def construct(self, maps: Tensor, gamma: Tensor, beta: Tensor) -> Three:
+        return self.forward(maps, gamma, beta, self.numbers)
+
+    def bprop(self, maps: Tensor, gamma: Tensor, _: Tensor, out: Three, gradient: Three) -> Three:
+        """The gradients of maps, gamma and beta."""
+        return self.backward(gradient[0], maps, out[1], out[2], gamma, self.numbers)
+
+
+def _of_maps_gamma_beta(maps: Shape, _: Shape, mean: Shape, *__: Shape) -> tuple[Shape, Shape, Shape]:
+    return maps, mean, mean
+
+
+class ByMoving(nn.Cell):
+    """Replaces ops.BatchNorm in evaluation, and in training with frozen statistics."""
+
+    def __init__(self, epsilon: float, library: Path, *, stays: bool) -> None:
+        super().__init__()
+        self.numbers = Tensor(np.array([epsilon, stays], np.float32))
+        self.forward = operator(library, "normalise_given")
+        self.backward = operator(library, "of_normalise_given", _of_maps_gamma_beta, outputs=3)
+
+    def construct(self, maps: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor]:
+        return (self.forward(maps, mean, variance, gamma, beta, self.numbers),)
+
+    def bprop(
+        self, maps: Tensor, gamma: Tensor, _: Tensor, mean: Tensor, variance: Tensor, __: Tensor, gradient: Tensor
+    ) -> tuple[Tensor, ...]:
+        """The gradients of maps, gamma and beta; the statistics have none."""
+        of_maps, of_gamma, of_beta = self.backward(gradient[0], maps, mean, variance, gamma, self.numbers)
+        return of_maps, of_gamma, of_beta, ops.zeros_like(mean), ops.zeros_like(variance)
