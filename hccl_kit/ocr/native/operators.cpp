@@ -1,10 +1,14 @@
-// Convolutions and GELU of MindSpore's graphs on CPU, computed by the oneDNN that MindSpore has loaded (libdnnl.so.3).
+// Convolutions, batch normalisations, poolings and GELU of MindSpore's graphs on CPU, computed by the oneDNN that
+// MindSpore has loaded (libdnnl.so.3).
 //
 // MindSpore itself gives oneDNN images and weights in plain order, for which oneDNN has slow code only. Here oneDNN
-// chooses the order of each, and they are reordered before and after. GELU is MindSpore's slowest activation function:
-// it calls the C library for each value. Each function below has the form of MindSpore's custom operators (func_type="aot"): pointers and shapes of the inputs, then those of the output. MindSpore asks the
-// function with "InferShape" after its name for the shape of the output before there are values; -1 is not known yet.
-// What they throw becomes a RuntimeError of Python with its text.
+// chooses the order of each, and they are reordered before and after, except for maps that go from one of these
+// operators to the next. GELU is MindSpore's slowest activation function: it calls the C library for each value.
+//
+// Each function at the end has the form of MindSpore's custom operators (func_type="aot"): pointers and shapes of the
+// inputs, then those of the outputs. MindSpore asks the function with "InferShape" after its name for the shape of a
+// single output before there are values; -1 is not known yet. Exceptions become a RuntimeError of Python with their
+// text.
 //
 // oneDNN has several implementations of most convolutions, and its first one is not always the fastest. If choices are
 // kept, those that are possible are timed when a convolution is computed for the first time, on the data at hand.
