@@ -19,6 +19,8 @@ HALF = (2, 1)
 class Convolution(nn.Cell):
     """A convolution with "same" padding, and its normalisation."""
 
+    in_row = ("conv", "norm")
+
     def __init__(self, before: int, after: int, kernel: int = 3, *, stride: tuple[int, int] = (1, 1)) -> None:
         super().__init__()
         self.conv = nn.Conv2d(before, after, kernel, stride=stride, pad_mode="pad", padding=kernel // 2, has_bias=False)
@@ -30,6 +32,8 @@ class Convolution(nn.Cell):
 
 class Shortcut(nn.Cell):
     """The input of a block projected to the shape of its output, averaged over two rows if the height is halved."""
+
+    in_row = ("conv", "norm")
 
     def __init__(self, before: int, after: int, *, halve: bool) -> None:
         super().__init__()

@@ -25,6 +25,8 @@ from hccl_kit.ocr.models.tps import rectifier
 class Patch(nn.Cell):
     """A 3x3 convolution that halves height and width, its normalisation and GELU."""
 
+    in_row = ("conv", "norm")
+
     def __init__(self, before: int, after: int) -> None:
         super().__init__()
         self.conv = nn.Conv2d(before, after, 3, stride=2, pad_mode="pad", padding=1, has_bias=False)

@@ -16,7 +16,9 @@ from hccl_kit.ocr.adapt import onednn_blocks, onednn_convolution
 from hccl_kit.ocr.adapt.batch_norm import batch_norms, freeze_batch_norm
 from hccl_kit.ocr.adapt.instruction_set import VARIABLE
 from hccl_kit.ocr.checkpoints.fetch import cache
+from hccl_kit.ocr.models import rec_resnet34, svtr
 from hccl_kit.ocr.models.pool import MaxPool
+from hccl_kit.ocr.models.ppocr import light_svtr
 from hccl_kit.ocr.models.ppocr.convolutions import Normed
 from hccl_kit.ocr.models.resnet import BasicBlock, Bottleneck
 from hccl_kit.ocr.native.library import hold, library
@@ -76,6 +78,9 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Cell], tuple[int, ...], int]] = {
     ),
     "a bias": (lambda: nn.SequentialCell(convolution(3, 16, has_bias=True), nn.BatchNorm2d(16)), (2, 3, 9, 7), 0),
     "nothing before": (lambda: nn.SequentialCell(nn.BatchNorm2d(16), convolution(16, 16)), (2, 16, 9, 7), 0),
+    "rec_resnet34": (lambda: rec_resnet34.Block(16, 32, first=True, halve=True), (2, 16, 8, 6), 3),
+    "light_svtr": (lambda: light_svtr.Normalised(16, 16, (1, 3), act="swish"), (2, 16, 1, 9), 1),
+    "svtr": (lambda: svtr.Patch(3, 32), (2, 3, 8, 6), 1),
     "Normed": (lambda: Normed(3, 32, 3, stride=2), (2, 3, 9, 7), 1),
     "BasicBlock": (lambda: BasicBlock(16, 32, 2), (2, 16, 9, 7), 3),
     "Bottleneck": (lambda: Bottleneck(16, 16, 1), (2, 16, 9, 7), 4),
@@ -149,13 +154,6 @@ def test_the_moving_statistics_move_as_those_of_mindspore(path: Path) -> None:
         for parameter in (norm.moving_mean, norm.moving_variance):
             assert close(after[parameter.name], parameter.asnumpy())
             assert not close(after[parameter.name], before[parameter.name], 0.01)
-
-
-def test_what_has_a_row_says_so_of_its_children() -> None:
-    """Their names, a convolution before each normalisation."""
-    for cell in (Normed(3, 16, 3), BasicBlock(16, 16, 1), Bottleneck(16, 16, 1)):
-        kinds = [type(getattr(cell, name)) for name in cell.in_row]
-        assert kinds == [nn.Conv2d, nn.BatchNorm2d] * (len(kinds) // 2)
 
 
 def test_one_graph_for_images_of_all_sizes(path: Path) -> None:

@@ -18,6 +18,8 @@ HEADS = 8
 class Normalised(nn.Cell):
     """A convolution without bias that keeps the size, batch normalisation, and SiLU or hard-swish."""
 
+    in_row = ("conv", "norm")
+
     def __init__(
         self, before: int, after: int, kernel: tuple[int, int] = (1, 1), *, group: int = 1, act: str = "silu"
     ) -> None:
