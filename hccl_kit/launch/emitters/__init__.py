@@ -49,7 +49,7 @@ class Launcher(NamedTuple):
 
 
 _PODS = (
-    Option("name", "name of the job", "NAME"),
+    Option("name", "name of the job (default: ascend4p for 4 cards)", "NAME"),
     Option("image", "container image (required)", "IMAGE"),
     Option("namespace", "Kubernetes namespace (default: default)", "NAME"),
 )

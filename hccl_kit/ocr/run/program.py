@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -241,8 +242,9 @@ def assert_weights(config: Config, option: str = "-o") -> None:
 
 
 def missing(error: ImportError) -> KitError:
-    """The error for a package that cannot be imported, with the extra to install."""
-    return KitError(f"{error.name or 'a package'} cannot be imported: {error}", hint=install_extra("train"))
+    """The error for a package that cannot be imported, with the extra to install: a MindSpore that is there stays."""
+    extra = "train" if error.name == "mindspore" or find_spec("mindspore") is None else "ocr"
+    return KitError(f"{error.name or 'a package'} cannot be imported: {error}", hint=install_extra(extra))
 
 
 def install_extra(name: str) -> str:
