@@ -61,7 +61,11 @@ _HOST_NETWORK = Option("host_network", "run pods in the network of their hosts")
 _FIXED_TABLE = Option(
     "fixed_table", "ranks read TABLE; without it, the cluster selects servers and cards", settles="HK532"
 )
-_MAX_RESTARTS = Option("max_restarts", "start the job again after a failure, at most N times (default: 0)", "N")
+_MAX_RESTARTS = Option(
+    "max_restarts",
+    "start the job again after a failure, at most N times (default: 0); pytorchjob and lws refuse it",
+    "N",
+)
 _NUMBERED = (
     *_PODS,
     _FRAMEWORK,
