@@ -80,7 +80,9 @@ def make_parser() -> Parser:
     parser = Parser(prog="hccl-kit selftest", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
     parser.add_argument(
-        "--backend", choices=[*BACKENDS], help="framework that sends the messages (default: the first that is installed)"
+        "--backend",
+        choices=[*BACKENDS],
+        help="framework that sends the messages (default: the first that is installed)",
     )
     parser.add_argument("--quick", action="store_true", help="measure fewer sizes and rounds")
     parser.add_argument(
