@@ -13,7 +13,7 @@ examples:
   hccl-check tables/ --product 910 --netmask 24 --strict
   hccl-check hccl_2s_16p.json --fix
 
-Exit code: 0 no error, 1 errors, 2 could not run.
+Exit codes: 0 no error; 1 errors; 2 could not run.
 """
 
 from __future__ import annotations
@@ -99,17 +99,21 @@ def make_parser() -> Parser:
     )
     add_product(
         parser,
-        "the hardware that the table is for; auto: derived from the version, and for version 1.0 the rules common to"
-        " all products, topology not checked",
+        "the hardware that the table is for; auto derives it from the version, and checks version 1.0 without the"
+        " topology, by the rules common to all products",
         product_name,
     )
     parser.add_argument(
         "--netmask",
         metavar="MASK",
-        help="of the RoCE networks, 255.255.255.0 or 24: checks which cards share a network (HK319); needs --product",
+        help="netmask of the RoCE networks, such as 255.255.255.0 or 24, to check which cards share a network"
+        " (HK319); needs --product",
     )
     parser.add_argument(
-        "--format", choices=["text", "json", "github", "sarif"], default="text", help="of the findings (default: text)"
+        "--format",
+        choices=["text", "json", "github", "sarif"],
+        default="text",
+        help="format of the findings (default: text)",
     )
     add_selection(parser)
     fix = parser.add_argument_group("fixing").add_mutually_exclusive_group()

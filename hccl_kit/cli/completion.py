@@ -4,6 +4,8 @@ examples:
   eval "$(hccl-kit completion bash)"       # in ~/.bashrc
   eval "$(hccl-kit completion zsh)"        # in ~/.zshrc, after compinit
   hccl-kit completion fish | source        # in ~/.config/fish/config.fish
+
+Exit codes: 0 printed; 2 could not run.
 """
 
 from __future__ import annotations

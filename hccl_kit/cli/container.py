@@ -1,14 +1,15 @@
 """Print the devices, mounts and variables that a container lacks for the ranks of its server.
 
-It is run in the container. Outside of one, --complete prints everything that a container needs.
-Nothing is changed.
+Run it inside the container. --complete prints everything that a container needs, and can run
+anywhere. Nothing is changed.
 
 examples:
   hccl-kit container hccl_8p.json
   hccl-kit container hccl_8p.json --engine docker --complete
   hccl-kit container hccl_8p.json --engine k8s --server 10.0.0.1 > fragment.yaml
 
-Exit code: 0 nothing is missing, 1 something is missing, 2 the table or the server is not known.
+Exit codes: 0 nothing is missing; 1 something is missing; 2 the table cannot be used, or the server
+is not known.
 """
 
 from __future__ import annotations
@@ -48,13 +49,18 @@ def make_parser() -> Parser:
     parser = Parser(prog="hccl-kit container", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
     parser.add_argument(
-        "--engine", choices=["docker", "k8s"], default="docker", help="default: docker, also for podman"
+        "--engine",
+        choices=["docker", "k8s"],
+        default="docker",
+        help="docker: options of docker and podman; k8s: the part of a pod (default: docker)",
     )
     parser.add_argument(
         "--server", metavar="ID", help=f"which server of the table this is (default: {SERVER}, else detected)"
     )
-    parser.add_argument("--complete", action="store_true", help="print what is there too")
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="default: text")
+    parser.add_argument("--complete", action="store_true", help="print what the container already has too")
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="format of the output (default: text)"
+    )
     return parser
 
 

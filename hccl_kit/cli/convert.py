@@ -5,7 +5,7 @@ examples:
   hccl-kit convert template2.json --to 1.0
   hccl-kit convert hccl_2s_16p.json --to 1.2 -o super_pods.json
 
-Exit code: 0 written, 2 nothing was written.
+Exit codes: 0 written; 2 nothing was written.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Read the logs of a failed job and tell which rank failed first, who waited for it, and the fix.
 
-LOG is a file, a folder or an archive: plogs (debug and run) of one server or many, outputs of
-launchers, error_<rank>.json. Logs of several servers lie in a folder for each. Clocks of servers
-may differ. With a rank table among the arguments, ranks are named by it, and ranks without logs
-are found.
+LOG is a file, a folder or an archive: logs of CANN (plogs, debug and run), output of launchers,
+error_<rank>.json. Keep the logs of each server in a folder of its own; the clocks of the servers
+may differ. A rank table among the arguments tells which rank ran where, and which ranks have no
+log.
 
 examples:
   hccl-kit diagnose ~/ascend/log hccl_2s_16p.json
@@ -13,7 +13,7 @@ examples:
 
 HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
 
-Exit code: 0 a first fault is named, 1 it cannot be told, 2 nothing could be read.
+Exit codes: 0 the first fault is named; 1 the logs do not show it; 2 nothing could be read.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit diagnose", doc=__doc__)
-    parser.add_argument("logs", metavar="LOG", nargs="+", help="logs of the job; one may be its rank table (TABLE)")
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="of the diagnosis (default: text)")
+    parser.add_argument("logs", metavar="LOG", nargs="+", help="logs of the job, and optionally its rank table (TABLE)")
+    parser.add_argument("--format", choices=["text", "json"], default="text", help="format (default: text)")
     parser.add_argument(
         "--html",
         metavar="FILE",
@@ -76,7 +76,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
     parser.add_argument(
-        "--mask", action="store_true", help="hide addresses, host names, users and folders, such as for a public issue"
+        "--mask", action="store_true", help="hide addresses, host names, users and folders, for a public issue"
     )
     group = parser.add_argument_group("logs of the servers of TABLE")
     group.add_argument("--ssh", action="store_true", help="also read the logs of every server over ssh")
@@ -84,7 +84,7 @@ def make_parser() -> Parser:
     group.add_argument(
         "--remote-folder",
         metavar="FOLDER",
-        help="where they are there (default: ASCEND_PROCESS_LOG_PATH or ~/ascend/log)",
+        help="folder of the logs on the servers (default: ASCEND_PROCESS_LOG_PATH there, else ~/ascend/log)",
     )
     add_timeout(group, 600.0)
     return parser

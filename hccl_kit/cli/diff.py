@@ -8,7 +8,7 @@ examples:
   hccl-kit diff hccl_2s_16p.json /etc/hccl/hccl_2s_16p.json
   hccl-kit diff before.json after.json --format json
 
-Exit code: 0 equal, 1 different, 2 could not compare.
+Exit codes: 0 equal; 1 different; 2 could not compare.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit diff", doc=__doc__)
     parser.add_argument("first", metavar="A", help='a rank table, or "-" for standard input')
-    parser.add_argument("second", metavar="B", help="the other one")
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="of the changes (default: text)")
+    parser.add_argument("second", metavar="B", help='the other rank table, or "-"')
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="format of the changes (default: text)"
+    )
     return parser
 
 

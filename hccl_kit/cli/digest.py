@@ -7,7 +7,7 @@ examples:
   hccl-kit digest hccl_2s_16p.json
   mpirun --map-by ppr:1:node hccl-kit digest /data/hccl_2s_16p.json
 
-Exit code: 0 done, 2 a table could not be read.
+Exit codes: 0 done; 2 a table could not be read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Print the ports, interfaces and time-outs of a job as variables, or check those of its ranks.
 
 Every job on a host gets ports of its own, by its number: outside of the ports that the system gives
-to outgoing connections, and below 65536. The interface is the one that has the server's address. No
-rank is started, no setting of a machine is changed. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
+to outgoing connections, and below 65536. The interface is the one that has the server's address.
+No rank is started, and no setting of a machine is changed. HCCL_KIT_SSH replaces ssh, as in
+"ssh -F FILE".
 
 examples:
   hccl-kit env hccl_2s_16p.json --job 1 --ssh
@@ -10,7 +11,8 @@ examples:
   hccl-kit env hccl_8p.json --job 1 --check 4711 4712
   hccl-kit env hccl_8p.json --check ~/ascend/log env.txt
 
-Exit code: 0 printed, and all ranks had it; 1 a rank had something else; 2 could not run.
+Exit codes: 0 printed, or with --check all as planned; 1 --check found a difference; 2 could not
+run.
 """
 
 from __future__ import annotations
@@ -41,15 +43,25 @@ def make_parser() -> Parser:
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
     add_job(parser, default=0)
     parser.add_argument(
-        "--connect-timeout", metavar="SECONDS", type=whole("--connect-timeout"), help="120 to 7200 (default: chosen)"
+        "--connect-timeout",
+        metavar="SECONDS",
+        type=whole("--connect-timeout"),
+        help="HCCL_CONNECT_TIMEOUT, from 120 to 7200 (default: 120, on several servers 600)",
     )
     parser.add_argument(
-        "--exec-timeout", metavar="SECONDS", type=whole("--exec-timeout"), help="0 for no limit (default: chosen)"
+        "--exec-timeout",
+        metavar="SECONDS",
+        type=whole("--exec-timeout"),
+        help="HCCL_EXEC_TIMEOUT, longer than that for connecting; 0 is no limit (default: chosen)",
     )
     parser.add_argument(
-        "--server", metavar="ID", help=f"only this server of the table; for sh the default is this one ({SERVER})"
+        "--server",
+        metavar="ID",
+        help=f"print only this server of the table (default: all; with --format sh this machine, see {SERVER})",
     )
-    parser.add_argument("--format", choices=["text", "json", "sh"], default="text", help="default: text")
+    parser.add_argument(
+        "--format", choices=["text", "json", "sh"], default="text", help="sh: lines for eval (default: text)"
+    )
     parser.add_argument(
         "--check",
         metavar="SOURCE",

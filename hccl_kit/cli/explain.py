@@ -8,7 +8,7 @@ examples:
 
 A file that starts with a brace is a rank table, any other is a log; so is standard input.
 
-Exit code: 0 explained, 2 the text is unknown or a file could not be read.
+Exit codes: 0 explained; 2 the text is unknown, or a file could not be read.
 """
 
 from __future__ import annotations

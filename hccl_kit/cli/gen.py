@@ -34,6 +34,8 @@ examples:
   hccl-gen --device_num "[0,8)" --hosts "node[01-16]" --inventory inventory.yaml
   hccl-gen --device_num "[0,16)" --hosts all --inventory inventory.yaml --product a3
   mpirun -n 16 --map-by ppr:1:node hccl-gen --device_num "[0,8)" --mpi
+
+Exit codes: 0 written; 2 nothing was written.
 """
 
 
@@ -125,7 +127,8 @@ def make_parser() -> Parser:
         dest="version",
         metavar="VERSION",
         choices=("1.0", "1.2", "2.0"),
-        help="1.0, 1.2 or 2.0 (default: 2.0 on a5; 1.2 on a3 if the super pods are known; else 1.0)",
+        help="version of the rank table: 1.0, 1.2 or 2.0 (default: 2.0 for a5; 1.2 for a3 if the super pods are known;"
+        " else 1.0)",
     )
     many = job.add_mutually_exclusive_group()
     many.add_argument(
@@ -133,15 +136,22 @@ def make_parser() -> Parser:
         metavar="LIST",
         help='one table of many servers: "node[01-16]", "10.0.0.1,10.0.0.2", or "all": every server of the inventory',
     )
-    many.add_argument("--mpi", action="store_true", help="one table of all servers that mpirun started a process on")
+    many.add_argument("--mpi", action="store_true", help="one table of the servers on which mpirun starts this program")
     source = parser.add_argument_group("where card addresses come from (default: hccn_tool, else /etc/hccn.conf)")
     one = source.add_mutually_exclusive_group()
-    one.add_argument("--hccn-conf", metavar="FILE", type=_path, help="the driver's file, or a copy of it")
-    one.add_argument("--inventory", metavar="FILE", type=_path, help="a YAML file of servers and their cards")
-    one.add_argument("--simulate", action="store_true", help="no hardware needed: addresses that exist in no network")
+    one.add_argument("--hccn-conf", metavar="FILE", type=_path, help="read the driver's file, or a copy of it")
+    one.add_argument("--inventory", metavar="FILE", type=_path, help="read a YAML file of servers and their cards")
+    one.add_argument(
+        "--simulate", action="store_true", help="no hardware needed: use addresses that exist in no network"
+    )
     output = parser.add_argument_group("what is written")
     output.add_argument(
-        "-o", "--output", metavar="DIR", type=_path, default=".", help="where to write (default: the current folder)"
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=_path,
+        default=".",
+        help="where to write; a missing folder is created (default: the current folder)",
     )
     output.add_argument("--output-dir", dest="output", type=_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     output.add_argument("--force", action="store_true", help="overwrite files with other content")

@@ -126,6 +126,6 @@ def _no_source() -> KitError:
             "on a machine with cards, install the driver; in a container, mount hccn_tool and /etc/hccn.conf\n"
             "--hccn-conf FILE    read a copy of the driver's file\n"
             "--inventory FILE    read a YAML file, server to device id to address\n"
-            "--simulate          use documentation addresses, to try things out without hardware"
+            "--simulate          use addresses that exist in no network, to try things out without hardware"
         ),
     )

@@ -22,7 +22,7 @@ from hccl_kit.table.products import Product
 
 def generate_files(request: GenRequest) -> int:
     """Write the files; returns the exit code. Raises KitError, with nothing written, if that is not possible."""
-    check_folder(request.output)
+    check_folder(request.output, may_be_new=True)
     return _write(request, find_servers(request, complain))
 
 
@@ -35,7 +35,7 @@ def generate_by_mpi(read: Callable[[Report], GenRequest]) -> int:
     def find(is_first: bool) -> Found:
         request = read(_silent)
         if is_first:
-            check_folder(request.output)
+            check_folder(request.output, may_be_new=True)
         return find_servers(request, complain if is_first else _silent)
 
     return gather_servers(find, lambda found: _write(read(complain), found))
@@ -66,9 +66,10 @@ def _write(request: GenRequest, found: Found) -> int:
         return 0
     # Nothing is printed before: if the reader of the output is gone, the files are written all the same.
     written = write_files(files, force=request.force)
-    step = f"bash {shlex.quote(str(files[1].path))}"
+    place, start = (shlex.quote(str(file.path)) for file in files)
+    step = f"bash {start}"
     if len(found.hosts) > 1:
-        step = f"copy both files to one path on every server, then: {step} --ssh"
+        step = f"copy {place} and {start} to one path on every server, then: {step} --ssh"
     print(*found.notes, *written, f"next: {step}", sep="\n")
     return 0
 

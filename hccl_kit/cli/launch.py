@@ -9,7 +9,7 @@ examples:
   hccl-kit launch hccl_2s_16p.json --to ascendjob --image registry/train:1 --dry-run
   hccl-kit launch hccl_2s_16p.json --to jobset --image registry/train:1 --kueue-queue team
 
-Exit code: 0 written, 2 nothing was written (the launcher cannot start the job, or files exist).
+Exit codes: 0 written; 2 nothing was written (the launcher cannot start the job, or files exist).
 """
 
 from __future__ import annotations
@@ -62,7 +62,12 @@ def make_parser() -> Parser:
         " for ascendjob and volcano also the cards to request: 910 (default), a2, a3",
     )
     written = parser.add_argument_group("what is written")
-    written.add_argument("-o", "--output", metavar="DIR", help="where to write (default: the folder of the table)")
+    written.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="where to write; a missing folder is created (default: the folder of the table)",
+    )
     written.add_argument("--force", action="store_true", help="overwrite files with other content")
     written.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     add_job(parser.add_argument_group("several jobs on a host"))

@@ -47,7 +47,7 @@ def write_launch_files(request: LaunchRequest) -> int:
     """Write the files; returns the exit code. Raises KitError, with nothing written, if that is not possible."""
     launcher = request.launcher
     folder = request.output or (Path(request.table).parent if request.table != "-" else Path())
-    check_folder(folder)
+    check_folder(folder, may_be_new=request.output is not None)
     table, file, doubt = _table_file(request.table, request.product)
     made, warnings = _checked_plan(table, file, request)
     options, notes = request.options, []
@@ -59,8 +59,9 @@ def write_launch_files(request: LaunchRequest) -> int:
     for warning in [*([doubt] if doubt else []), *warnings]:
         complain(warning)
     files = [OutputFile(folder / name, text, mode) for name, text, mode in emit(launcher.name, made, file, **options)]
+    place = folder / file.name
     if launcher.reads_table:
-        files.append(OutputFile(folder / file.name, file.text))
+        files.append(OutputFile(place, file.text))
     several = len(made.nodes) > 1
     secret = secret_of(files[0].path) if several and launcher.needs_secret else None
     if launcher.prints_plan and request.output is None and not request.dry_run:
@@ -79,7 +80,7 @@ def write_launch_files(request: LaunchRequest) -> int:
     print(
         *notes,
         *written,
-        f"next: {step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret)))}",
+        f"next: {step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret, place)))}",
         sep="\n",
     )
     return EXIT_OK

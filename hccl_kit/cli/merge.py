@@ -9,7 +9,7 @@ examples:
   hccl-merge tables/ --product 910
   hccl-merge 'hccl_8p_*.json' -o job.json
 
-Exit code: 0 written, 2 nothing was written.
+Exit codes: 0 written; 2 nothing was written.
 """
 
 from __future__ import annotations
@@ -54,13 +54,18 @@ def make_parser() -> Parser:
     parser = Parser(prog="hccl-merge", doc=__doc__)
     parser.add_argument("tables", nargs="+", metavar="TABLE", help="a rank table, a folder, or a quoted pattern")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="where to write (default: ./hccl_{s}s_{n}p.json)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        help="the file to write (default: ./hccl_2s_16p.json for 2 servers with 16 cards in all)",
     )
     parser.add_argument(
         "--order",
         choices=["natural", "as-given"],
         default="natural",
-        help="of the servers: 10.0.0.2 before 10.0.0.10, or in the order of the tables (default: natural)",
+        help="order of the servers: natural has 10.0.0.2 before 10.0.0.10, as-given keeps the order of the tables"
+        " (default: natural)",
     )
     add_product(parser, "the hardware that the merged table is for")
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")

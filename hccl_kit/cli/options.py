@@ -35,18 +35,18 @@ def add_product(parser: argparse.ArgumentParser, purpose: str, convert: Callable
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """Add `--select`, `--ignore`, `--strict` and `--quiet`."""
     group = parser.add_argument_group("which findings are reported")
-    group.add_argument("--select", metavar="RULES", action="append", help="only these rules; repeatable")
+    group.add_argument("--select", metavar="RULES", action="append", help="report only these rules; repeatable")
     group.add_argument(
-        "--ignore", metavar="RULES", action="append", help="not these rules, even if selected; repeatable"
+        "--ignore", metavar="RULES", action="append", help="do not report these rules, even if selected; repeatable"
     )
     group.add_argument("--strict", action=argparse.BooleanOptionalAction, help="treat warnings as errors")
-    group.add_argument("--quiet", action="store_true", help="errors only; print nothing if there are none")
+    group.add_argument("--quiet", action="store_true", help="report errors only; print nothing if there are none")
 
 
 def add_ssh_option(parser: argparse._ArgumentGroup) -> None:
     """Add `--ssh-option OPTION`."""
     parser.add_argument(
-        "--ssh-option", metavar="OPTION", action="append", default=[], help="value for ssh -o; repeatable"
+        "--ssh-option", metavar="OPTION", action="append", default=[], help="an option for ssh -o; repeatable"
     )
 
 
@@ -54,13 +54,13 @@ def add_remote(parser: argparse._ArgumentGroup) -> None:
     """Add `--ssh-option OPTION` and `--remote COMMAND`."""
     add_ssh_option(parser)
     parser.add_argument(
-        "--remote", metavar="COMMAND", help="hccl-kit on the other servers (default: the path of this one)"
+        "--remote", metavar="COMMAND", help="command of hccl-kit on the other servers (default: the path of this one)"
     )
 
 
 def add_timeout(parser: argparse._ArgumentGroup, default: float) -> None:
     """Add `--timeout SECONDS`."""
-    what = f"for one server (default: {default:g})"
+    what = f"how long one server may take (default: {default:g})"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=default, help=what)
 
 

@@ -23,9 +23,12 @@ class OutputFile(NamedTuple):
     mode: int = 0o644
 
 
-def check_folder(folder: Path) -> None:
-    """Raises KitError if tables cannot be written into `folder`, or HCCL would not read one in there (R2, HK008)."""
-    check_writable(folder)
+def check_folder(folder: Path, *, may_be_new: bool = False) -> None:
+    """Raises KitError if tables cannot be written into `folder`, or HCCL would not read one in there (R2, HK008).
+
+    `may_be_new`: it need not exist, since `write_files` creates it.
+    """
+    check_writable(_nearest(folder) if may_be_new else folder)
     if ".json" in str(folder.resolve()):
         raise KitError(
             f"HK008: {folder.resolve()} contains .json, which HCCL takes for the end of a table's path",
@@ -52,13 +55,36 @@ def check_writable(folder: Path) -> None:
 
 
 def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
-    """Write the files; returns a line for each. Raises KitError, with nothing written, if one would be overwritten."""
+    """Write the files, into folders that are created; returns a line for each.
+
+    Raises KitError, with nothing written, if one would be overwritten.
+    """
     states = _states(files)
     _refuse_to_overwrite(states, force=force)
+    for folder in dict.fromkeys(file.path.parent for file in files):
+        _make(folder)
     for file, state in states:
         if state != "same":
             write_atomically(file.path, file.text, mode=file.mode)
     return [f"{'unchanged' if state == 'same' else 'wrote'}: {file.path}" for file, state in states]
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or what exists of its path; also one that cannot be looked at: `check_writable` tells why."""
+    try:
+        folder.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return _nearest(folder.parent) if folder != folder.parent else folder
+    except (OSError, ValueError):
+        return folder
+    return folder
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise KitError(f"cannot create the folder {folder}: {error.strerror}") from error
 
 
 def show_files(files: Sequence[OutputFile], *, force: bool) -> None:

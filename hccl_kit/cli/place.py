@@ -8,7 +8,7 @@ examples:
   hccl-kit place hccl_32s_256p.json --to hypernode -o hypernodes.yaml
   hccl-kit place --inventory cluster.yaml --to slurm-topology --nodes 'node[01-32]'
 
-Exit code: 0 done, 2 could not run, and nothing was written.
+Exit codes: 0 done; 2 could not run, and nothing was written.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def make_parser() -> Parser:
     _add_model(parser)
     group = parser.add_argument_group("for schedulers")
     group.add_argument("--to", choices=[*WRITERS], help="what to print instead of costs")
-    group.add_argument("--inventory", metavar="FILE", type=Path, help="servers from an inventory instead of TABLE")
+    group.add_argument(
+        "--inventory", metavar="FILE", type=Path, help="take the servers from an inventory instead of TABLE"
+    )
     group.add_argument(
         "--nodes",
         metavar="LIST",
@@ -83,10 +85,17 @@ def make_parser() -> Parser:
     )
     group = parser.add_argument_group("output")
     group.add_argument(
-        "-o", "--output", metavar="FILE", type=_file, help="write the table in the better order, or --to"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=_file,
+        help="file for the table in the better order, or for what --to prints",
     )
     group.add_argument(
-        "--svg", metavar="FILE", type=path_with(".svg", "--svg"), help="draw the better order; the name ends in .svg"
+        "--svg",
+        metavar="FILE",
+        type=path_with(".svg", "--svg"),
+        help="draw the better order into FILE, which ends in .svg",
     )
     group.add_argument("--color", choices=KINDS, help="groups that have one colour in the drawing (default: tensor)")
     group.add_argument("--force", action="store_true", help="overwrite a file with other content")
@@ -99,7 +108,7 @@ def _add_sizes(parser: argparse.ArgumentParser) -> None:
     for option, kind in names.items():
         more = "; default: all that tp and pp leave" if option == "dp" else ""
         group.add_argument(
-            f"--{option}", metavar="N", type=whole(f"--{option}"), help=f"ranks of a group, {kind} parallel{more}"
+            f"--{option}", metavar="N", type=whole(f"--{option}"), help=f"ranks of each {kind} parallel group{more}"
         )
 
 

@@ -8,7 +8,7 @@ examples:
 Nothing is changed and no process is ended. RULES are as in hccl-check. HCCL_KIT_SSH replaces ssh,
 as in "ssh -F FILE". `hccl-kit explain HK604` explains a finding.
 
-Exit code: 0 no error, 1 errors, 2 a server or the table could not be checked.
+Exit codes: 0 no error; 1 errors; 2 a server or the table could not be checked.
 """
 
 from __future__ import annotations
@@ -68,7 +68,9 @@ def make_parser() -> Parser:
         "--server", metavar="ID", help=f"which server of the table this machine is (default: {SERVER}, else detected)"
     )
     parser.add_argument("--path", metavar="FILE", help="where the ranks will find the table (default: TABLE)")
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="format of the report (default: text)"
+    )
     add_selection(parser)
     _add_cluster_options(parser.add_argument_group("all servers of the table"))
     return parser

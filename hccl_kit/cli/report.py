@@ -8,8 +8,8 @@ examples:
   hccl-kit report hccl_2s_16p.json --format json
   hccl-kit report runs/mine
 
-Exit code: 0 all that is installed works, 1 something is broken or the table has errors,
-2 could not run.
+Exit codes: 0 all that is installed works; 1 something is broken, or the table has errors; 2 could
+not run.
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ def make_parser() -> Parser:
     parser.add_argument(
         "table",
         nargs="?",
-        metavar="TABLE",
-        help="a rank table to describe: its size, digest and rules; or the folder of a training: the weights it "
-        "started from and its scores",
+        metavar="PATH",
+        help="also describe a rank table (size, digest, findings) or the folder of a training (the weights that it "
+        "started from, scores)",
     )
-    parser.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
+    parser.add_argument(
+        "--format", choices=["text", "json"], default="text", help="format of the report (default: text)"
+    )
     return parser
 
 

@@ -5,6 +5,10 @@
 examples:
   hccl-kit rules
   hccl-kit rules --format markdown > rules.md
+
+Exit codes: 0 printed; 2 could not run.
+
+Exit codes: 0 printed; 2 could not run.
 """
 
 from __future__ import annotations
@@ -32,7 +36,10 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit rules", doc=__doc__)
     parser.add_argument(
-        "--format", choices=list(_FORMATS), default="text", help="of the list; markdown has the pages (default: text)"
+        "--format",
+        choices=list(_FORMATS),
+        default="text",
+        help="format of the list; markdown: the page of every rule (default: text)",
     )
     return parser
 

@@ -11,7 +11,7 @@ The ranks run on the CPUs of the table's servers and use their host network; the
 cards is measured by hccl_test, whose output --hccl-test reads. HCCL_KIT_SSH replaces ssh, as in
 "ssh -F FILE".
 
-Exit code: 0 nothing is bad, 1 the last lines name what is bad, 2 could not run.
+Exit codes: 0 nothing is bad; 1 something is bad, see the last lines; 2 could not run.
 """
 
 from __future__ import annotations
@@ -79,8 +79,12 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit selftest", doc=__doc__)
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
-    parser.add_argument("--backend", choices=[*BACKENDS], help="the framework (default: the first that is installed)")
-    parser.add_argument("--quick", action="store_true", help="few sizes and rounds: half a minute for some servers")
+    parser.add_argument(
+        "--backend",
+        choices=[*BACKENDS],
+        help="framework that sends the messages (default: the first that is installed)",
+    )
+    parser.add_argument("--quick", action="store_true", help="measure fewer sizes and rounds")
     parser.add_argument(
         "--baseline", metavar="FILE", type=Path, help="the JSON report of an earlier run to compare with"
     )
@@ -96,17 +100,17 @@ def make_parser() -> Parser:
         metavar="OPERATOR=FILE",
         type=_output_of_hccl_test,
         action="append",
-        help="measure nothing: check this output of hccl_test",
+        help="measure nothing; check FILE, the output of hccl_test for this operator",
     )
     group = parser.add_argument_group("the report")
-    group.add_argument("--format", choices=["text", "json"], default="text", help="of the report (default: text)")
-    group.add_argument("--svg", metavar="FILE", type=path_with(".svg", "--svg"), help="also draw the matrix of pairs")
+    group.add_argument("--format", choices=["text", "json"], default="text", help="format (default: text)")
+    group.add_argument("--svg", metavar="FILE", type=path_with(".svg", "--svg"), help="draw the matrix of pairs too")
     group.add_argument("--force", action="store_true", help="overwrite a file with other content")
     group = parser.add_argument_group("several servers")
     how = group.add_mutually_exclusive_group()
     how.add_argument("--ssh", action="store_true", help="start the ranks on every server over ssh")
-    how.add_argument("--mpi", action="store_true", help="start them with mpirun")
-    how.add_argument("--slurm", action="store_true", help="start them with srun, inside an allocation")
+    how.add_argument("--mpi", action="store_true", help="start the ranks with mpirun")
+    how.add_argument("--slurm", action="store_true", help="start the ranks with srun, inside an allocation")
     add_remote(group)
     return parser
 

@@ -4,7 +4,8 @@ examples:
   hccl-kit show hccl_2s_16p.json --product 910
   hccl-kit show hccl_2s_16p.json -o cluster.svg
 
-Exit code: 0 no error, 1 errors in the table or not a table, 2 could not run.
+Exit codes: 0 no error in the table; 1 errors in it, or the file is not a rank table; 2 could not
+run.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
     parser.add_argument(
-        "--width", type=_width, metavar="N", help=f"of the lines, at least {MIN_WIDTH} (default: that of the terminal)"
+        "--width",
+        type=_width,
+        metavar="N",
+        help=f"characters in a line, at least {MIN_WIDTH} (default: the width of the terminal)",
     )
     return parser
 

@@ -4,7 +4,7 @@ examples:
   hccl-kit split hccl_2s_16p.json
   hccl-kit split hccl_2s_16p.json -o tables
 
-Exit code: 0 written, 2 nothing was written.
+Exit codes: 0 written; 2 nothing was written.
 """
 
 from __future__ import annotations
@@ -40,9 +40,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit split", doc=__doc__)
-    parser.add_argument("table", metavar="TABLE", help='a rank table of version 1.0, 1.2 or 2.0, or "-"')
     parser.add_argument(
-        "-o", "--output", metavar="DIR", type=Path, default=".", help="where to write (default: the current folder)"
+        "table", metavar="TABLE", help='a rank table of version 1.0, 1.2 or 2.0, or "-" for standard input'
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=".",
+        help="where to write; a missing folder is created (default: the current folder)",
     )
     parser.add_argument("--output-dir", dest="output", type=Path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.add_argument("--force", action="store_true", help="overwrite files with other content")
@@ -50,7 +57,7 @@ def make_parser() -> Parser:
 
 
 def _split(request: SplitRequest) -> int:
-    check_folder(request.output)
+    check_folder(request.output, may_be_new=True)
     tables = split(read_table(request.table))
     parts = {request.output / file_name(part): part for part in tables}
     if len(parts) < len(tables):

@@ -2,8 +2,8 @@
 
 RUN is the log folder of a run (default: hccl_logs/latest), or the folder of a training
 (train.ckpt_save_dir). With a rank table among the arguments and --ssh, every server of the table
-is asked what its ranks do; RUN is then the folder there. HCCL_KIT_SSH replaces ssh, as in
-"ssh -F FILE".
+is asked what its ranks do; RUN is then the folder on the servers. Only files are read, so the job
+is not disturbed. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
 
 examples:
   hccl-kit watch
@@ -11,8 +11,8 @@ examples:
   hccl-kit watch hccl_logs/latest --serve
   hccl-kit watch hccl_2s_16p.json --ssh --html run.html
 
-Exit code: 0 the job is well, or ended well; 1 a rank failed, is silent or slows down the others
-(lines "problem:"); 2 nothing of a run was found; 130 ended by Ctrl-C. The job notices none of it.
+Exit codes: 0 the job is well, or ended well; 1 a problem was found, see the lines "problem:"; 2 no
+run was found, or could not run; 130 ended by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -60,23 +60,28 @@ def main(argv: Sequence[str] | None = None) -> int:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = Parser(prog="hccl-kit watch", doc=__doc__)
-    parser.add_argument("run", metavar="RUN", nargs="*", help="folder of the run; a rank table (TABLE) for --ssh")
-    parser.add_argument("--once", action="store_true", help="show it once and end")
     parser.add_argument(
-        "--format", choices=["text", "json"], default="text", help="json: once, on one line (default: text)"
+        "run", metavar="RUN", nargs="*", help="the folder of a run; with --ssh also a rank table (TABLE)"
+    )
+    parser.add_argument("--once", action="store_true", help="show the ranks once, then end")
+    parser.add_argument(
+        "--format",
+        choices=["text", "json"],
+        default="text",
+        help="json prints the ranks once, as one line (default: text)",
     )
     parser.add_argument(
         "--interval",
         metavar="SECONDS",
         type=_interval,
-        help=f"between two looks (default: {LOCAL:g}, over ssh {REMOTE:g})",
+        help=f"seconds between two reads (default: {LOCAL:g}, over ssh {REMOTE:g})",
     )
     group = parser.add_argument_group("a page with curves")
     group.add_argument(
         "--html",
         metavar="FILE",
         type=path_with(".html", "--html"),
-        help="write it to FILE, which ends in .html, with every look",
+        help="write the page to FILE, which ends in .html, after every read",
     )
     group.add_argument("--force", action="store_true", help="overwrite a file that exists")
     group.add_argument(
@@ -85,7 +90,7 @@ def make_parser() -> Parser:
         nargs="?",
         const=0,
         type=_port,
-        help="serve it to this machine (127.0.0.1) at an address that is printed",
+        help="serve the page on 127.0.0.1 and print its address (default of PORT: a free one)",
     )
     group = parser.add_argument_group("several servers")
     group.add_argument("--ssh", action="store_true", help="ask every server of TABLE over ssh")

@@ -43,7 +43,7 @@ EXPECTED = [
     (("check", "--prodct"), f"hccl-check: {RED}error{PLAIN}: unrecognized"),
     (("chek",), f"{RED}error{PLAIN}: 'chek'"),
     (("gen", "--device_num", "[0,3)", "--simulate", "--output", "out"), f"{RED}error{PLAIN}: "),
-    (("launch", "good.json", "--to", "bash", "-o", "missing", "--", "true"), f"{RED}error{PLAIN}: "),
+    (("launch", "good.json", "--to", "bash", "-o", "/dev/null/out", "--", "true"), f"{RED}error{PLAIN}: "),
 ]
 
 

@@ -217,7 +217,7 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
         (("--device_num", "[0,8)", "--inventory", "x", "--hccn-conf", "x"), "not allowed with argument"),
         (("--device_num", "[0,8)", "--hccn-conf", "none.conf"), "cannot read none.conf: No such file"),
         (("--device_num", "[0,8)", "--inventory", "none.yaml"), "cannot read none.yaml: No such file"),
-        (("--device_num", "[0,8)", "-o", "none"), "none is not a folder"),
+        (("--device_num", "[0,8)", "-o", "/dev/null/new"), "/dev/null is not a folder"),
         (("--device_num", "[0,8)", "-o", "n" * 300), "File name too long"),
     ],
 )
@@ -225,6 +225,18 @@ def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], 
     named = () if "--server_ip" in arguments else ("--server_ip", "a")
     at = arguments.index("--") if "--" in arguments else len(arguments)
     assert message in refused(desk.gen(*arguments[:at], *named, *arguments[at:]), desk)
+
+
+def test_a_missing_folder_is_created(desk: Desk) -> None:
+    arguments = ("--device_num", "[0,8)", "--server_ip", "a", "-o", "new/deep", "--", "true")
+    assert desk.gen("--dry-run", *arguments).returncode == 0
+    assert not (desk.work / "new").exists()
+    done = desk.gen(*arguments)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (desk.work / "new/deep").iterdir()) == [
+        "ascend8p.sh",
+        "hccl_8p_01234567_a.json",
+    ]
 
 
 def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:

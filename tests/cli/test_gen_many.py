@@ -66,7 +66,7 @@ def test_hosts_of_an_inventory_are_one_table(desk: Desk) -> None:
     ]
     assert done.stdout.splitlines()[3:] == [
         "wrote: ascend12p.sh",
-        "next: copy both files to one path on every server, then: bash ascend12p.sh --ssh",
+        "next: copy hccl_3s_12p.json and ascend12p.sh to one path on every server, then: bash ascend12p.sh --ssh",
     ]
     assert not desk.asked()
     assert check_text((desk.work / "hccl_3s_12p.json").read_bytes(), "t.json", find_product("910")).ok

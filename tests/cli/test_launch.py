@@ -206,7 +206,8 @@ def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("launcher", "step"),
     [
-        ("bash", "copy both files to one path on every server, then: bash {0}ascend4p.sh' --ssh"),
+        ("bash", "copy {0}hccl_2s_4p.json' and {0}ascend4p.sh' to one path on every server, then: "
+         "bash {0}ascend4p.sh' --ssh"),
         ("mpirun", "bash {0}mpirun4p.sh'"),
         ("msrun", "copy {0}msrun4p.sh' and {0}msrun4p.sh.secret' to one path on every server, then there: "
          "bash {0}msrun4p.sh'"),
@@ -217,8 +218,7 @@ def test_the_next_step_is_that_of_several_servers(
     table: Path, launcher: str, step: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = table.parent / "two words"
-    folder.mkdir()
-    assert main([TABLE, "--to", launcher, "-o", str(folder)]) == 0
+    assert main([TABLE, "--to", launcher, "-o", str(folder)]) == 0  # it creates the folder
     assert capsys.readouterr().out.splitlines()[-1] == "next: " + step.format(f"'{folder}/")
 
 

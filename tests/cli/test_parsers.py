@@ -1,5 +1,7 @@
 """The parsers of all verbs."""
 
+import argparse
+import re
 import sys
 
 import pytest
@@ -14,6 +16,21 @@ def test_every_verb_has_its_parser(verb: str, capsys: pytest.CaptureFixture[str]
     assert parser.prog in (f"hccl-{verb}", f"hccl-kit {verb}")
     assert parser.description
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_exit_codes_end_the_help_in_one_form(verb: str) -> None:
+    last = " ".join((parser_of(verb).epilog or "").rstrip().rpartition("\n\n")[2].split())
+    assert re.fullmatch(r"Exit codes: 0 [^;]+(; [0-9]+ [^;]+)*; 2 [^;]+(; [0-9]+ [^;]+)*\.", last)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_option_takes_hyphens_and_its_help_is_no_rest_of_a_sentence(verb: str) -> None:
+    for action in parser_of(verb)._actions:
+        if action.help != argparse.SUPPRESS:
+            names = set(action.option_strings)
+            assert {re.sub("(?<=[a-z])_", "-", name) for name in names} <= names
+            assert not re.match("(of|for|as|between|default|it|them) |default:", action.help or "it ")
 
 
 def test_a_verb_whose_packages_are_missing_has_no_options(monkeypatch: pytest.MonkeyPatch) -> None:

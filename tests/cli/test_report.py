@@ -80,7 +80,7 @@ def test_a_run_shows_where_its_weights_came_from_and_what_it_made_of_them(tmp_pa
 
 
 def test_a_positional_argument_written_as_an_option_is_named() -> None:
-    assert report("--tabel").stderr.endswith("error: unrecognized arguments: --tabel; did you mean TABLE?\n")
+    assert report("--paht").stderr.endswith("error: unrecognized arguments: --paht; did you mean PATH?\n")
 
 
 def test_a_table_with_errors_is_exit_1_and_one_that_cannot_be_read_exit_2(tmp_path: Path) -> None:

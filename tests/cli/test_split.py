@@ -57,10 +57,16 @@ def test_two_servers_of_one_file_name_are_refused(
     assert [path.name for path in tmp_path.iterdir()] == ["job.json"]
 
 
+def test_a_missing_folder_is_created(tmp_path: Path) -> None:
+    (tmp_path / "job.json").write_text(text(2, 4))
+    assert main([str(tmp_path / "job.json"), "-o", str(tmp_path / "new/deep")]) == 0
+    assert len(list((tmp_path / "new/deep").iterdir())) == 2
+
+
 def test_a_folder_that_is_none_is_refused_before_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "job.json").write_text(text(2, 4))
-    assert main([str(tmp_path / "job.json"), "-o", str(tmp_path / "none")]) == 2
-    assert "mkdir -p" in capsys.readouterr().err
+    assert main([str(tmp_path / "job.json"), "-o", str(tmp_path / "job.json" / "new")]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path / 'job.json'} is not a folder\n"
 
 
 def test_a_server_id_leads_out_of_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

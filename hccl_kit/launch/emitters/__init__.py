@@ -25,7 +25,7 @@ class Option(NamedTuple):
 class Launcher(NamedTuple):
     """A launcher: what it is called in `--to`, and what the user runs next.
 
-    In the next step, {0} is the first file and {1} the secret of the job.
+    In the next step, {0} is the first file, {1} the secret of the job and {2} its table.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Launcher(NamedTuple):
 
 
 _PODS = (
-    Option("name", "name of the job", "NAME"),
+    Option("name", "name of the job (default: ascend4p for 4 cards)", "NAME"),
     Option("image", "container image (required)", "IMAGE"),
     Option("namespace", "Kubernetes namespace (default: default)", "NAME"),
 )
@@ -61,7 +61,11 @@ _HOST_NETWORK = Option("host_network", "run pods in the network of their hosts")
 _FIXED_TABLE = Option(
     "fixed_table", "ranks read TABLE; without it, the cluster selects servers and cards", settles="HK532"
 )
-_MAX_RESTARTS = Option("max_restarts", "start the job again after a failure, at most N times (default: 0)", "N")
+_MAX_RESTARTS = Option(
+    "max_restarts",
+    "start the job again after a failure, at most N times (default: 0); pytorchjob and lws refuse it",
+    "N",
+)
 _NUMBERED = (
     *_PODS,
     _FRAMEWORK,
@@ -69,9 +73,9 @@ _NUMBERED = (
     _FIXED_TABLE,
     Option("resource", "resource of the cards (default: huawei.com/Ascend910)", "NAME"),
     Option("kueue_queue", "LocalQueue of Kueue that admits the job", "NAME"),
-    Option("kueue_topology", "required=LABEL, preferred=LABEL or unconstrained: where Kueue puts the pods", "LEVEL"),
+    Option("kueue_topology", "where Kueue puts the pods: required=LABEL, preferred=LABEL or unconstrained", "LEVEL"),
     _MAX_RESTARTS,
-    Option("table_map", "ConfigMap of the table that the cluster writes, which pods wait for", "NAME"),
+    Option("table_map", "ConfigMap into which the cluster writes the table; pods wait for it", "NAME"),
 )
 
 _ROWS = (
@@ -82,7 +86,7 @@ _ROWS = (
             Option("spares", "servers that take the place of a lost one, such as 10.0.0.[9-10]", "LIST"),
             Option("inventory", "YAML file with the cards of the spares (default: ask each over ssh)", "FILE"),
         ),
-        next_step_of_several="copy both files to one path on every server, then: bash {0} --ssh",
+        next_step_of_several="copy {2} and {0} to one path on every server, then: bash {0} --ssh",
         reads_table=True,
         needs_secret=True,
     ),
@@ -100,17 +104,17 @@ _ROWS = (
             Option("job_name", "job name in squeue", "NAME"),
             Option("partition", "partition of the job", "NAME"),
             Option("nodelist", "nodes of the servers, in the order of the table", "LIST"),
-            Option("switches", "most switches of topology.conf that the nodes are on", "N[@TIME]"),
+            Option("switches", "take nodes that are on at most N switches of topology.conf", "N[@TIME]"),
             Option("time", "time limit, such as 12:00:00", "LIMIT"),
-            Option("signal", "signal to the ranks before the limit, such as USR2@120", "SIG@SECONDS"),
-            Option("array", "submit an array of such jobs, such as 0-9%%1", "LIST"),
-            Option("gres", "cards of each node by the site's name, such as npu (or npu:8)", "GRES"),
-            Option("hetjob", "a part of the job for each number of cards of a server", settles="HK521"),
+            Option("signal", "signal to the ranks before the time limit, such as USR2@120", "SIG@SECONDS"),
+            Option("array", "submit a job array, such as 0-9%%1", "LIST"),
+            Option("gres", "cards of each node, by their name in Slurm here, such as npu or npu:8", "GRES"),
+            Option("hetjob", "heterogeneous job, for servers with different numbers of cards", settles="HK521"),
             _MAX_RESTARTS,
-            Option("mpi", "let ranks use MPI over this type of srun --mpi, such as pmix", "TYPE"),
+            Option("mpi", "type for srun --mpi, such as pmix, for ranks that call MPI", "TYPE"),
             Option("container_image", "run the ranks in this image with pyxis and enroot", "IMAGE"),
             Option("apptainer_image", "run the ranks in this image with apptainer", "IMAGE"),
-            Option("container_mounts", "further folders of the image, SOURCE:TARGET[:ro],...", "LIST"),
+            Option("container_mounts", "further folders to mount, SOURCE:TARGET[:ro],...", "LIST"),
         ),
         reads_table=True,
     ),
@@ -140,7 +144,9 @@ _ROWS = (
         "vllm",
         "bash {0}",
         (
-            Option("tensor_parallel_size", "cards of a model (default: those of the smallest server)", "N"),
+            Option(
+                "tensor_parallel_size", "cards of one copy of the model (default: those of the smallest server)", "N"
+            ),
             Option("nic", "network interface (default: the one with the address of the server)", "NAME"),
         ),
         next_step_of_several="copy {0} to every server, then there: bash {0}",

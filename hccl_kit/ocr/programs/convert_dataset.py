@@ -1,18 +1,22 @@
 r"""Convert a published data set into the label files of the trainer.
 
-det writes det_gt.txt: path TAB JSON of the text regions. rec cuts every readable line out of the
-pages, straightens it and writes rec_gt.txt: path TAB text, with paths relative to its folder; the
-images are in a folder of the same name. For ic15 rec also takes the word list (rows `word_1.png,
-"text"`) as --label_dir; the words of cute80 and iiit5k are such lists alone. cls writes each of
-these lines twice, unchanged and upside down, and cls_gt.txt: path TAB 0 or 180. What cannot be used
-is left out and named. The options are those of MindOCR's converter. Existing files are kept unless
---force is given.
-Exit codes: 0 done, with what was left out on stderr; 2 it could not run.
+--task det writes a label file with a row for each page: path TAB JSON of the text regions.
+--task rec cuts every readable line out of the pages and straightens it. The label file has a row
+for each line, path TAB text; the images of the lines are in a folder next to it, with the same name
+but without .txt. Word lists are converted without cutting: those of cute80 and iiit5k, and that of
+ic15 if --label_dir is its file of rows `word_1.png, "text"`.
+--task cls cuts the lines as rec does, writes each image upright and upside down, and labels them
+path TAB 0 or 180.
+
+Rows that cannot be used are left out, and the first of them are named on stderr. The options are
+those of MindOCR's converter. Existing files are kept unless --force is given.
 
 examples:
   hccl-kit convert-dataset --dataset_name ic15 --task det \
       --image_dir ch4_training_images --label_dir ch4_training_localization_transcription_gt
   hccl-kit convert-dataset -d textocr -t rec -i train_images -l TextOCR_0.1_train.json
+
+Exit codes: 0 done; 2 could not run.
 """
 
 from __future__ import annotations
@@ -98,21 +102,38 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "convert-dataset")
     parser.add_argument(
-        *("-d", "--dataset_name"),
+        *("-d", "--dataset_name", "--dataset-name"),
         choices=sets.NAMES,
         default="ic15",
         metavar="NAME",
-        help=f"{', '.join(sets.NAMES)} (default: %(default)s)",
+        help=f"the data set: {', '.join(sets.NAMES)} (default: %(default)s)",
     )
-    parser.add_argument("-t", "--task", choices=["det", "rec", "cls"], default="det", help="default: %(default)s")
-    parser.add_argument("-i", "--image_dir", type=Path, help="folder of the pages")
-    parser.add_argument("-l", "--label_dir", type=Path, required=True, help="folder or file of the labels")
     parser.add_argument(
-        "-o", "--output_path", type=Path, help="file to write (default: IMAGE_DIR_TASK_gt.txt next to label_dir)"
+        "-t",
+        "--task",
+        choices=["det", "rec", "cls"],
+        default="det",
+        help="what the labels are for (default: %(default)s)",
+    )
+    parser.add_argument(*("-i", "--image_dir", "--image-dir"), type=Path, metavar="DIR", help="the folder of the pages")
+    parser.add_argument(
+        *("-l", "--label_dir", "--label-dir"),
+        type=Path,
+        required=True,
+        metavar="PATH",
+        help="the folder or the file of the labels",
+    )
+    parser.add_argument(
+        *("-o", "--output_path", "--output-path"),
+        type=Path,
+        metavar="FILE",
+        help="the label file to write (default: next to the labels, such as images_det_gt.txt for --image_dir images;"
+        " rec_gt.txt for a word list)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     parser.add_argument(
         "--path_mode",
+        "--path-mode",
         choices=["relative", "abs"],
         default="relative",
         help="paths of the images in the label file (default: %(default)s)",

@@ -1,14 +1,15 @@
 """Evaluate trained weights on a data set: words read correctly, texts found on pages, directions
 recognised.
 
-The data set is the section `eval` of the configuration. With several ranks each reads its share.
-The picture shows the samples that are furthest from their truth, the worst first: lines with
-reading and truth, or pages with found, missed and false boxes. There is none if all are right.
-Exit codes: 0 done; 2 it could not run.
+The data set is that of the section `eval` of the configuration. With several ranks, each rank
+reads a part of it. --picture shows the worst samples first: lines with the text that was read and
+the right one, or pages with found, missed and false boxes. No picture is written if all are right.
 
 examples:
   hccl-kit eval -c rec/crnn/crnn_small.yaml -o eval.ckpt_load_path=./runs/crnn_small/best.ckpt
   hccl-kit eval -c ./runs/db_r18/train_config.yaml --picture worst.png --worst 40
+
+Exit codes: 0 done; 2 could not run.
 """
 
 from __future__ import annotations
@@ -66,11 +67,17 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = program.parser(__doc__, "eval")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--wrong", action="store_true", help="print every misread word: path, truth, reading")
+    form.add_argument(
+        "--wrong", action="store_true", help="print every mistake; for a line: path, right text, text that was read"
+    )
     form.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="image of the worst samples to write")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="image file for the worst samples")
     parser.add_argument(
-        "--worst", type=int, default=20, metavar="N", help="lines in it, up to 200, or pages, up to 40 (default: 20)"
+        "--worst",
+        type=int,
+        default=20,
+        metavar="N",
+        help="samples in the picture: up to 200 lines or 40 pages (default: 20)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite --picture")
     parser.add_argument("--engine", **engine.OPTION)

@@ -9,10 +9,12 @@ need. The metadata of the ONNX file describes the preprocessing and the classes.
 The ONNX file of a network of PP-OCR takes all sizes and has the form of PaddleOCR's files: rapidocr
 and other programs that run those run it unchanged.
 Existing files are kept unless --force is given.
-Exit codes: 0 done; 1 the output of a file differs, and the file is not written; 2 it could not run.
 
 examples:
   hccl-kit export -c rec/crnn/crnn_small.yaml --format both
+
+Exit codes: 0 done; 1 a file gives another output than the network, and is not written; 2 could not
+run.
 """
 
 from __future__ import annotations
@@ -81,16 +83,20 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = program.parser(__doc__, "export")
-    parser.add_argument("--format", choices=list(SUFFIXES), help="default: both, or the ending of --output")
-    parser.add_argument("--output", type=Path, metavar="NAME", help="the files, with or without .mindir or .onnx")
+    parser.add_argument(
+        "--format", choices=list(SUFFIXES), help="what to write (default: both, or by the ending of --output)"
+    )
+    parser.add_argument(
+        "--output", type=Path, metavar="NAME", help="name of the files, with or without .mindir or .onnx"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
-    parser.add_argument("--batch", type=int, default=1, metavar="N", help="images at a time (default: 1)")
+    parser.add_argument("--batch", type=int, default=1, metavar="N", help="images in a batch (default: 1)")
     parser.add_argument(
         "--shape",
         type=int,
         nargs=2,
         metavar=("HEIGHT", "WIDTH"),
-        help="of the images (default: the size that the pipeline of the evaluation makes)",
+        help="size of the images (default: the size that the pipeline of the evaluation makes)",
     )
     return parser
 

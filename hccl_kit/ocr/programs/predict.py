@@ -10,7 +10,6 @@ each. Existing files are kept unless --force is given.
 Without -c, pages are read with published weights as by hccl-kit read.
 An image that cannot be read is named on stderr; its fields are empty, its regions null, and in JSON
 it has an `error`.
-Exit codes: 0 done; 1 some images could not be read; 2 it could not run, or none could be read.
 
 examples:
   hccl-kit predict -c rec/crnn/crnn_small.yaml --images words/ word.png --picture readings.png
@@ -19,6 +18,8 @@ examples:
       --read rec/crnn/crnn_vgg7.yaml --read_opt eval.ckpt_load_path=./runs/crnn_vgg7/best.ckpt
   hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg \
       --turn cls/mobilenetv3/cls_mv3.yaml --read rec/crnn/crnn_vgg7.yaml
+
+Exit codes: 0 done; 1 some images could not be read; 2 could not run, or no image could be read.
 """
 
 from __future__ import annotations
@@ -115,18 +116,26 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = program.parser(__doc__, "predict", needs_config=False)
     parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="label file of lines: shows the truth as well")
+    parser.add_argument("--labels", type=Path, metavar="FILE", help="label file of lines: also show the right texts")
     parser.add_argument("--limit", type=int, metavar="N", help="maximum number of images (default: all)")
     parser.add_argument(
-        "--picture", type=Path, metavar="PATH", help="image (of the first 200 lines) or folder (of pages) to write"
+        "--picture", type=Path, metavar="PATH", help="image file for the first 200 lines, or folder for pages"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file for the results as JSON")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--engine", **engine.OPTION)
-    parser.add_argument("--read", type=Path, metavar="CONFIG", help="the recognition that reads the detected texts")
-    parser.add_argument("--read_opt", **program.OVERRIDES, help="as -o, for it")
-    parser.add_argument("--turn", type=Path, metavar="CONFIG", help="the classification that finds lines upside down")
-    parser.add_argument("--turn_opt", **program.OVERRIDES, help="as -o, for it")
+    parser.add_argument(
+        "--read", type=Path, metavar="CONFIG", help="configuration of the recognition that reads the detected texts"
+    )
+    parser.add_argument(
+        "--read_opt", "--read-opt", **program.OVERRIDES, help="replace values of the configuration of --read"
+    )
+    parser.add_argument(
+        "--turn", type=Path, metavar="CONFIG", help="configuration of the classification that finds lines upside down"
+    )
+    parser.add_argument(
+        "--turn_opt", "--turn-opt", **program.OVERRIDES, help="replace values of the configuration of --turn"
+    )
     return parser
 
 

@@ -8,11 +8,12 @@ Existing files are kept unless --force is given.
 On a CPU onnxruntime runs the networks if it is installed, several pages at once, else MindSpore;
 --engine chooses. Both read the same texts.
 An image that cannot be read is named on stderr, and in JSON it has an `error`.
-Exit codes: 0 done; 1 some images could not be read; 2 it could not run, or none could be read.
 
 examples:
   hccl-kit read receipt.jpg
   hccl-kit read scans/ --picture drawn/ --json found.json
+
+Exit codes: 0 done; 1 some images could not be read; 2 could not run, or no image could be read.
 """
 
 from __future__ import annotations

@@ -1,17 +1,19 @@
 """Render a data set of word images: random strings to train on, real words to test with, or texts of
 your own.
 
---texts: a text a line, UTF-8; every tenth is for the test, the training draws from the others.
---dict: a character a line; the strings of training and test consist of these. A character that is
-missing in a font is an error. The name gb2312 stands for the 3,755 common Chinese characters.
-An existing data set is kept unless --force is given.
-Exit codes: 0 done; 2 it could not run.
+--texts FILE has one text in each line (UTF-8). Every tenth line is used for the test images only,
+the others for the training images. --dict FILE has one character in each line; all texts are random
+strings of these characters, and gb2312 instead of FILE stands for the 3,755 common Chinese
+characters. It is an error if no font has all characters of a text; with --dict, one font must have
+all characters of FILE. An existing data set is kept unless --force is given.
 
 examples:
   hccl-kit render-words --output data/words
   hccl-kit render-words --output data/words --font SourceHanSans.ttc --texts lines.txt
   hccl-kit render-words --output data/words --font SourceHanSans.ttc --dict characters.txt
   hccl-kit render-words --output data/chinese --font SourceHanSans.ttc --dict gb2312
+
+Exit codes: 0 done; 2 could not run.
 """
 
 from __future__ import annotations
@@ -78,18 +80,29 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "render-words")
     parser.add_argument(
-        "--output", type=Path, default=Path("data/words"), metavar="DIR", help="folder (default: %(default)s)"
+        "--output", type=Path, default=Path("data/words"), metavar="DIR", help="where to write (default: %(default)s)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing data set")
-    parser.add_argument("--train", type=int, default=3000, metavar="N", help="training images (default: %(default)s)")
-    parser.add_argument("--test", type=int, default=120, metavar="N", help="test images (default: %(default)s)")
     parser.add_argument(
-        "--font", nargs="+", type=Path, default=[], metavar="FILE", help="fonts (default: OpenCV's, ASCII only)"
+        "--train", type=int, default=3000, metavar="N", help="number of training images (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--test", type=int, default=120, metavar="N", help="number of test images (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--font",
+        nargs="+",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="font files (default: the strokes of OpenCV, ASCII only)",
     )
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--texts", type=Path, metavar="FILE", help="the texts to draw")
-    source.add_argument("--dict", type=Path, metavar="FILE", help="the characters of random texts, or gb2312")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default: %(default)s)")
+    source.add_argument("--texts", type=Path, metavar="FILE", help="file of the texts to draw")
+    source.add_argument("--dict", type=Path, metavar="FILE", help="file of the characters of random texts, or gb2312")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the random numbers (default: %(default)s)"
+    )
     return parser
 
 

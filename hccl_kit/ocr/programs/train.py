@@ -1,13 +1,13 @@
 """Train a network that finds texts, reads them or recognises their direction, on one device or many.
 
-Exit codes: 0 trained; 1 the training had begun and failed (loss not finite, weights that do not
-move, a full disk); 2 it could not start (configuration, data, files); 130 interrupted by Ctrl-C,
-143 by SIGTERM, or by SIGUSR2 after the step under way and a checkpoint.
-
 examples:
   hccl-kit train -c rec/crnn/crnn_small.yaml               one process
   bash ascend4p.sh -c rec/crnn/crnn_small.yaml             four cards, by the script of hccl-gen
   mpirun -n 4 hccl-kit train -c rec/crnn/crnn_small.yaml   the same without a rank table
+
+Exit codes: 0 trained; 1 the training started and then failed (loss not finite, weights that do not
+move, a full disk); 2 it could not start (configuration, data, files); 130 ended by Ctrl-C; 143
+ended by SIGTERM, or by SIGUSR2, which first lets the current step end and saves a checkpoint.
 """
 
 from __future__ import annotations

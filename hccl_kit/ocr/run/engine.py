@@ -14,7 +14,7 @@ AUTO, MINDSPORE, ONNXRUNTIME = "auto", "mindspore", "onnxruntime"
 OPTION: Mapping[str, Any] = {
     "choices": [AUTO, MINDSPORE, ONNXRUNTIME],
     "default": AUTO,
-    "help": "what runs the networks (default: auto, on a CPU onnxruntime if it is installed, else MindSpore)",
+    "help": "what runs the networks (default: auto; that is onnxruntime on a CPU if it is installed, else MindSpore)",
 }
 """Of --engine, for `add_argument`."""
 

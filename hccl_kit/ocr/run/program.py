@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -73,19 +74,17 @@ def parser(description: str | None, verb: str | None = None, *, needs_config: bo
         type=Path,
         required=needs_config,
         metavar="FILE",
-        help="a YAML file, or the name of a shipped one",
+        help="a YAML file, or the name of a configuration that hccl_kit contains",
     )
-    made.add_argument("--list-configs", action=_ListConfigs, nargs=0, help="print the names of the shipped ones")
-    made.add_argument(
-        "-o", "--opt", **OVERRIDES, help="values that replace those of the file, such as train.ckpt_save_dir=./out"
-    )
+    made.add_argument("--list-configs", action=_ListConfigs, nargs=0, help="print these names, then end")
+    made.add_argument("-o", "--opt", **OVERRIDES, help="replace values of the file, such as train.ckpt_save_dir=./out")
     made.add_argument("--launcher", choices=list(LAUNCHERS), help="what started this process (default: detected)")
     return made
 
 
 def plain_parser(description: str | None, verb: str | None = None) -> Parser:
-    """A parser for `hccl-kit VERB`, whose description keeps its lines."""
-    return Parser(prog=f"hccl-kit {verb}" if verb else None, description=description)
+    """A parser for `hccl-kit VERB`, whose help keeps the lines of the description."""
+    return Parser(prog=f"hccl-kit {verb}" if verb else None, doc=description)
 
 
 class _ListConfigs(argparse.Action):
@@ -243,8 +242,9 @@ def assert_weights(config: Config, option: str = "-o") -> None:
 
 
 def missing(error: ImportError) -> KitError:
-    """The error for a package that cannot be imported, with the extra to install."""
-    return KitError(f"{error.name or 'a package'} cannot be imported: {error}", hint=install_extra("train"))
+    """The error for a package that cannot be imported, with the extra to install: a MindSpore that is there stays."""
+    extra = "train" if error.name == "mindspore" or find_spec("mindspore") is None else "ocr"
+    return KitError(f"{error.name or 'a package'} cannot be imported: {error}", hint=install_extra(extra))
 
 
 def install_extra(name: str) -> str:

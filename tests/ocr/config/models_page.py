@@ -25,14 +25,15 @@ TOP = """\
 Generated from `configs/`, and from what is known of each in `tests/ocr/config/models.yaml`, by
 `pytest tests/ocr/config/test_models_page.py --update-golden`; do not edit.
 
-Every configuration that is shipped. `hccl-kit train -c NAME` trains it, with `-o` for the places of your data;
-[Train](train.md) says more. Input is that of training, height by width; several widths are sorted into batches.
-Parameters are all values that a checkpoint of the network holds, as it is trained.
+These are all configurations that hccl_kit contains. `hccl-kit train -c NAME` trains one, with `-o` for the places of
+your data; [Train](train.md) says more. "Input" is the size of an image in training, height by width; if a network takes
+several widths, a batch has images of similar width. "Parameters" counts all values that a checkpoint of the network
+contains.
 
 Measured here: on the test split of the data, on two shared x86 cores without an NPU; the linked page has the command,
 the splits and more figures. MindOCR publishes: the figures of the linked page, on Ascend cards (910* as it is written
-there), for the configuration of the same name (`_ch` for `_zh`); its data and splits are larger, so the columns do not
-compare. An empty cell was not measured by anybody that we know of.
+there), for the configuration of the same name (`_ch` for `_zh`); its data and splits are larger, so the columns cannot
+be compared. An empty cell: we know of no measurement.
 
 | configuration | network | parameters | input | measured here | MindOCR publishes |
 |---|---|---|---|---|---|

@@ -23,8 +23,9 @@ Sections and keys are those of MindOCR that DBNet, PSENet, EAST, CRNN, RARE, SVT
 - Numbers may be written as 1e-4. Unknown keys are errors; keys without effect are accepted and listed at the start.
 
 Defaults are MindOCR's (compared with release 0.5.0). Keys have MindOCR's meaning, even if their name suggests another
-one. Where another behaviour is better, an additional key selects it, and the files in `configs/` measured with it set
-it: `optimizer.decay_as_named`, `DBHead.k_scales_threshold`, `DBPostprocess.score_mode`, `EASTLoss.geometric_iou`,
+one. Where another behaviour is better, an additional key selects it; the files in `configs/` that were measured with
+this behaviour set the key: `optimizer.decay_as_named`, `DBHead.k_scales_threshold`, `DBPostprocess.score_mode`,
+`EASTLoss.geometric_iou`,
 `CrossEntropySmooth.of_probabilities`, `DetMetric.count_doubles`, `RecResizeImg.min_width`.
 Remaining differences:
 

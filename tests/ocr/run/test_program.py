@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hccl_kit.ocr.run import program
 from hccl_kit.runtime.worker_env import LOG_DIR
 from tests.launch.jobs import clean_environ
 from tests.ocr.run_tool import CONFIG
@@ -86,6 +87,16 @@ def test_without_mindspore_the_extra_to_install_is_named(words: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("error: mindspore cannot be imported: No module named 'mindspore'\n")
     assert "fix: pip install 'hccl-kit[train]'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "extra"), [("mindspore", None, "train"), ("cv2", None, "train"), ("cv2", 1, "ocr")]
+)
+def test_a_mindspore_that_is_there_is_not_replaced(
+    name: str, found: object, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "find_spec", lambda _: found)
+    assert f"'hccl-kit[{extra}]'" in str(program.missing(ModuleNotFoundError("no", name=name)).hint)
 
 
 def test_an_error_before_anything_is_loaded_is_recorded_too(tmp_path: Path) -> None:
