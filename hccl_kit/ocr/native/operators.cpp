@@ -259,7 +259,7 @@ struct Operand {
     Primitive reorder = nullptr; // none if the orders are the same
     size_t size;                 // bytes of `inside`
 
-    // Takes the description `given`, not `chosen`.
+    // `given` belongs to it from now on; `chosen` is copied.
     Operand(Description given, Description chosen, bool result) : outer(given) {
         check(dnnl_memory_desc_clone(&inner, chosen), "describe");
         size = dnnl_memory_desc_get_size(inner);
