@@ -19,7 +19,9 @@ from hccl_kit.cli import run
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
 SHELLS = ("bash", "zsh", "fish")
-_FILES = frozenset(("PATH", "FILE", "TABLE", "A", "B", "WHAT", "DIR", "FOLDER", "OUT"))
+_FILES = frozenset(
+    ("A", "B", "CONFIG", "DIR", "FILE", "FOLDER", "LOG", "OUT", "PAGE", "PATH", "RUN", "SOURCE", "TABLE", "WHAT")
+)
 """The metavars of arguments that name files."""
 
 

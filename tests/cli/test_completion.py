@@ -35,6 +35,8 @@ TYPED = [
     ("hccl-kit check --format ", {"text", "json", "github", "sarif"}),
     ("hccl-merge --he", {"--help"}),
     ("hccl-check my_ta", {"my_table.json"}),
+    ("hccl-kit diagnose my_ta", {"my_table.json"}),
+    ("hccl-kit read my_ta", {"my_table.json"}),
 ]
 
 
