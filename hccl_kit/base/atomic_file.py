@@ -11,13 +11,13 @@ from hccl_kit.base.errors import KitError
 
 
 def write_atomically(
-    path: Path, content: bytes | str, *, mode: int = 0o644, like: os.stat_result | None = None
+    path: Path, content: bytes | str, *, mode: int = 0o644, like: os.stat_result | None = None, is_new: bool = False
 ) -> None:
     """Write `content` (text as UTF-8) to `path`, which holds the old content or the new one at every moment.
 
     `mode` holds the permission bits before the umask. `like` is the status of the file that is replaced: its permission
     bits are kept, and its owner too if the user may change owners. Raises KitError with the path and the reason if the
-    file cannot be written; no temporary file is left.
+    file cannot be written, or with `is_new` if it is there already; no temporary file is left.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
@@ -31,13 +31,25 @@ def write_atomically(
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        if not (is_new and _linked(temporary, path)):
+            temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
         raise KitError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         if is_ours:
             temporary.unlink(missing_ok=True)
+
+
+def _linked(temporary: Path, path: Path) -> bool:
+    """Whether the file has the second name too, which nothing had before; some file systems have no links."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
 
 
 def _resemble(descriptor: int, old: os.stat_result) -> None:

@@ -57,26 +57,38 @@ def check_writable(folder: Path) -> None:
 def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
     """Write the files, into folders that are created; returns a line for each.
 
-    Raises KitError, with nothing written, if one would be overwritten.
+    Raises KitError if one would be overwritten or cannot be written; files that were not there before are not left.
     """
     states = _states(files)
     _refuse_to_overwrite(states, force=force)
     for folder in dict.fromkeys(file.path.parent for file in files):
         _make(folder)
-    for file, state in states:
-        if state != "same":
-            write_atomically(file.path, file.text, mode=file.mode)
+    made: list[Path] = []
+    try:
+        for file, state in states:
+            if state == "same":
+                continue
+            is_new = state == "new" and not force  # another program may write one of this name at the same time
+            write_atomically(file.path, file.text, mode=file.mode, is_new=is_new)
+            if state == "new":
+                made.append(file.path)
+    except KitError:
+        for path in made:
+            path.unlink(missing_ok=True)
+        raise
     return [f"{'unchanged' if state == 'same' else 'wrote'}: {file.path}" for file, state in states]
 
 
 def _nearest(folder: Path) -> Path:
     """The folder, or what exists of its path; also one that cannot be looked at: `check_writable` tells why."""
-    try:
-        folder.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return _nearest(folder.parent) if folder != folder.parent else folder
-    except (OSError, ValueError):
-        return folder
+    for place in (folder, *folder.parents):
+        try:
+            place.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError):
+            pass
+        return place
     return folder
 
 

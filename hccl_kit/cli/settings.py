@@ -57,12 +57,15 @@ def settings_for(file: str) -> Settings:
     return _nearest(os.path.join(current, above) if above else current) or _nearest(current) or Settings()  # noqa: PTH118
 
 
-@cache
 def _nearest(folder: str) -> Settings | None:
-    found, parent = _in_folder(folder), os.path.dirname(folder)  # noqa: PTH120
-    return found if found is not None or parent == folder else _nearest(parent)
+    found, below = _in_folder(folder), ""
+    while found is None and folder != below:
+        below, folder = folder, os.path.dirname(folder)  # noqa: PTH120
+        found = _in_folder(folder)
+    return found
 
 
+@cache
 def _in_folder(folder: str) -> Settings | None:
     own, project = (os.path.join(folder, name) for name in (FILE, PROJECT))  # noqa: PTH118
     if os.path.lexists(own):

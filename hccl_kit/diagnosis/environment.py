@@ -15,6 +15,8 @@ _NAMES = re.compile(
 _SECRET = re.compile(r"SECRET|TOKEN|PASS|KEY|CREDENTIAL|AUTH|COOKIE|SESSION|USER|ACCOUNT|EMAIL", re.IGNORECASE)
 _HOST = re.compile(r"HOST|NODELIST|NODENAME|SUBMIT|MASTER_ADDR|HCCL_KIT_SERVER|LAUNCH_NODE|TOPOLOGY_ADDR|URI|URL")
 MAX_VALUE = 200
+_MOST = 16 * MAX_VALUE
+"""Characters of a value that are looked at: marks are shorter than addresses, but not that much."""
 """Characters of a value that are shown."""
 
 
@@ -26,7 +28,7 @@ def shown_variables(environ: Mapping[str, str], host: str) -> dict[str, str]:
     marks: dict[str, str] = {}
     home = environ.get("HOME", "")
     return {
-        name: _masked(name, environ[name], home, host, marks)[:MAX_VALUE]
+        name: _masked(name, environ[name][:_MOST], home, host, marks)[:MAX_VALUE]
         for name in sorted(environ)
         if _NAMES.fullmatch(name)
     }

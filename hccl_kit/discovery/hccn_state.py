@@ -13,7 +13,7 @@ from collections.abc import Callable
 Reader = Callable[[str], str | None]
 
 _LINK = re.compile(r"^[ \t]*link status:[ \t]*(\S+)", re.MULTILINE)
-_HEALTH = re.compile(r"^[ \t]*net health status:[ \t]*(\S.*?)[ \t\r]*$", re.MULTILINE)
+_HEALTH = re.compile(r"^[ \t]*net health status:[ \t]*(\S.*)$", re.MULTILINE)
 _DETECT = re.compile(r"^[ \t]*netdetect addr(?:ess)?:[ \t]*(\S+)", re.MULTILINE)
 _GATEWAY = re.compile(r"^[ \t]*(?:default )?gateway:[ \t]*([^\s,]+)", re.MULTILINE)
 _TLS = re.compile(r"\btls switch\[([01])\]")
@@ -36,7 +36,8 @@ def link(answer: str) -> str | None:
 
 def net_health(answer: str) -> str | None:
     """`-net_health -g`: "Success", "Init", "Fault", "Receive timeout", "Unreachable" and some more."""
-    return _first(_HEALTH, answer)
+    found = _first(_HEALTH, answer)
+    return found and found.rstrip(" \t\r")
 
 
 def net_detect(answer: str) -> str | None:

@@ -74,7 +74,7 @@ def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
     try:
         ipaddress.ip_address(found[1])
     except ValueError:
-        raise NoAddressError(f"{found[1]!r} is not an IP address") from None
+        raise NoAddressError(f"{driver_tool.excerpt(found[1])!r} is not an IP address") from None
     mask = _MASK.search(answer)
     return Card(ip=found[1], prefix=prefix_length(mask[1]) if mask else None, on_vnic=on_vnic)
 

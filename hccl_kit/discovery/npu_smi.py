@@ -21,7 +21,6 @@ USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
 CHIPS = 2
 """Chips per NPU; every chip is a device."""
 
-_ROW = re.compile(r"^[ \t]*([^:\n]*?)[ \t]*:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]{1,10}")
 _NONE = 0xFFFF_FFFF
 """All 32 bits set: no id."""
@@ -72,13 +71,15 @@ def place(answer: str) -> Place:
     for name in ("SDID", "Super Pod ID"):
         value = found[name]
         if not _NUMBER.fullmatch(value) or int(value) >= _NONE:
-            raise driver_tool.NoAnswerError(f"{name} {value!r} is not valid")
+            raise driver_tool.NoAnswerError(f"{name} {driver_tool.excerpt(value)!r} is not valid")
     return Place(int(found["SDID"]), int(found["Super Pod ID"]))
 
 
 def rows(answer: str) -> Mapping[str, str]:
     """The rows `name : value` of an answer; of duplicate names the first, which belongs to the NPU as a whole."""
     found: dict[str, str] = {}
-    for name, value in _ROW.findall(answer):
-        found.setdefault(name, value)
+    for line in answer.split("\n"):
+        name, colon, value = line.partition(":")
+        if colon:
+            found.setdefault(name.strip(" \t"), value.strip(" \t\r"))
     return found

@@ -241,7 +241,7 @@ class Session:
             if part == 1.0:
                 return  # no sign of life
         self._seen[rank] = time.monotonic()
-        if event in ("loaded", "ready"):
+        if event == "ready" or (event == "loaded" and rank not in self._phase):
             self._phase[rank] = event
             self.skipped = skipped_of(message) if event == "ready" else self.skipped
         elif event == "result":

@@ -14,7 +14,8 @@ from hccl_kit.table.formats.kinds import LISTS
 MAX_FILES = 100_000
 _START = 1 << 16
 """Bytes read of each file: the keys of a table come before what they hold."""
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"(?P<is_key>\s*:)?|[{}\[\]]')
+_TOKEN = re.compile(rb'(?s)"(?:[^"\\]|\\.)*(?:"(?P<is_key>\s*:)?|\\?\Z)|[{}\[\]]')
+"""A string that is cut off goes to the end: nothing after its quote is looked at twice."""
 _KEYS = frozenset(f'"{key}"'.encode() for key in LISTS)
 
 

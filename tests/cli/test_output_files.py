@@ -1,12 +1,14 @@
 """What may be overwritten, and what never is."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.cli.output_files import OutputFile, check_file, show_files, write_files
+from hccl_kit.cli import output_files
+from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, show_files, write_files
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -30,3 +32,40 @@ def test_two_outputs_of_one_name_are_refused(tmp_path: Path) -> None:
         with pytest.raises(KitError, match="is named for two outputs"):
             write(files, force=True)
     assert not (tmp_path / "a").exists()
+
+
+def test_a_new_folder_may_be_very_deep(tmp_path: Path) -> None:
+    check_folder(tmp_path.joinpath(*["a"] * 1500), may_be_new=True)
+
+
+def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two programs that write the same new file at once: the second one says so."""
+    path = tmp_path / "a.sh"
+    states = output_files._states
+
+    def another_writes_it(files: Sequence[OutputFile]) -> list[tuple[OutputFile, output_files.State]]:
+        found = states(files)
+        path.write_text("theirs")
+        return found
+
+    monkeypatch.setattr(output_files, "_states", another_writes_it)
+    with pytest.raises(KitError, match="File exists"):
+        write_files([OutputFile(path, "ours")], force=False)
+    assert path.read_text() == "theirs"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_was_written_before_a_failure_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "old").write_text("before")
+    real = output_files.write_atomically
+
+    def full_at_the_third(path: Path, text: str, **options: object) -> None:
+        if path.name == "third":
+            raise KitError("cannot write third: No space left on device")
+        real(path, text, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(output_files, "write_atomically", full_at_the_third)
+    files = [OutputFile(tmp_path / name, "new") for name in ("first", "old", "third")]
+    with pytest.raises(KitError, match="No space left"):
+        write_files(files, force=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]

@@ -62,3 +62,9 @@ def test_what_is_not_a_file_is_not_ignored(tmp_path: Path, target: str) -> None:
     (tmp_path / ".hccl-kit.toml").symlink_to(target)
     with pytest.raises(KitError, match=r"\.hccl-kit\.toml is not a file"):
         settings_for(str(tmp_path / "t.json"))
+
+
+def test_a_table_in_a_very_deep_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".hccl-kit.toml").write_text("strict = true\n", encoding="utf-8")
+    assert settings_for("/".join(["a"] * 1500) + "/t.json") == Settings(strict=True)

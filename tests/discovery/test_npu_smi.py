@@ -91,3 +91,7 @@ def test_rows_are_read_and_the_first_of_two_names_counts() -> None:
 
 def test_a_complaint_has_no_rows() -> None:
     assert npu_smi.rows("This device does not support querying board.\n") == {}
+
+
+def test_blanks_of_an_answer_cost_no_time() -> None:
+    assert npu_smi.rows("a" + " " * 60_000 + "\nSDID : 7") == {"SDID": "7"}

@@ -1,13 +1,14 @@
 """The guard of a launch script is killed: script, guard and watch look after each other, and no rank is left."""
 
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.launch.jobs import Job, all_ready, finish, guards, python_job
+from tests.launch.jobs import Job, all_ready, clean_environ, finish, guards, python_job
 from tests.waiting import wait_until
 
 DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
@@ -93,3 +94,46 @@ def test_a_dead_guard_does_not_prevent_a_restart(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "restart 1 of 1 in 1 s\n" in done.stderr
     assert job.processes() == []
+
+
+REUSE = """
+cd "$1"
+bash "$2" >out 2>&1 &
+script=$!
+until [[ -s ended ]]; do sleep 0.05; done
+read -r number <ended
+while kill -0 "$number" 2>/dev/null; do sleep 0.05; done
+for _ in {1..50}; do
+    echo $((number - 1)) >/proc/sys/kernel/ns_last_pid
+    setsid sleep 300 &
+    [[ $! != "$number" ]] || break
+    kill -s KILL $!
+done
+[[ $! == "$number" ]] || exit 3
+touch go
+wait "$script" || exit 4
+kill -0 "$number"
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root and unshare")
+def test_a_stranger_with_the_number_of_a_rank_that_has_ended_lives_on(tmp_path: Path) -> None:
+    """In a namespace of process numbers, where the next one can be chosen."""
+    job = python_job(
+        tmp_path,
+        "if rank == 1: open('ended', 'w').write(f'{os.getpid()}\\n'); sys.exit()\n"
+        "while not os.path.exists('go'): time.sleep(0.05)",
+        ranks=2,
+    )
+    inside = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    done = subprocess.run(
+        [*inside, "bash", "-c", REUSE, "reuse", tmp_path, job.script],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=clean_environ(),
+        timeout=300,
+    )
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("needs a namespace of process numbers")
+    assert done.returncode == 0, done

@@ -211,13 +211,18 @@ def test_a_folder_whose_name_acts_on_a_terminal_is_refused(tmp_path: Path, way: 
     assert done.stderr.splitlines() == [why, "  fix: start in another folder"]
 
 
-def test_a_folder_in_the_place_of_the_latest_logs_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_what_is_not_a_link_in_the_place_of_the_latest_logs_stays(tmp_path: Path, is_folder: bool) -> None:
     job = python_job(tmp_path, "print('ran')", ranks=1)
-    (tmp_path / "hccl_logs" / "latest").mkdir(parents=True)
+    latest = tmp_path / "hccl_logs" / "latest"
+    if is_folder:
+        latest.mkdir(parents=True)
+    else:
+        latest.parent.mkdir()
+        latest.write_text("precious")
     done = job.run()
-    assert done.returncode == 0
-    assert "hccl_logs/latest" in done.stderr
-    assert not list((tmp_path / "hccl_logs" / "latest").iterdir())
+    assert (done.returncode, done.stderr) == (0, "note: hccl_logs/latest is not a link, and stays as it is\n")
+    assert not list(latest.iterdir()) if is_folder else latest.read_text() == "precious"
 
 
 @pytest.mark.parametrize(

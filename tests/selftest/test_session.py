@@ -358,3 +358,20 @@ def test_who_is_interrupted_while_servers_are_started_leaves_none_behind(
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
     asyncio.run(main())
+
+
+def test_a_rank_that_says_it_goes_back_and_forth_does_not_delay_the_start(tmp_path: Path) -> None:
+    flips = """
+while True:
+    for event in ("ready", "loaded"):
+        say(1, event=event)
+    say(0, event="loaded")
+    time.sleep(0.05)
+"""
+
+    async def play() -> Session:
+        async with Session([server(tmp_path, "a", (0, 1), GOOD + flips)], shares_fate=False) as started:
+            await asyncio.wait_for(started.ready(0.5), 60)
+            return started
+
+    assert losses(asyncio.run(play())) == [(0, "not started", "it found no group within 0.5 s")]

@@ -7,10 +7,24 @@
 # the ranks by MARK.
 guard() { # LOGS MARK SHOWN
     trap '' HUP INT TERM
-    local rank pid path signal screens=() signals=(TERM KILL) ranks=()
+    local rank pid path signal started screens=() signals=(TERM KILL) ranks=()
+    started_at() { # PID: sets started to the time at which it was started; empty if it has ended
+        local fields
+        started=''
+        read -r -d '' fields <"/proc/$1/stat" || : # its name is in parentheses, and may hold anything
+        read -ra fields <<<"${fields##*)}"
+        started=${fields[19]:-}
+    }
+    add_rank() { # PID
+        started_at "$1"
+        ranks+=("$1:$started")
+    }
     signal_ranks() { # SIGNAL, once: to the group of every rank, or to the rank if it has no group of its own yet
-        local pid failed=1
-        for pid in "${ranks[@]}"; do
+        local rank pid failed=1
+        for rank in "${ranks[@]}"; do
+            pid=${rank%:*}
+            started_at "$pid"
+            [[ -z $started || $started == "${rank#*:}" ]] || continue # it has ended, and a stranger has its number
             if kill -s "$1" -- "-$pid" || kill -s "$1" -- "$pid"; then failed=0; fi
         done
         return "$failed"
@@ -23,7 +37,7 @@ guard() { # LOGS MARK SHOWN
             signals=("$rank" "${signals[@]}")
             continue
         fi
-        ranks+=("$pid")
+        add_rank "$pid"
         log=$1/rank_$rank.log
         if [[ $rank == watch ]]; then
             continue
@@ -41,7 +55,7 @@ guard() { # LOGS MARK SHOWN
             # of a process that hangs in a driver may hang too, so it has a time limit.
             while read -r -t 0.3 path; do
                 path=${path#/proc/}
-                ranks+=("${path%/environ}")
+                add_rank "${path%/environ}"
             done < <(grep --line-buffered -lzxF -e "$2" /proc/[0-9]*/environ)
         fi
         signal_ranks "$signal" || continue

@@ -6,7 +6,11 @@ make_logs() { # sets logs and plogs
     ((attempt == 0)) || logs+=/restart_$attempt
     mkdir -p -- "$logs" || die "error: cannot create the log folder $logs"
     make_plogs
-    ln -sfnT -- "$run" hccl_logs/latest || : # a folder of this name stays, and ln says so
+    if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
+        echo 'note: hccl_logs/latest is not a link, and stays as it is' >&2
+    else
+        ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
+    fi
 }
 
 note() { # WORDS: with the time, into the file of this server

@@ -47,5 +47,9 @@ make_logs() { # sets logs
         die "error: cannot write to the log folder $logs"
     echo "$restart" >"$PWD/hccl_logs/$run/restarts" || :
     rm -f -- "$logs"/{refused,failed,hosts} "$logs"/{node,end,error,facts,step}_* # of an earlier start in the same allocation
-    ln -sfnT -- "$run" hccl_logs/latest || : # a folder of this name stays, and ln says so
+    if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
+        echo 'note: hccl_logs/latest is not a link, and stays as it is' >&2
+    else
+        ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
+    fi
 }
