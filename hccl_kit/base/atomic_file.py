@@ -17,8 +17,9 @@ def write_atomically(
 
     `mode` holds the permission bits before the umask. `like` is the status of the file that is replaced: its permission
     bits are kept, and its owner too if the user may change owners. Raises KitError with the path and the reason if the
-    file cannot be written, or with `is_new` if it is there already; no temporary file is left.
+    file cannot be written, is not a regular file now, or with `is_new` is there already; no temporary file is left.
     """
+    assert_no_device(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     is_ours = False
@@ -39,6 +40,13 @@ def write_atomically(
     finally:
         if is_ours:
             temporary.unlink(missing_ok=True)
+
+
+def assert_no_device(path: Path) -> None:
+    """Raises KitError if `path` is there and not a file: what is renamed over a device or a pipe takes its place."""
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "not a regular file"
+        raise KitError(f"{path} is {what}, so the file cannot be written")
 
 
 def _linked(temporary: Path, path: Path) -> bool:

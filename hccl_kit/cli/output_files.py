@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.atomic_file import assert_no_device, write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import shown
 
@@ -39,7 +39,7 @@ def check_folder(folder: Path, *, may_be_new: bool = False) -> None:
 def check_file(path: Path) -> None:
     """Raises KitError if a file cannot be written at `path`; called before the work that makes its content."""
     check_writable(path.parent)
-    _assert_regular(path)
+    assert_no_device(path)
 
 
 def check_writable(folder: Path) -> None:
@@ -128,20 +128,13 @@ def _states(files: Sequence[OutputFile]) -> list[tuple[OutputFile, State]]:
     return [(file, _state(file)) for file in files]
 
 
-def _assert_regular(path: Path) -> None:
-    """Raises KitError if `path` exists and is not a file: what is renamed over a device or a pipe takes its place."""
-    if path.exists() and not path.is_file():
-        what = "a folder" if path.is_dir() else "not a regular file"
-        raise KitError(f"{path} is {what}, so the file cannot be written")
-
-
 def _state(file: OutputFile) -> State:
     """Whether the file exists, with this text or another. Raises KitError if it is not a file or cannot be read."""
     if not os.path.lexists(file.path):
         return "new"
     data = file.text.encode()
     try:
-        _assert_regular(file.path)
+        assert_no_device(file.path)
         # The size first, so that a large file of that name is not read.
         same = file.path.is_file() and file.path.stat().st_size == len(data) and file.path.read_bytes() == data
     except OSError as error:

@@ -64,6 +64,15 @@ def test_a_folder_in_the_place_of_the_file_stays(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.json"]
 
 
+def test_a_device_stays(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(KitError, match=f"{path} is not a regular file, so the file cannot be written"):
+            write_atomically(path, "text")
+        assert not path.is_file()
+        assert path.exists()
+
+
 def test_a_failing_write_keeps_the_old_content(tmp_path: Path) -> None:
     """A limit on the size of files stands in for a full disk: the write fails half-way, in a process of its own."""
     (tmp_path / "t.json").write_text("old")

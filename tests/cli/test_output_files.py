@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli import output_files
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, show_files, write_files
@@ -57,12 +58,11 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path, monkey
 
 def test_what_was_written_before_a_failure_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "old").write_text("before")
-    real = output_files.write_atomically
 
     def full_at_the_third(path: Path, text: str, **options: object) -> None:
         if path.name == "third":
             raise KitError("cannot write third: No space left on device")
-        real(path, text, **options)  # type: ignore[arg-type]
+        write_atomically(path, text, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(output_files, "write_atomically", full_at_the_third)
     files = [OutputFile(tmp_path / name, "new") for name in ("first", "old", "third")]
