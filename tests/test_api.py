@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,21 @@ def test_the_examples_print_what_the_page_shows(tmp_path: Path, request: pytest.
         results = iter(printed)
         PAGE.write_text(EXAMPLE.sub(lambda one: f"```python\n{one[1]}```\n\n```text\n{next(results)}```", text))
     assert printed == [shown for _, shown in EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))]
+
+
+def test_values_that_a_user_can_fix_are_errors_of_the_kit() -> None:
+    table = hccl_kit.generate("10.0.0.1", [(0, "10.1.0.1")])
+    plan = hccl_kit.plan(table, ["true"])
+    file = hccl_kit.TableFile("t.json", hccl_kit.to_text(table))
+    calls: dict[str, Callable[[], object]] = {
+        "accepted: 1.0, 1.2, 2.0, template2": lambda: hccl_kit.convert(table, "9"),
+        "accepted: 1.0, 1.2, 2.0": lambda: hccl_kit.generate_cluster([], version="9"),
+        "is not a launcher; accepted: bash, ": lambda: hccl_kit.emit("x\x1b", plan, file),
+        ". is a folder, so": lambda: hccl_kit.write(table, "."),
+        "null byte": lambda: hccl_kit.write(table, "a\0b"),
+        "/dev/full is not a regular file": lambda: hccl_kit.write(table, "/dev/full"),
+    }
+    for words, call in calls.items():
+        with pytest.raises(hccl_kit.KitError, match=re.escape(words)) as refused:
+            call()
+        assert str(refused.value).isprintable()

@@ -19,9 +19,12 @@ def write_atomically(
     bits are kept, and its owner too if the user may change owners. Raises KitError with the path and the reason if the
     file cannot be written, is not a regular file now, or with `is_new` is there already; no temporary file is left.
     """
-    assert_no_device(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        assert_no_device(path)
+        temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    except ValueError as error:  # no name, or a NUL character in it
+        raise KitError(f"cannot write {str(path)!r}: {error}") from error
     is_ours = False
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from hccl_kit.base.errors import KitError
+
 if TYPE_CHECKING:
     from hccl_kit.launch.files import LaunchFile, TableFile
     from hccl_kit.launch.plan import LaunchPlan
@@ -158,6 +160,8 @@ LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}
 
 
 def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -> tuple[LaunchFile, ...]:
-    """The files that start `plan`. Raises KitError if an option is not accepted."""
+    """The files that start `plan`. Raises KitError if there is no such launcher, or an option is not accepted."""
+    if launcher not in LAUNCHERS:
+        raise KitError(f"{launcher!r} is not a launcher; accepted: {', '.join(LAUNCHERS)}")
     files: tuple[LaunchFile, ...] = import_module(f"{__name__}.{launcher}").emit(plan, table, **options)
     return files

@@ -31,8 +31,10 @@ _TO_HOST = "d2h"
 def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
     """The valid `table` in the version `target` (a key of TARGETS), and a message for everything that is lost.
 
-    Raises KitError if the table cannot be converted to that version.
+    Raises KitError if there is no such version, or the table cannot be converted to it.
     """
+    if target not in TARGETS:
+        raise KitError(f"{target!r} is not a version to convert to; accepted: {', '.join(TARGETS)}")
     version = TARGETS[target]
     if table.version == "1.1":
         raise KitError("a table of version 1.1 has ranks without NPU, which other versions do not support")

@@ -13,6 +13,8 @@ from hccl_kit.table.ip import parse_address
 from hccl_kit.table.model import MAX_SERVER_ID, Device, PodServer, RankTable, Server, SuperPod
 from hccl_kit.table.products import Product
 
+GENERATED = ("1.0", "1.2", "2.0")
+"""The versions of tables that are made."""
 _SHOWN = 16
 _INTERFACE = re.compile(r"[A-Za-z0-9_.:@-]{1,15}")
 
@@ -29,9 +31,11 @@ def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankT
 def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
     """A table of `version` ("1.0", "1.2", "2.0") of all `hosts`, with ranks in the order of hosts and their cards.
 
-    Raises KitError if a server id or an address is not valid for `generate`. The cards must have what the version
-    needs, which `choose_version` checks.
+    Raises KitError if the version is another one, or a server id or an address is not valid for `generate`. The cards
+    must have what the version needs, which `choose_version` checks.
     """
+    if version not in GENERATED:
+        raise KitError(f"{version!r} is not a version to generate; accepted: {', '.join(GENERATED)}")
     for host in hosts:
         _check_server_id(host.id)
         for card in host.cards.values():
