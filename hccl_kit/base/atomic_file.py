@@ -20,11 +20,8 @@ def write_atomically(
     file cannot be written, is not a regular file now, or with `is_new` is there already; no temporary file is left.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    try:
-        assert_no_device(path)
-        temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
-    except ValueError as error:  # no name, or a NUL character in it
-        raise KitError(f"cannot write {str(path)!r}: {error}") from error
+    assert_no_device(path)
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     is_ours = False
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
