@@ -34,7 +34,6 @@ def test_the_options_of_a_row_are_the_keywords_of_its_emit(name: str) -> None:
 
 
 def test_the_table_loads_no_emitter() -> None:
-    program = "import sys, hccl_kit.launch.emitters; print(*[m for m in sys.modules if m.startswith('hccl_kit')])"
+    program = "import sys, hccl_kit.launch.emitters; print(*[m for m in sys.modules if m.startswith('hccl_kit.launch')])"
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    own = {"hccl_kit", "hccl_kit.launch", "hccl_kit.launch.emitters"}
-    assert set(done.stdout.split()) == own | {"hccl_kit.base", "hccl_kit.base.errors"}
+    assert done.stdout.split() == ["hccl_kit.launch", "hccl_kit.launch.emitters"]
