@@ -34,6 +34,8 @@ def test_the_options_of_a_row_are_the_keywords_of_its_emit(name: str) -> None:
 
 
 def test_the_table_loads_no_emitter() -> None:
-    program = "import sys, hccl_kit.launch.emitters; print(*[m for m in sys.modules if m.startswith('hccl_kit.launch')])"
+    program = (
+        "import sys, hccl_kit.launch.emitters; print(*[m for m in sys.modules if m.startswith('hccl_kit.launch')])"
+    )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["hccl_kit.launch", "hccl_kit.launch.emitters"]
