@@ -23,8 +23,13 @@ def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankT
     """A version 1.0 table of one server: `devices` are (physical id, address) pairs, ranks 0, 1, ... in their order.
 
     Raises KitError if `server_id`, which becomes part of a file name, is not 1 to 64 bytes of text without white space
-    or path separators, or if the part of an IPv6 address after % cannot be the name of an interface.
+    or path separators, if the part of an IPv6 address after % cannot be the name of an interface, or if a physical id
+    is negative or there twice.
     """
+    ids = [i for i, _ in devices]
+    wrong = next((i for number, i in enumerate(ids) if type(i) is not int or i < 0 or i in ids[:number]), None)
+    if wrong is not None:
+        raise KitError(f"{wrong!r} is not the physical id of one card; accepted: whole numbers from 0, each once")
     return generate_cluster([Host(server_id, {i: Card(ip) for i, ip in devices})], version="1.0")
 
 

@@ -197,3 +197,9 @@ def test_vnic_addresses_serve_one_server_or_one_super_pod(count: int, per_pod: i
     else:
         with pytest.raises(KitError, match="have no RoCE address:\n    node0, card 0\n"):
             choose_version(servers, find_product("a3"), version)
+
+
+@pytest.mark.parametrize("ids", [[-1], [1.5], [True], [0, 1, 0]])
+def test_what_is_not_the_id_of_one_card_is_refused(ids: list[int]) -> None:
+    with pytest.raises(KitError, match="is not the physical id of one card"):
+        generate("10.0.0.1", [(i, None) for i in ids])
