@@ -50,7 +50,8 @@ def test_all_operators(backend: str, tmp_path: Path) -> None:
     skipped = ["reduce_scatter", "all_to_all"] if backend == "mindspore" else []
     assert document["skipped"] == skipped
     operators = {one["operator"] for one in document["collectives"]}
-    assert operators == {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"} - {*skipped}
+    wanted = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"} - {*skipped}
+    assert operators == wanted, document["faults"]
     assert [one["problem"] for one in document["collectives"]] == [""] * 4 * len(operators)
 
 
