@@ -1,13 +1,13 @@
 """Convolutions, normalisations and poolings that pass on maps in oneDNN's blocks of channels, for CPUs.
 
-MindSpore 2.10 gives oneDNN maps in plain order (NCHW). For that order a normalisation takes three to five times as long
-as in blocks, half as long as the convolution before it, and each convolution reorders its images and maps (measured).
-In a sequence of cells it is known who gets the maps of a convolution. So a convolution leaves them in blocks for the
-normalisation behind it, and this one for the next convolution, if there are only poolings and ReLU between them.
-Gradients go back in the same order. See `hccl_kit.ocr.native`.
+MindSpore 2.10 gives oneDNN maps in plain order (NCHW). Each convolution reorders them, and the code for normalisations
+in that order is slow: those of the small CRNN take more than a third of the time of its convolutions (measured). In a
+sequence of cells it is known which one gets the maps of a convolution. So a convolution leaves them in blocks for the
+normalisation behind it, and the normalisation leaves them for the next convolution, if only poolings and ReLU are
+between the two. Gradients go back in the same order. See `hccl_kit.ocr.native`.
 
-Cells that are no sequence have the names of such children in `in_row`: each one takes what the one before gives, and
-nobody else does; ReLU may stand between them.
+A cell that is not a sequence lists the names of such children in `in_row`: each takes what the one before it gives, and
+nothing else takes that; ReLU may be between them.
 
 A tensor in blocks has the shape of the plain one; MindSpore does not know the order of its values.
 """
