@@ -92,7 +92,7 @@ class Pool(nn.Cell):
 
 
 class _Pool(nn.Cell):
-    """Maps to their maxima and the places of these, of which nobody uses the gradient."""
+    """Maps to their maxima and the places of these. The gradient of the places is not used."""
 
     def __init__(self, library: Path) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class _Pool(nn.Cell):
         return self.forward(maps, window)
 
     def bprop(self, maps: Tensor, window: Tensor, out: Two, gradient: Two) -> Two:
-        """The gradients of the maps, and of the window, which nobody uses."""
+        """The gradients of the maps, and of the window, which is not used."""
         return self.backward(gradient[0], out[1], maps), window
 
 
@@ -136,7 +136,7 @@ class ByBatch(nn.Cell):
 
 
 class _Batch(nn.Cell):
-    """Maps, gamma, beta to results, mean and variance. Nobody uses the gradients of the statistics."""
+    """Maps, gamma, beta to results, mean and variance. The gradients of the statistics are not used."""
 
     def __init__(self, epsilon: float, library: Path, *, stays: bool) -> None:
         super().__init__()

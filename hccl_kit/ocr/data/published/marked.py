@@ -88,7 +88,7 @@ def find_image(images: Path, name: Any) -> Path:
 
 
 def image_path(images: Path, name: Any) -> PurePosixPath:
-    """The path below `images` that a label names. Raises BadSampleError if it is no name, or leads elsewhere."""
+    """The path below `images` that a label names. Raises BadSampleError if it is not a name, or leads elsewhere."""
     if not isinstance(name, str) or not name.strip() or any(category(mark) in NOT_IN_LABELS for mark in name):
         raise BadSampleError(f"not the name of an image: {str(name)[:60]!r}")
     path = PurePosixPath(name)
