@@ -37,6 +37,8 @@ def write_atomically(
         _sync_folder(path.parent)
     except OSError as error:
         raise KitError(f"cannot write {path}: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL character
+        raise KitError(f"cannot write {str(path)!r}: {error}") from error
     finally:
         if is_ours:
             temporary.unlink(missing_ok=True)

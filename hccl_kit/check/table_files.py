@@ -33,8 +33,6 @@ def write(table: RankTable, path: str | Path, product: Product | None = None) ->
 
     Raises KitError if the table has an error for `product` (None: as `check_text`), or if it cannot be written.
     """
-    if "\0" in str(path):
-        raise KitError(f"cannot write {str(path)!r}: a path cannot hold a null byte")
     text = to_text(table)
     _refuse_errors(check_text(text, str(path), product))
     write_atomically(Path(path), text)

@@ -104,7 +104,7 @@ class _Pool(nn.Cell):
 
     def bprop(self, maps: Tensor, window: Tensor, out: Two, gradient: Two) -> Two:
         """The gradients of the maps, and of the window, which is not used."""
-        return self.backward(gradient[0], out[1], maps), window
+        return self.backward(gradient[0], out[1], maps, window), window
 
 
 def _smaller(maps: Shape, window: Shape) -> tuple[Shape, Shape]:

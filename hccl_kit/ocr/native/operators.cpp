@@ -583,21 +583,32 @@ class Choices {
 
 std::mutex mutex; // of all that follows: a graph may run operators at once, and each of them uses all cores
 
+// What is ready to run, by all that it depends on.
+template <class Key, class Ready> class Prepared {
+  public:
+    template <class Make> const Ready &of(const Key &key, Make make) {
+        auto found = ready_.find(key);
+        if (found == ready_.end()) {
+            if (ready_.size() >= MOST_PLANS) ready_.clear();
+            found = ready_.emplace(key, make()).first;
+        }
+        return *found->second;
+    }
+
+  private:
+    std::map<Key, std::unique_ptr<Ready>> ready_;
+};
+
 // Computes one of images, weights and maps from the other two. `geometry` is one of the inputs.
 int compute(Direction direction, const Data &data, const Shapes &shapes, const void *geometry) {
-    static std::map<Shape, std::unique_ptr<Plan>> plans;
+    static Prepared<Shape, Plan> plans;
     std::lock_guard<std::mutex> guard(mutex);
     const int32_t *numbers = static_cast<const int32_t *>(geometry);
     Shape key{direction};
     for (const Shape &shape : shapes) key.insert(key.end(), shape.begin(), shape.end());
     key.insert(key.end(), numbers, numbers + sizeof(Geometry) / sizeof(int32_t));
-    auto found = plans.find(key);
-    if (found == plans.end()) {
-        if (plans.size() >= MOST_PLANS) plans.clear();
-        auto plan = choices.plan(direction, shapes, *static_cast<const Geometry *>(geometry), data);
-        found = plans.emplace(key, std::move(plan)).first;
-    }
-    found->second->compute(data);
+    const auto make = [&] { return choices.plan(direction, shapes, *static_cast<const Geometry *>(geometry), data); };
+    plans.of(key, make).compute(data);
     return 0;
 }
 
@@ -686,27 +697,22 @@ class Normalisation {
 
 int normalise(bool gradient, Statistics statistics, const Shape &shape, const void *given, void *results,
               void *values, const std::array<void *, 4> &channels, const Data &computed) {
-    static std::map<std::pair<Shape, float>, std::unique_ptr<Normalisation>> plans;
+    static Prepared<std::pair<Shape, float>, Normalisation> plans;
     std::lock_guard<std::mutex> guard(mutex);
     const Numbers &numbers = *static_cast<const Numbers *>(given);
     std::pair<Shape, float> key(shape, numbers.epsilon);
     key.first.insert(key.first.end(), {gradient, statistics, numbers.results_in_blocks > 0});
-    auto found = plans.find(key);
-    if (found == plans.end()) {
-        if (plans.size() >= MOST_PLANS) plans.clear();
-        found = plans.emplace(key, std::make_unique<Normalisation>(gradient, statistics, shape, numbers)).first;
-    }
-    found->second->compute(results, values, channels, computed);
+    const auto make = [&] { return std::make_unique<Normalisation>(gradient, statistics, shape, numbers); };
+    plans.of(key, make).compute(results, values, channels, computed);
     return 0;
 }
 
-// The maximum of every two rows, and of every two columns if there are half as many results, or its gradient, ready to
-// run. Values and results are in blocks.
+// The maximum in each window, or its gradient, ready to run. Values and results are in blocks.
 class Pooling {
   public:
-    Pooling(Task task, const Shape &shape, const Shape &smaller) : task_(task) {
+    Pooling(Task task, const Shape &shape, const Shape &smaller, const int64_t *window) : task_(task) {
         dnnl_threadpool_interop_set_max_concurrency(device().threads.get_num_threads());
-        const int64_t window[2] = {shape[2] / smaller[2], shape[3] / smaller[3]}, none[2] = {0, 0};
+        const int64_t none[2] = {0, 0};
         Description values = blocks(shape), results = blocks(smaller);
         Engine engine = device().engine;
         PrimitiveDescription forward, backward = nullptr;
@@ -755,18 +761,13 @@ class Pooling {
     std::vector<Memory> memories_;
 };
 
-int pool(Task task, const Shape &shape, const Shape &smaller, const Data &data) {
-    static std::map<Shape, std::unique_ptr<Pooling>> plans;
+int pool(Task task, const Shape &shape, const Shape &smaller, const int64_t *window, const Data &data) {
+    static Prepared<Shape, Pooling> plans;
     std::lock_guard<std::mutex> guard(mutex);
     Shape key = shape;
     key.insert(key.end(), smaller.begin(), smaller.end());
-    key.push_back(task);
-    auto found = plans.find(key);
-    if (found == plans.end()) {
-        if (plans.size() >= MOST_PLANS) plans.clear();
-        found = plans.emplace(key, std::make_unique<Pooling>(task, shape, smaller)).first;
-    }
-    found->second->compute(data);
+    key.insert(key.end(), {window[0], window[1], task});
+    plans.of(key, [&] { return std::make_unique<Pooling>(task, shape, smaller, window); }).compute(data);
     return 0;
 }
 
@@ -818,17 +819,12 @@ class Curve {
 };
 
 int activate(Activation kind, bool gradient, const Data &data, const Shape &shape) {
-    static std::map<Shape, std::unique_ptr<Curve>> curves;
+    static Prepared<Shape, Curve> curves;
     std::lock_guard<std::mutex> guard(mutex);
     int64_t count = 1;
     for (int64_t axis : shape) count *= axis;
     const Shape key = {kind, gradient, count};
-    auto found = curves.find(key);
-    if (found == curves.end()) {
-        if (curves.size() >= MOST_PLANS) curves.clear();
-        found = curves.emplace(key, std::make_unique<Curve>(kind, gradient, count)).first;
-    }
-    found->second->compute(data);
+    curves.of(key, [&] { return std::make_unique<Curve>(kind, gradient, count); }).compute(data);
     return 0;
 }
 
@@ -903,24 +899,27 @@ extern "C" Shape of_weightsInferShape(int *axes, int64_t **shapes, void *) { ret
 
 // Values in blocks, a tensor that is as large as the window: the maximum in each window.
 extern "C" int pool_blocks(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
-    return pool(USE, shape(axes, shapes, 0), shape(axes, shapes, 2), {data[0], data[2], nullptr});
+    return pool(USE, shape(axes, shapes, 0), shape(axes, shapes, 2), shapes[1], {data[0], data[2], nullptr});
 }
 
 extern "C" Shape pool_blocksInferShape(int *axes, int64_t **shapes, void *) {
     Shape smaller = shape(axes, shapes, 0);
-    for (int axis = 0; axis < 2; axis++)
-        if (smaller[2 + axis] >= 0) smaller[2 + axis] /= shapes[1][axis];
+    for (int axis = 0; axis < 2; axis++) {
+        if (smaller[2 + axis] < 0) continue;
+        smaller[2 + axis] /= shapes[1][axis];
+        if (smaller[2 + axis] == 0) throw std::runtime_error("maps are smaller than the window of a pooling");
+    }
     return smaller;
 }
 
 // The same, and the places of the maxima.
 extern "C" int pool_blocks_in_training(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
-    return pool(TRAIN, shape(axes, shapes, 0), shape(axes, shapes, 2), {data[0], data[2], data[3]});
+    return pool(TRAIN, shape(axes, shapes, 0), shape(axes, shapes, 2), shapes[1], {data[0], data[2], data[3]});
 }
 
-// Gradient of the results, the places, values for their shape: gradient of the values.
+// Gradient of the results, the places, values for their shape, the window: gradient of the values.
 extern "C" int of_pool_blocks(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {
-    return pool(BACK, shape(axes, shapes, 2), shape(axes, shapes, 0), {data[3], data[0], data[1]});
+    return pool(BACK, shape(axes, shapes, 2), shape(axes, shapes, 0), shapes[3], {data[4], data[0], data[1]});
 }
 
 extern "C" Shape of_pool_blocksInferShape(int *axes, int64_t **shapes, void *) { return shape(axes, shapes, 2); }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 
@@ -27,9 +28,9 @@ def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankT
     is negative or there twice.
     """
     ids = [i for i, _ in devices]
-    wrong = next((i for number, i in enumerate(ids) if type(i) is not int or i < 0 or i in ids[:number]), None)
-    if wrong is not None:
-        raise KitError(f"{wrong!r} is not the physical id of one card; accepted: whole numbers from 0, each once")
+    wrong = [i for i in ids if type(i) is not int or i < 0] or [i for i, times in Counter(ids).items() if times > 1]
+    if wrong:
+        raise KitError(f"{wrong[0]!r} is not the physical id of one card; accepted: whole numbers from 0, each once")
     return generate_cluster([Host(server_id, {i: Card(ip) for i, ip in devices})], version="1.0")
 
 

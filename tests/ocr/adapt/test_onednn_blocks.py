@@ -61,6 +61,7 @@ def pooled() -> nn.Cell:
 NETWORKS: dict[str, tuple[Callable[[], nn.Cell], tuple[int, ...], int]] = {
     "pooled": (pooled, (2, 3, 16, 20), 2),
     "odd sizes": (pooled, (2, 3, 15, 13), 2),
+    "three rows": (pooled, (2, 3, 6, 7), 2),
     "depthwise": (
         lambda: nn.SequentialCell(convolution(16, 16, group=16), nn.BatchNorm2d(16), nn.ReLU(), convolution(16, 4)),
         (2, 16, 9, 7),
@@ -166,6 +167,17 @@ def test_one_graph_for_images_of_all_sizes(path: Path) -> None:
     for size in (12, 17):
         given = Tensor(np.random.default_rng(size).standard_normal((1, 3, size, size + 3)).astype(np.float32))
         assert close(blocked(given).asnumpy(), plain(given).asnumpy())
+
+
+@pytest.mark.parametrize("any_size", [False, True])
+def test_maps_that_are_smaller_than_the_window_are_refused(any_size: bool, path: Path) -> None:
+    blocked = prepared("pooled").set_train(False)
+    onednn_convolution.replace(blocked, path)
+    onednn_blocks.replace(blocked, path)
+    if any_size:
+        blocked.set_inputs(Tensor(shape=(None, 3, None, None), dtype=ms.float32))
+    with pytest.raises(RuntimeError, match="maps are smaller than the window of a pooling"):
+        blocked(Tensor(np.ones((1, 3, 2, 1), np.float32))).asnumpy()
 
 
 @pytest.mark.train
