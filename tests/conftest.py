@@ -2,12 +2,16 @@
 
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests.places import FILES_OF_MPIRUN
 
 SOME = 40
 """Examples of a law, unless it says how many or the long tests run too: each run draws others."""
@@ -20,7 +24,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """How many examples the laws get, and what the programs inherit that tests start.
 
     They inherit neither ignored signals nor the wish for colors, and have a cache folder of their own, where the
-    convolutions of MindSpore are compiled once, and the graphs of each job.
+    convolutions of MindSpore are compiled once, and the graphs of each job. An mpirun does not start where one with
+    its PID was killed, so the folder for its files is new.
 
     In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts others with
     the default.
@@ -31,9 +36,14 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     os.environ.pop("MS_COMPILER_CACHE_ENABLE", None)
     os.environ["HCCL_KIT_CACHE"] = str(CACHE)
+    os.environ[FILES_OF_MPIRUN] = tempfile.mkdtemp(prefix="mpirun.")
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ.pop(FILES_OF_MPIRUN), ignore_errors=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

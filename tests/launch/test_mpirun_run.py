@@ -20,7 +20,7 @@ from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch import jobs
 from tests.launch.jobs import clean_environ
 from tests.launch.ways import planned, servers, write
-from tests.places import ROOT
+from tests.places import FILES_OF_MPIRUN, ROOT
 from tests.waiting import wait_until
 
 NOTE = """
@@ -101,6 +101,9 @@ def make_job(folder: Path, table: RankTable, bin_folder: Path, program: str = ""
     plan, file = planned(table, sys.executable, "-u", str(path))
     environ = clean_environ({"PYTHONPATH": str(ROOT), "RANK_TABLE_FILE": "/left/over.json"})
     environ["PATH"] = f"{bin_folder}:{environ['PATH']}"
+    environ["TMPDIR"] = str(folder / "tmp")
+    del environ[FILES_OF_MPIRUN]  # of all tests: the script chooses them
+    (folder / "tmp").mkdir()
     return Job(folder, write(folder, mpirun.emit(plan, file)), plan, environ)
 
 
@@ -130,6 +133,28 @@ def test_the_exit_code_is_that_of_the_rank(bin_folder: Path, tmp_path: Path) -> 
     job = make_job(tmp_path, servers(range(2)), bin_folder, "if rank == 1: sys.exit(7)\ntime.sleep(600)")
     assert job.run().returncode == 7
     assert job.nothing_left()
+
+
+LEFT_BEHIND = """#!/bin/bash
+# An mpirun with the PID of one that was killed.
+case $* in
+*--version*) ;;
+*) mkdir "$TMPDIR/ompi.$$" && touch "$TMPDIR/ompi.$$/pmix.vm.tool" ;;
+esac
+exec "$REAL" "$@"
+"""
+
+
+def test_files_of_a_killed_mpirun_with_the_same_pid(bin_folder: Path, tmp_path: Path) -> None:
+    job = make_job(tmp_path, servers(range(2)), bin_folder)
+    wrapper = tmp_path / "fakes" / "mpirun"
+    wrapper.parent.mkdir()
+    wrapper.write_text(LEFT_BEHIND)
+    wrapper.chmod(0o755)
+    job.environ.update(PATH=f"{wrapper.parent}:{job.environ['PATH']}", REAL=str(bin_folder / "mpirun"))
+    done = job.run()
+    assert done.returncode == 0, done.stderr
+    assert [path.name[:5] for path in (tmp_path / "tmp").iterdir()] == ["ompi."]
 
 
 @needs_hosts
@@ -205,8 +230,8 @@ def test_a_folder_that_the_other_host_lacks_is_named(bin_folder: Path, lab: Host
 
 
 HANGING_SSH = """#!/bin/bash
-# A host that is down: nothing answers until ConnectTimeout is over; `deaf` is one that is connected and hangs.
-if [[ $* == *ConnectTimeout=10* && $* != *deaf* ]]; then
+# A host that is down: nothing answers until ConnectTimeout is over; 198.51.100.x is one that is connected and hangs.
+if [[ $* == *ConnectTimeout=10* && $* != *198.51.100.* ]]; then
     echo "ssh: connect to host port 22: Connection timed out" >&2
     exit 255
 fi
@@ -235,12 +260,13 @@ def test_a_host_that_is_down_ends_the_start(bin_folder: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_ends_an_mpirun_that_still_connects(name: str, code: int, bin_folder: Path, tmp_path: Path) -> None:
-    job = job_on_hosts_that_are_down(tmp_path, bin_folder, "deaf1", "deaf2")
+    job = job_on_hosts_that_are_down(tmp_path, bin_folder, "198.51.100.1", "198.51.100.2")
     process = subprocess.Popen(
         ["bash", job.script], cwd=tmp_path, env=job.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    assert wait_until((tmp_path / "asked").exists)
+    assert wait_until(lambda: (tmp_path / "asked").exists() or process.poll() is not None)
     process.send_signal(signal.Signals[name])
-    process.communicate(timeout=300)
-    assert process.returncode == code
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == code, err
     assert job.nothing_left()
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -1,5 +1,5 @@
 # Runs mpirun in a session of its own, and ends with its exit code.
-# Expects: mpirun, options, command, prepare (what a shell of a node does before the command), own_session.
+# Expects: mpirun, options, command, prepare (what a shell of a node does before the command), own_session. Needs die.
 
 # The whole command is one word, so mpirun does not interpret any part of it, such as a lone ":". The kernel kills a
 # rank when its mpirun, or the daemon of its host, ends or is killed.
@@ -11,6 +11,14 @@ set --$program
 if setpriv --pdeathsig KILL true 2>/dev/null; then set -- setpriv --pdeathsig KILL -- \"\$@\"; fi
 exec -- \"\$@\""
 ((EUID != 0)) || options+=(--allow-run-as-root)
+
+# Open MPI 5 does not start if a killed mpirun that had its PID has left /tmp/ompi.PID, so it gets another folder.
+if [[ -z ${PRTE_MCA_prte_tmpdir_base:-}${PRTE_MCA_prte_local_tmpdir_base:-} ]]; then
+    PRTE_MCA_prte_local_tmpdir_base=$(mktemp -d -t mpirun.XXXXXX) ||
+        die 'error: mpirun gets no folder for its files' '  fix: set TMPDIR to a folder with free space'
+    export PRTE_MCA_prte_local_tmpdir_base
+    trap 'rm -rf -- "$PRTE_MCA_prte_local_tmpdir_base"' EXIT
+fi
 
 pass_on() { # SIGNAL CODE: mpirun ignores it while it connects to hosts; it and its ssh are killed after 10 s
     local stat line session

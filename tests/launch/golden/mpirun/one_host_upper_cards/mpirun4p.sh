@@ -59,6 +59,14 @@ if setpriv --pdeathsig KILL true 2>/dev/null; then set -- setpriv --pdeathsig KI
 exec -- \"\$@\""
 ((EUID != 0)) || options+=(--allow-run-as-root)
 
+# Open MPI 5 does not start if a killed mpirun that had its PID has left /tmp/ompi.PID, so it gets another folder.
+if [[ -z ${PRTE_MCA_prte_tmpdir_base:-}${PRTE_MCA_prte_local_tmpdir_base:-} ]]; then
+    PRTE_MCA_prte_local_tmpdir_base=$(mktemp -d -t mpirun.XXXXXX) ||
+        die 'error: mpirun gets no folder for its files' '  fix: set TMPDIR to a folder with free space'
+    export PRTE_MCA_prte_local_tmpdir_base
+    trap 'rm -rf -- "$PRTE_MCA_prte_local_tmpdir_base"' EXIT
+fi
+
 pass_on() { # SIGNAL CODE: mpirun ignores it while it connects to hosts; it and its ssh are killed after 10 s
     local stat line session
     trap '' HUP INT TERM
