@@ -10,8 +10,8 @@ from functools import partial
 
 from hccl_kit import __version__
 from hccl_kit.base.colors import with_labels
-from hccl_kit.base.errors import EXIT_CANNOT_RUN, KitError
-from hccl_kit.base.terminal import wants_color
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
+from hccl_kit.base.terminal import settle, wants_color
 
 TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
 
@@ -58,6 +58,21 @@ class Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         error = "error:" if sys.stderr is None or not wants_color(sys.stderr) else with_labels("error:")
         self.exit(EXIT_CANNOT_RUN, f"{self.prog}: {error} {message}\n")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print help, version or usage. Exits if help or version cannot be printed, of which argparse says nothing."""
+        if file is not sys.stdout or file is None:
+            super()._print_message(message, file)
+            return
+        try:
+            file.write(message)
+            file.flush()
+        except BrokenPipeError:
+            settle()
+            self.exit(EXIT_PIPE)
+        except OSError as error:
+            settle()
+            self.exit(EXIT_CANNOT_RUN, f"error: standard output: {error.strerror}\n")
 
     def _advice(self, words: str) -> str:
         """A suggestion for words that argparse does not recognize."""

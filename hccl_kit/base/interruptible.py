@@ -1,8 +1,9 @@
-"""Work in threads that Ctrl-C ends for certain: the main thread only waits for it.
+"""Work in threads that Ctrl-C, SIGTERM or SIGHUP ends for certain: the main thread only waits for it.
 
 Python raises KeyboardInterrupt between any two instructions of the main thread: inside the lock of a thread pool, or
-when a process is started and not yet known. And a main thread that waits for a lock without a time limit may miss it:
-a signal that comes while other threads contend for the interpreter, after the decision to wait, does not end the wait.
+when a process is started and not yet known. The other two end a program at once, and what it started lives on. And a
+main thread that waits for a lock without a time limit may miss a signal: one that comes while other threads contend
+for the interpreter, after the decision to wait, does not end the wait.
 """
 
 from __future__ import annotations
@@ -16,24 +17,27 @@ from types import FrameType
 from typing import TypeVar
 
 POLL = 0.2
-"""Seconds between two looks at whether Ctrl-C came."""
+"""Seconds between two looks at whether a signal came."""
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends the work."""
+_LEFT_ALONE = (signal.SIG_IGN, None)
 _T = TypeVar("_T")
 _seen: list[int] = []  # not an Event: a second signal within its lock would wait for that lock
 
 
 def is_interrupted() -> bool:
-    """Whether Ctrl-C came during `interruptible`. Its threads then start nothing more and end what runs."""
+    """Whether a signal came during `interruptible`. Its threads then start nothing more and end what runs."""
     return bool(_seen)
 
 
 def interruptible(work: Callable[[], _T]) -> _T:
     """The result of `work`, which runs in another thread; in the main thread only, others get no signals.
 
-    After Ctrl-C, `is_interrupted` is true, and KeyboardInterrupt is raised when `work` has ended. A second Ctrl-C does
-    not wait for it. A program that ignores SIGINT goes on.
+    After a signal, `is_interrupted` is true, and the program ends as that signal ends it when `work` has ended: Ctrl-C
+    raises KeyboardInterrupt. A second signal does not wait for it. A program that ignores one of them goes on.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
+    before = {number: handler for number in ENDING if (handler := signal.getsignal(number)) not in _LEFT_ALONE}
+    if threading.current_thread() is not threading.main_thread() or not before:
         return work()
     results: list[_T] = []
     errors: list[BaseException] = []
@@ -49,23 +53,28 @@ def interruptible(work: Callable[[], _T]) -> _T:
     def note(number: int, _frame: FrameType | None) -> None:
         _seen.append(number)
         if len(_seen) > 1:
-            signal.signal(signal.SIGINT, before)
-            signal.raise_signal(signal.SIGINT)
+            restore()
+            signal.raise_signal(number)
+
+    def restore() -> None:
+        for number in reversed(before):  # the last is SIGINT, which raises from then on
+            signal.signal(number, before[number])
 
     _seen.clear()
-    signal.signal(signal.SIGINT, note)
     try:
+        for number in before:
+            signal.signal(number, note)
         threading.Thread(target=run, daemon=True).start()
         while not (results or errors):
             with suppress(Empty):
                 ended.get(timeout=POLL)  # a signal is certain to be seen because this has a limit
     finally:
-        signal.signal(signal.SIGINT, before)
-        came = is_interrupted()
+        restore()
+        came = tuple(_seen)
         if results or errors:
             _seen.clear()
     if came:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(came[0])
         raise KeyboardInterrupt  # another handler, which does not raise, was called
     if errors:
         raise errors[0]

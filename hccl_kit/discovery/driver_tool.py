@@ -120,7 +120,7 @@ def killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def wait(process: subprocess.Popen[bytes], deadline: float) -> int:
-    """The exit code of a process. Raises subprocess.TimeoutExpired at `deadline` (monotonic), or after Ctrl-C."""
+    """The exit code of a process. Raises subprocess.TimeoutExpired at `deadline` (monotonic), or after a signal."""
     while True:
         left = max(0.0, deadline - time.monotonic())
         try:

@@ -136,7 +136,7 @@ def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most:
 def _output(process: Popen[bytes], deadline: float, stop: Event, most_output: int) -> tuple[str, str]:
     """Standard output and error until the process ends, of which so much is kept.
 
-    Raises TimeoutExpired at `deadline` (monotonic), if `stop` is set, or after Ctrl-C.
+    Raises TimeoutExpired at `deadline` (monotonic), if `stop` is set, or after a signal.
     """
     kept = {process.stdout: bytearray(), process.stderr: bytearray()}
     most = {process.stdout: most_output, process.stderr: MAX_STDERR}

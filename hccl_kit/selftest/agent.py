@@ -103,7 +103,9 @@ class Agent:
         program = [sys.executable, "-m", "hccl_kit.selftest.ranks.worker", self.order.backend]
         if self.order.backend == "mpi":
             options = ["-n", str(len(self.order.workers)), "--oversubscribe", "--bind-to", "none"]
-            await self.start_one(None, [_mpirun(), *options, *program], {**_ROOT_MAY_RUN, **base})
+            # Open MPI 5 does not start where a killed mpirun with its PID has left files, and `end` kills this one.
+            own_folder = {"TMPDIR": str(self.folder)}
+            await self.start_one(None, [_mpirun(), *options, *program], {**_ROOT_MAY_RUN, **base, **own_folder})
             return
         for worker in self.order.workers:
             await self.start_one(int(worker["RANK"]), program, {**base, **worker})

@@ -217,18 +217,23 @@ class Session:
         assert process.stderr
         errors = bytearray()
         reading = asyncio.create_task(keep_end(process.stderr, errors))
-        with suppress(ValueError, OSError):
+        why = "its agent ended"
+        try:
             while line := await process.stdout.readline():
                 message = decode(line)
                 if message is not None and message.get("rank") in server.ranks:
                     self._take(message["rank"], message)
                     self._heard.set()
+        except ValueError:
+            why = f"its agent wrote a line of more than {MAX_LINE} bytes"
+        except OSError:  # its pipe is broken
+            pass
         if not self._is_closing:
-            _kill(process)  # it has ended, or said a line that is too long
+            _kill(process)
         await asyncio.wait([reading], timeout=_LAST)
         reading.cancel()
         lines = errors.decode("utf-8", "replace").strip().splitlines()
-        telling = next((line for line in reversed(lines) if line.strip("- ")), "its agent ended")  # mpirun draws lines
+        telling = next((line for line in reversed(lines) if line.strip("- ")), why)  # mpirun draws lines
         self._lose_all(server, text_of(telling))
         self._heard.set()
 

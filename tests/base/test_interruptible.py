@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -14,10 +15,13 @@ from typing import Any
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.interruptible import interruptible, is_interrupted
-from tests.interrupts import assert_unseen_interrupt_ends
-from tests.waiting import wait_until
+from hccl_kit.base.interruptible import ENDING, interruptible, is_interrupted
+from tests.interrupts import SLEEPER, assert_unseen_interrupt_ends
+from tests.launch.jobs import clean_environ
+from tests.places import ROOT
+from tests.waiting import PATIENCE, wait_until
 
+IMPORTS = "import subprocess, time\nfrom hccl_kit.base.interruptible import interruptible, is_interrupted"
 WORK = """
 def work():
     one = subprocess.Popen("./sleeper")
@@ -33,6 +37,7 @@ def handler() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert not is_interrupted()
     signal.signal(signal.SIGINT, before)
 
@@ -103,14 +108,37 @@ def test_a_second_interrupt_does_not_wait_for_the_work() -> None:
     assert interruptible(is_interrupted) is False
 
 
-def test_work_within_work_and_that_of_a_program_deaf_to_ctrl_c_has_no_thread_of_its_own() -> None:
+def test_work_within_work_and_that_of_a_program_deaf_to_signals_has_no_thread_of_its_own() -> None:
     outer, inner = interruptible(lambda: (threading.get_ident(), interruptible(threading.get_ident)))
     assert outer == inner != threading.get_ident()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
     try:
         assert interruptible(threading.get_ident) == threading.get_ident()
     finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def test_a_program_that_ignores_ctrl_c_goes_on() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        interruptible(lambda: os.kill(os.getpid(), signal.SIGINT))
+    finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_what_ends_a_program_ends_what_it_started_first(name: str, tmp_path: Path) -> None:
+    (tmp_path / "sleeper").write_text(SLEEPER)
+    (tmp_path / "sleeper").chmod(0o755)
+    pid = tmp_path / "pid"
+    program = f"{IMPORTS}\n{WORK}\ninterruptible(work)"
+    environ = clean_environ({"PYTHONPATH": str(ROOT)})
+    with subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=environ) as process:
+        assert wait_until(pid.exists)
+        process.send_signal(signal.Signals[name])
+        assert process.wait(PATIENCE) == -signal.Signals[name]
+    assert not Path("/proc", pid.read_text().strip(), "exe").exists()
 
 
 def test_at_whatever_line_of_the_main_thread_it_comes() -> None:
@@ -153,5 +181,4 @@ def interrupted_at(line: int) -> bool:
 
 
 def test_an_interrupt_that_wakes_nobody(tmp_path: Path) -> None:
-    imports = "import subprocess, time\nfrom hccl_kit.base.interruptible import interruptible, is_interrupted"
-    assert_unseen_interrupt_ends(imports + WORK, "interruptible(work)", tmp_path)
+    assert_unseen_interrupt_ends(IMPORTS + WORK, "interruptible(work)", tmp_path)

@@ -65,6 +65,15 @@ def test_files_are_written_before_anything_is_printed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir() if path.name not in ("ok.json", "bad.json")) == FILES
 
 
+@pytest.mark.parametrize("buffering", ["", "1"], ids=["buffered", "unbuffered"])
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_that_cannot_be_printed(tmp_path: Path, option: str, buffering: str) -> None:
+    done = start(tmp_path, "check", option, redirections=">/dev/full", buffering=buffering)
+    assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")
+    done = unread(tmp_path, "check", option, buffering=buffering)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 @pytest.mark.parametrize("command", [CHECK, ("check", *["bad.json"] * 300), GEN, (*GEN, "--dry-run")])
 @pytest.mark.parametrize(
     ("redirections", "said"),

@@ -1,4 +1,4 @@
-"""The guard of a launch script is killed: script, guard and watch look after each other, and no rank is left."""
+"""The guard of a launch script is killed or stopped: script, guard and watch look after each other; no rank is left."""
 
 import os
 import shutil
@@ -52,6 +52,16 @@ def test_a_signal_after_a_dead_guard_leaves_no_rank(tmp_path: Path, name: str, c
     os.kill(process.pid, getattr(signal, f"SIG{name}"))
     os.kill(process.pid, signal.SIGCONT)
     assert finish(process).returncode in (code, 137)
+    assert wait_until(lambda: job.processes() == [])
+
+
+@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
+def test_a_guard_that_was_stopped_goes_on_at_the_end(tmp_path: Path, name: str, code: int) -> None:
+    job = python_job(tmp_path, SLEEP)
+    process, guard = started(job)
+    os.kill(guard, signal.SIGSTOP)
+    os.kill(process.pid, getattr(signal, f"SIG{name}"))
+    assert finish(process).returncode == code
     assert wait_until(lambda: job.processes() == [])
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.selftest.servers import BACKENDS
+from tests.places import FILES_OF_MPIRUN
 from tests.selftest.jobs import PATIENCE, ended, left_behind, ranks_of, report, run, start, table
 from tests.waiting import wait_until
 
@@ -45,7 +46,10 @@ def test_a_healthy_host(backend: str, tmp_path: Path) -> None:
     assert (found["operator"], found["size"], found["ranks"], found["problem"]) == ("all_reduce", 1 << 20, 4, "")
 
 
-def test_all_operators(backend: str, tmp_path: Path) -> None:
+def test_all_operators(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(FILES_OF_MPIRUN)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     document = report(run(table(tmp_path, 2), "--backend", backend, "--format", "json", "--slow", "0.01"))
     skipped = ["reduce_scatter", "all_to_all"] if backend == "mindspore" else []
     assert document["skipped"] == skipped
@@ -53,6 +57,7 @@ def test_all_operators(backend: str, tmp_path: Path) -> None:
     wanted = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"} - {*skipped}
     assert operators == wanted, document["faults"]
     assert [one["problem"] for one in document["collectives"]] == [""] * 4 * len(operators)
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def harmed(backend: str, folder: Path, harm: Callable[[int], None]) -> list[tuple[str, list[int]]]:

@@ -11,7 +11,7 @@ import pytest
 from hccl_kit.selftest import session as module
 from hccl_kit.selftest.agent import Order
 from hccl_kit.selftest.measured import LostRank, Measured
-from hccl_kit.selftest.protocol import Result
+from hccl_kit.selftest.protocol import MAX_LINE, Result
 from hccl_kit.selftest.rounds import Card
 from hccl_kit.selftest.run import QUICK, Selftest
 from hccl_kit.selftest.session import Server, Session
@@ -288,6 +288,11 @@ sys.exit(255)
 """
     session, _ = played([server(tmp_path, "b", (0,), bad)])
     assert losses(session) == [(0, "unreachable", "b: Permission denied")]
+
+
+def test_a_line_that_is_too_long(tmp_path: Path) -> None:
+    session, _ = played([server(tmp_path, "b", (0,), f"print('x' * {MAX_LINE + 1}, flush=True)\ninput()\ninput()\n")])
+    assert losses(session) == [(0, "unreachable", f"its agent wrote a line of more than {MAX_LINE} bytes")]
 
 
 def test_what_a_server_leaves_behind_does_not_hold_up_the_end(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def _note(host: Host, why: str, *, has_some: bool = False) -> Found:
 
 
 def _pieces(stream: IO[bytes], end: float) -> Iterator[bytes]:
-    """What comes until the end of the stream. Raises DamagedError if it takes too long or is too much, or on Ctrl-C."""
+    """What comes until the end of the stream. Raises DamagedError if it takes too long, is too much, or at a signal."""
     size = 0
     while not is_interrupted() and (left := end - time.monotonic()) > 0:
         if not select([stream], [], [], min(left, POLL))[0]:
