@@ -57,6 +57,11 @@ class Charset:
         """For each class of a character that of its other case, or its own if the dictionary has no other."""
         return [self._numbers.get(_other_case(character), number) for number, character in enumerate(self.characters)]
 
+    def tells_case(self) -> list[bool]:
+        """For each class of a character whether it is a lower-case letter whose upper case is in the dictionary too."""
+        others = enumerate(self.other_case())
+        return [other != number and self.characters[number].islower() for number, other in others]
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {character: number for number, character in enumerate(self.characters)}

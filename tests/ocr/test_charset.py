@@ -29,6 +29,10 @@ def test_the_other_case_of_a_class_is_itself_where_there_is_none() -> None:
     assert Charset("").other_case() == []
 
 
+def test_a_lower_case_letter_tells_the_case_where_there_are_both() -> None:
+    assert Charset("aA1bé\u00c9").tells_case() == [True, False, False, False, True, False]
+
+
 def test_the_default_is_the_blank_after_36_characters() -> None:
     assert DEFAULT.characters == ALPHANUMERIC
     assert DEFAULT.blank == 36

@@ -33,22 +33,28 @@ class CTCLoss(nn.Cell):
 class CaselessCTCLoss(nn.Cell):
     """`CTCLoss` of labels whose case is unknown: a character of a label stands for itself and for its other case.
 
-    The network goes on reading the case that is printed, where labels are all lower case. Inputs as of `CTCLoss`, the
-    labels in lower case. other_case[c] is the class of the other case of class c, or c itself if it has none.
+    The network goes on reading the case that is printed, where labels are all in one case. Inputs as of `CTCLoss`.
+    other_case[c] is the class of the other case of class c, or c itself if it has none. A label with a class c for
+    which tells_case[c] is true has a known case: each of its characters stands for itself only.
 
     The classes are first reduced to those of a sample: one for each character of its label with its other case, one for
     the rest, one for the blank. They still sum to 1, as the gradient of `ops.ctc_loss` demands, and the sum over all
     paths is over some dozens of classes instead of thousands.
     """
 
-    def __init__(self, blank: int, other_case: Sequence[int]) -> None:
+    def __init__(self, blank: int, other_case: Sequence[int], tells_case: Sequence[bool]) -> None:
         super().__init__()
         self.blank = blank
         self.other_case = Tensor(np.array([*other_case, blank], np.int32))
+        self.tells_case = Tensor(np.array([*tells_case, False], np.int32))
 
     def construct(self, logits: Tensor, labels: Tensor, lengths: Tensor) -> Tensor:
         count, longest = labels.shape
-        others = ops.gather(self.other_case, labels, 0)
+        place = ops.arange(longest)
+        inside = ops.cast(place < ops.expand_dims(lengths, 1), labels.dtype)
+        known = ops.reduce_sum(ops.gather(self.tells_case, labels, 0) * inside, 1) > 0
+        known = ops.broadcast_to(ops.expand_dims(known, 1), labels.shape)
+        others = ops.select(known, labels, ops.gather(self.other_case, labels, 0))
         classes = ops.concat((labels, others, ops.full_like(labels[:, :1], self.blank)), 1)
         columns = ops.broadcast_to(ops.expand_dims(classes, 0), (logits.shape[0], count, 2 * longest + 1))
         logs = ops.gather_elements(ops.log_softmax(logits, 2), 2, columns)
@@ -56,10 +62,9 @@ class CaselessCTCLoss(nn.Cell):
         both = ops.select(ops.broadcast_to(others == labels, one.shape), one, ops.logaddexp(one, other))
 
         # A character counts once, where it is first; equal characters share that class.
-        place = ops.arange(longest)
         same = ops.expand_dims(labels, 2) == ops.expand_dims(labels, 1)
         first = ops.cast(ops.argmax(ops.cast(same, logs.dtype), 2), labels.dtype)
-        counts = ops.logical_and(first == place, place < ops.expand_dims(lengths, 1))
+        counts = ops.logical_and(first == place, inside > 0)
         characters = ops.select(ops.broadcast_to(counts, both.shape), both, ops.full_like(both, NEVER))
 
         rest = 1 - ops.expand_dims(ops.reduce_sum(ops.exp(characters), 2), 2) - ops.exp(blank)

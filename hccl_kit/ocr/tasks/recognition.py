@@ -55,7 +55,7 @@ class Recognition:
         self.options = _label_options(config)
         self.longest: int = self.options["max_text_len"]
         _assert_max_length(config, self.longest)
-        _assert_case(config, self.options)
+        _assert_case(config)
         width = line_images.image_width(config, height)
         self.sequence_length = sequence_length(width)
         widths = (*line_images.bucket_widths(config, "train", width), width)
@@ -65,8 +65,12 @@ class Recognition:
         self.buckets = tuple((bucket, sequence_length(bucket)) for bucket in widths)
 
     def loss(self) -> nn.Cell:
-        """The loss of the head."""
-        return self.head.loss(self.charset, self.config["loss"]["ignore_case"])
+        """The loss of the head. Labels that were converted to lower case do not tell the case of the print."""
+        if not self.config["loss"]["ignore_case"]:
+            return self.head.loss(self.charset, None)
+        if line_transforms.lowers_case(**self.options):
+            return self.head.loss(self.charset, [False] * len(self.characters))
+        return self.head.loss(self.charset, self.charset.tells_case())
 
     def train_samples(self, warn: Warn) -> tuple[Lines, int]:
         """The lines whose label the network can learn, and the number of the others; `warn` gets the first ones.
@@ -215,14 +219,10 @@ def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_h
             )
 
 
-def _assert_case(config: Config, options: dict[str, Any]) -> None:
-    """Raises KitError if `loss.ignore_case` meets a loss that cannot, or labels that are not in lower case."""
-    if "loss" not in config or not config["loss"]["ignore_case"]:
-        return
-    if config["loss"]["name"] != "CTCLoss":
+def _assert_case(config: Config) -> None:
+    """Raises KitError if `loss.ignore_case` meets a loss that cannot."""
+    if "loss" in config and config["loss"]["ignore_case"] and config["loss"]["name"] != "CTCLoss":
         raise KitError(f"loss.ignore_case is for CTCLoss, and loss.name is {config['loss']['name']}")
-    if not line_transforms.lowers_case(**options):
-        raise KitError("loss.ignore_case needs labels in lower case", hint="set lower: True of RecCTCLabelEncode")
 
 
 def _assert_max_length(config: Config, longest: int) -> None:

@@ -32,8 +32,8 @@ class TextHead:
     criterion: str
     classes: Callable[[Charset], list[str | None]]
     """The token of each class; None for the CTC blank."""
-    loss: Callable[[Charset, bool], nn.Cell]
-    """The loss; with True a character of a label stands for both its cases, which only `CTC` can."""
+    loss: Callable[[Charset, Sequence[bool] | None], nn.Cell]
+    """The loss. With `tells_case` of CaselessCTCLoss, which only `CTC` takes, a character stands for both its cases."""
     min_length: Callable[[Label], int]
     """The least sequence length that a label needs."""
     targets: Callable[[Sequence[Label], int], Targets]
@@ -70,8 +70,10 @@ def _padded(labels: Sequence[Label], length: int) -> NDArray[np.int32]:
     return padded
 
 
-def _ctc_loss(charset: Charset, ignore_case: bool) -> nn.Cell:
-    return CaselessCTCLoss(charset.blank, charset.other_case()) if ignore_case else CTCLoss(charset.blank)
+def _ctc_loss(charset: Charset, tells_case: Sequence[bool] | None) -> nn.Cell:
+    if tells_case is None:
+        return CTCLoss(charset.blank)
+    return CaselessCTCLoss(charset.blank, charset.other_case(), tells_case)
 
 
 CTC = TextHead(

@@ -71,7 +71,7 @@ LOWER = [(0,), (1, 1), (0, 1, 0), (1, 0), (0, 0)]
 
 @pytest.fixture(scope="module")
 def caseless() -> CaselessCTCLoss:
-    return CaselessCTCLoss(BLANK, OTHER)
+    return CaselessCTCLoss(BLANK, OTHER, [False] * 3)
 
 
 def cases(label: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -109,9 +109,24 @@ def test_the_gradient_without_case_is_the_slope() -> None:
         sample, label = place[1], LOWER[place[1]]
         high, low = (by_folded_paths((logits + sign * step)[:, sample], label) for sign in (1, -1))
         expected[place] = (high - low) / 2e-5 / len(LOWER)
-    differentiate = ops.value_and_grad(CaselessCTCLoss(BLANK, OTHER), 0, None)
+    differentiate = ops.value_and_grad(CaselessCTCLoss(BLANK, OTHER, [False] * 3), 0, None)
     _, gradient = differentiate(Tensor(logits.astype(np.float32)), *padded(LOWER, 3, 0))
     np.testing.assert_allclose(gradient.asnumpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("filling", [0, 2, BLANK])
+def test_a_label_with_a_lower_case_letter_tells_the_case(filling: int) -> None:
+    """`A`, `A1` and `1` stand for both cases, `a`, `aA` and `Aa` for themselves. What fills a label tells nothing."""
+    known, unknown = [(0,), (0, 2), (2, 0)], [(2,), (2, 1), (1,)]
+    logits = np.random.default_rng(7).standard_normal((STEPS, 6, CLASSES)) * 2
+    lower = [tuple(0 if number == 2 else number for number in label) for label in unknown]
+    expected = [
+        *(by_all_paths(logits[:, n], label) for n, label in enumerate(known)),
+        *(by_folded_paths(logits[:, n + 3], label) for n, label in enumerate(lower)),
+    ]
+    loss = CaselessCTCLoss(BLANK, OTHER, [True, False, False])
+    found = loss(Tensor(logits.astype(np.float32)), *padded([*known, *unknown], 3, filling))
+    assert float(found.asnumpy()) == pytest.approx(float(np.mean(expected)), rel=1e-5)
 
 
 def test_without_letters_of_two_cases_both_losses_are_one() -> None:
@@ -120,7 +135,7 @@ def test_without_letters_of_two_cases_both_losses_are_one() -> None:
     logits = Tensor(np.random.default_rng(5).standard_normal((24, 3, 37)).astype(np.float32) * 3)
     results = [
         ops.value_and_grad(loss, 0, None)(logits, *labels)
-        for loss in (CTCLoss(charset.blank), CaselessCTCLoss(charset.blank, charset.other_case()))
+        for loss in (CTCLoss(charset.blank), CaselessCTCLoss(charset.blank, charset.other_case(), charset.tells_case()))
     ]
     assert float(results[0][0].asnumpy()) == pytest.approx(float(results[1][0].asnumpy()), rel=1e-6)
     np.testing.assert_allclose(results[0][1].asnumpy(), results[1][1].asnumpy(), atol=1e-5)

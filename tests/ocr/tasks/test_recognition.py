@@ -19,6 +19,7 @@ from hccl_kit.ocr.data.pipeline import pipeline
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.drawing import HEADER
+from hccl_kit.ocr.losses.ctc import CaselessCTCLoss
 from hccl_kit.ocr.tasks.recognition import Recognition
 from hccl_kit.runtime import World
 from hccl_kit.runtime.worker_env import WorkerEnv
@@ -219,15 +220,20 @@ def test_the_parts_of_an_attention_head_must_fit(change: str, expected: str) -> 
         task(config.load(CONFIG, [*ATTENTION, change]))
 
 
-def test_labels_without_case_are_for_ctc_and_in_lower_case(tmp_path: Path) -> None:
+def test_labels_without_case_are_for_ctc() -> None:
     with pytest.raises(KitError, match=r"ignore_case is for CTCLoss, and loss\.name is AttentionLoss"):
         task(config.load(CONFIG, [*ATTENTION, "loss.ignore_case=True"]))
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_labels_in_their_own_case_may_tell_that_of_the_print(tmp_path: Path, lower: bool) -> None:
     dictionary = tmp_path / "dict.txt"
     dictionary.write_text("a\nA")
-    loaded = with_text(tmp_path, "lower: True", "lower: False")
+    loaded = with_text(tmp_path, "lower: True", f"lower: {lower}")
     values = [f"common.character_dict_path={dictionary}", "common.num_classes=3", "loss.ignore_case=True"]
-    with pytest.raises(KitError, match="needs labels in lower case"):
-        task(config.load(Path(loaded.source), values))
+    loss = task(config.load(Path(loaded.source), values)).loss()
+    assert isinstance(loss, CaselessCTCLoss)
+    assert loss.tells_case.asnumpy().tolist() == [not lower, False, False]
 
 
 def test_labels_and_decoder_must_use_one_dictionary(tmp_path: Path) -> None:
