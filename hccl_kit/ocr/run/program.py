@@ -138,10 +138,10 @@ def run(
     becomes the exit code; that of an unexpected exception is 1.
     """
     watch_stacks()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that are not UTF-8
     env, world, code = None, None, EXIT_OK
     try:
+        if sys.stdout is not None or not training:  # a training has its log
+            _ready_output()
         config = load(options.config, options.overrides)
         assert_files(config, data)
         launch = detect(os.environ, launcher=options.launcher)
@@ -192,10 +192,9 @@ def run_unlaunched(body: Callable[[], None]) -> NoReturn:
 
     An error is printed and becomes the exit code; that of an unexpected exception is 1.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that are not UTF-8
     code = EXIT_OK
     try:
+        _ready_output()
         body()
         _flush()
     except (Exception, KeyboardInterrupt) as error:
@@ -270,6 +269,14 @@ def leave(code: int, world: World | None) -> NoReturn:
     if code or (world is not None and world.store is not None):
         os._exit(code)
     sys.exit(code)
+
+
+def _ready_output() -> None:
+    """Let standard output take text that the terminal cannot show. Raises KitError if it is closed."""
+    if sys.stdout is None:
+        raise KitError("standard output is closed")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _flush() -> None:

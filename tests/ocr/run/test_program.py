@@ -108,3 +108,11 @@ def test_an_error_before_anything_is_loaded_is_recorded_too(tmp_path: Path) -> N
     assert done.returncode == 2
     row = json.loads((tmp_path / "error_3.json").read_text())
     assert f"cannot read {tmp_path / 'no.yaml'}" in row["message"]
+
+
+@pytest.mark.parametrize("words", ["read none.png", "predict -c {} --images none.png", "eval -c {}"])
+def test_a_program_whose_output_is_closed_does_not_start(words: str) -> None:
+    command = words.format(CONFIG)
+    line = ["sh", "-c", f'exec "$0" -m hccl_kit {command} >&-', sys.executable]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=ROOT, env=clean_environ())
+    assert (done.returncode, done.stderr) == (2, "error: standard output is closed\n")
