@@ -50,36 +50,32 @@ class Membership:
         return [*pairs, "--table-sha256", self.sha256] if pairs else []
 
     def replace(self, lost: Collection[Node]) -> list[str]:
-        """Take a spare for each of these servers; returns a line about each. Raises NoSpareError.
+        """Take a spare for each of these servers; returns a line about each. Raises NoSpareError, and nothing changes.
 
         The new table is checked with hccl-kit if it is there; the rules accepted all of them when the script was made.
         """
-        lines = []
+        nodes, spares, taken, lines = list(self.nodes), list(self.spares), list(self.taken), []
         for place, node in enumerate(self.nodes):
             if node in lost:
-                if not self.spares:
+                if not spares:
                     raise NoSpareError(f"no spare is left for server {node.name}")
-                spare = self.spares.pop(0)
-                self.taken.append((node.name, spare))
-                self.nodes = (*self.nodes[:place], spare.node, *self.nodes[place + 1 :])
-                lines.append(f"spare {spare.node.name} takes the place of server {node.name}; left: {self.left}")
+                spare = spares.pop(0)
+                taken.append((node.name, spare))
+                nodes[place] = spare.node
+                left = ", ".join(one.node.name for one in spares) or "none"
+                lines.append(f"spare {spare.node.name} takes the place of server {node.name}; left: {left}")
         try:
-            pairs = [(name, spare.entry) for name, spare in self.taken]
+            pairs = [(name, spare.entry) for name, spare in taken]
             made = new_table(self.table.read_text(encoding="utf-8"), self.table, self.folder, pairs)
             save_table(made)
         except MisfitError as why:
             raise NoSpareError(str(why)) from why
         except OSError as error:
             raise NoSpareError(f"cannot write the new table to {self.folder}: {error.strerror}") from error
-        self.sha256 = made.sha256
         if refusal := refusal_of(made.path):
             raise NoSpareError(f"hccl-kit check refuses {made.path}: {refusal}")
+        self.nodes, self.spares, self.taken, self.sha256 = tuple(nodes), spares, taken, made.sha256
         return lines
-
-    @property
-    def left(self) -> str:
-        """The spares that are left, in words."""
-        return ", ".join(spare.node.name for spare in self.spares) or "none"
 
 
 def refusal_of(table: Path) -> str | None:

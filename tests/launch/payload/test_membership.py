@@ -57,6 +57,7 @@ def test_the_kit_checks_the_new_table(members: Membership, tmp_path: Path, monke
     (path,) = tmp_path.glob("t-*.json")
     assert str(caught.value) == f"hccl-kit check refuses {path}: t.json:1:1: HK201 error: \\x1b[31mno"
     assert (tmp_path / "asked").read_text() == f"check --quiet --format text {path}\n"
+    assert (members.nodes, members.options) == ((A, B), [])  # no log is looked for on a spare that never ran
 
 
 def test_a_kit_that_is_not_there_or_late_does_not_stop_the_job(members: Membership, tmp_path: Path) -> None:
