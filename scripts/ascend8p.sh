@@ -465,7 +465,7 @@ end_ranks() { # a signal during this only prevents a restart and a diagnosis
     trap "ended_by_user=1" HUP INT TERM
     for _ in 1 2 3; do
         exec 9>&-
-        while is_running "$guard"; do sleep 0.05; done
+        while kill -s CONT "$guard" 2>/dev/null; do sleep 0.05; done # it may have been stopped
         if read -r -t 0 -u 5; then break; fi
         start_guard none # the other one was killed before it was done
     done
