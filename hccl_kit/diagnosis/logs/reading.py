@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import chain
@@ -22,6 +25,8 @@ Progress = Callable[[int, int], None]
 MANY = 64 << 20
 """Bytes from which on a second process pays for its start."""
 PROCESSES = 2
+_PR_SET_PDEATHSIG = 1
+"""Of linux/prctl.h."""
 MAX_EVENTS = 400_000
 MAX_NOTES = 100
 
@@ -46,8 +51,16 @@ def _read_all(given: Sequence[Given], total: int) -> Iterator[list[Found]]:
         yield from map(read_given, given)
         return
     # spawn: a fork would copy the locks of the caller's threads.
-    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(PROCESSES, context, _end_with, (os.getpid(),)) as pool:
         yield from pool.map(read_given, given)
+
+
+def _end_with(parent: int) -> None:
+    """Let the kernel end this process when `parent` ends; it would wait for more work for ever."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def read_given(given: Given) -> list[Found]:

@@ -12,6 +12,8 @@ import lzma
 import os
 import random
 import socket
+import subprocess
+import sys
 import tarfile
 import time
 from collections.abc import Iterator
@@ -40,6 +42,9 @@ from hccl_kit.diagnosis.logs.facts import (
 from hccl_kit.diagnosis.logs.log_file import Log, read_log
 from hccl_kit.diagnosis.logs.reading import read
 from tests.diagnosis.logs.lines import GROUP, TIME, events_of, facts_of, info, plog
+from tests.launch.jobs import clean_environ
+from tests.places import ROOT
+from tests.waiting import wait_until
 
 WAITED = plog("wait socket establish timeout, role[1] rank[9] timeout[120 s]")
 NAME = "plog-77_20250615150640500.log"
@@ -398,6 +403,30 @@ def test_two_processes_read_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyP
     seen: list[tuple[int, int]] = []
     assert read([tmp_path], lambda done, total: seen.append((done, total))) == alone
     assert seen[-1][0] == seen[-1][1] == 4 * len(WAITED)
+
+
+IN_PROCESSES = """
+import sys
+from pathlib import Path
+from hccl_kit.diagnosis.logs import reading
+if __name__ == "__main__":
+    reading.MANY = 1
+    reading.read([Path(sys.argv[1])])
+"""
+
+
+def test_the_processes_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+    for number in range(2):
+        write(tmp_path / f"worker-{number}/debug/plog/{NAME}", WAITED * 50_000)
+    program = tmp_path / "program.py"
+    program.write_text(IN_PROCESSES)
+    command = [sys.executable, str(program), str(tmp_path)]
+    with subprocess.Popen(command, env=clean_environ({"PYTHONPATH": str(ROOT)}), stderr=subprocess.DEVNULL) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        assert wait_until(lambda: len(children.read_text().split()) == 3)  # the third counts what they share
+        pids = children.read_text().split()
+        process.kill()
+    assert wait_until(lambda: [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()] == [])
 
 
 def test_a_log_of_the_shell(tmp_path: Path) -> None:
