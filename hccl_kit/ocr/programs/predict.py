@@ -15,7 +15,7 @@ examples:
   hccl-kit predict -c rec/crnn/crnn_small.yaml --images words/ word.png --picture readings.png
   hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/
   hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg --picture pages/ \
-      --read rec/crnn/crnn_vgg7.yaml --read_opt eval.ckpt_load_path=./runs/crnn_vgg7/best.ckpt
+      --read rec/crnn/crnn_vgg7.yaml --read-opt eval.ckpt_load_path=./runs/crnn_vgg7/best.ckpt
   hccl-kit predict -c det/dbnet/db_r18_icdar15.yaml --images page.jpg \
       --turn cls/mobilenetv3/cls_mv3.yaml --read rec/crnn/crnn_vgg7.yaml
 
@@ -93,9 +93,9 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     args = parser.parse(argv)
     if args.config is None:
         needing = ("labels", "read", "turn", "opt", "read_opt", "turn_opt", "launcher")
-        given = [f"--{name}" for name in needing if getattr(args, name)]
+        given = [f"--{name.replace('_', '-')}" for name in needing if getattr(args, name)]
         if given:
-            parser.error(f"without --config there is no {' and no '.join(given)}")
+            parser.error(f"these need --config: {', '.join(given)}")
         read.run(read.Request(tuple(args.images), args.limit, args.picture, args.json, args.force, args.engine))
     request = Request(
         images=tuple(args.images),
@@ -127,15 +127,11 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--read", type=Path, metavar="CONFIG", help="configuration of the recognition that reads the detected texts"
     )
-    parser.add_argument(
-        "--read_opt", "--read-opt", **program.OVERRIDES, help="replace values of the configuration of --read"
-    )
+    parser.add_argument("--read-opt", **program.OVERRIDES, help="replace values of the configuration of --read")
     parser.add_argument(
         "--turn", type=Path, metavar="CONFIG", help="configuration of the classification that finds lines upside down"
     )
-    parser.add_argument(
-        "--turn_opt", "--turn-opt", **program.OVERRIDES, help="replace values of the configuration of --turn"
-    )
+    parser.add_argument("--turn-opt", **program.OVERRIDES, help="replace values of the configuration of --turn")
     return parser
 
 
@@ -150,7 +146,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
         raise KitError("--labels is for lines, and --config is a detection", hint="hccl-kit eval scores a detection")
     for other in (request.read, request.turn):
         if other.overrides and other.path is None:
-            raise KitError(f"{other.option}_opt requires {other.option}")
+            raise KitError(f"{other.option}-opt requires {other.option}")
     if request.turn.path is not None and request.read.path is None:
         raise KitError("--turn requires --read", hint="it turns the lines that --read reads")
     reader, turner = request.read.load(), request.turn.load()
@@ -162,7 +158,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     if request.labels:
         read_labels(request.labels)
     _assert_free(request, kind)
-    for option, one in (("-o", config), ("--read_opt", reader), ("--turn_opt", turner)):
+    for option, one in (("-o", config), ("--read-opt", reader), ("--turn-opt", turner)):
         if one is not None:
             program.assert_files(one)
             program.assert_weights(one, option)

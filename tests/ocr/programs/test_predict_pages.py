@@ -65,8 +65,8 @@ def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, t
     drawn = tmp_path / "drawn"
     done = tool(
         "predict", "-c", detector, "--images", pages, "--json", tmp_path / "found.json", "--picture", drawn,
-        "--read", run / "train_config.yaml", "--read_opt", f"eval.ckpt_load_path={run / 'best.ckpt'}",
-        "--turn", CLASSIFIER, "--turn_opt", f"eval.ckpt_load_path={tmp_path / 'cls.ckpt'}",
+        "--read", run / "train_config.yaml", "--read-opt", f"eval.ckpt_load_path={run / 'best.ckpt'}",
+        "--turn", CLASSIFIER, "--turn-opt", f"eval.ckpt_load_path={tmp_path / 'cls.ckpt'}",
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     rows = [line.split("\t") for line in done.stdout.splitlines()]
@@ -89,14 +89,14 @@ def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, t
     ("options", "message"),
     [
         (["--labels", "x.txt"], "--labels is for lines"),
-        (["--read_opt", "a=b"], "--read_opt requires --read"),
+        (["--read-opt", "a=b"], "--read-opt requires --read"),
         (["--read", DETECTOR], "--config is of type det and --read of type det"),
         (["--read", "gone.yaml"], "gone.yaml"),
         (["--limit", "0"], "--limit is 0"),
         (["--turn", "x.yaml"], "--turn requires --read"),
-        (["--turn_opt", "a=b"], "--turn_opt requires --turn"),
+        (["--turn-opt", "a=b"], "--turn-opt requires --turn"),
         (
-            ["--read", CONFIG, "--turn", CLASSIFIER, "--turn_opt", "common.label_list=['0', '90']"],
+            ["--read", CONFIG, "--turn", CLASSIFIER, "--turn-opt", "common.label_list=['0', '90']"],
             "--turn has the classes 0, 90; 180, upside down, is missing",
         ),
         (["--read", CONFIG, "--turn", CONFIG], "--turn is of type rec; accepted: a classification"),

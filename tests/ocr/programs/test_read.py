@@ -106,4 +106,4 @@ runpy.run_path({str(ROOT / "tools" / "read.py")!r}, run_name="__main__")
 def test_options_of_a_configuration_need_one(pages: Path) -> None:
     done = tool("predict", "--images", pages, "--labels", "x.txt")
     assert done.returncode == 2
-    assert "error: without --config there is no --labels" in done.stderr
+    assert "error: these need --config: --labels" in done.stderr
