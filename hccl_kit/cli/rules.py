@@ -1,12 +1,10 @@
-"""List the rules for tables, launch plans and nodes: id, severity by product, HCCL's error, title.
+"""List the rules for tables, launch plans, servers and failed jobs: id, severity by product, HCCL's error, title.
 
 `hccl-kit explain HK203` prints the page of one rule.
 
 examples:
   hccl-kit rules
   hccl-kit rules --format markdown > rules.md
-
-Exit codes: 0 printed; 2 could not run.
 
 Exit codes: 0 printed; 2 could not run.
 """

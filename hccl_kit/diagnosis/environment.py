@@ -15,9 +15,9 @@ _NAMES = re.compile(
 _SECRET = re.compile(r"SECRET|TOKEN|PASS|KEY|CREDENTIAL|AUTH|COOKIE|SESSION|USER|ACCOUNT|EMAIL", re.IGNORECASE)
 _HOST = re.compile(r"HOST|NODELIST|NODENAME|SUBMIT|MASTER_ADDR|HCCL_KIT_SERVER|LAUNCH_NODE|TOPOLOGY_ADDR|URI|URL")
 MAX_VALUE = 200
+"""Characters of a value that are shown."""
 _MOST = 16 * MAX_VALUE
 """Characters of a value that are looked at: marks are shorter than addresses, but not that much."""
-"""Characters of a value that are shown."""
 
 
 def shown_variables(environ: Mapping[str, str], host: str) -> dict[str, str]:

@@ -115,7 +115,7 @@ def as_pod(found: Needs) -> Mapping[str, Any]:
 
 
 def as_json(found: Needs, server: str) -> str:
-    """What lacks, for programs."""
+    """What is missing, for programs."""
     return json.dumps(
         {
             "version": 1,

@@ -29,7 +29,7 @@ CONNECT = 10
 MAX_OUTPUT = 4 << 20
 """Bytes; the report on 64 cards with every possible finding is some hundred KB."""
 MAX_OUTPUTS, LEAST_OUTPUT = 1 << 30, 256 << 10
-"""Bytes of all servers together, and what each may always print."""
+"""Bytes that are kept of all servers together, and the bytes that each server may print in any case."""
 MAX_STDERR = 4096
 SSH_VARIABLE = "HCCL_KIT_SSH"
 OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}", "-o", "ServerAliveInterval=5")
@@ -134,7 +134,7 @@ def _run(command: Sequence[str], stdin: Path, timeout: float, stop: Event, most:
 
 
 def _output(process: Popen[bytes], deadline: float, stop: Event, most_output: int) -> tuple[str, str]:
-    """Standard output and error until the process ends, of which so much is kept.
+    """Standard output and error until the process ends: the first `most_output` bytes, and MAX_STDERR of the errors.
 
     Raises TimeoutExpired at `deadline` (monotonic), if `stop` is set, or after a signal.
     """

@@ -1,4 +1,4 @@
-"""How sure it is that something is slow, on servers that other programs use too: a sign test.
+"""How sure it is that something is slow, on servers that other programs use too.
 
 Each pass measures a suspect beside links or ranks that are well, and compares values of the same seconds only. Load by
 other programs makes a healthy one slow in an unknown part of the passes. Of what the healthy ones show, slow s times of
@@ -21,7 +21,7 @@ from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.quality import SLOW, judged_links, judged_ranks
 
 CHANCE = 1e-5
-"""The probability at which a healthy part is still named."""
+"""A suspect is named if the probability that it is healthy and slow by chance is at most this."""
 
 LIMITS = (1.0, 0.5, 0.25)
 """Below which parts of `slow` the tests are made."""
@@ -63,14 +63,17 @@ def _likely(own: _Ratios, controls: _Ratios, slow: float) -> float:
 
 
 def _of_splits(measured: Measured) -> float:
-    """The chance that the two halves of one split are the fastest of four halves in every pass: 1/6 each time."""
+    """The chance that the two halves of a split are the fastest of four halves in every pass, 1/6 each time, multiplied
+    by the number of splits.
+    """
     passes = max((len(one.bandwidths) for one in measured.splits), default=0)
     return len(measured.splits) * (1 / 6) ** passes
 
 
 def chance(low: int, passes: int, healthy_low: int, of_all: int) -> float:
-    """The probability that a healthy one is slow in `low` or more of the passes, if others were `healthy_low` times of
-    `of_all`. A part p that is estimated by their mean would make rare tails too rare.
+    """The probability that a healthy one is slow in `low` or more of `passes`, if others were slow in `healthy_low` of
+    `of_all` measurements: the tail of the beta-binomial distribution with a uniform prior. A binomial distribution with
+    the mean of the others would make rare tails too rare.
     """
     ways = sum(
         comb(healthy_low + one, one) * comb(of_all - healthy_low + passes - one, passes - one)

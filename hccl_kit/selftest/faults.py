@@ -38,9 +38,8 @@ class Fault(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A link with its quality: measured relative to its reference, 0 if it failed; `is_inside` one server.
-
-    `ratios`: the same in each pass.
+    """A link with its quality: its bandwidth relative to its reference, 0 if it failed. `is_inside`: both ranks are on
+    one server. `ratios`: the quality in each pass.
     """
 
     link: Link

@@ -34,14 +34,14 @@ MAX_TEXT = 300
 MAX_ERRORS = 1 << 16
 """Bytes at the end of what a process writes to its standard error."""
 _LEAST, _MOST, _LARGEST = 1e-9, 1e12, 1 << 38
-"""Of a time or a rate, and bytes: no bandwidth that follows from them is infinite, or too large for a report."""
+"""Limits of times and rates, and of bytes, so that every bandwidth is finite and fits into a report."""
 
 Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The time of one call on one rank: the mean, and that of the fastest tenth, which other programs disturb less.
+    """The time of one call on one rank: the mean, and the 10th percentile, which other programs disturb less.
 
     `is_wrong`: its result was wrong there.
     """

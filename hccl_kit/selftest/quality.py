@@ -1,8 +1,8 @@
 """How good links and cards are, relative to a reference: the same one in a baseline, else what most reach.
 
-Links inside servers and between servers are compared apart, since they are made of different hardware. What was
-measured in passes is compared in two steps: within each pass, whose values are of the same seconds; then the median of
-the passes with the medians of most others, since load makes all of them lower.
+Links inside servers and links between servers are compared separately, because they are different hardware. Passes are
+compared in two steps. In each pass, a value is divided by what most reach in that pass. Then the median of these ratios
+over the passes is divided by what most medians reach, because load lowers all of them.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def judged_ranks(measured: Measured, baseline: Measured | None = None) -> Mappin
 def compute_ratios(compute: Sequence[Compute], baseline: Measured | None) -> Mapping[int, float]:
     """The arithmetic and memory of each rank relative to its baseline, else to the upper median of all.
 
-    Ranks of a server share its memory, so half the speed of memory counts as little as all of that of arithmetic.
+    Ranks of a server share its memory, so the ratio of memory counts double: half of the usual speed is as good as the
+    whole speed of arithmetic.
     """
     before = {one.rank: one for one in baseline.compute} if baseline else {}
     parts = {one.rank: 1.0 for one in compute}

@@ -1,4 +1,4 @@
-"""What the results of ranks make of links, halves and collectives, and how passes are joined: the best one counts.
+"""Links, halves and collectives from the results of ranks, and how passes are joined: the best one counts.
 
 Other programs only ever make a measurement slower, so the best of several tells most about the hardware.
 """

@@ -135,7 +135,7 @@ ROWS = in_stage(
         fix="correct what ended the peer; else the link; a faulty card must be replaced",
     ),
     KnownError(
-        "packets between two cards were lost although they were sent again (error CQE): the far end stopped to answer",
+        "packets between two cards were lost although they were sent again (error CQE): the far end stopped answering",
         role="pointer",
         codes=("EI0013", "EI0018"),
         patterns=(

@@ -25,9 +25,9 @@ ROLES: Mapping[Role, str] = {
 class KnownError(NamedTuple):
     """A code, or a kind of line, and what is known about it.
 
-    A row with patterns is found by them, in one line and with its case. A row without is the page of its codes, which
-    else have the first row with patterns. What is like a message of other programs too `needs_context`: a word of
-    Ascend in the same line, or a text of these words alone.
+    A row with patterns is found by them, in one line and with its case. A row without patterns is the page of its
+    codes; the page of any other code is the first row with patterns that has it. A row whose message other programs
+    print too `needs_context`: a word of Ascend in the same line, or a text that is nothing but the message.
 
     `what` is the first sentence. `says` are sentences about this line, whose blanks are the groups of the pattern; a
     sentence with a missing value is left out. `causes` come in order of how often they are it. `rules` find the error

@@ -218,7 +218,7 @@ class OperatorTimedOut(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """A rank stopped to answer (lost), stands still (stuck), or reports broken packets (error cqe)."""
+    """A rank stopped answering (lost), stands still (stuck), or reports broken packets (error cqe)."""
 
     culprit: Card
     culprit_rank: int | None

@@ -25,7 +25,7 @@ _RANK = re.compile(
 
 
 def process_of(path: PurePath) -> Process:
-    """The process of the log at an absolute `path`; its worker is a whole path yet, see `short_names`."""
+    """The process of the log at an absolute `path`. Its worker is still a whole path; `short_names` shortens it."""
     folders = [_without_suffix(part) for part in path.parts[:-1]]
     while len(folders) > 2 and _LAYOUT.fullmatch(folders[-1]):
         folders.pop()

@@ -31,7 +31,7 @@ class Box(NamedTuple):
 def boxes(waits: Sequence[Wait], culprit: Suspect | None = None) -> list[Box]:
     """The boxes of a graph by columns, those that wait for one rank together, the culprit first.
 
-    In a circle the rank where it is cut has column 0.
+    In a cycle of waits, the rank where the cycle is cut has column 0.
     """
     target = {wait.suspect: wait.waits_for for wait in waits}
     awaited = dict.fromkeys(one for one in target.values() if one is not None)

@@ -104,8 +104,8 @@ def by_character(
 ) -> tuple[dict[str, Array], str]:
     """Parameters of a recogniser for the characters `given` as those for `wanted`, and a note on how many are kept.
 
-    Parameters that are not in PLACES are unchanged. Raises KitError if no character is in both, or a parameter has not
-    the classes of `given`.
+    Parameters that are not in PLACES are unchanged. Raises KitError if no character is in both, or if a parameter does
+    not have the classes of `given`.
     """
     changed = dict(rows)
     for name, place in PLACES.items():

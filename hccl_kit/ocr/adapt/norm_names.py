@@ -1,6 +1,7 @@
 """The parameters of batch normalisations by the names that `mindspore.mint` and PyTorch have for them.
 
-MindCV's networks have had `mindspore.nn` (gamma, beta, moving_mean, moving_variance), and have `mint` since 0.5.
+MindCV's networks use `mindspore.mint` since 0.5; before, they used `mindspore.nn` (gamma, beta, moving_mean,
+moving_variance).
 """
 
 from __future__ import annotations

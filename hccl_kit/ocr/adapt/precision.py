@@ -30,8 +30,8 @@ def mix(network: nn.Cell, level: str, target: str) -> str | None:
     """Let `network` compute in float16 by `system.amp_level`; returns a note if the level has no effect.
 
     O0: nothing. O1: convolutions and dense layers. O2: all cells but normalisation, LSTM and those explicitly set to
-    float32 (`to_float`). O3: layer normalisation too. On CPU every level is O0: float16 works there, but a step takes
-    twice as long (measured).
+    float32 (`to_float`). O3: layer and group normalisation too, but not batch normalisation. On CPU every level is O0:
+    float16 works there, but a step takes twice as long (measured).
     """
     if level == "O0":
         return None

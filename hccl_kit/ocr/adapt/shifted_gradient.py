@@ -1,12 +1,13 @@
 """Gradients of MindSpore's convolutions in less memory, for CPUs without `hccl_kit.ocr.adapt.onednn_convolution`.
 
-oneDNN computes a plain convolution (NCHW, float32, AVX2) as a product with the patches of its images. Forwards it
-makes the patches of a few pixels after the other. Backwards it makes those of a whole image, nine times the image for a
-3x3 kernel, and MindSpore's oneDNN keeps this space for each convolution until the process ends: more than half of what
-a step of DBNet takes (measured).
+oneDNN computes a plain convolution (NCHW, float32, AVX2) as a product with the patches of its images. In the forward
+pass it makes the patches of a few pixels at a time. In the backward pass it makes those of a whole image, nine times
+the image for a 3x3 kernel, and MindSpore's oneDNN keeps this memory for each convolution until the process ends: more
+than half of the memory that a step of DBNet takes (measured).
 
-Here the patches are those of the gradient of the maps: the gradient, shifted by each place of the kernel. They serve
-the gradients of images and weights, each a product that needs no more space, and the next convolution reuses theirs.
+Here the patches are those of the gradient of the maps: the gradient, shifted by each place of the kernel. The gradients
+of images and weights are two products with these patches, which need no further memory. The next convolution reuses the
+memory of the patches.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Pair = tuple[int, int]
 VALUE = 4
 """Bytes of a float32."""
 WORTH = 1 << 23
-"""Bytes of the patches of one image from which on the gradient is shifted; below it nobody misses the space."""
+"""From this many bytes of patches of one image on, the gradient is shifted; below, little memory would be saved."""
 
 
 def shift(network: nn.Cell, least: int = WORTH) -> int:

@@ -1,1 +1,1 @@
-"""What runs on every rank of a selftest. The only modules of this folder's parent that load a framework."""
+"""What runs on every rank of a selftest. Only these modules of `hccl_kit.selftest` load a framework."""

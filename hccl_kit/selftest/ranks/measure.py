@@ -76,7 +76,7 @@ def _times(run: Callable[[], None], calls: int) -> list[float]:
 
 
 def _fast(times: Sequence[float]) -> float:
-    """The fastest tenth: what the hardware can do, though other programs disturb most calls."""
+    """The 10th percentile: what the hardware can do, though other programs disturb most calls."""
     return sorted(times)[len(times) // 10]
 
 
@@ -112,7 +112,7 @@ def arithmetic(products: Callable[[int], Callable[[], None]], seconds: float) ->
 
 
 def _repeated(run: Callable[[], None], seconds: float) -> float:
-    """The fastest tenth of calls that take `seconds` together: a slow card is never fast."""
+    """The 10th percentile of the times of calls that take `seconds` together: a slow card is never fast."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     while len(times) < MIN_CALLS or time.perf_counter() < end:

@@ -1,4 +1,4 @@
-"""The table of all lines that state facts. To add a pattern: a row here, or a module and its rows."""
+"""The table of all lines that state facts. To add a pattern: a row in a module of this folder, or a new module."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Lines about operators: entered, divergent, or waiting for another rank for too long.
 
 HCCL prints one time-out as up to four records in a row (base, para, groupRank and opData information); each yields a
-fact with its part of the values, and `joined.py` makes one of them.
+fact with its part of the values, and `assembling.py` makes one of them.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def alone_without_error(case: Case) -> Cause | None:
         (rank.suspect,),
         None,
         tuple(case.waits.waiting[other.suspect] for other in others),
-        fix=f"look what the program of {named(rank.suspect)} did instead of joining the others",
+        fix=f"look at what the program of {named(rank.suspect)} did instead of joining the others",
         supports=(f"{len(others)} ranks timed out waiting, this one did not",),
         contradicts=(missing,) if missing else (),
     )

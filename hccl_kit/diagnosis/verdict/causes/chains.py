@@ -129,5 +129,5 @@ def _words(end: Suspect, rank: Rank | None) -> tuple[str, str]:
         return "left no log, and all others wait for it", f"see whether {named(end)} was started, and why it ended"
     return (
         "never entered the operator that all others wait in",
-        f"look what the program of {named(end)} does: `py-spy dump --pid {rank.process.pid}` while it hangs",
+        f"look at what the program of {named(end)} does: `py-spy dump --pid {rank.process.pid}` while it hangs",
     )

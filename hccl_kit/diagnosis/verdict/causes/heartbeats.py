@@ -17,16 +17,16 @@ MARGIN = 5.0
 """Seconds by which clocks of two workers may still differ."""
 _PRIORITY = ("error cqe", "stuck", "lost")
 _KINDS = {
-    "lost": "stopped to answer: its process is gone, or its network is",
+    "lost": "stopped answering: its process is gone, or its network is",
     "stuck": "stands still",
-    "error cqe": "does not answer to packets any more",
+    "error cqe": "does not answer packets any more",
 }
 
 
 def named_by_heartbeat(case: Case) -> Cause | None:
     """The rank that most processes name first. Errors of packets go before stuck ranks, and these before lost ones.
 
-    A job that has failed ends, and its ranks stop to answer one by one: what is heard after a failure proves nothing.
+    A job that has failed ends, and its ranks stop answering one by one: what is heard after a failure proves nothing.
     """
     found = list(_first_of_each(case))
     if not found:

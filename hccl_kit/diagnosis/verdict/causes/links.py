@@ -88,7 +88,7 @@ def error_cqe(case: Case) -> Cause | None:
         )
     return Cause(
         "likely",
-        "does not answer to packets any more",
+        "does not answer packets any more",
         (peer,),
         "EI0013",
         tuple(events),
@@ -131,7 +131,7 @@ def detector(case: Case) -> Cause | None:
     if not pairs:
         return None
     events = [event for *_, event in pairs]
-    # The detector follows connections that lack: a destination that is itself a source is not the end.
+    # The detector follows missing connections: a destination that is itself a source is not the end.
     sources = {source for source, _, _ in pairs}
     ends = list(dict.fromkeys(destination for _, destination, _ in pairs if destination not in sources))
     if len(ends) != 1:

@@ -1,7 +1,7 @@
 """What may have ended a job, or keeps it waiting: one function each, asked in the order of CAUSES.
 
-A rank that fails inside a collective is taken for a victim: its peers went first. What a rank does outside of one, it
-does by itself.
+A rank that fails inside a collective is taken for a victim: its peers failed first. What happens to a rank outside of a
+collective is its own fault.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from hccl_kit.diagnosis.verdict.recorded.cause import Cause, in_step, named, ran
 from hccl_kit.diagnosis.verdict.recorded.job import OWN, Entry, Job, Rank, begun, most_common
 
 FRONT = 3
-"""Collectives before the last of a rank in which a divergence is the reason why the job stands."""
+"""How many of the last collectives that all ranks reached are compared: an earlier divergence did not stop the job."""
 
 CONTEXTS = (2, 1, 0)
-"""Collectives before one that tell what it should be: as many of them as have been there before."""
+"""Numbers of preceding collectives that are looked for earlier in the recording, tried in this order."""
 
 _FIX = "all ranks must take the same path: look for a condition on the rank, its data or its clock"
 
@@ -104,7 +104,7 @@ def mismatched(job: Job) -> Cause | None:
 
 
 def _of_another_size(job: Job, entry: Entry, suspects: list[int], ranks: int) -> list[int]:
-    """The suspects whose pieces were of a size that those of `entry` have not; all of them if that does not tell."""
+    """The suspects that expected a size which no piece of `entry` has; all suspects if that does not tell."""
     pieces = gloo_ring.pieces(entry.operator, entry.shape, ranks)
     others = [rank for rank in suspects if rank in job.expected and job.expected[rank] not in pieces]
     has_said = all(rank in job.expected for rank in suspects)
