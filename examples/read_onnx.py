@@ -7,6 +7,8 @@ import sys
 import cv2
 import onnxruntime
 
+if len(sys.argv) < 3 or "--help" in sys.argv:
+    sys.exit(__doc__)
 session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
 facts = session.get_modelmeta().custom_metadata_map
 characters, mean, std, padding = (json.loads(facts[key]) for key in ("characters", "mean", "std", "padding"))

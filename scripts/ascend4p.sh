@@ -381,7 +381,7 @@ fi
 # A rank leads its process group. The guard knows it before it becomes the command, and the pipe to the guard stays open
 # until then, so the guard misses none. The log is opened for appending, so it can be cut while it grows.
 run_rank() { # LOCAL_RANK COMMAND ...
-    local rank=${ranks[$1]} code=0
+    local rank=${ranks[$1]} device=${devices[$1]} code=0
     rank_environment "$1"
     shift
     (echo "$rank $BASHPID" >&9 && exec "${own_session[@]}" "$@" 5>&- 6>&- 7>&- 8>&- 9>&-) \
@@ -390,7 +390,7 @@ run_rank() { # LOCAL_RANK COMMAND ...
     exec 9>&-
     wait $! || code=$?
     if ((code != 0)); then
-        note "exited $rank $code"
+        note "exited $rank $code $device $HOSTNAME"
         echo "rank $rank $code" >&8
         echo "$rank $code" >>"$logs/failed" # for the report
     elif [[ -e $logs/step_$rank ]]; then
@@ -560,7 +560,7 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
 }
 
 describe() { # the failure of a rank of this server; sets rank and code to those of an earlier failure
-    local error='' i device='' own_code step
+    local error='' i device='' own_code step same=()
     if ((code <= 128 && code != 124)) && [[ -n $python ]]; then
         error=$("$python" -I -c "$first_error" "$logs" "${ranks[@]}") || :
     fi
@@ -573,7 +573,13 @@ describe() { # the failure of a rank of this server; sets rank and code to those
     echo
     for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done
     if ((code == 124)) && step=$(step_of "$rank"); then
-        echo "error: rank $rank on device $device of $HOSTNAME took no step for $heartbeat s after step $step"
+        for i in "${ranks[@]}"; do [[ $(step_of "$i") != "$step" ]] || same+=("$i"); done
+        if ((${#same[@]} > 1)); then
+            printf -v i '%s, ' "${same[@]}"
+            echo "error: ranks ${i%, } of $HOSTNAME took no step for $heartbeat s after step $step"
+        else
+            echo "error: rank $rank on device $device of $HOSTNAME took no step for $heartbeat s after step $step"
+        fi
     else
         echo "error: rank $rank on device $device of $HOSTNAME failed with $(exit_status "$code")"
     fi

@@ -108,6 +108,6 @@ def _value(rule: Rule[...]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Escapes what Markdown takes for emphasis or HTML, outside of code spans."""
+    """Escapes what Markdown takes for emphasis or HTML, outside code spans."""
     parts = text.split("`")
     return "`".join(re.sub(r"([*_<>|])", r"\\\1", part) if n % 2 == 0 else part for n, part in enumerate(parts))

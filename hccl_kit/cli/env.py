@@ -1,6 +1,6 @@
 """Print the ports, interfaces and time-outs of a job as variables, or check those of its ranks.
 
-Every job on a host gets ports of its own, by its number: outside of the ports that the system gives
+Every job on a host gets ports of its own, by its number: outside the ports that the system gives
 to outgoing connections, and below 65536. The interface is the one that has the server's address.
 No rank is started, and no setting of a machine is changed. HCCL_KIT_SSH replaces ssh, as in
 "ssh -F FILE".

@@ -108,7 +108,7 @@ def usage() -> str:
 def _unknown(verb: str) -> KitError:
     from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
 
-    near = get_close_matches(verb[:20], VERBS, n=1, cutoff=0.5)
+    near = get_close_matches(verb[:20], VERBS, n=1)
     hint = f"did you mean hccl-kit {near[0]}?" if near else "hccl-kit --help lists them"
     return KitError(f"{verb[:80]!r} is not a verb; accepted: {', '.join(VERBS)}", hint=hint)
 

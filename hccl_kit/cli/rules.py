@@ -1,4 +1,4 @@
-"""List the rules for tables, launch plans, servers and failed jobs: id, severity by product, HCCL's error, title.
+"""List the rules for tables, launch plans, servers and failed jobs: id, severity, HCCL's error, title.
 
 `hccl-kit explain HK203` prints the page of one rule.
 

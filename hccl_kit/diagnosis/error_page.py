@@ -34,7 +34,7 @@ def as_markdown() -> str:
 
 def _roles() -> Iterator[str]:
     yield "A line is one of these, those that tell most about the cause first:\n"
-    yield from (f"- {role}: {text}" for role, text in ROLES.items())
+    yield from (f"- `{role}` is {text}" for role, text in ROLES.items())
     yield ""
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hccl_kit.base.errors import KitError
 
-_KILLED = 70  # sysexits.h: an error inside of the program
+_KILLED = 70  # sysexits.h: an error inside the program
 
 
 class MpiGroup:

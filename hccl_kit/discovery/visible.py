@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import listed, plural
 from hccl_kit.table.device_range import DeviceRange
 
 
@@ -25,9 +26,10 @@ def physical_ids(logical: Sequence[int], visible: str) -> dict[int, int]:
         )
     outside = [i for i in logical if i >= len(cards)]
     if outside:
+        one_or_more = f"{plural('logical device', len(outside))} {listed(outside, 8)}"
         raise KitError(
-            f"logical device {', '.join(map(str, outside))} is outside the visible devices {visible!r}:"
-            f" they are {len(cards)} cards, logical 0 to {len(cards) - 1}",
+            f"outside the visible devices {visible!r}: {one_or_more}; they are {len(cards)} cards,"
+            f" logical 0 to {len(cards) - 1}",
             hint=f'--device_num "[0,{len(cards)})" takes all of them; without --visible_devices the ids are physical',
         )
     return {i: cards[i] for i in logical}

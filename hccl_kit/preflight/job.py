@@ -56,10 +56,14 @@ class Job(NamedTuple):
         return tuple(one for one in kept if one.severity == "error" or not self.quiet)
 
     def selected_report(self, report: Report) -> Report:
-        """The report on a server without the rules that are not selected, which count as neither passed nor skipped."""
+        """The report on a server without the rules that are not selected, or whose findings are not reported: they
+        count as neither passed nor skipped.
+        """
+        findings = self.selected(report.findings)
+        silent = {one.rule for one in report.findings} - {one.rule for one in findings}
         return report._replace(
-            findings=self.selected(report.findings),
-            checked=tuple(rule for rule in report.checked if self._selects(rule)),
+            findings=findings,
+            checked=tuple(rule for rule in report.checked if self._selects(rule) and rule not in silent),
             skipped=tuple(pair for pair in report.skipped if self._selects(pair[0])),
         )
 

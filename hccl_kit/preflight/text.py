@@ -40,9 +40,11 @@ def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color
     for _, group in groupby(pairs, key=lambda pair: pair[0].rule):
         lines += _folded(list(group), len(there), color)
     lines += _not_made(there)
-    counts = counted(len({found.rule for found, _ in pairs if found.severity == "error"}), "error")
-    unlike = counted(len(differences), "difference")
-    lines.append(f"{len(there)} of {counted(len(answers), 'server')} answered: {counts}, {unlike}")
+    counts = [counted(len({found.rule for found, _ in pairs if found.severity == "error"}), "error")]
+    warnings = len({found.rule for found, _ in pairs if found.severity == "warning"})
+    counts += [counted(warnings, "warning")] if warnings else []
+    counts += [counted(len(differences), "difference")]
+    lines.append(f"{len(there)} of {counted(len(answers), 'server')} answered: {', '.join(counts)}")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Read the log folder of a run: what its ranks do now. Nothing outside of it is opened, and sizes are bounded.
+"""Read the log folder of a run: what its ranks do now. Nothing outside it is opened, and sizes are bounded.
 
 facts_<rank>.jsonl   what a rank does (hccl_kit.runtime.flight_recorder)
 rank_<rank>.log      its output
@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ LOG_END = 4096
 """Bytes at the end of a log in which its last line is looked for."""
 _NAME = re.compile(r"(?:(facts)_([0-9]{1,7})\.jsonl|(rank)_([0-9]{1,7})\.log|(launcher)_([0-9]{1,7}))")
 _RESTART = re.compile(r"restart_([1-9][0-9]{0,6})")
-_EXITED = re.compile(rb"[0-9]{1,11} exited ([0-9]{1,7}) ([0-9]{1,3})")
+_EXITED = re.compile(rb"[0-9]{1,11} exited ([0-9]{1,7}) ([0-9]{1,3})(?: ([0-9]{1,6}) ([\w.:-]{1,255}))?")
 _ENDING = re.compile(rb"[0-9]{1,11} ending ([a-z]{1,10}) (-?[0-9]{1,7}) ([0-9]{1,3})")
 
 
@@ -45,13 +45,18 @@ class Attempt(NamedTuple):
 
 
 class Script(NamedTuple):
-    """What launch scripts saw: exit codes of ranks that failed first, and whether they have ended the others."""
+    """What launch scripts saw: exit code, host and card of ranks that failed first, ranks that took no step for too
+    long, and whether they have ended the others.
+    """
 
-    exits: Mapping[int, int]
+    exits: Mapping[int, tuple[int, str, int | None]]
+    hung: Sequence[int]
     is_ending: bool
 
 
-NOTHING = Script({}, False)
+NOTHING = Script({}, (), False)
+_NO_EXIT = (None, "", None)
+HUNG = "took no step for too long"
 
 
 def find(given: Path | None) -> Path:
@@ -117,12 +122,17 @@ def ranks_of(found: Attempt, ages: Ages) -> tuple[list[Rank], int]:
     for number in found.files["rank"][:MAX_RANKS]:
         if number not in ranks:
             ranks[number] = _without_heartbeat(number, script, has_others=bool(ranks))
+    stuck = {ranks[number].step for number in script.hung if number in ranks}
+    for number, found_rank in ranks.items():
+        stands = found_rank.step is not None and found_rank.step in stuck and found_rank.state != "done"
+        if number in script.hung or stands:  # the scripts name the first of those at one step
+            ranks[number] = found_rank._replace(state="failed", why=HUNG)
     return list(ranks.values()), min(size, 1 << 24)
 
 
 def rank(number: int, one: Record, silent_s: float | None, script: Script = NOTHING) -> Rank:
     """A rank by what it says of itself, and by what the launch script saw."""
-    code = script.exits.get(number)
+    code, _, _ = script.exits.get(number, _NO_EXIT)
     state: State = "running" if one.idle is not None or one.step else "starting"
     why = ""
     if code is not None or one.ended not in ("", DONE):
@@ -187,26 +197,30 @@ def _record(path: Path) -> Record | None:
 
 def _without_heartbeat(number: int, script: Script, *, has_others: bool) -> Rank:
     """A rank that has a log only: its program has no heartbeat, or has not come so far."""
-    code = script.exits.get(number)
+    code, host, device = script.exits.get(number, _NO_EXIT)
     if code is not None:
-        return Rank(number, "failed", why=f"exit code {code}")
+        return Rank(number, "failed", host, device, why=f"exit code {code}")
     return Rank(number, "ended" if script.is_ending else "starting" if has_others else "unknown")
 
 
 def _script(found: Attempt) -> Script:
     """What the launch scripts noted, up to the moment from which on they ended the ranks themselves."""
-    exits: dict[int, int] = {}
+    exits: dict[int, tuple[int, str, int | None]] = {}
+    hung: list[int] = []
     is_ending = False
     for server in found.files["launcher"][:MAX_SERVERS]:
         for line in (read_part(found.folder / f"launcher_{server}", 0, MAX_NOTES) or b"").split(b"\n"):
             if ending := _ENDING.fullmatch(line):
                 is_ending = True
-                if ending[1] in (b"rank", b"hang"):
-                    exits.setdefault(int(ending[2]), int(ending[3]))
+                if ending[1] == b"hang":
+                    hung.append(int(ending[2]))
+                elif ending[1] == b"rank":
+                    exits.setdefault(int(ending[2]), (int(ending[3]), "", None))
                 break
             if exited := _EXITED.fullmatch(line):
-                exits.setdefault(int(exited[1]), int(exited[2]))
-    return Script(exits, is_ending)
+                host, device = (exited[4] or b"").decode("ascii", "replace"), int(exited[3]) if exited[3] else None
+                exits.setdefault(int(exited[1]), (int(exited[2]), host, device))
+    return Script(exits, hung, is_ending)
 
 
 def read_part(path: Path, at: int, size: int) -> bytes | None:

@@ -212,7 +212,7 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
         (("--device_num", "[0,8)", "--product", "a5"), "Atlas 950 (A5) reads rank tables of version 2.0"),
         (("--device_num", "[0,8)", "--server_ip", "a/b"), "'a/b' contains '/'"),
         (("--device_num", "[0,8)", "--server_ip", ""), "the server id is empty"),
-        (("--device_num", "[0,8)", "--visible_devices", "4-7"), "logical device 4, 5, 6, 7 is outside"),
+        (("--device_num", "[0,8)", "--visible_devices", "4-7"), "logical devices 4, 5, 6, 7; they are 4 cards"),
         (("--device_num", "[0,8)", "--simulate", "--hccn-conf", "x"), "not allowed with argument"),
         (("--device_num", "[0,8)", "--inventory", "x", "--hccn-conf", "x"), "not allowed with argument"),
         (("--device_num", "[0,8)", "--hccn-conf", "none.conf"), "cannot read none.conf: No such file"),

@@ -14,7 +14,7 @@ __all__ = ["desk"]
 
 
 def inventory(desk: Desk, text: str) -> str:
-    """An inventory with this text, outside of the folder that is written to."""
+    """An inventory with this text, outside the folder that is written to."""
     path = desk.work.parent / "inventory.yaml"
     path.write_text(text)
     return str(path)

@@ -19,7 +19,7 @@ def test_mapping_is_the_sorted_list(cards: set[int]) -> None:
 
 def test_logical_id_outside_is_refused() -> None:
     with pytest.raises(
-        KitError, match=r"logical device 4, 5 is outside .*'4,5,6,7'.* 4 cards, logical 0 to 3"
+        KitError, match=r"outside .*'4,5,6,7': logical devices 4, 5; they are 4 cards, logical 0 to 3"
     ) as caught:
         physical_ids(range(6), "4,5,6,7")
     assert '--device_num "[0,4)"' in (caught.value.hint or "")

@@ -53,7 +53,7 @@ def test_a_row_that_is_left_out_is_seen(tmp_path: Path) -> None:
 
 
 def _outline(page: Path) -> list[str]:
-    """The signs at the start of each heading, row and item outside of blocks of code, a row with its columns."""
+    """The signs at the start of each heading, row and item outside blocks of code, a row with its columns."""
     prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     starts = re.findall(r"^(#+ |- |[0-9]+\. |\|.*)", prose, re.MULTILINE)
     return [f"row of {start.count(' | ') + 1}" if start.startswith("|") else start for start in starts]

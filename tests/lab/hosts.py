@@ -51,7 +51,7 @@ class Hosts:
 
     @property
     def ssh_config(self) -> Path:
-        """For an ssh that is started outside of the hosts: `ssh -F`."""
+        """For an ssh that is started outside the hosts: `ssh -F`."""
         return self.folder / "ssh_config"
 
     def inside(self, index: int, argv: Sequence[str | Path]) -> list[str]:

@@ -130,6 +130,16 @@ wait_for_the_others()
 """
 
 
+def test_ranks_that_stand_at_one_step_are_all_named(tmp_path: Path) -> None:
+    """Which of them holds up the others is in what they recorded, if they did."""
+    job = python_job(tmp_path, HANG.replace("rank == 1 and step == 2", "step == 2"), ranks=2)
+    done = job.run("--heartbeat-timeout", "3")
+    assert done.returncode == 124
+    error = done.stderr.splitlines()[1]
+    assert error.startswith("error: ranks 0, 1 of ")
+    assert error.endswith(" took no step for 3 s after step 2")
+
+
 def test_a_rank_that_stands_still_ends_the_job_with_the_stacks_of_all(tmp_path: Path) -> None:
     job = python_job(tmp_path, HANG, ranks=2)
     done = job.run("--heartbeat-timeout", "3")

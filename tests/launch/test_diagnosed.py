@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Mapping
@@ -58,7 +59,8 @@ def test_the_notes_say_who_ended_and_whom_the_script_has_ended(tmp_path: Path) -
     job = python_job(tmp_path, FAIL, ranks=2)
     job.run()
     notes = [line.split(" ", 1) for line in (job.logs / "launcher_0").read_text().splitlines()]
-    assert [text for _, text in notes] == ["exited 1 7", "ending rank 1 7", "exited 0 143"]
+    host = socket.gethostname()
+    assert [text for _, text in notes] == [f"exited 1 7 5 {host}", "ending rank 1 7", f"exited 0 143 4 {host}"]
     assert all(abs(int(when) - time.time()) < 60 for when, _ in notes)
 
 

@@ -40,6 +40,11 @@ def test_equal_findings_of_many_servers_are_one_line() -> None:
     )
 
 
+def test_warnings_are_counted_on_all_servers_too() -> None:
+    text = all_as_text([server("a", TAKEN, LOW), server("b", LOW)], [])
+    assert text.splitlines()[-1] == "2 of 2 servers answered: 1 error, 1 warning, 0 differences"
+
+
 def test_findings_that_differ_are_shown_with_their_servers_and_counted() -> None:
     answers = [server(f"node{n}", TAKEN._replace(message=f"port {60000 + n // 2} is taken")) for n in range(2, 12)]
     assert all_as_text(answers, []) == (

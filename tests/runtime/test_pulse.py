@@ -168,7 +168,7 @@ def test_blocks_in_the_program_are_measured(tmp_path: Path) -> None:
     made.beat(1)
     with made.waiting("data"):
         time.sleep(0.05)
-    with made.collective("all_reduce", 8), made.waiting("data"):  # inside of a block, it is of that block
+    with made.collective("all_reduce", 8), made.waiting("data"):  # inside a block, it is of that block
         time.sleep(0.1)
     with made.waiting("checkpoint"):
         time.sleep(0.02)

@@ -84,8 +84,22 @@ def test_a_failed_rank_is_told_from_those_that_the_script_ended(tmp_path: Path) 
     assert problems(job) == ["rank 2 (n0, card 2) failed: exit code 7"]
 
 
+def test_a_rank_without_a_heartbeat_has_the_host_and_card_of_the_script(tmp_path: Path) -> None:
+    (tmp_path / "rank_2.log").write_text("working\n")
+    (tmp_path / "launcher_0").write_text("1767225600 exited 2 7 6 n1\n1767225600 ending rank 2 7\n")
+    assert problems(Folder(tmp_path).look()) == ["rank 2 (n1, card 6) failed: exit code 7"]
+
+
 def test_a_hang_that_the_script_ended(tmp_path: Path) -> None:
     run(tmp_path, age=20)
+    (tmp_path / "launcher_0").write_text("1767225600 ending hang 1 124\n")
+    job = Folder(tmp_path).look()
+    assert [(rank.state, rank.why) for rank in job.ranks] == [("failed", "took no step for too long")] * 4
+
+
+def test_a_hang_of_a_rank_that_is_behind(tmp_path: Path) -> None:
+    run(tmp_path, age=20)
+    facts(tmp_path, 1, step=39, age=20)
     (tmp_path / "launcher_0").write_text("1767225600 ending hang 1 124\n")
     assert [rank.state for rank in Folder(tmp_path).look().ranks] == ["ended", "failed", "ended", "ended"]
 

@@ -17,7 +17,7 @@ ROWS = in_stage(
         "an environment variable is not valid; with a rank table: its device addresses are of two families",
         codes=("EI0001",),
         causes=(
-            "the value is outside of the range that the message names",
+            "the value is outside the range that the message names",
             "two variables exclude each other, such as HCCL_INTRA_PCIE_ENABLE=1 and HCCL_INTRA_ROCE_ENABLE=1",
             "HCCL_SOCKET_IFNAME or HCCL_IF_IP names no interface of this host or container",
         ),

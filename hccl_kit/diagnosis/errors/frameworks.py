@@ -214,7 +214,7 @@ ROWS: tuple[KnownError, ...] = (
         needs_context=False,
     ),
     KnownError(
-        "an operator of HCCL failed inside of a graph; the code near it has the reason",
+        "an operator of HCCL failed inside a graph; the code near it has the reason",
         role="frame",
         patterns=(
             r"call hccl op ?: ?(?P<operator>\w{1,60})[^\n]{0,80}load task fail",

@@ -188,7 +188,7 @@ ROWS = in_stage(
         " detects this: `hccl-kit preflight` compares the variables with the table (HK612)",
         codes=("EI0003",),
         causes=(
-            "count, data type or root of an operator is outside of what HCCL takes",
+            "count, data type or root of an operator is outside what HCCL takes",
             "RANK_ID or RANK_SIZE is missing or no number",
         ),
         tells_apart="hccl-kit preflight TABLE; HCCL_ENTRY_LOG_ENABLE=1 shows the arguments",
@@ -205,7 +205,7 @@ ROWS = in_stage(
             r"\[TaskExecStage\]\[InvalidArgument\]",
         ),
         says=("{name} of {operator} is {value}", "HCCL expects: {expected}"),
-        causes=("count, data type, root or a pointer is outside of what HCCL takes",),
+        causes=("count, data type, root or a pointer is outside what HCCL takes",),
         tells_apart="HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call",
         fix="correct the argument",
     ),
@@ -259,7 +259,7 @@ ROWS = in_stage(
         fix=_MEMORY_FIX,
     ),
     KnownError(
-        "an error inside of HCCL; the message and the lines around it tell what failed",
+        "an error inside HCCL; the message and the lines around it tell what failed",
         role="symptom",
         codes=("EI9999",),
         causes=(

@@ -38,7 +38,7 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         4,
         "INTERNAL",
-        "an error inside of HCCL",
+        "an error inside HCCL",
         "an error of a rank before, which this one was told",
         "an error of the driver or the runtime: the first ERROR of another module is the cause",
     ),

@@ -10,7 +10,7 @@ _WAIT_CAUSES = (
     "an operator of HCCL waited for another rank until HCCL_EXEC_TIMEOUT",
     "an operator hangs on this card",
 )
-_HOLDS = "npu-smi info: processes on the cards; ps -ef on the host, also outside of the container"
+_HOLDS = "npu-smi info: processes on the cards; ps -ef on the host, also outside the container"
 _END_OLD = "end the processes of the earlier job, wait 30 s, start again; if it stays, look at the device log"
 _KERNEL = "the first ERROR of this process; npu-smi info -t health -i N"
 
@@ -95,13 +95,13 @@ ROWS: tuple[KnownError, ...] = (
     _row("EE4001", "a resource of the runtime is used up", "too many streams, notifies or models in one process"),
     _row(
         "EE9999",
-        "an error inside of the runtime; the text after the code tells which",
+        "an error inside the runtime; the text after the code tells which",
         "the first line after the code",
         role="result",
     ),
     _row(
         "EH9999",
-        "an error inside of ACL; the text after the code tells which",
+        "an error inside ACL; the text after the code tells which",
         "the first line after the code",
         role="result",
     ),
@@ -120,7 +120,7 @@ ROWS: tuple[KnownError, ...] = (
         "the model, the cache, or another process on the card",
         apart="npu-smi info",
     ),
-    _row("EL9999", "an error inside of the driver", "the text after the code; dmesg", role="result"),
+    _row("EL9999", "an error inside the driver", "the text after the code; dmesg", role="result"),
     _row(
         "E39007",
         "a helper process on the card did not start in time",
@@ -131,14 +131,14 @@ ROWS: tuple[KnownError, ...] = (
     ),
     _row(
         "E39999",
-        "an error inside of the card's process manager",
+        "an error inside the card's process manager",
         "the text after the code; the device log",
         role="result",
     ),
-    _row("E19999", "an error inside of the graph engine", "the text after the code", role="result"),
+    _row("E19999", "an error inside the graph engine", "the text after the code", role="result"),
     _row(
         "EZ9999",
-        "an error inside of an operator; it may wrap an error of HCCL (result 4 or 9)",
+        "an error inside an operator; it may wrap an error of HCCL (result 4 or 9)",
         "the text after the code: a kernel that broke, or a call of HCCL that failed",
         "an operator waited for another rank: EI0002 near it",
         role="result",
@@ -195,10 +195,10 @@ ROWS: tuple[KnownError, ...] = (
         fix="start the container with the devices that `hccl-kit container TABLE` prints; number the cards from 0",
     ),
     _row("207005", "no resource of the card is left", "too many streams or communicators"),
-    _row("507000", "an error inside of the runtime", "the first ERROR of this process", role="result"),
+    _row("507000", "an error inside the runtime", "the first ERROR of this process", role="result"),
     _row(
         "507001",
-        "an error inside of the card's scheduler",
+        "an error inside the card's scheduler",
         "the card's firmware, or a fault of the card",
         apart=_KERNEL,
     ),
@@ -224,7 +224,7 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         "507014",
         "a kernel did not finish in time",
-        "the kernel hangs, or waits for another rank inside of it",
+        "the kernel hangs, or waits for another rank inside it",
         role="symptom",
         apart=_WAIT,
         fix=_SYMPTOM_FIX,
@@ -323,8 +323,8 @@ ROWS: tuple[KnownError, ...] = (
         apart="the log of the other end; versions of the fabric on both",
         fix="correct the other end, then the link",
     ),
-    _row("507899", "an error inside of the driver", "the first ERROR of this process; dmesg", role="result"),
-    _row("507900", "an error inside of the card's own CPU (AICPU)", "the device log of this time", role="result"),
+    _row("507899", "an error inside the driver", "the first ERROR of this process; dmesg", role="result"),
+    _row("507900", "an error inside the card's own CPU (AICPU)", "the device log of this time", role="result"),
     _row(
         "507901",
         "the connection between host and card was closed",
@@ -336,11 +336,11 @@ ROWS: tuple[KnownError, ...] = (
     _row("161002", "an argument of an operator (aclnn) is not valid", "shape, type or layout of an input"),
     _row(
         "361001",
-        "a call of the runtime failed inside of an operator (aclnn)",
+        "a call of the runtime failed inside an operator (aclnn)",
         "the runtime's code near it",
         role="result",
     ),
-    _row("561000", "an error inside of an operator (aclnn)", "the EZ or EE code near it", role="result"),
+    _row("561000", "an error inside an operator (aclnn)", "the EZ or EE code near it", role="result"),
     _row(
         "561003",
         "the kernel of an operator is not installed",

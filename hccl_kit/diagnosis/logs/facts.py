@@ -314,6 +314,8 @@ class Exited(NamedTuple):
     code: int | None
     signal: int | None
     by_launcher: bool = False
+    server: str | None = None
+    physical: int | None = None
 
 
 class Step(NamedTuple):

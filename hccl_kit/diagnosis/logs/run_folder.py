@@ -1,8 +1,8 @@
 """Read what our own launch scripts and programs leave in the folder of a run.
 
 facts_<rank>.jsonl    what the rank did last (hccl_kit.runtime.flight_recorder)
-launcher_<server>     what the bash script saw, a line each: "TIME exited RANK CODE", "TIME ending WHY RANK CODE" or
-                      "TIME lost SERVER RANK ..."
+launcher_<server>     what the bash script saw, a line each: "TIME exited RANK CODE DEVICE HOST",
+                      "TIME ending WHY RANK CODE" or "TIME lost SERVER RANK ..."
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def facts(lines: Iterator[Line], rank: int | None) -> Iterator[Noted]:
                 yield Noted(line.number, entered._replace(left=True), left, rank=rank)
 
 
-_EXITED = re.compile(r"([0-9]{1,11}) exited ([0-9]{1,7}) ([0-9]{1,3})")
+_EXITED = re.compile(r"([0-9]{1,11}) exited ([0-9]{1,7}) ([0-9]{1,3})(?: ([0-9]{1,6}) ([\w.:-]{1,255}))?", re.ASCII)
 _ENDING = re.compile(r"([0-9]{1,11}) ending ([a-z]{1,10}) (-?[0-9]{1,7}) ([0-9]{1,3})")
 _LOST = re.compile(r"([0-9]{1,11}) lost (\S{1,255})((?: [0-9]{1,7})*)")
 
@@ -73,6 +73,8 @@ def launcher(lines: Iterator[Line]) -> Iterator[Noted]:
             rank, code = rank_of(found[2]), int(found[3])
             if rank is not None:
                 ended = exited(rank, code, by_launcher=is_ending)
+                if found[5]:
+                    ended = ended._replace(server=found[5], physical=int(found[4]))
                 yield Noted(line.number, ended, float(found[1]), not is_ending, rank=rank)
         elif found := _ENDING.fullmatch(line.text):
             is_ending = True

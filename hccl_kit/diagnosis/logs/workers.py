@@ -15,7 +15,7 @@ from pathlib import PurePath
 from hccl_kit.diagnosis.logs.facts import Process
 
 _LAYOUT = re.compile(
-    r"debug|run|security|operation|plog|device-[0-9]{1,6}|process_log|ascend|logs?|ascend_logs?|attempt_[0-9]{1,4}"
+    r"debug|run|security|operation|plog|device-[0-9]{1,6}|process_log|ascend|logs?|ascend_logs?|(?:attempt|restart)_[0-9]{1,4}"
 )
 _ARCHIVE = re.compile(r"(.+?)(?:\.tar|\.tgz|\.txz|\.zip)(?:\.[a-z0-9]{2,3})?")
 _PID = re.compile(r"(?:plog|device)-(?:parser-)?([0-9]{1,10})[_-][0-9]{1,20}\.log(?:\.(?:gz|xz))?")

@@ -63,7 +63,7 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     world, size = _world(by_process.values(), groups.values(), names)
     if table is not None:
         size = max(size or 0, len(table.every))
-    places = _Places(table)
+    places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
     found = [
         _rank(process, tuple(sorted(events, key=_order)), groups[process], world, places, is_cut=process in cut)
         for process, events in by_process.items()
@@ -78,12 +78,13 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
 
 
 class _Places:
-    """Where the table puts each rank."""
+    """Where the launcher saw each rank end, or where the table puts it."""
 
-    def __init__(self, table: RankTable | None) -> None:
+    def __init__(self, table: RankTable | None, ends: Iterable[Exited]) -> None:
         servers = table.servers if table is not None else ()
         devices = [(server.id, device) for server in servers for device in server.devices]
-        self._of_rank = {device.rank: Card(server, device.id, device.ip or None) for server, device in devices}
+        self._of_rank = {one.rank: Card(one.server, one.physical, None) for one in ends if one.server}
+        self._of_rank |= {device.rank: Card(server, device.id, device.ip or None) for server, device in devices}
         self._of_card = {(server, device.id): device.rank for server, device in devices}
 
     def completed(self, number: int | None, card: Card) -> tuple[int | None, Card]:

@@ -56,7 +56,7 @@ class LateError(Exception):
 
 
 class Signals:
-    """Whether Ray ends the job. A handler that raises would raise inside of Ray, which makes another error of it."""
+    """Whether Ray ends the job. A handler that raises would raise inside Ray, which makes another error of it."""
 
     def __init__(self) -> None:
         self.stopped = False

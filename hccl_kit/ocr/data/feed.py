@@ -46,7 +46,7 @@ class Feed:
         self.steps_per_epoch = len(self.samples) // self.joint_batch
         self.bad: set[str] = set()
         transform = pipeline(train["dataset"]["transform_pipeline"])
-        kept = KeptSamples(0) if self.stretch else KeptSamples()  # a stretch is drawn outside of the transforms
+        kept = KeptSamples(0) if self.stretch else KeptSamples()  # a stretch is drawn outside the transforms
         self._make = partial(loader.train_batch, transform=transform, collate=collate, kept=kept)
         if not self.steps_per_epoch:
             raise KitError(

@@ -56,7 +56,7 @@ class StepTiming:
     def __str__(self) -> str:
         """The figures for a line of the log, with the bottleneck."""
         if not self.samples:
-            return "only the first step, which compiles"
+            return "no step was timed"
         whole = self.total_s or 1.0
         parts = {"data": self.data_s, "compute": self.compute_s, "communication": self.communication_s}
         shares = " ".join(f"{name} {seconds / whole:.0%}" for name, seconds in parts.items())

@@ -24,7 +24,7 @@ def address_differs(node: Node) -> Iterator[Finding]:
     """The device_ip of a card is not the address of its network port.
 
     What:           `device_ip` in the table is not an address that hccn_tool prints for that card (IPv4, IPv6 and on
-                    Atlas A3 that inside of the super pod), or /etc/hccn.conf where there is no hccn_tool; or the port
+                    Atlas A3 that inside the super pod), or /etc/hccn.conf where there is no hccn_tool; or the port
                     has none and the job needs it.
     Why it matters: HCCL opens the port with the address of the table. A table of another machine, or one that was
                     generated before the addresses changed, looks valid and does not work.
@@ -120,7 +120,7 @@ def uses_roce(node: Node) -> bool:
 
 
 def asks_for_roce(node: Node) -> bool:
-    """Whether a variable asks for the network ports inside of a server too."""
+    """Whether a variable asks for the network ports inside a server too."""
     return node.environ.get("HCCL_INTRA_ROCE_ENABLE") == "1"
 
 

@@ -63,7 +63,7 @@ def network_unreachable(node: Node) -> Iterator[Finding]:
 def gateway_not_set(node: Node) -> Iterator[Finding]:
     """A card has no gateway or no netdetect address, and the job has several servers.
 
-    What:           a card has no default gateway, while a card that it connects to has an address outside of its own
+    What:           a card has no default gateway, while a card that it connects to has an address outside its own
                     network; or no netdetect address is set, so link health cannot be probed.
     Why it matters: without gateway, packets to another network are lost. Without netdetect the health of the network
                     stays "Init", and clusters that check it treat the card as unhealthy.
@@ -81,7 +81,7 @@ def gateway_not_set(node: Node) -> Iterator[Finding]:
     unasked = _unset(node, sorted(plain), hccn_state.net_detect, "-netdetect")
     yield from _not_set(
         lost,
-        "no gateway is set, and other servers have addresses outside of the card's network",
+        "no gateway is set, and other servers have addresses outside the card's network",
         "hccn_tool -i N -gateway -s gateway A.B.C.D",
     )
     yield from _not_set(
@@ -166,7 +166,7 @@ def _need_ports(node: Node) -> None:
 
 
 def _goes_outside(node: Node, device_id: int, card: Card) -> bool:
-    """Whether a card that this one connects to is outside of its network; False if the netmask is not known."""
+    """Whether a card that this one connects to is outside its network; False if the netmask is not known."""
     if card.prefix is None:
         return False
     network = _network(f"{card.ip}/{card.prefix}")

@@ -16,7 +16,7 @@ from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.port_holder import holder
 from hccl_kit.table.finding import Finding
 
-MAX_RANGES = 4096
+MAX_PORTS = 4096
 """Ports of HCCL_HOST_SOCKET_PORT_RANGE that are tried."""
 
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -36,7 +36,7 @@ def port_taken(node: Node) -> Iterator[Finding]:
     HCCL:           EI0019 (EJ0003 in older releases), "listen on ip and specific port fail".
     """
     address = _address(node)
-    taken = [port for port in islice(ports(node), MAX_RANGES) if not is_free(address, port)]
+    taken = [port for port in islice(ports(node), MAX_PORTS) if not is_free(address, port)]
     for port in taken:
         who = holder(port, node.root)
         other = "give this job the ports of another number: hccl-kit env TABLE --job 1"
@@ -53,7 +53,7 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
     Why it matters: any outgoing connection of any program may take one, so that a job fails now and then.
     Example:        the range is 32768 to 60999, and nothing is reserved.
     Fix:            sysctl -w net.ipv4.ip_local_reserved_ports=60000-60031, which keeps what is free for HCCL; or take
-                    the ports of `hccl-kit env TABLE`, which lie outside of the range.
+                    the ports of `hccl-kit env TABLE`, which lie outside the range.
     HCCL:           no code until it happens, then EI0019.
     """
     folder = node.root / "proc" / "sys" / "net" / "ipv4"
@@ -62,7 +62,7 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
         reserved = set(_numbers((folder / "ip_local_reserved_ports").read_text(encoding="ascii").strip()))
     except (OSError, ValueError):
         raise CannotTellError("the range of ephemeral ports cannot be read") from None
-    wanted = [port for port in islice(ports(node), MAX_RANGES) if port != DEFAULT_CARD]
+    wanted = [port for port in islice(ports(node), MAX_PORTS) if port != DEFAULT_CARD]
     given = [port for port in wanted if low <= port <= high and port not in reserved]
     if given:
         first, last = given[0], given[-1]

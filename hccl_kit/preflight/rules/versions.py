@@ -52,7 +52,7 @@ def firmware_unfit(node: Node) -> Iterator[Finding]:
     """Driver and firmware are not compatible.
 
     What:           npu-smi prints "Compatibility: NOK" for a card of the table; or, if it prints nothing, the firmware
-                    is outside of the ranges that the driver lists in its version.info.
+                    is outside the ranges that the driver lists in its version.info.
     Why it matters: features between processes and cards fail, such as sharing memory between them.
     Example:        driver 24.1.rc2 supports firmware 7.0.0 to 7.2.99, and 7.3.0.1.231 is installed.
     Fix:            install driver and firmware of the same release, the driver first, and restart the server.

@@ -337,6 +337,10 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
         "error: rank 3 on device 3 of n1 took no step for 60 s after step 5\n",
         [Fault(None, "LAUNCHER", "a rank took no step for too long", "error: rank", False)],
     ),
+    (
+        "error: ranks 0, 1 of n1 took no step for 60 s after step 5\n",
+        [Fault(None, "LAUNCHER", "a rank took no step for too long", "error: ranks", False)],
+    ),
     ("srun: error: n1: task 3: Killed\n", [Exited(3, None, 9)]),
     ("srun: error: n1: task 3: Exited with exit code 2\n", [Exited(3, 2, None)]),
     (

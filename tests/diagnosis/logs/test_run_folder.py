@@ -57,10 +57,10 @@ def test_what_the_recorder_writes_is_read(tmp_path: Path) -> None:
 
 
 def test_what_the_script_notes_is_read(tmp_path: Path) -> None:
-    text = "100 exited 3 137\n101 ending rank 3 137\n102 exited 0 143\n103 exited 1 1\n104 lost 10.0.0.2 4 5\n"
+    text = "100 exited 3 137 7 n1\n101 ending rank 3 137\n102 exited 0 143\n103 exited 1 1\n104 lost 10.0.0.2 4 5\n"
     found = events(tmp_path, "launcher_0", text)
     assert [(event.time, event.is_error, event.fact) for event in found] == [
-        (100.0, True, Exited(3, None, 9)),
+        (100.0, True, Exited(3, None, 9, server="n1", physical=7)),
         (101.0, True, JobEnding("rank", 3, 137)),
         (102.0, False, Exited(0, None, 15, by_launcher=True)),
         (103.0, False, Exited(1, 1, None, by_launcher=True)),
@@ -81,6 +81,8 @@ def test_an_end_without_a_rank(tmp_path: Path) -> None:
         "100 exited x 1",
         "100 exited 4294967295 1",
         "100 exited 3 9999",
+        "100 exited 3 1 7",
+        "100 exited 3 1 7 n1;id",
         "1e9 exited 3 1",
         "\u0661 exited 3 1",
         "100 lost",

@@ -83,7 +83,7 @@ def test_three_steps_are_those_of_the_paper(opt: str, formula: Any) -> None:
     ],
 )
 def test_the_steps_are_those_of_mindspore(opt: str, options: dict[str, Any], theirs: Any) -> None:
-    """Of small epsilons: its CPU kernel adds a large one inside of the root for some elements, outside for others."""
+    """Of small epsilons: its CPU kernel adds a large one inside the root for some elements, outside for others."""
     steps = some_gradients()
     network = Normed()
     before = values(network)

@@ -30,7 +30,7 @@ def test_the_time_that_is_left(steps: int, left: str) -> None:
 
 def test_no_step_takes_no_time() -> None:
     assert StepTiming().row() == {"samples_per_s": None, "data_s": 0.0, "compute_s": 0.0, "communication_s": 0.0}
-    assert str(StepTiming()) == "only the first step, which compiles"
+    assert str(StepTiming()) == "no step was timed"
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -12,7 +12,7 @@ from tests.preflight.machines import A2, GENERATIONS, Machine, machine_of
 from tests.preflight.nodes import faults, messages
 from tests.tables import value
 
-NO_GATEWAY = "no gateway is set, and other servers have addresses outside of the card's network"
+NO_GATEWAY = "no gateway is set, and other servers have addresses outside the card's network"
 
 
 @pytest.fixture

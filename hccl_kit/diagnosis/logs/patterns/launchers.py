@@ -51,6 +51,7 @@ ROWS = (
         _hang,
         before=True,
     ),
+    Row("error: ranks ", r"error: ranks [0-9, ]{4,99} of [\w.:-]{1,255} took no step for", _hang, before=True),
     Row(
         "srun: error:",
         r"srun: error: [\w.-]{1,255}: task (?P<task>[0-9]{1,8}): "

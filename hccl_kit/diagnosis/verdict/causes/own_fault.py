@@ -7,6 +7,7 @@ that gives up waiting ends with an exception.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from signal import SIGTERM
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ def own_fault(case: Case) -> Cause | None:
     """The only rank with a fault of its own, or the first one of several."""
     found = list(_candidates(case))
     if not found:
-        return None
+        return _of_scheduler(case)
     disordered = [one for one in found if not one.is_ordered]
     found = [one for one in found if one.is_ordered]
     if not found:
@@ -92,13 +93,24 @@ def _candidates(case: Case) -> Iterator[Own]:
     yield from of_ranks or _exits(case)
 
 
+def _of_scheduler(case: Case) -> Cause | None:
+    """The error of the scheduler of msrun, which is no rank, but runs the same program."""
+    for event in case.job.launcher:
+        if isinstance(event.fact, Fault) and PurePath(event.place.file).name == "scheduler.log" and _is_own(event):
+            reason = f"not a rank but the scheduler of msrun failed: {event.fact.text[:MAX_TEXT]}"
+            place = f"{event.place.file}:{event.place.line}"
+            fix = f"correct what {place} says; the scheduler runs the program too, without the variables of a rank"
+            return cannot_tell(reason, (), [event])._replace(fix=fix)
+    return None
+
+
 def _exits(case: Case) -> Iterator[Own]:
     """The first rank that each launcher saw end by itself, unless its log shows that it gave up waiting."""
     first: dict[str, Own] = {}
     for event in case.job.launcher:
         fact = event.fact
         if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
-            suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, None, None))
+            suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
             own = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
             first.setdefault(event.place.file, own)
     yield from (own for own in first.values() if not _gave_up(case, own.suspect))

@@ -1,6 +1,6 @@
 """What may have ended a job, or keeps it waiting: one function each, asked in the order of CAUSES.
 
-A rank that fails inside a collective is taken for a victim: its peers failed first. What happens to a rank outside of a
+A rank that fails inside a collective is taken for a victim: its peers failed first. What happens to a rank outside a
 collective is its own fault.
 """
 

@@ -68,7 +68,7 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
 }
 
 describe() { # the failure of a rank of this server; sets rank and code to those of an earlier failure
-    local error='' i device='' own_code step
+    local error='' i device='' own_code step same=()
     if ((code <= 128 && code != 124)) && [[ -n $python ]]; then
         error=$("$python" -I -c "$first_error" "$logs" "${ranks[@]}") || :
     fi
@@ -81,7 +81,13 @@ describe() { # the failure of a rank of this server; sets rank and code to those
     echo
     for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done
     if ((code == 124)) && step=$(step_of "$rank"); then
-        echo "error: rank $rank on device $device of $HOSTNAME took no step for $heartbeat s after step $step"
+        for i in "${ranks[@]}"; do [[ $(step_of "$i") != "$step" ]] || same+=("$i"); done
+        if ((${#same[@]} > 1)); then
+            printf -v i '%s, ' "${same[@]}"
+            echo "error: ranks ${i%, } of $HOSTNAME took no step for $heartbeat s after step $step"
+        else
+            echo "error: rank $rank on device $device of $HOSTNAME took no step for $heartbeat s after step $step"
+        fi
     else
         echo "error: rank $rank on device $device of $HOSTNAME failed with $(exit_status "$code")"
     fi

@@ -178,7 +178,7 @@ def test_a_scale_keeps_to_its_limits(seed: int) -> None:
 @given(seeds)
 @settings(max_examples=60, deadline=None)
 def test_a_crop_cuts_no_text_and_holds_some(seed: int) -> None:
-    """A polygon is inside the part or outside of it, in the rounding of half a pixel of the page."""
+    """A polygon is inside the part or outside it, in the rounding of half a pixel of the page."""
     page = page_moves.crop(crop_size=[96, 96], p=1)(page_of(), np.random.default_rng(seed))
     assert page.content is not None
     height, width = page.content
