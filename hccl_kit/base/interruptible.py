@@ -1,9 +1,9 @@
-"""Work in threads that Ctrl-C, SIGTERM or SIGHUP ends for certain: the main thread only waits for it.
+"""Work in threads that Ctrl-C and other signals end for certain: the main thread only waits for it.
 
 Python raises KeyboardInterrupt between any two instructions of the main thread: inside the lock of a thread pool, or
-when a process is started and not yet known. The other two end a program at once, and what it started lives on. And a
-main thread that waits for a lock without a time limit may miss a signal: one that comes while other threads contend
-for the interpreter, after the decision to wait, does not end the wait.
+when a process is started and not yet known. SIGTERM, SIGHUP and SIGQUIT end a program at once, and what it started
+lives on. And a main thread that waits for a lock without a time limit may miss a signal: one that comes while other
+threads contend for the interpreter, after the decision to wait, does not end the wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TypeVar
 
 POLL = 0.2
 """Seconds between two looks at whether a signal came."""
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """What ends the work."""
 _LEFT_ALONE = (signal.SIG_IGN, None)
 _T = TypeVar("_T")

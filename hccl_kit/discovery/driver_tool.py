@@ -109,7 +109,8 @@ def killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
         yield
     except BaseException:
         if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)  # the whole session, or the child of a wrapper script would live on
+            with suppress(PermissionError):  # a program that became another user, such as sudo, ends by itself
+                os.killpg(process.pid, signal.SIGKILL)  # the session, or the child of a wrapper script would live on
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_DYING)
         raise

@@ -127,7 +127,7 @@ def test_a_program_that_ignores_ctrl_c_goes_on() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGQUIT"])
 def test_what_ends_a_program_ends_what_it_started_first(name: str, tmp_path: Path) -> None:
     (tmp_path / "sleeper").write_text(SLEEPER)
     (tmp_path / "sleeper").chmod(0o755)

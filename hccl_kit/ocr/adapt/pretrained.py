@@ -151,6 +151,7 @@ def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
         rows: Mapping[str, NDArray[Any]] = load_file(path)
     except (OSError, SafetensorError, ValueError, MemoryError) as error:  # the last two: shapes that numpy refuses
         raise checkpoint.DamagedError(f"{path} is damaged or not a safetensors file: {error}") from error
+    checkpoint.assert_finite(path, rows)
     return rows
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from mindspore import Parameter, Tensor
 from mindspore.train.checkpoint_pb2 import Checkpoint
+from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import shortened
@@ -142,8 +143,10 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
     """All rows of a checkpoint by name; `say` gets a note if the file has no checksum, as those of other programs.
 
     Raises DamagedError if the file is not complete, also for one of this package without checksum, and KitError if it
-    is missing.
+    is missing or holds numbers that are not finite.
     """
+    if path.exists() and not path.is_file():
+        raise KitError(f"{path} is not a file", hint="name a checkpoint, such as best.ckpt of a run")
     if not path.is_file():
         raise KitError(f"there is no checkpoint {path}", hint="train first, or name a file that exists")
     try:
@@ -162,7 +165,18 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
     present = sum(name not in (_ROWS, _END, _STEP, _BEST, _JOB) for name in rows)
     if any(name in rows and present != int(rows[name].asnumpy()) for name in (_ROWS, _END)):
         raise _damaged(path, "it is cut off")
+    assert_finite(path, {name: row.asnumpy() for name, row in rows.items() if not name.startswith(OURS)})
     return rows
+
+
+def assert_finite(path: Path, values: Mapping[str, NDArray[Any]]) -> None:
+    """Raises KitError if a number of the network is not finite as float32."""
+    for name, array in values.items():
+        with np.errstate(over="ignore"):
+            is_fine = array.dtype.kind != "f" or np.isfinite(array.astype(np.float32, copy=False)).all()
+        if not is_fine:
+            hint = "take weights of a training that did not diverge"
+            raise KitError(f"{path}: {name} holds numbers that are not finite", hint=hint)
 
 
 def _has_checksum(path: Path) -> bool:

@@ -150,7 +150,16 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path, content: byt
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     assert refusal(tmp_path / "no.ckpt", Normed()) == f"there is no checkpoint {tmp_path / 'no.ckpt'}"
-    assert refusal(tmp_path, Normed()) == f"there is no checkpoint {tmp_path}"
+    assert refusal(tmp_path, Normed()) == f"{tmp_path} is not a file"
+
+
+@pytest.mark.parametrize("wrong", [np.float32(np.nan), np.float32(-np.inf), np.float64(1e300)], ids=str)
+def test_numbers_that_are_not_finite_are_named(tmp_path: Path, wrong: np.generic) -> None:
+    path = tmp_path / "w.ckpt"
+    rows = [{"name": one.name, "data": ms.Tensor(one.asnumpy())} for one in Normed().get_parameters()]
+    rows[1]["data"] = ms.Tensor(np.full(rows[1]["data"].shape, wrong))
+    ms.save_checkpoint(rows, str(path))
+    assert refusal(path, Normed()) == f"{path}: {rows[1]['name']} holds numbers that are not finite"
 
 
 def test_missing_parameters_and_wrong_shapes_are_named(tmp_path: Path) -> None:
