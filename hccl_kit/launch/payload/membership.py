@@ -4,8 +4,12 @@ contain.
 
 from __future__ import annotations
 
-import subprocess
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +53,7 @@ class Membership:
         pairs = [word for lost, spare in self.taken for word in ("--replace", f"{lost}={spare.node.name}")]
         return [*pairs, "--table-sha256", self.sha256] if pairs else []
 
-    def replace(self, lost: Collection[Node]) -> list[str]:
+    async def replace(self, lost: Collection[Node], signaled: asyncio.Event) -> list[str]:
         """Take a spare for each of these servers; returns a line about each. Raises NoSpareError, and nothing changes.
 
         The new table is checked with hccl-kit if it is there; the rules accepted all of them when the script was made.
@@ -65,32 +69,44 @@ class Membership:
                 left = ", ".join(one.node.name for one in spares) or "none"
                 lines.append(f"spare {spare.node.name} takes the place of server {node.name}; left: {left}")
         try:
-            pairs = [(name, spare.entry) for name, spare in taken]
-            made = new_table(self.table.read_text(encoding="utf-8"), self.table, self.folder, pairs)
-            save_table(made)
+            text = self.table.read_text(encoding="utf-8")
+            made = new_table(text, self.table, self.folder, [(name, spare.entry) for name, spare in taken])
         except MisfitError as why:
             raise NoSpareError(str(why)) from why
         except OSError as error:
+            raise NoSpareError(f"cannot read {self.table}: {error.strerror}") from error
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise NoSpareError(f"{self.table} is not the table any more with which the job started") from error
+        try:
+            save_table(made)
+        except OSError as error:
             raise NoSpareError(f"cannot write the new table to {self.folder}: {error.strerror}") from error
-        if refusal := refusal_of(made.path):
+        if refusal := await refusal_of(made.path, signaled):
             raise NoSpareError(f"hccl-kit check refuses {made.path}: {refusal}")
         self.nodes, self.spares, self.taken, self.sha256 = tuple(nodes), spares, taken, made.sha256
         return lines
 
 
-def refusal_of(table: Path) -> str | None:
-    """The first line of `hccl-kit check` about a table with errors; None without errors, or without the kit."""
+async def refusal_of(table: Path, signaled: asyncio.Event) -> str | None:
+    """The first line of `hccl-kit check` about a table with errors; None without errors, or without the kit.
+
+    None too if the kit does not answer in time, or a signal comes; then it is ended with what it has started.
+    """
+    command = [*kit_command(), "check", "--quiet", "--format", "text", str(table)]
     try:
-        done = subprocess.run(
-            [*kit_command(), "check", "--quiet", "--format", "text", str(table)],
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=CHECK_TIMEOUT,
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
+        return None
+    answer, ending = asyncio.ensure_future(process.communicate()), asyncio.ensure_future(signaled.wait())
+    await asyncio.wait({answer, ending}, timeout=CHECK_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
+    if not answer.done():
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        answer.cancel()
         return None
     # A Python without the kit has the same exit code, and prints nothing.
-    found = done.stdout.split(b"\n")[0]
-    return printable(found, 300) if done.returncode == REFUSED and found else None
+    found = answer.result()[0].split(b"\n")[0]
+    return printable(found, 300) if process.returncode == REFUSED and found else None

@@ -160,10 +160,12 @@ async def start(request: Request, membership: Membership, folder: str, run: str)
         if not (code and out and request.spares) or job.signaled.is_set():
             return code, job.is_interrupted
         try:
-            lines = membership.replace(out)
+            lines = await membership.replace(out, job.signaled)
         except NoSpareError as why:
             write(2, f"giving up: {printable(str(why), 500)}\n".encode())
             return code, False
+        if job.signaled.is_set():
+            return job.signal_code, True
         pause = max(0.0, job.lost_at + FENCE - time.monotonic()) if job.lost_with_ranks else 0.0
         lines.append(f"starting again in {pause:.0f} s" + (", when no rank is left on a lost server" if pause else ""))
         write(2, "".join(f"{printable(line, 500)}\n" for line in lines).encode())

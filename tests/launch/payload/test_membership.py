@@ -1,5 +1,7 @@
 """Which spare takes which place, what the launch script is told, and why a job cannot go on."""
 
+import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import generate_cluster
 from tests.launch.jobs import fake_kit
 from tests.launch.payload.test_substitute import entry_of, hosts
+from tests.waiting import wait_until
 
 A, B, C, D = (Node(f"10.0.0.{number}", f"10.0.0.{number}") for number in (1, 2, 9, 10))
 
@@ -25,12 +28,24 @@ def members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Membership:
     return Membership((A, B), spares, table, tmp_path)
 
 
+def replaced(members: Membership, lost: set[Node], *, signal_after: float | None = None) -> list[str]:
+    """What `replace` says; a signal comes so many seconds later."""
+
+    async def replace() -> list[str]:
+        signaled = asyncio.Event()
+        if signal_after is not None:
+            asyncio.get_running_loop().call_later(signal_after, signaled.set)
+        return await members.replace(lost, signaled)
+
+    return asyncio.run(replace())
+
+
 def test_a_spare_may_be_lost_too(members: Membership) -> None:
     assert members.options == []
-    assert members.replace({B}) == ["spare 10.0.0.9 takes the place of server 10.0.0.2; left: 10.0.0.10"]
+    assert replaced(members, {B}) == ["spare 10.0.0.9 takes the place of server 10.0.0.2; left: 10.0.0.10"]
     assert members.nodes == (A, C)
     first = members.sha256
-    assert members.replace({C}) == ["spare 10.0.0.10 takes the place of server 10.0.0.9; left: none"]
+    assert replaced(members, {C}) == ["spare 10.0.0.10 takes the place of server 10.0.0.9; left: none"]
     assert members.nodes == (A, D)
     pairs = ["--replace", "10.0.0.2=10.0.0.9", "--replace", "10.0.0.9=10.0.0.10"]
     assert members.options == [*pairs, "--table-sha256", members.sha256]
@@ -38,14 +53,14 @@ def test_a_spare_may_be_lost_too(members: Membership) -> None:
 
 
 def test_two_servers_may_be_lost_at_once(members: Membership) -> None:
-    assert len(members.replace({B, A})) == 2
+    assert len(replaced(members, {B, A})) == 2
     assert members.nodes == (C, D)
 
 
 def test_without_a_spare_the_job_cannot_go_on(members: Membership) -> None:
-    members.replace({A, B})
+    replaced(members, {A, B})
     with pytest.raises(NoSpareError, match=r"^no spare is left for server 10\.0\.0\.10$"):
-        members.replace({D})
+        replaced(members, {D})
 
 
 def test_the_kit_checks_the_new_table(members: Membership, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +68,7 @@ def test_the_kit_checks_the_new_table(members: Membership, tmp_path: Path, monke
     kit.write_text('#!/bin/sh\necho "$@" >>asked\necho "t.json:1:1: HK201 error: \033[31mno"\nexit 1\n')
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NoSpareError) as caught:
-        members.replace({B})
+        replaced(members, {B})
     (path,) = tmp_path.glob("t-*.json")
     assert str(caught.value) == f"hccl-kit check refuses {path}: t.json:1:1: HK201 error: \\x1b[31mno"
     assert (tmp_path / "asked").read_text() == f"check --quiet --format text {path}\n"
@@ -62,11 +77,44 @@ def test_the_kit_checks_the_new_table(members: Membership, tmp_path: Path, monke
 
 def test_a_kit_that_is_not_there_or_late_does_not_stop_the_job(members: Membership, tmp_path: Path) -> None:
     (tmp_path / "bin" / "hccl-kit").write_text("#!/bin/sh\nexit 1\n")  # as `python -m hccl_kit` without the kit
-    assert len(members.replace({B})) == 1
+    assert len(replaced(members, {B})) == 1
 
 
 def test_a_folder_that_is_gone_is_one_line(members: Membership, tmp_path: Path) -> None:
     members.folder = tmp_path / "gone"
     with pytest.raises(NoSpareError) as caught:
-        members.replace({B})
+        replaced(members, {B})
     assert str(caught.value) == f"cannot write the new table to {tmp_path}/gone: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"version": "1.0", "server_li', b"\xff\xfe", b"", b"[]", b'{"server_list":[{"a":1}]}']
+)
+def test_a_table_that_was_damaged_meanwhile_is_one_line(members: Membership, content: bytes) -> None:
+    members.table.write_bytes(content)
+    with pytest.raises(NoSpareError, match="is not the table any more with which the job started"):
+        replaced(members, {B})
+
+
+def test_a_table_that_is_gone_is_one_line(members: Membership) -> None:
+    members.table.unlink()
+    with pytest.raises(NoSpareError) as caught:
+        replaced(members, {B})
+    assert str(caught.value) == f"cannot read {members.table}: No such file or directory"
+
+
+def test_a_signal_does_not_wait_for_a_kit_that_hangs_and_nothing_is_left(members: Membership, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "hccl-kit").write_text(f"#!/bin/sh\necho $$ >{tmp_path}/pid\nsleep 600 & wait\n")
+    began = time.monotonic()
+    replaced(members, {B}, signal_after=2.0)
+    assert time.monotonic() - began < 30
+    session = (tmp_path / "pid").read_text().strip()
+    assert wait_until(lambda: not any(_session(path) == session for path in Path("/proc").glob("[0-9]*/stat")))
+
+
+def _session(stat: Path) -> str:
+    try:
+        fields = stat.read_text().rpartition(")")[2].split()
+    except OSError:  # it has ended
+        return ""
+    return "" if fields[0] == "Z" else fields[3]
