@@ -105,6 +105,7 @@ async def refusal_of(table: Path, signaled: asyncio.Event) -> str | None:
     if not answer.done():
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        await asyncio.wait({answer}, timeout=1.0)
         answer.cancel()
         return None
     # A Python without the kit has the same exit code, and prints nothing.
