@@ -16,7 +16,7 @@ from typing import Protocol
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli import complain
-from hccl_kit.watch.view import Job, problems
+from hccl_kit.watch.view import Job, problems, unseen
 
 
 class Source(Protocol):
@@ -31,8 +31,8 @@ def follow(source: Source, interval: float, *, html: Path | None, port: int | No
     """Show a job until it is over; what was seen last. With a `port`, it is served until Ctrl-C."""
     gc.enable()  # this may go on for weeks
     with ExitStack() as stack:
-        found = source.look()  # what cannot be shown is said before a screen is opened
-        latest = [found]
+        found = seen = source.look()  # what cannot be shown is said before a screen is opened
+        since, latest = time.monotonic(), [found]
         if port is not None:
             _serve(stack, port, latest, interval)
         show = stack.enter_context(_shown(is_served=port is not None))
@@ -42,17 +42,13 @@ def follow(source: Source, interval: float, *, html: Path | None, port: int | No
             if found.is_over and port is None:
                 break
             time.sleep(interval)
-            found = _look(source, found)
+            try:
+                found = seen = source.look()
+                since = time.monotonic()
+            except KitError as error:  # as while a server reboots
+                found = unseen(seen, time.monotonic() - since, str(error))
             latest[0] = found
     return found
-
-
-def _look(source: Source, before: Job) -> Job:
-    """The next look; the last one with a note if nothing can be seen now, as while a server reboots."""
-    try:
-        return source.look()
-    except KitError as error:
-        return before._replace(notes=(f"not seen since {time.strftime('%T', time.localtime(before.time))}: {error}",))
 
 
 def _serve(stack: ExitStack, port: int, latest: list[Job], interval: float) -> None:
@@ -86,6 +82,7 @@ class _Lines:
 
     def __init__(self) -> None:
         self.known: set[str] = set()
+        self.notes: tuple[str, ...] = ()
 
     def show(self, job: Job) -> None:
         from hccl_kit.watch.text import as_line  # noqa: PLC0415
@@ -97,6 +94,10 @@ class _Lines:
             if kind not in self.known:
                 print(f"{clock} problem: {one}", flush=True)
         self.known = set(kinds)
+        for note in job.notes:
+            if note not in self.notes:
+                print(f"{clock} note: {note}", flush=True)
+        self.notes = job.notes
 
 
 def write_page(path: Path | None, job: Job) -> None:

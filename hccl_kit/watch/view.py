@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
+from time import localtime, strftime
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.wording import counted, listed, plural
@@ -126,6 +127,17 @@ def job(
         _straggler({rank.rank: rank for rank in ordered}),
         tuple(notes),
     )
+
+
+def unseen(seen: Job, seconds: float, why: str) -> Job:
+    """A job that was seen so many seconds ago and cannot be seen now: its ranks are silent since then."""
+    ranks = []
+    for rank in seen.ranks:
+        silent_s = (rank.silent_s or 0.0) + seconds
+        runs = rank.state in ("running", "starting", "unknown")
+        ranks.append(rank._replace(silent_s=silent_s, state="silent" if runs and silent_s > SILENT else rank.state))
+    note = f"not seen since {strftime('%T', localtime(seen.time))}: {why}"
+    return job(seen.run, seen.time + seconds, ranks, size=seen.size, restarts=seen.restarts, notes=[note])
 
 
 def chosen(ranks: Sequence[Rank], limit: int = SHOWN) -> list[Rank]:

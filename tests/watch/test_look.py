@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from hccl_kit.watch import run_folder
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.run_folder import Ages, find
 from hccl_kit.watch.text import as_text
-from hccl_kit.watch.view import GONE, SHOWN, chosen, problems
+from hccl_kit.watch.view import GONE, SHOWN, chosen, problems, unseen
 from tests.watch.made import HOSTILE, facts, line, run
 
 
@@ -82,6 +83,16 @@ def test_a_failed_rank_is_told_from_those_that_the_script_ended(tmp_path: Path) 
     job = Folder(tmp_path).look()
     assert [rank.state for rank in job.ranks] == ["ended", "ended", "failed", "ended"]
     assert problems(job) == ["rank 2 (n0, card 2) failed: exit code 7"]
+
+
+def test_a_job_whose_folder_is_gone_is_silent_and_then_over(tmp_path: Path) -> None:
+    seen = Folder(run(tmp_path)).look()
+    soon, later, at_last = (unseen(seen, seconds, "it is gone") for seconds in (1.0, 11.0, 61.0))
+    assert [one.state for one in (soon, later, at_last)] == ["running", "silent", "silent"]
+    assert [one.is_over for one in (soon, later, at_last)] == [False, False, True]
+    assert at_last.time == seen.time + 61.0
+    (note,) = at_last.notes
+    assert re.fullmatch("not seen since [0-9:]{8}: it is gone", note)
 
 
 def test_a_rank_without_a_heartbeat_has_the_host_and_card_of_the_script(tmp_path: Path) -> None:
