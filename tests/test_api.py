@@ -99,6 +99,9 @@ def test_values_that_a_user_can_fix_are_errors_of_the_kit() -> None:
         "is not a launcher; accepted: bash, ": lambda: hccl_kit.emit("x\x1b", plan, file),
         ". is a folder, so": lambda: hccl_kit.write(table, "."),
         "null byte": lambda: hccl_kit.write(table, "a\0b"),
+        "File name too long": lambda: hccl_kit.write(table, "a" * 300),
+        "'train.log' is one path, not a list of paths": lambda: hccl_kit.diagnose("train.log"),
+        "the command is one text, not a list of words": lambda: hccl_kit.plan(table, "python train.py"),
         "/dev/full is not a regular file": lambda: hccl_kit.write(table, "/dev/full"),
     }
     for words, call in calls.items():

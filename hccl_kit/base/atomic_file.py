@@ -46,7 +46,11 @@ def write_atomically(
 
 def assert_no_device(path: Path) -> None:
     """Raises KitError if `path` is there and not a file: what is renamed over a device or a pipe takes its place."""
-    if path.exists() and not path.is_file():
+    try:
+        is_other = path.exists() and not path.is_file()
+    except OSError as error:  # its name is too long
+        raise KitError(f"cannot write {str(path)[:200]}: {error.strerror}") from error
+    if is_other:
         what = "a folder" if path.is_dir() else "not a regular file"
         raise KitError(f"{path} is {what}, so the file cannot be written")
 

@@ -16,6 +16,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, TextIO, TypeVar
 
+from hccl_kit.base.terminal import clean
+
 DELAY = 0.5
 """Seconds after the start of the program before a bar appears."""
 INTERVAL = 30.0
@@ -65,13 +67,13 @@ def told(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Print a line to stderr or to `file`, above the bar if one is shown."""
+    """Print a line to stderr or to `file`, above the bar if one is shown, without control characters."""
     file = file or sys.stderr
     if file is None:
         return
     tqdm = sys.modules.get("tqdm.std")
     write: Callable[..., None] = print if tqdm is None else tqdm.tqdm.write
-    write(text, file=file)
+    write(clean(text), file=file)
     file.flush()
 
 

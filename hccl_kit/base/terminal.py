@@ -37,11 +37,14 @@ def printable(text: str) -> str:
     )
 
 
-def shown(text: str) -> str:
-    """The text as standard output shall have it: a terminal gets no control characters but ends of lines and tabs."""
-    if sys.stdout is None or not sys.stdout.isatty():
-        return text
+def clean(text: str) -> str:
+    """The text without control characters but ends of lines and tabs."""
     return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))
+
+
+def shown(text: str) -> str:
+    """The text as standard output shall have it: `clean` for a terminal."""
+    return text if sys.stdout is None or not sys.stdout.isatty() else clean(text)
 
 
 def marked(line: str, start: int, width: int) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
+from hccl_kit.base.terminal import shown
 from hccl_kit.cli import complain
 from hccl_kit.cli.gen_mpi import gather_servers
 from hccl_kit.cli.gen_request import GenRequest
@@ -70,7 +71,7 @@ def _write(request: GenRequest, found: Found) -> int:
     step = f"bash {start}"
     if len(found.hosts) > 1:
         step = f"copy {place} and {start} to one path on every server, then: {step} --ssh"
-    print(*found.notes, *written, f"next: {step}", sep="\n")
+    print(shown("\n".join([*found.notes, *written, f"next: {step}"])))
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import table_of, topology_warning
@@ -77,12 +77,8 @@ def write_launch_files(request: LaunchRequest) -> int:
     if secret and make_secret(secret):
         written.append(f"wrote: {secret}")
     step = (several and launcher.next_step_of_several) or launcher.next_step
-    print(
-        *notes,
-        *written,
-        f"next: {step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret, place)))}",
-        sep="\n",
-    )
+    words = step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret, place)))
+    print(shown("\n".join([*notes, *written, f"next: {words}"])))
     return EXIT_OK
 
 

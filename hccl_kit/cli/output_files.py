@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from hccl_kit.base.atomic_file import assert_no_device, write_atomically
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.terminal import shown
+from hccl_kit.base.terminal import printable, shown
 
 State = Literal["new", "same", "other"]
 
@@ -76,7 +76,7 @@ def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
         for path in made:
             path.unlink(missing_ok=True)
         raise
-    return [f"{'unchanged' if state == 'same' else 'wrote'}: {file.path}" for file, state in states]
+    return [printable(f"{'unchanged' if state == 'same' else 'wrote'}: {file.path}") for file, state in states]
 
 
 def _nearest(folder: Path) -> Path:

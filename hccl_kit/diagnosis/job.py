@@ -22,8 +22,10 @@ _CERTAINTIES = ("certain", "likely", "cannot_tell")
 def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = None) -> Diagnosis:
     """Who broke a job, from its logs: files, folders and archives. `table` joins servers and cards to ranks.
 
-    Raises KitError if there is no log in `paths`.
+    Raises KitError if there is no log in `paths`, or if it is one path.
     """
+    if isinstance(paths, str | PathLike):
+        raise KitError(f"{str(paths)!r} is one path, not a list of paths", hint="write diagnose([path])")
     return diagnosis_of([Path(path) for path in paths], table)
 
 

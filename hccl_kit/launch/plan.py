@@ -132,6 +132,8 @@ def _check_names(table: RankTable) -> None:
 
 
 def _check_command(command: Sequence[str]) -> None:
+    if isinstance(command, str):
+        raise KitError("the command is one text, not a list of words", hint="write shlex.split(command)")
     if not command or not command[0]:
         raise KitError("the command is empty; accepted: a program and its arguments")
     for word in command:

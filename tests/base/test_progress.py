@@ -22,6 +22,14 @@ print("tqdm" in sys.modules)
 """
 
 
+def test_control_characters_of_a_name_do_not_reach_the_screen() -> None:
+    program = "from hccl_kit.base import progress\nprogress.say('wrote: a\\x1b[31m\\u202e\\tb\\nnext')"
+    assert (
+        started(program, terminal=False)[1]
+        == "wrote: a\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}\tb\nnext\n"
+    )
+
+
 def run(*, wait: float = 0, quiet: bool = False, body: str = "pass", terminal: bool = False) -> tuple[str, str]:
     """Standard output and what came on stderr."""
     return started(PROGRAM.format(wait=wait, quiet=quiet, body=body), terminal=terminal)

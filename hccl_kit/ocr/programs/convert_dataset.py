@@ -150,7 +150,7 @@ def _convert(request: Request) -> None:
     for reason in left_out[:SHOWN]:
         progress.say(printable(f"warning: left out: {reason}"))
     rest = f", {len(left_out)} left out" if left_out else ""
-    print(f"{counted(len(lines), 'page' if request.task == 'det' else 'line')}{rest}: {request.output}")
+    print(printable(f"{counted(len(lines), 'page' if request.task == 'det' else 'line')}{rest}: {request.output}"))
 
 
 def _assert_places(request: Request) -> None:

@@ -18,9 +18,10 @@ Exit codes: 0 done; 2 could not run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
+from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.data.samples import numbered_lines
@@ -42,6 +44,7 @@ SETS = ("train", "test")
 Texts = Callable[[int, Any], str]
 """From the number of an image and the generator to its text."""
 MAX_IMAGES = 1_000_000
+MAX_TEXTS = 1_000_000
 TENTH = 10
 
 
@@ -108,18 +111,19 @@ def make_parser() -> Parser:
 
 def _render(request: Request) -> None:
     _assert_free(request)
-    _write(request, dict(_texts(request)), _pen(request))
-    print(f"{request.counts['train']} training and {request.counts['test']} test images in {request.output}")
+    own = _own_texts(request.texts) if request.texts else {}
+    _write(request, dict(_texts(request, own)), _pen(request, own))
+    images = f"{request.counts['train']} training and {request.counts['test']} test images"
+    print(printable(f"{images} in {request.output}"))
 
 
-def _texts(request: Request) -> Iterator[tuple[str, Texts]]:
-    """For each set its name, and the text of the image of a number."""
+def _texts(request: Request, own: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Texts]]:
+    """For each set its name, and the text of the image of a number: from its own texts, if there are some."""
     from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415  # after --help
 
-    if request.texts:
-        lines = _own_texts(request.texts)
-        yield "train", lambda _, generator: str(generator.choice(lines["train"]))
-        yield "test", lambda number, _: lines["test"][number % len(lines["test"])]
+    if own:
+        yield "train", lambda _, generator: own["train"][generator.integers(len(own["train"]))]
+        yield "test", lambda number, _: own["test"][number % len(own["test"])]
     elif request.dictionary:
         characters = _characters(request.dictionary)
         yield "train", lambda _, generator: render.random_text(generator, characters)
@@ -130,8 +134,10 @@ def _texts(request: Request) -> Iterator[tuple[str, Texts]]:
 
 
 def _own_texts(path: Path) -> dict[str, list[str]]:
-    """The lines of a file, every tenth for the test. Raises KitError if there are too few for both."""
-    lines = [line.strip() for _, line in numbered_lines(path)]
+    """The lines of a file, every tenth for the test. Raises KitError if there are too few for both, or too many."""
+    lines = [line.strip() for _, line in islice(numbered_lines(path), MAX_TEXTS + 1)]
+    if len(lines) > MAX_TEXTS:
+        raise KitError(f"{path} holds more than {MAX_TEXTS} texts", hint="draw some of them: shuf -n 100000")
     sets = {"train": [line for number, line in enumerate(lines) if number % TENTH], "test": lines[::TENTH]}
     if not sets["train"]:
         raise KitError(f"{path} holds {counted(len(lines), 'text')}; at least two are needed, one for the test")
@@ -150,11 +156,11 @@ def _characters(path: Path) -> str:
     return characters
 
 
-def _pen(request: Request) -> Draw:
+def _pen(request: Request, texts: Mapping[str, Sequence[str]]) -> Draw:
     """What draws the texts. Raises KitError if a character of them is missing in the fonts."""
     from hccl_kit.ocr.data.synthetic import fonts, render  # noqa: PLC0415  # after --help
 
-    own = [line for lines in _own_texts(request.texts).values() for line in lines] if request.texts else []
+    own = [line for lines in texts.values() for line in lines]
     own += list(_characters(request.dictionary)) if request.dictionary else []
     if not request.fonts:
         foreign = next((text for text in own if not (text.isascii() and text.isprintable())), None)

@@ -26,6 +26,15 @@ def test_one_generator_makes_one_image(text: str, seed: int) -> None:
     assert one.shape[1] > 10 * len(text)
 
 
+def test_a_file_of_too_many_texts_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "texts").write_bytes(b"a\n" * 1_000_001)
+    done = tool("render_words", "--texts", tmp_path / "texts", "--output", tmp_path / "words")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"error: {tmp_path}/texts holds more than 1000000 texts\n  fix: draw some of them: shuf -n 100000\n",
+    )
+
+
 @given(seeds)
 @settings(max_examples=60, deadline=None)
 def test_ink_differs_from_paper(seed: int) -> None:
