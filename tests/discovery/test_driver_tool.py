@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,15 @@ from tests.interrupts import assert_unseen_interrupt_ends
 from tests.waiting import wait_until
 
 
-def test_who_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a program that is stuck in the kernel; here no signal is sent to it."""
-    monkeypatch.setattr(os, "killpg", lambda *_given: None)
+def refused(*_given: object) -> None:
+    raise PermissionError
+
+
+@pytest.mark.parametrize("killpg", [lambda *_given: None, refused], ids=["stuck in the kernel", "of another user"])
+def test_who_does_not_die_of_a_kill_is_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killpg: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(os, "killpg", killpg)
     monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn of the one that runs
     pid = tmp_path / "pid"
     try:
