@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sets up .venv, then checks lint, types and shell scripts and runs the tests. Further arguments go to pytest, which runs
-# three files at a time, since many tests wait (-n 0: one).
+# four files at a time, since many tests wait (-n 0: one).
 #   ./scripts/test.sh            everything but the longest tests
 #   ./scripts/test.sh --long     all tests
 #   ./scripts/test.sh --torch    also installs torch and transformers, for the tests that compare with them
@@ -46,4 +46,4 @@ show ruff check .
 show ruff format --check .
 show mypy
 show shellcheck --external-sources scripts/*.sh hccl_kit/launch/scripts/*/*.sh .ci/run
-show python -m pytest -n 3 --dist loadfile --no-loadscope-reorder ${marks:+-m "$marks"} "$@"
+show python -m pytest -n 4 --dist loadfile --no-loadscope-reorder ${marks:+-m "$marks"} "$@"

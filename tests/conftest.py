@@ -52,13 +52,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs --corpus if it is not given, and start with the files that train: they take the longest."""
+    """Leave out what needs --corpus if it is not given, and mix the files that train with the others.
+
+    The others wait for programs, for slurm most of all, while those that train keep the cores busy.
+    """
     if config.getoption("--corpus") is None:
         without = [item for item in items if "corpus" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=without)
         items[:] = [item for item in items if item not in without]
     trains = {item.path for item in items if item.get_closest_marker("train")}
-    items.sort(key=lambda item: item.path not in trains)
+    paths = dict.fromkeys(item.path for item in items)
+    place: dict[Path, float] = {}
+    for kind in ([path for path in paths if path in trains], [path for path in paths if path not in trains]):
+        place |= {path: number / len(kind) for number, path in enumerate(kind)}
+    items.sort(key=lambda item: place[item.path])
 
 
 def pytest_collection_finish() -> None:
