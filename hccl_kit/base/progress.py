@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any, TextIO, TypeVar
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import clean
 
 DELAY = 0.5
@@ -67,14 +68,37 @@ def told(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Print a line to stderr or to `file`, above the bar if one is shown, without control characters."""
+    """Print a line to stderr or to `file`, above the bar if one is shown, without control characters.
+
+    Raises KitError if it is standard output and cannot be written, BrokenPipeError if nobody reads it.
+    """
     file = file or sys.stderr
     if file is None:
         return
     tqdm = sys.modules.get("tqdm.std")
     write: Callable[..., None] = print if tqdm is None else tqdm.tqdm.write
-    write(clean(text), file=file)
-    file.flush()
+    with _named(file):
+        write(clean(text), file=file)
+        file.flush()
+
+
+def flush(file: TextIO) -> None:
+    """Write what a program has printed so far. Raises as `say`."""
+    with _named(file):
+        file.flush()
+
+
+@contextmanager
+def _named(file: TextIO) -> Iterator[None]:
+    """An error of standard output says so; Python's has no name of a file."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if file is not sys.stdout:
+            raise
+        raise KitError(f"standard output: {error.strerror}") from error
 
 
 def line_break() -> str:

@@ -7,6 +7,9 @@ import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
+
+import pytest
 
 from tests.places import ROOT
 
@@ -28,6 +31,25 @@ def test_control_characters_of_a_name_do_not_reach_the_screen() -> None:
         started(program, terminal=False)[1]
         == "wrote: a\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}\tb\nnext\n"
     )
+
+
+@pytest.mark.parametrize("call", ["say('text', sys.stdout)", "flush(sys.stdout)"])
+def test_a_standard_output_that_is_full_is_named(call: str) -> None:
+    program = f"""
+import sys
+from hccl_kit.base import progress
+from hccl_kit.base.errors import KitError
+print("before")
+try:
+    progress.{call}
+except KitError as error:
+    sys.exit(error.render())
+"""
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False
+        )
+    assert done.stderr.decode().splitlines()[0] == "error: standard output: No space left on device"
 
 
 def run(*, wait: float = 0, quiet: bool = False, body: str = "pass", terminal: bool = False) -> tuple[str, str]:

@@ -281,7 +281,7 @@ def _ready_output() -> None:
 
 def _flush() -> None:
     if sys.stdout is not None:
-        sys.stdout.flush()
+        progress.flush(sys.stdout)
 
 
 def _complain(text: str) -> None:
@@ -300,7 +300,7 @@ def _fail(error: BaseException, env: WorkerEnv | None) -> int:
     if isinstance(error, ImportError):
         error = missing(error)
     elif isinstance(error, OSError):
-        error = KitError(f"{printable(str(error.filename or 'standard output'))}: {error.strerror or error}")
+        error = KitError(f"{printable(str(error.filename or 'cannot read or write'))}: {error.strerror or error}")
     record(error, env=env)
     _complain(error.render() if isinstance(error, KitError) else "".join(traceback.format_exception(error)).rstrip())
     return error.exit_code if isinstance(error, KitError) else EXIT_FINDINGS
