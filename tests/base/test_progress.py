@@ -45,10 +45,9 @@ try:
 except KitError as error:
     sys.exit(error.render())
 """
+    command, environ = [sys.executable, "-c", program], {**os.environ, "PYTHONUNBUFFERED": ""}
     with Path("/dev/full").open("w", encoding="utf-8") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, cwd=ROOT, check=False
-        )
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=ROOT, env=environ, check=False)
     assert done.stderr.decode().splitlines()[0] == "error: standard output: No space left on device"
 
 
