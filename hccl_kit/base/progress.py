@@ -70,7 +70,7 @@ def told(what: str) -> Iterator[Callable[[int, int], None]]:
 def say(text: str, file: TextIO | None = None) -> None:
     """Print a line to stderr or to `file`, above the bar if one is shown, without control characters.
 
-    Raises KitError if it is standard output and cannot be written, BrokenPipeError if nobody reads it.
+    Raises KitError if it is standard output and cannot be written, BrokenPipeError if its reader has ended.
     """
     file = file or sys.stderr
     if file is None:

@@ -94,7 +94,7 @@ def _candidates(case: Case) -> Iterator[Own]:
 
 
 def _of_scheduler(case: Case) -> Cause | None:
-    """The error of the scheduler of msrun, which is no rank, but runs the same program."""
+    """The error of the scheduler of msrun, which runs the same program and is not a rank."""
     for event in case.job.launcher:
         if isinstance(event.fact, Fault) and PurePath(event.place.file).name == "scheduler.log" and _is_own(event):
             reason = f"not a rank but the scheduler of msrun failed: {event.fact.text[:MAX_TEXT]}"
