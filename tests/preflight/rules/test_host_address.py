@@ -2,12 +2,9 @@
 
 import pytest
 
-from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.rules.host_address import another_interface, no_interface
-from tests.preflight.nodes import HERE, faults, messages, node, table_value
-
-NAME = next(one.name for one in interfaces() if one.address == HERE)
+from tests.preflight.nodes import HERE, LINK_LOCAL, NAME, faults, messages, node, table_value
 
 
 @pytest.mark.parametrize(
@@ -51,9 +48,6 @@ def test_one_server_meets_nobody_and_a_name_is_no_address() -> None:
     assert faults(another_interface, node(made=table_value(2, first="left"))) == []
     with pytest.raises(CannotTellError):
         faults(another_interface, node(made=table_value(2), server=None))
-
-
-LINK_LOCAL = [one for one in interfaces() if one.is_link_local]
 
 
 def test_an_address_with_its_interface_is_one_of_this_machine() -> None:

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.job_ports import DEFAULT_CARD, DEFAULT_HOST_PORTS
 from hccl_kit.preflight.node import CannotTellError
 from hccl_kit.preflight.probes.port_holder import holder
 from hccl_kit.preflight.rules.ports import port_taken, ports, ports_given_away
-from tests.preflight.nodes import HERE, faults, free_base, messages, node
+from tests.preflight.nodes import HERE, LINK_LOCAL, faults, free_base, messages, node
 
 
 @contextmanager
@@ -139,9 +138,6 @@ def test_a_port_that_a_connection_goes_out_from_is_reported_as_one() -> None:
         f"port {base + 3} of {HERE} is taken by a connection of {own} (process {os.getpid()}"
     )
     assert "HK605" in (found.hint or "")
-
-
-LINK_LOCAL = [one for one in interfaces() if one.is_link_local]
 
 
 @pytest.mark.skipif(not LINK_LOCAL, reason="this machine has no link-local address")
