@@ -130,6 +130,8 @@ def test_quiet_prints_errors_only(folder: Path) -> None:
     assert done.returncode == 1
     assert "HK606 error" in done.stdout
     assert "HK608" not in done.stdout
+    loud = preflight("t.json", *HOST_SIDE, folder=folder, environ={**warning, "HCCL_BUFFSIZE": "0"})
+    assert loud.stdout.splitlines()[-1].rpartition(", ")[2] == done.stdout.splitlines()[-1].rpartition(", ")[2]
 
 
 def test_rules_that_were_not_chosen_are_neither_fine_nor_left_out(folder: Path) -> None:
