@@ -56,7 +56,7 @@ def read_start(path: str | Path, size: int) -> bytes:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise KitError(f"cannot read {path}: {error.strerror}") from error
+        raise KitError(f"cannot read {path or repr(path)}: {error.strerror}") from error
     except ValueError as error:  # a NUL character
         raise KitError(f"cannot read {path}: {error}") from error
 

@@ -22,7 +22,7 @@ from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.progress import track
 from hccl_kit.base.wording import counted, listed
@@ -57,7 +57,7 @@ def make_parser() -> Parser:
         "-o",
         "--output",
         metavar="FILE",
-        type=Path,
+        type=a_path,
         help="the file to write (default: ./hccl_2s_16p.json for 2 servers with 16 cards in all)",
     )
     parser.add_argument(

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.hostlist import expand
 from hccl_kit.base.terminal import printable
@@ -76,7 +76,7 @@ def make_parser() -> Parser:
     group = parser.add_argument_group("for schedulers")
     group.add_argument("--to", choices=[*WRITERS], help="what to print instead of costs")
     group.add_argument(
-        "--inventory", metavar="FILE", type=Path, help="take the servers from an inventory instead of TABLE"
+        "--inventory", metavar="FILE", type=a_path, help="take the servers from an inventory instead of TABLE"
     )
     group.add_argument(
         "--nodes",

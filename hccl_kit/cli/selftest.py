@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
@@ -86,7 +86,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--quick", action="store_true", help="measure fewer sizes and rounds")
     parser.add_argument(
-        "--baseline", metavar="FILE", type=Path, help="the JSON report of an earlier run to compare with"
+        "--baseline", metavar="FILE", type=a_path, help="the JSON report of an earlier run to compare with"
     )
     parser.add_argument(
         "--slow",

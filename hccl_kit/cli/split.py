@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import run
 from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
@@ -47,11 +47,11 @@ def make_parser() -> Parser:
         "-o",
         "--output",
         metavar="DIR",
-        type=Path,
+        type=a_path,
         default=".",
         help="where to write; a missing folder is created (default: the current folder)",
     )
-    parser.add_argument("--output-dir", dest="output", type=Path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    parser.add_argument("--output-dir", dest="output", type=a_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.add_argument("--force", action="store_true", help="overwrite files with other content")
     return parser
 

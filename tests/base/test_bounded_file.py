@@ -40,7 +40,7 @@ def test_a_sparse_file_takes_no_memory(tmp_path: Path) -> None:
     assert peak < 1 << 20
 
 
-def test_a_pipe_that_nobody_writes_to_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     done = subprocess.run(
         [sys.executable, "-c", READ, tmp_path / "pipe"], cwd=ROOT, capture_output=True, check=False, timeout=300
@@ -111,7 +111,7 @@ def test_a_file_without_a_size_is_read_whole() -> None:
         assert whole.endswith(b"\n")
 
 
-def test_a_descriptor_that_has_nothing_yet_is_refused_where_nobody_waits() -> None:
+def test_a_descriptor_without_data_is_refused_if_waiting_is_not_allowed() -> None:
     reading, writing = os.pipe()
     try:
         os.set_blocking(reading, False)

@@ -108,7 +108,7 @@ def test_a_second_interrupt_does_not_wait_for_the_work() -> None:
     assert interruptible(is_interrupted) is False
 
 
-def test_work_within_work_and_that_of_a_program_deaf_to_signals_has_no_thread_of_its_own() -> None:
+def test_nested_work_and_work_with_ignored_signals_have_no_thread_of_their_own() -> None:
     outer, inner = interruptible(lambda: (threading.get_ident(), interruptible(threading.get_ident)))
     assert outer == inner != threading.get_ident()
     before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}

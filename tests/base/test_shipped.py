@@ -36,5 +36,5 @@ def test_every_name_is_one_that_is_found() -> None:
     assert all(shipped.config(Path(name)) for name in names)
 
 
-def test_a_folder_that_this_installation_lacks_is_none() -> None:
+def test_a_folder_that_is_not_shipped_is_not_found() -> None:
     assert shipped.folder("no_such_folder") is None

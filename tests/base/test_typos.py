@@ -54,7 +54,7 @@ def test_typos_that_were_seen(written: str, key: str) -> None:
         ("", "device_ip"),
     ],
 )
-def test_other_words_are_none(written: str, key: str) -> None:
+def test_other_words_are_not_typos(written: str, key: str) -> None:
     assert not is_typo(written, key)
 
 

@@ -178,12 +178,12 @@ def test_rules_are_selected_and_ignored(tmp_path: Path) -> None:
         assert (done.returncode, {one["rule"] for one in found}) == (code, rules), arguments
 
 
-def test_a_file_that_nobody_could_read_is_reported_whatever_is_selected(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_reported_whatever_is_selected(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("[")
     assert check("t.json", "--select", "HK4", "--ignore", "HK0", cwd=tmp_path).returncode == 1
 
 
-def test_a_rule_that_there_is_none_of_is_exit_2_and_nothing_is_checked(tmp_path: Path) -> None:
+def test_an_unknown_rule_is_exit_code_2_and_nothing_is_checked(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(BAD)
     for option in ("--select", "--ignore"):
         done = check("t.json", option, "HK2,HK2O1", cwd=tmp_path)
@@ -270,6 +270,7 @@ def test_the_table_in_the_folder_of_a_platform_is_named_where_a_file_is_needed(
     [
         (("t.json", "--product", "Ascend910B"), b"did you mean a2?"),
         (("t.json", "--product=--"), b"argument --product: '--' is not a value"),
+        (("",), b"error: cannot read '': No such file or directory"),
         (("--prodct", "910"), b"unrecognized arguments: --prodct; did you mean --product?"),
         (("t.json", "--select", "HK2", "--ignore", "HK"), b"no rule is left to check: --select HK2 --ignore HK"),
     ],

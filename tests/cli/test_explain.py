@@ -96,7 +96,7 @@ def test_of_a_log_the_line_that_tells_most_is_explained(tmp_path: Path) -> None:
     assert "rank 2 is this process, and it waited 9 s" in piped.stdout
 
 
-def test_several_sources_are_told_apart(tmp_path: Path) -> None:
+def test_several_sources_are_distinguished(tmp_path: Path) -> None:
     for name in ("a.log", "b.log"):
         (tmp_path / name).write_text(LOG)
     (tmp_path / "t.json").write_text(COUNT)

@@ -155,7 +155,7 @@ def test_errors_of_all_servers_are_reported_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_silent_server_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_a_silent_server_does_not_delay_the_others(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 2)
     servers.put(1, "hang", "")
     text = refused(servers.gen("--device_num", "0"), servers)

@@ -89,7 +89,7 @@ def test_the_spares_themselves_know_their_cards(folder: Path) -> None:
         ("", "--spares: the host list is empty"),
     ],
 )
-def test_a_name_that_cannot_be_a_spare_is_given_to_nobody(
+def test_a_name_that_cannot_be_a_spare_is_refused_before_ssh(
     folder: Path, spares: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert launch(f"--spares={spares}") == 2

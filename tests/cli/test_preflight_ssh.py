@@ -184,7 +184,7 @@ def test_a_nasty_table_runs_nothing(tmp_path: Path) -> None:
     assert not [name for name in "xyz" if (tmp_path / name).exists() or (nasty / name).exists()]
 
 
-def test_a_table_without_hosts_asks_nobody(tmp_path: Path) -> None:
+def test_a_table_without_hosts_starts_no_ssh(tmp_path: Path) -> None:
     from tests.tables import ranks_value  # noqa: PLC0415 - only here
 
     (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))

@@ -53,7 +53,7 @@ def unread(folder: Path, program: str, *arguments: str, buffering: str = "") -> 
 
 @pytest.mark.parametrize("command", [CHECK, ("check", *["bad.json"] * 300), GEN, (*GEN, "--dry-run")])
 @pytest.mark.parametrize("buffering", ["", "1"], ids=["buffered", "unbuffered"])
-def test_output_that_nobody_reads_is_neither_success_nor_a_traceback(
+def test_a_closed_output_is_neither_success_nor_a_traceback(
     tmp_path: Path, command: tuple[str, ...], buffering: str
 ) -> None:
     done = unread(tmp_path, *command, buffering=buffering)

@@ -63,10 +63,24 @@ def test_a_missing_folder_is_created(tmp_path: Path) -> None:
     assert len(list((tmp_path / "new/deep").iterdir())) == 2
 
 
-def test_a_folder_that_is_none_is_refused_before_anything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_not_a_folder_is_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "job.json").write_text(text(2, 4))
     assert main([str(tmp_path / "job.json"), "-o", str(tmp_path / "job.json" / "new")]) == 2
     assert capsys.readouterr().err == f"error: {tmp_path / 'job.json'} is not a folder\n"
+
+
+def test_an_empty_folder_name_is_not_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As of a variable that is not set."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "job.json").write_text(text(2, 4))
+    with pytest.raises(SystemExit, match="2"):
+        main(["job.json", "-o", ""])
+    assert "error: argument -o/--output: '' is not a path" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["job.json"]
 
 
 def test_a_server_id_leads_out_of_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

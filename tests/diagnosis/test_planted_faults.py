@@ -14,7 +14,7 @@ MAX_RANKS = 32
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_culprit_is_named_or_nobody(seed: int) -> None:
+def test_the_culprit_is_named_or_no_rank(seed: int) -> None:
     result = run(seed, MAX_RANKS)
     assert result.score != "wrong", f"planted {result.failure.planted}, said {result.said}"
 

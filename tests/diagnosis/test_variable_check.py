@@ -92,7 +92,7 @@ def test_a_value_that_is_refused_is_one_line() -> None:
     assert [one.variable for one in found] == ["HCCL_CONNECT_TIMEOUT"]
 
 
-def test_other_ports_of_the_same_job_meet_nobody() -> None:
+def test_other_ports_of_the_same_job_are_reported() -> None:
     assert texts(had(changed={"HCCL_HOST_SOCKET_PORT_RANGE": "65410-65420"})) == [
         'HCCL_HOST_SOCKET_PORT_RANGE="65410-65420"; planned: 65408-65503'
     ]

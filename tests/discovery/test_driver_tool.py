@@ -48,7 +48,7 @@ def test_too_long_an_answer_is_no_hang() -> None:
 
 
 @pytest.mark.parametrize("body", ["query(['./sleeper'], 600)", "query_each([0], lambda _: query(['./sleeper'], 600))"])
-def test_an_interrupt_that_wakes_nobody_ends_the_tool(body: str, tmp_path: Path) -> None:
+def test_an_interrupt_that_wakes_no_thread_ends_the_tool(body: str, tmp_path: Path) -> None:
     assert_unseen_interrupt_ends("from hccl_kit.discovery.driver_tool import query, query_each", body, tmp_path)
 
 

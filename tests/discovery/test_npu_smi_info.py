@@ -87,7 +87,7 @@ def test_every_word_of_health_is_kept() -> None:
     "answer",
     ["", "dcmi module initialize failed. ret is -8005\n", "| NPU   Name | Health |\n", "|\n||\n", "+--+\n| x | y |\n"],
 )
-def test_what_is_no_table_is_none(answer: str) -> None:
+def test_text_without_a_table_is_not_parsed(answer: str) -> None:
     assert parse(answer) is None
 
 

@@ -26,5 +26,5 @@ def test_columns_may_stand_in_another_order() -> None:
 
 
 @pytest.mark.parametrize("answer", ["", "There is no NPU card on this server.\n", "NPU ID  Chip ID\n", "\t\n\t\n"])
-def test_what_is_no_table_has_no_chips(answer: str) -> None:
+def test_text_without_a_table_has_no_chips(answer: str) -> None:
     assert parse(answer) == ()

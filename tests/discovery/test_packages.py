@@ -54,13 +54,13 @@ def test_a_cann_of_a_user_is_found_in_his_home(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no sign", "Version=\n", "#Version=1\n", "\0\xff\n", "Version" * 20_000])
-def test_a_file_that_has_nothing_is_none(tmp_path: Path, text: str) -> None:
+def test_a_file_without_a_version_has_no_version(tmp_path: Path, text: str) -> None:
     put(tmp_path, f"{HOME}/driver/version.info", text)
     put(tmp_path, f"{HOME}/cann/version.cfg", "toolkit_running_version=8.0\n")
     assert (driver(tmp_path), cann(tmp_path, {})) == (None, None)
 
 
-def test_a_folder_or_a_link_that_goes_round_is_none(tmp_path: Path) -> None:
+def test_a_folder_or_a_circular_link_has_no_version(tmp_path: Path) -> None:
     (tmp_path / HOME / "driver" / "version.info").mkdir(parents=True)
     place = tmp_path / HOME / "firmware"
     place.symlink_to(place)

@@ -39,23 +39,26 @@ def test_a_translation_shows_the_same_blocks(page: Path, request: pytest.Fixture
 
 @pytest.mark.parametrize("page", IN_CHINESE, ids=name_of)
 def test_a_translation_leaves_nothing_out(page: Path) -> None:
-    """Headings, rows of tables and items of lists are as many as on the English page, in the same order."""
+    """Headings, paragraphs, rows of tables and items of lists are those of the English page, in the same order."""
     assert _outline(page) == _outline(IN_CHINESE[page])
 
 
-def test_a_row_that_is_left_out_is_seen(tmp_path: Path) -> None:
+def test_a_row_or_a_paragraph_that_is_left_out_is_seen(tmp_path: Path) -> None:
     page, other = tmp_path / "a.md", tmp_path / "b.md"
-    page.write_text("# A\n\n| a | b |\n|---|---|\n| c | d |\n")
-    other.write_text("# B\n\n| e | f |\n|---|---|\n| g | h |\n")
-    assert _outline(page) == _outline(other)
-    other.write_text("# B\n\n| e | f |\n|---|---|\n")
-    assert _outline(page) != _outline(other)
+    page.write_text("# A\n\n| a | b |\n|---|---|\n| c | d |\n\nOne\ntwo.\n\nThree.\n")
+    for text, is_same in (
+        ("# B\n\n| e | f |\n|---|---|\n| g | h |\n\nFour.\n\nFive\nsix.\n", True),
+        ("# B\n\n| e | f |\n|---|---|\n\nFour.\n\nFive.\n", False),
+        ("# B\n\n| e | f |\n|---|---|\n| g | h |\n\nFour\nfive.\n", False),
+    ):
+        other.write_text(text)
+        assert (_outline(page) == _outline(other)) == is_same, text
 
 
 def _outline(page: Path) -> list[str]:
-    """The signs at the start of each heading, row and item outside blocks of code, a row with its columns."""
+    """The signs at the start of each heading, row, item and paragraph ("") outside of code, a row with its columns."""
     prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    starts = re.findall(r"^(#+ |- |[0-9]+\. |\|.*)", prose, re.MULTILINE)
+    starts = re.findall(r"^(#+ |- |[0-9]+\. |\|.*)|(?<=\n\n)(?=.)", prose, re.MULTILINE)
     return [f"row of {start.count(' | ') + 1}" if start.startswith("|") else start for start in starts]
 
 

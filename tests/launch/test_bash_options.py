@@ -219,6 +219,15 @@ def test_an_option_that_is_not_a_number_is_refused(tmp_path: Path, option: str, 
     assert not (tmp_path / "hacked").exists()
 
 
+def test_an_option_and_its_value_may_be_one_word(tmp_path: Path) -> None:
+    job = python_job(tmp_path, "print(sys.argv[1:]); sys.exit(4)", ranks=1)
+    done = job.run("--max-restarts=1", "--log-limit=2", "--replace=x", "--log-limit=3")
+    assert done.returncode == 4
+    assert runs(job) == ["", "restart_1"]
+    assert done.stdout.count("['--replace=x', '--log-limit=3']") == 2  # this job has no spares
+    assert job.run("--max-restarts=").stderr.startswith("error: --max-restarts is ''; accepted: ")
+
+
 def test_an_option_without_its_value_is_refused(tmp_path: Path) -> None:
     done = make_job(tmp_path, ("true",), ranks=1).run("--max-restarts")
     assert (done.returncode, done.stderr) == (2, "error: --max-restarts needs a value\n")

@@ -55,7 +55,7 @@ def test_a_name_of_a_server_is_no_path(tmp_path: Path) -> None:
     assert job.log(0) == f"{job.logs}/plog/_._.._a___id__\n"
 
 
-def test_the_notes_say_who_ended_and_whom_the_script_has_ended(tmp_path: Path) -> None:
+def test_the_notes_name_ranks_that_ended_and_ranks_that_the_script_ended(tmp_path: Path) -> None:
     job = python_job(tmp_path, FAIL, ranks=2)
     job.run()
     notes = [line.split(" ", 1) for line in (job.logs / "launcher_0").read_text().splitlines()]

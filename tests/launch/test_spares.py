@@ -51,7 +51,7 @@ def test_a_spare_has_the_cards_of_all_servers() -> None:
         ("10.0.0.8", "spare 10.0.0.8 is listed twice"),
     ],
 )
-def test_a_name_that_is_none_is_refused(name: str, message: str) -> None:
+def test_a_name_that_is_not_valid_is_refused(name: str, message: str) -> None:
     with pytest.raises(KitError) as caught:
         check_names(["10.0.0.8", name], TABLE)
     assert caught.value.message == message
@@ -99,7 +99,7 @@ def test_a_spare_of_another_super_pod_is_refused() -> None:
     assert caught.value.message == "spare c does not fit: it is in super pod q, server a in p"
 
 
-def test_facts_of_cards_that_nobody_knows_for_the_spare_are_not_guessed() -> None:
+def test_unknown_facts_of_the_cards_of_a_spare_are_not_guessed() -> None:
     value = json.loads(formats.write(TABLE))
     value["server_list"][0]["device"][0]["backup_device_ip"] = "192.168.101.1"
     table = check_text(json.dumps(value), "t.json").table

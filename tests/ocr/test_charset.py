@@ -24,7 +24,7 @@ def refusal(folder: Path, content: bytes) -> str:
     return caught.value.message
 
 
-def test_the_other_case_of_a_class_is_itself_where_there_is_none() -> None:
+def test_a_class_without_another_case_is_its_own_other_case() -> None:
     assert Charset("aA1bıIß\u00e9É").other_case() == [1, 0, 2, 3, 4, 5, 6, 8, 7]
     assert Charset("").other_case() == []
 

@@ -41,7 +41,7 @@ def test_a_planted_straggler_is_named_with_its_part(excess: float, size: int, da
 
 
 @given(st.floats(0, 0.09), st.integers(1, 30))
-def test_a_rank_within_a_tenth_is_none(excess: float, size: int) -> None:
+def test_a_rank_within_a_tenth_is_not_a_straggler(excess: float, size: int) -> None:
     assert straggler([planted(excess, 0, size)] * WINDOWS) is None
 
 

@@ -37,7 +37,7 @@ def test_any_state_is_a_part(value: Any) -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 10**400, 5e-324, 1e-10, True, "1", None])
-def test_a_time_that_is_none(seconds: object) -> None:
+def test_a_time_that_is_not_valid(seconds: object) -> None:
     found = result_of({**GOOD, "timings": [{"size": 4, "seconds": seconds, "fast": 1, "wrong": False}]})
     assert "cannot be read" in found.problem
 
@@ -47,7 +47,7 @@ def test_any_line_is_a_message_or_none(line: bytes) -> None:
     assert decode(line) is None or isinstance(decode(line), dict)
 
 
-def test_deep_nesting_is_none() -> None:
+def test_deep_nesting_is_not_decoded() -> None:
     assert decode(b"[" * 100_000) is None
 
 

@@ -78,7 +78,7 @@ def blamed(weighed: Weighed) -> list[tuple[str, tuple[int, ...]]]:
 
 @pytest.mark.parametrize("noise", sorted(NOISE))
 @pytest.mark.parametrize(("servers", "ranks"), [(1, 4), (3, 3), (4, 4), (4, 8)])
-def test_nobody_is_named_falsely(servers: int, ranks: int, noise: str) -> None:
+def test_no_rank_is_named_falsely(servers: int, ranks: int, noise: str) -> None:
     for seed in range(30):
         fabric = Fabric(ranks, random.Random(seed), NOISE[noise], lambda *_: 1.0)
         assert blamed(run(fabric, servers)) == []

@@ -94,9 +94,7 @@ def test_order_and_unit_do_not_matter(
 
 
 @given(FABRICS, NOISE, st.data())
-def test_without_a_pair_that_is_bad_nobody_is_named_for_it(
-    shape: tuple[int, int], noise: list[float], data: st.DataObject
-) -> None:
+def test_without_a_bad_pair_no_pair_is_named(shape: tuple[int, int], noise: list[float], data: st.DataObject) -> None:
     """Whatever links are slow: the faults are about ends of slow links, and every slow link is explained."""
     measured = healthy(*shape, noise)
     some = {one.pair for one in data.draw(st.lists(st.sampled_from(measured.links), max_size=8))}
@@ -107,7 +105,7 @@ def test_without_a_pair_that_is_bad_nobody_is_named_for_it(
     assert bool(faults) <= bool(some)
 
 
-def test_two_servers_cannot_be_told_apart() -> None:
+def test_two_servers_cannot_be_distinguished() -> None:
     (fault,) = judge(slowed(healthy(2, 3), lambda pair: pair == (0, 3), 0.1))
     assert (fault.kind, fault.ranks) == ("slow-link", (0, 3))
     assert "cannot be told" in fault.message

@@ -75,7 +75,7 @@ def test_states(tmp_path: Path, ended: str | None, age: float, state: str, is_ov
     assert job.is_well is (state in ("running", "done"))
 
 
-def test_a_failed_rank_is_told_from_those_that_the_script_ended(tmp_path: Path) -> None:
+def test_a_failed_rank_is_distinguished_from_those_that_the_script_ended(tmp_path: Path) -> None:
     run(tmp_path, age=20)
     (tmp_path / "launcher_0").write_text(
         "1767225600 exited 2 7\n1767225600 ending rank 2 7\n1767225601 exited 0 143\nnonsense\n"
@@ -231,7 +231,7 @@ def test_half_written_files(tmp_path: Path, cut: int) -> None:
         [None, {}, [[]]],
     ],
 )
-def test_windows_that_are_none_are_left_out(tmp_path: Path, rows: object) -> None:
+def test_windows_that_are_not_valid_are_left_out(tmp_path: Path, rows: object) -> None:
     run(tmp_path, 2)
     facts(tmp_path, 1, ranks=2, windows=rows)
     job = Folder(tmp_path).look()

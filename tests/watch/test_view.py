@@ -51,7 +51,7 @@ def test_many_failures_are_named_in_part() -> None:
 
 
 @pytest.mark.parametrize(("ages", "is_over"), [([], False), ([None, 99], False), ([GONE, 99], False), ([61, 99], True)])
-def test_a_job_is_over_when_nobody_shows_life(ages: list[float | None], is_over: bool) -> None:
+def test_a_job_is_over_when_no_rank_shows_life(ages: list[float | None], is_over: bool) -> None:
     seen = job("x", 0.0, [Rank(number, "silent", silent_s=age) for number, age in enumerate(ages)])
     assert seen.is_over is is_over
 

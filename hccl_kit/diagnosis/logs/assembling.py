@@ -10,6 +10,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Connected,
     Exited,
     Fact,
+    Fault,
     GroupLeft,
     GroupNamed,
     Joined,
@@ -38,7 +39,7 @@ MAX_OPEN = 1024
 
 _KEYS = ("total connected num", "need connect rankNum", "connected rankinfo", "Traceback (most recent", "(local_rank:")
 _SHARED = (
-    rb"E(?:[IJL][09]|E[19]|Z99|39|RR02|ntry-Hccl|nv config|nforceNotMet)",
+    rb"E(?:[IJL][09]|C0|E[19]|Z99|39|RR02|ntry-Hccl|nv config|nforceNotMet)",
     rb"S(?:etupAgent|WITCH|tage\]\[)",
     rb"T(?:raceback \(|he wait execution)",
     rb"C(?:ommInit|luster Exc)",
@@ -110,8 +111,17 @@ class Assembler:
             noted = self._note(line, record, fact)
             if isinstance(fact, OperatorTimedOut):
                 self._operator(noted, fact, record)
-            else:
-                self._noted.append(noted)
+                continue
+            if isinstance(fact, Fault) and not fact.is_symptom:
+                self._without_frames(noted)
+            self._noted.append(noted)
+
+    def _without_frames(self, found: Noted) -> None:
+        """Drop what a library has printed of its call above the error that the call met: they are one message."""
+        start = len(self._noted)
+        while start and 0 <= found.line - self._noted[start - 1].line <= APART:
+            start -= 1
+        self._noted[start:] = [one for one in self._noted[start:] if not _is_frame_of(one, found)]
 
     def _note(self, line: int, record: Record, fact: Fact) -> Noted:
         time = record.time
@@ -162,6 +172,11 @@ class Assembler:
             self._elastic = None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
+
+
+def _is_frame_of(one: Noted, found: Noted) -> bool:
+    is_same = all(None in pair or pair[0] == pair[1] for pair in ((one.pid, found.pid), (one.rank, found.rank)))
+    return is_same and isinstance(one.fact, Fault) and one.fact.is_frame
 
 
 class _Connected:

@@ -287,7 +287,7 @@ class Fault(NamedTuple):
     """Any other error that tells something: a code, an exception of the program, an error of another module.
 
     `kind` is a short phrase for people, such as "out of device memory". `is_symptom`: others cause it, such as a stream
-    that did not finish in time.
+    that did not finish in time. `is_frame`: the error of a caller, which a library prints around its own.
     """
 
     code: str | None
@@ -295,6 +295,7 @@ class Fault(NamedTuple):
     kind: str
     text: str
     is_symptom: bool = False
+    is_frame: bool = False
 
 
 class Oversized(NamedTuple):

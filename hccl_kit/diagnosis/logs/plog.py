@@ -57,7 +57,7 @@ _THREAD = re.compile(
 )
 _SCREEN = re.compile(
     rf"(?:(?P<code>E[A-Z0-9][0-9]{{4}}): (?:\[PID: (?P<pid>[0-9]{{1,10}})\] ?)?{_DATE}"
-    rf"|\[PID: (?P<pid2>[0-9]{{1,10}})\] {_DATE.replace('P<', 'P<s')} (?=[\w ]{{1,60}}\(E[A-Z0-9][0-9]{{4}}\)))"
+    rf"|\[PID: (?P<pid2>[0-9]{{1,10}})\] {_DATE.replace('P<', 'P<s')} (?=[\w/ ]{{0,60}}\(E[A-Z0-9][0-9]{{4}}\)))"
 )
 _TORCH = re.compile(
     r"\[(?P<level>ERROR|WARNING|INFO)\] (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})"
@@ -141,6 +141,7 @@ _PREFIX = re.compile(
     r"\[rank ?(?P<rank>[0-9]{1,8})\]: ?"
     r"|\[(?:default)?[0-9]{0,6}\]: ?"
     r"|\((?P<words>[\w .=:-]{1,80})\) ?"
+    r"|\[CRITICAL\] ?[A-Z_]{1,20}\((?P<critical>[0-9]{1,10}),[^()\n]{0,100}\) ?:?"
     r"|(?:ERROR|INFO|WARNING) [0-9]{2}-[0-9]{2} [0-9:]{8} \[[\w./]{1,80}:[0-9]{1,6}\] ?"
     r"|(?P<path>[\w./~-]{1,200}):[0-9]{1,9}: ?"
     r"|worker-[0-9]{1,6}: ?"
@@ -165,6 +166,8 @@ def _prefix(text: str) -> tuple[int, int | None, int | None]:
         at = found.end()
         if found["rank"]:
             rank = int(found["rank"])
+        elif found["critical"]:  # of MindSpore
+            pid = int(found["critical"])
         elif words := found["words"]:
             pid = int(named[1]) if (named := _PID.search(words)) else pid
             rank = int(named[1]) if (named := _RANK.search(words)) else rank

@@ -32,7 +32,7 @@ from hccl_kit.diagnosis.verdict.assembly import assemble
 from hccl_kit.diagnosis.verdict.causes import cause_of
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
-from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect
 from hccl_kit.diagnosis.verdict.job import Job
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
@@ -84,7 +84,7 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     rank = job.by_suspect.get(first)
     if first.rank is not None or first.device is not None or rank is None:
         return cause
-    reason = f"a process of {first.server} {cause.kind}, but "
+    reason = f"a process of {first.server} has failed ({cause.kind}), but "
     if rank.is_cut:
         reason += "its log is cut before it names its rank"
     elif sum(other.process.worker == rank.process.worker for other in job.ranks) > 1:
@@ -99,14 +99,37 @@ def _unknown(case: Case) -> Cause:
     if not case.job.ranks:
         return cannot_tell("nothing in these logs is of a job with HCCL")
     if not case.waits.waiting:
-        return cannot_tell("no log has an error" + (f", but {missing_logs(case.job)}" if case.job.silent else ""))
+        return _without_waits(case)
     if missing := missing_logs(case.job):
         return cannot_tell(missing, (), events)
     if case.waits.targets and not case.waits.ends:
         return cannot_tell(
             f"{listed(case.waits.rings)} wait for each other, in the same operator as far as the logs tell", (), events
         )
+    if lost := _without_log(case):
+        return cannot_tell(f"no log is of {listed(lost)}, for which others waited", lost, events)
     return cannot_tell("the logs have time-outs only, and none names the rank that was waited for", (), events)
+
+
+def _without_log(case: Case) -> list[Suspect]:
+    """Who was waited for and is none of the ranks that left a log."""
+    peers = {edge.target or edge.peer for edge in case.waits.edges if edge.is_proof} - {None}
+    lost = [peer for peer in peers if peer and peer not in case.job.by_suspect and peer.rank not in case.job.by_number]
+    return sorted(lost, key=str)
+
+
+def _without_waits(case: Case) -> Cause:
+    """No rank has a fault of its own, and none is seen to wait."""
+    also = f", but {missing_logs(case.job)}" if case.job.silent else ""
+    errors = [event for rank in case.job.ranks for event in rank.events if event.is_error]
+    if not errors:
+        return cannot_tell(f"no log has an error that tells a cause{also}")
+    first = min(errors, key=lambda event: (event.time is None, event.time or 0.0))
+    place = f"{first.place.file}:{first.place.line}"
+    reason = f"the errors of these logs are consequences, such as {_phrase(first.fact)} in {place}{also}"
+    return cannot_tell(reason, (), errors)._replace(
+        fix=f"hccl-kit explain {first.place.file} tells what its lines mean"
+    )
 
 
 def _moments(clocks: Clocks, worker: str, events: tuple[Event, ...]) -> tuple[tuple[float | None, str, Place], ...]:

@@ -6,13 +6,14 @@ damaged. MindOCR's files have neither and are accepted unverified.
 
 from __future__ import annotations
 
+import logging
 import math
 import mmap
 import os
 import re
 import socket
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -155,7 +156,8 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
             raise _damaged(path, "its checksum is cut off")
         if not has_checksum:
             _assert_sizes(path)
-        rows: Mapping[str, Parameter] = ms.load_checkpoint(str(path), crc_check=True)
+        with _without_logs():
+            rows: Mapping[str, Parameter] = ms.load_checkpoint(str(path), crc_check=True)
     except OSError as error:
         raise KitError(f"cannot read {path}: {error.strerror or error}") from error
     except (ValueError, RuntimeError) as error:
@@ -167,6 +169,17 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
         raise _damaged(path, "it is cut off")
     assert_finite(path, {name: row.asnumpy() for name, row in rows.items() if not name.startswith(OURS)})
     return rows
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """Without the lines that MindSpore logs about a damaged file or one without checksum: ours say it once."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def assert_finite(path: Path, values: Mapping[str, NDArray[Any]]) -> None:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 from unicodedata import category
 
 from hccl_kit.base import progress
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
@@ -115,17 +115,19 @@ def make_parser() -> Parser:
         default="det",
         help="what the labels are for (default: %(default)s)",
     )
-    parser.add_argument(*("-i", "--image_dir", "--image-dir"), type=Path, metavar="DIR", help="the folder of the pages")
+    parser.add_argument(
+        *("-i", "--image_dir", "--image-dir"), type=a_path, metavar="DIR", help="the folder of the pages"
+    )
     parser.add_argument(
         *("-l", "--label_dir", "--label-dir"),
-        type=Path,
+        type=a_path,
         required=True,
         metavar="PATH",
         help="the folder or the file of the labels",
     )
     parser.add_argument(
         *("-o", "--output_path", "--output-path"),
-        type=Path,
+        type=a_path,
         metavar="FILE",
         help="the label file to write (default: next to the labels, such as images_det_gt.txt for --image_dir images;"
         " rec_gt.txt for a word list)",

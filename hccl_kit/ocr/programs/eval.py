@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from hccl_kit.base import progress
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_picture
@@ -71,7 +71,7 @@ def make_parser() -> Parser:
         "--wrong", action="store_true", help="print every mistake; for a line: path, right text, text that was read"
     )
     form.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="image file for the worst samples")
+    parser.add_argument("--picture", type=a_path, metavar="FILE", help="image file for the worst samples")
     parser.add_argument(
         "--worst",
         type=int,

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from hccl_kit.base import progress
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files
 from hccl_kit.ocr.run import program
@@ -87,7 +87,7 @@ def make_parser() -> Parser:
         "--format", choices=list(SUFFIXES), help="what to write (default: both, or by the ending of --output)"
     )
     parser.add_argument(
-        "--output", type=Path, metavar="NAME", help="name of the files, with or without .mindir or .onnx"
+        "--output", type=a_path, metavar="NAME", help="name of the files, with or without .mindir or .onnx"
     )
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     parser.add_argument("--batch", type=int, default=1, metavar="N", help="images in a batch (default: 1)")

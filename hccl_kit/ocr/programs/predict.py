@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from hccl_kit.base import progress
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, assert_free_picture
@@ -115,21 +115,21 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = program.parser(__doc__, "predict", needs_config=False)
-    parser.add_argument("--images", nargs="+", type=Path, required=True, metavar="PATH", help="images and folders")
-    parser.add_argument("--labels", type=Path, metavar="FILE", help="label file of lines: also show the right texts")
+    parser.add_argument("--images", nargs="+", type=a_path, required=True, metavar="PATH", help="images and folders")
+    parser.add_argument("--labels", type=a_path, metavar="FILE", help="label file of lines: also show the right texts")
     parser.add_argument("--limit", type=int, metavar="N", help="maximum number of images (default: all)")
     parser.add_argument(
-        "--picture", type=Path, metavar="PATH", help="image file for the first 200 lines, or folder for pages"
+        "--picture", type=a_path, metavar="PATH", help="image file for the first 200 lines, or folder for pages"
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="file for the results as JSON")
+    parser.add_argument("--json", type=a_path, metavar="FILE", help="file for the results as JSON")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--engine", **engine.OPTION)
     parser.add_argument(
-        "--read", type=Path, metavar="CONFIG", help="configuration of the recognition that reads the detected texts"
+        "--read", type=a_path, metavar="CONFIG", help="configuration of the recognition that reads the detected texts"
     )
     parser.add_argument("--read-opt", **program.OVERRIDES, help="replace values of the configuration of --read")
     parser.add_argument(
-        "--turn", type=Path, metavar="CONFIG", help="configuration of the classification that finds lines upside down"
+        "--turn", type=a_path, metavar="CONFIG", help="configuration of the classification that finds lines upside down"
     )
     parser.add_argument("--turn-opt", **program.OVERRIDES, help="replace values of the configuration of --turn")
     return parser

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from hccl_kit.base import progress
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder
@@ -88,10 +88,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "read")
-    parser.add_argument("images", nargs="+", type=Path, metavar="PAGE", help="images and folders")
+    parser.add_argument("images", nargs="+", type=a_path, metavar="PAGE", help="images and folders")
     parser.add_argument("--limit", type=int, metavar="N", help="maximum number of images (default: all)")
-    parser.add_argument("--picture", type=Path, metavar="DIR", help="folder for a picture of each page")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="file to write")
+    parser.add_argument("--picture", type=a_path, metavar="DIR", help="folder for a picture of each page")
+    parser.add_argument("--json", type=a_path, metavar="FILE", help="file to write")
     parser.add_argument("--force", action="store_true", help="overwrite --picture and --json")
     parser.add_argument("--engine", **engine.OPTION)
     return parser

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base import progress
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
@@ -83,7 +83,7 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "render-words")
     parser.add_argument(
-        "--output", type=Path, default=Path("data/words"), metavar="DIR", help="where to write (default: %(default)s)"
+        "--output", type=a_path, default=Path("data/words"), metavar="DIR", help="where to write (default: %(default)s)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing data set")
     parser.add_argument(
@@ -95,14 +95,14 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--font",
         nargs="+",
-        type=Path,
+        type=a_path,
         default=[],
         metavar="FILE",
         help="font files (default: the strokes of OpenCV, ASCII only)",
     )
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--texts", type=Path, metavar="FILE", help="file of the texts to draw")
-    source.add_argument("--dict", type=Path, metavar="FILE", help="file of the characters of random texts, or gb2312")
+    source.add_argument("--texts", type=a_path, metavar="FILE", help="file of the texts to draw")
+    source.add_argument("--dict", type=a_path, metavar="FILE", help="file of the characters of random texts, or gb2312")
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the random numbers (default: %(default)s)"
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hccl_kit.base import progress, shipped
-from hccl_kit.base.arguments import Parser
+from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
@@ -71,7 +71,7 @@ def parser(description: str | None, verb: str | None = None, *, needs_config: bo
     made.add_argument(
         "-c",
         "--config",
-        type=Path,
+        type=a_path,
         required=needs_config,
         metavar="FILE",
         help="a YAML file, or the name of a configuration that hccl_kit contains",

@@ -114,7 +114,7 @@ def test_color_only_adds_color() -> None:
     assert re.sub("\x1b\\[[0-9]+m", "", colored) == shown(document)
 
 
-def test_the_last_line_names_a_product_that_nobody_named() -> None:
+def test_the_last_line_names_a_product_that_was_not_given() -> None:
     pods = json.dumps(value(1, 2) | {"version": "1.2"})
     aloud = "product a3 (derived from the version; change it with --product)"
     assert shown(pods) == f"t.json: ok, version 1.2, 1 server, 2 devices, {aloud}"

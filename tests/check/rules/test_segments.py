@@ -92,5 +92,5 @@ def test_never_more_than_two_findings_for_a_plane(segments: list[int], prefix: i
     assert all(one.rule == "HK319" and one.severity == "warning" for one in diagnostics)
 
 
-def test_addresses_that_are_none_are_left_to_their_own_rule() -> None:
+def test_addresses_that_are_not_valid_are_left_to_their_own_rule() -> None:
     assert [one.rule for one in found(["10.0.0.1", "", "-1", "10.0.3.1"])] == ["HK301"]

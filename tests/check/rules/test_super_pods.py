@@ -190,7 +190,7 @@ CHANGES: list[tuple[str, Callable[[Any], Any]]] = [
 
 
 @pytest.mark.parametrize(("rule", "change"), CHANGES)
-def test_a_structure_that_is_none_is_one_finding(rule: str, change: Callable[[Any], Any]) -> None:
+def test_a_structure_that_is_not_valid_is_one_finding(rule: str, change: Callable[[Any], Any]) -> None:
     value = copy.deepcopy(GOOD)
     change(value)
     assert found(value) == [(rule, "error")]

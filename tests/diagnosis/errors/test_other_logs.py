@@ -36,5 +36,5 @@ def test_a_number_alone_is_explained_as_that_of_hccl_if_it_is_one(text: str) -> 
         "sort ascending: error code is 107001",
     ],
 )
-def test_a_number_of_another_program_is_none_of_hccl(line: str) -> None:
+def test_a_number_of_another_program_is_not_an_error_of_hccl(line: str) -> None:
     assert explain_lines([line]) is None

@@ -112,7 +112,17 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     (
         "[ERROR] HCCL(77,python):2022-12-01-03:02:29.001.645 [hcom.cc:1][hccl-77-0-16-hccl_world_group][2]"
         "[HcomInitByFile]errNo[0x0000000005000007] rankTablePath[/t.json] identify[0] hcom init failed.\n",
-        [JoinFailed("hccl-77-0-16-hccl_world_group", 2, None, None, 7)],
+        [Joined("hccl-77-0-16-hccl_world_group", 2)],
+    ),
+    (
+        "[ERROR] HCCL(77,python):2022-12-01-03:02:29.001.645 [hcom.cc:1][hccl-77-0-16-hccl_world_group][2]"
+        "[HcomInitByFile]errNo[0x0000000005000009] rankTablePath[/t.json] identify[0] hcom init failed.\n",
+        [JoinFailed("hccl-77-0-16-hccl_world_group", 2, None, None, 9)],
+    ),
+    (
+        "[PID: 77] 2026-10-09-08:38:04.978.003 Communication_Error_Ranktable_Detect(EI0015): Failed to collect cluster"
+        ' information. List of unconnected ranks: "[1,7,]".\n',
+        [NeverConnected((1, 7)), Fault("EI0015", "HCCL", "the ranks did not find each other", "Communication_", True)],
     ),
     (info("Entry-HcclCommDestroy: op_base comm destroy begin"), [GroupLeft(None)]),
     (
@@ -373,11 +383,95 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     ),
     (
         "(train pid=77) RuntimeError: create:a.ts:1 HCCL function error: hcclCommInitRootInfo(n, &(c->h)), error code is 15\n",
-        [Fault(None, "TORCH", "a call of HCCL or of the runtime failed", "(train", True)],
+        [Fault(None, "TORCH", "a call of HCCL or of the runtime failed", "(train", True, True)],
     ),
     (
         "[ERROR] 2025-06-15-15:06:40 (PID:77, Device:1, RankID:-1) ERR02200 DIST call hccl api failed.\n",
-        [Fault("ERR02200", "TORCH", "a call of HCCL failed", "ERR02200", True)],
+        [Fault("ERR02200", "TORCH", "a call of HCCL failed", "ERR02200", True, True)],
+    ),
+    (
+        "(Worker pid=77) ERROR 04-30 03:58:27 [executor.py:9]     The error from device(chipId:4, dieId:0), serial number"
+        " is 1, there is an exception of fftsplus aicore error, core id is 4\n",
+        [Fault(None, "RUNTIME", "the kernel of an operator failed", "The error from device(chipId:4", False)],
+    ),
+    (
+        "(EngineCore pid=77) ERROR 10-09 01:31:16 [core.py:7]     The error from device(0), serial number is 1. there is"
+        " a sdma error, sdma channel is 0\n",
+        [Fault("EI0012", "RUNTIME", "a copy between cards failed", "The error from device(0)", False)],
+    ),
+    (
+        "RuntimeError: NPU out of memory. Tried to allocate 22.00 MiB (NPU 0; 60.97 GiB total capacity)\n",
+        [Fault(None, "RUNTIME", "out of device memory", "RuntimeError: NPU out", False)],
+    ),
+    (
+        "Aicpu kernel execute failed, device_id=0, soName=libtf_kernels.so, kernelName=MatMul, errorCode=0x2a.\n",
+        [Fault(None, "RUNTIME", "the kernel of an operator failed", "Aicpu", False)],
+    ),
+    (
+        "E39999 tsd client wait response fail, device response code[1]. load aicpu ops package failed, device[0]\n",
+        [Fault(None, "RUNTIME", "the AICPU package could not be loaded", "E39999 tsd", False)],
+    ),
+    (
+        "[TSDaemon] checksum aicpu package failed, ret=103, [tsd_common.cpp:2242:SaveProcessConfig]17580\n",
+        [Fault(None, "RUNTIME", "the AICPU package could not be loaded", "[TSDaemon]", False)],
+    ),
+    (
+        plog("[Get][SingleDeviceIp]'device_ip' is not set correctly,must be set when multi Server"),
+        [Fault("EI0014", "HCCL", "the rank table lacks device_ip", "[Get]", False)],
+    ),
+    (
+        plog("[hrtRaRegGlobalMr]errNo[0x0000000005000013] ra reg global mr fail. return[128102], params: size[1]"),
+        [Fault(None, "HCCL", "memory of the card could not be registered for RDMA", "[hrtRaReg", False)],
+    ),
+    (
+        plog("ibv_cmd_create_cq failed, ret 12", module="ROCE"),
+        [Fault(None, "HCCL", "the network port of the card has no memory for another queue", "ibv_cmd", False)],
+    ),
+    (
+        "open device 0 failed runtime result = 507033.[FUNC: ReportCallError][FILE:log_inner.cpp][LINE:161]\n",
+        [Fault(None, "HCCL", "the card could not be opened", "open device", False)],
+    ),
+    (
+        "[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).\n",
+        [
+            Fault(
+                None, "TORCH", "could not listen on port 29500 of torch (MASTER_PORT), it is taken", "[W socket", False
+            )
+        ],
+    ),
+    (
+        "EC0010: Failed to import Python module [ModuleNotFoundError: No module named 'tbe'.].\n",
+        [Fault("EC0010", "HCCL", "a Python module of the toolkit cannot be imported", "EC0010", False)],
+    ),
+    (
+        "[rank1]: EE9999: [PID: 77] 2025-04-27-03:11:08.269.791 get error: phyid:0 realDeviceId:0 is err:0x7010003"
+        "[FUNC:GetDeviceIndexByPhyId][FILE:api_error.cc][LINE:1918]\n",
+        [
+            Fault(
+                "EE9999",
+                "HCCL",
+                "a card is not among those that the process may see (ASCEND_RT_VISIBLE_DEVICES)",
+                "EE9999: [PID: 77]",
+                False,
+            )
+        ],
+    ),
+    (
+        "E39999: Inner Error!\n",
+        [Fault("E39999", "HCCL", "an internal error of the driver", "E39999: Inner", True, True)],
+    ),
+    (
+        "[CRITICAL] DEVICE(77,ffff890145d0,python):2022-12-01-03:02:29.002.576 [a/b.cc:112] Initialize] Ascend collective"
+        " communication initialization failed.Ascend Error Message:EJ0001: Failed to initialize the HCCP process.\n",
+        [
+            Fault(
+                "EJ0001",
+                "HCCL",
+                "the service of the card did not start: an old process still uses it",
+                "[CRITICAL] DEVICE",
+                False,
+            )
+        ],
     ),
     (
         "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n",
@@ -453,7 +547,7 @@ def test_versions_that_differ() -> None:
 
 
 @pytest.mark.parametrize("value", ["9" * 5000, "-1", "1000000000000", "4294967295", "", "٣", "0x10"])
-def test_ranks_that_are_none_name_none(value: str) -> None:
+def test_ranks_that_are_not_valid_are_ignored(value: str) -> None:
     for fact in facts_of(
         info(f"[HCCL_TRACE]SetupAgent rankNum[8], rank[{value}], rootInfo identifier[x], server[a]")
         + plog(f"wait socket establish timeout, role[1] rank[{value}] timeout[120 s]")

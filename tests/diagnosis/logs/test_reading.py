@@ -87,7 +87,7 @@ def test_a_folder_of_plogs(tmp_path: Path) -> None:
     assert event.place.file.endswith(NAME)
 
 
-def test_workers_with_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_workers_with_one_name_are_distinguished(tmp_path: Path) -> None:
     for job in ("a", "b"):
         write(tmp_path / job / "worker-0/debug/plog" / NAME, WAITED)
     assert {file.process.worker for file in read([tmp_path]).files} == {"a/worker-0", "b/worker-0"}

@@ -112,7 +112,7 @@ def test_a_line_that_is_no_record_is_passed_over(tmp_path: Path, row: object) ->
 
 
 @pytest.mark.parametrize("time", ["x", -1, 1e400, 10**400, None, True, [], 1e12])
-def test_a_time_that_is_none_is_unknown(tmp_path: Path, time: object) -> None:
+def test_a_time_that_is_not_valid_is_unknown(tmp_path: Path, time: object) -> None:
     (event,) = events(tmp_path, "facts_3.jsonl", json.dumps({"alive": time, "step": 1}) + "\n")
     assert (event.time, event.fact) == (None, Alive(3, 1, None, None))
 

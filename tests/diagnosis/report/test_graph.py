@@ -34,7 +34,7 @@ def test_too_many_boxes_are_counted() -> None:
     assert svg.endswith("<p>50 more boxes are not drawn.</p>")
 
 
-def test_nobody_waits() -> None:
+def test_if_no_rank_waits_there_is_no_picture() -> None:
     assert as_svg([wait(0, None)], suspect(0)) == ""
 
 

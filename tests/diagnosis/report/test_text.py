@@ -21,7 +21,7 @@ def test_the_first_fault_is_the_first_line_and_its_reasons_the_last() -> None:
     ]
 
 
-def test_what_cannot_be_told_has_a_reason_and_suspects() -> None:
+def test_an_uncertain_verdict_has_a_reason_and_suspects() -> None:
     text = as_text(cannot_tell()).split("\n")
     assert text[:3] == [
         "first fault:  cannot tell, because logs of 10.0.0.4 are missing",

@@ -156,7 +156,7 @@ def test_an_absent_rank() -> None:
     assert [one.rank for one in diagnosis.silent] == [3]
 
 
-def test_nobody_came_to_the_root() -> None:
+def test_no_rank_connected_to_the_root() -> None:
     logs = Logs(4, joined=False, without=[1, 2, 3]).fail(0, GAVE_UP, Connected((0,), 4))
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
@@ -376,7 +376,7 @@ def test_settings_that_differ_are_noted() -> None:
 
 def test_logs_without_a_job() -> None:
     assert of(Logs(0)).reason == "nothing in these logs is of a job with HCCL"
-    assert of(Logs(4)).reason == "no log has an error"
+    assert of(Logs(4)).reason == "no log has an error that tells a cause"
 
 
 def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None:

@@ -129,7 +129,7 @@ def test_the_order_of_files_does_not_matter(kind: str, shuffle: random.Random) -
 
 
 @given(st.integers(0, 2), st.floats(-1800, 1800))
-def test_the_offset_of_a_clock_is_told(number: int, seconds: float) -> None:
+def test_the_offset_of_a_clock_is_shown(number: int, seconds: float) -> None:
     evidence, _ = planted("cut off")
     name = workers(evidence)[number]
     offsets = judge(shifted(evidence, name, seconds)).clock_offsets

@@ -147,7 +147,7 @@ def test_every_pod_has_cards_mounts_and_a_server_of_its_own(kind: str, name: str
         ("unconstrained", {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}),
     ],
 )
-def test_kueue_is_told_where_the_pods_have_to_be(text: str, annotation: dict[str, str]) -> None:
+def test_the_annotation_for_kueue_names_the_topology(text: str, annotation: dict[str, str]) -> None:
     documents = documents_of(emit("jobset", kueue_queue="team", kueue_topology=text))
     ((_, template),) = templates_in(documents).values()
     assert template["metadata"]["annotations"] == annotation

@@ -157,7 +157,7 @@ def test_a_hostile_interface_is_refused(nic: str) -> None:
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http", "", "８０"])
-def test_a_port_that_is_none_is_refused(port: str) -> None:
+def test_a_port_that_is_not_valid_is_refused(port: str) -> None:
     assert refusal(servers((0,)), *SERVE, "--port", port).message.endswith("; accepted: 1 to 65535")
 
 

@@ -24,12 +24,12 @@ def test_other_names_are_themselves(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["mindcv:", "mindcv:resnet101", "mindcv:resnet18 ", "mindcv:../x"])
-def test_a_network_that_is_none_of_these_is_refused(name: str) -> None:
+def test_an_unknown_network_is_refused(name: str) -> None:
     with pytest.raises(KitError, match=f"{re.escape(name)}; accepted: mindcv:resnet18, mindcv:resnet50"):
         mindcv.resolved(KEY, name)
 
 
-def test_a_backbone_is_no_whole_network() -> None:
+def test_weights_of_a_backbone_are_not_those_of_a_network() -> None:
     model = {"pretrained": "mindcv:resnet18", "pretrained_strict": True, "backbone": {}}
     with pytest.raises(KitError, match=r"model\.pretrained is mindcv:resnet18, the weights of a backbone") as caught:
         fetch.wanted(model)

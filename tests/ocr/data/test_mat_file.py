@@ -104,7 +104,7 @@ def test_doubles_may_be_stored_as_smaller_numbers(tmp_path: Path, order: str) ->
     ],
     ids=["cell", "complex", "text of doubles", "structure", "nothing", "empty", "cells in cells"],
 )
-def test_any_other_cell_is_none(tmp_path: Path, cell: bytes) -> None:
+def test_any_other_cell_is_not_read(tmp_path: Path, cell: bytes) -> None:
     assert only(write(tmp_path / "a.mat", array(CELL, (1, 1), cell, name=b"a"))) is None
 
 

@@ -233,7 +233,7 @@ def test_normalize_is_its_formula(swap: str | None, seed: int) -> None:
     np.testing.assert_allclose(result, (source.astype(float) - [10, 20, 30]) / [1, 2, 4], rtol=1e-6)
 
 
-def test_normalize_is_about_127_unless_told() -> None:
+def test_normalize_takes_the_given_mean_and_deviation() -> None:
     assert applied(
         transforms.normalize(mean=[127] * 3, std=[127] * 3), np.array([[[0, 127, 254]]], np.uint8)
     ).tolist() == [[[-1, 0, 1]]]

@@ -152,7 +152,7 @@ def test_no_compiler_is_needed_once_it_is_there(tmp_path: Path) -> None:
     assert library(tmp_path / "cache", environ) == library(tmp_path / "cache", {"PATH": "/nowhere"})
 
 
-def test_a_blank_compiler_is_none(tmp_path: Path) -> None:
+def test_the_variable_of_the_compiler_may_be_blank(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="there is no C"):
         library(tmp_path, {"CXX": " ", "PATH": "/nowhere"})
 

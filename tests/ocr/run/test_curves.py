@@ -57,5 +57,5 @@ def test_a_panel_for_every_kind_of_figure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", '{"step": 1}\n', lines([], {"loss": 1}, {"step": "x", "loss": 1}, {"step": 1, "loss": -1.0})]
 )
-def test_lines_that_are_none_are_passed_over(tmp_path: Path, text: str) -> None:
+def test_lines_that_are_not_valid_are_skipped(tmp_path: Path, text: str) -> None:
     assert picture(tmp_path, text)[2] == 3

@@ -28,7 +28,7 @@ def test_who_is_limited(library: Path | None, plain: bool, limited: bool, monkey
 
 
 @pytest.mark.parametrize(("has_it", "notes"), [(True, 0), (False, 1)])
-def test_a_processor_without_bfloat16_is_told(has_it: bool, notes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_processor_without_bfloat16_is_noted(has_it: bool, notes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(convolutions, "of_onednn", lambda *_: Path("x.so"))
     monkeypatch.setattr(instruction_set, "has_bfloat16", lambda: has_it)

@@ -42,5 +42,5 @@ def test_directions_have_an_accuracy() -> None:
     assert comparison(rows, rows[2], "acc")["best"] == rows[2]
 
 
-def test_without_an_evaluation_before_the_first_step_there_is_none() -> None:
+def test_an_evaluation_before_the_first_step_can_be_switched_off() -> None:
     assert comparison({6: row(1, 1)}, row(1, 1), "acc") == {}

@@ -77,7 +77,7 @@ def test_cards_of_a_container_keep_their_physical_ids(
     assert places(machine) == {(npu, 0): npu for npu in range(4, 8)}
 
 
-def test_a_chip_of_which_nobody_knows_the_card_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chip_whose_card_is_unknown_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(DUO, tmp_path, monkeypatch)
     machine.smi_says("map", "There is no NPU card on this server.\n")
     assert places(machine) == {}

@@ -42,7 +42,7 @@ def test_a_container_is_named_by_the_start_of_its_id(line: str, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("started", "age"), [(99_990, "10 s"), (99_000, "16 min"), (0, "1 day"), (200_000, "")])
-def test_the_age_is_told_in_its_largest_unit(started: float, age: str, tmp_path: Path) -> None:
+def test_the_age_is_shown_in_its_largest_unit(started: float, age: str, tmp_path: Path) -> None:
     assert job_of(process(tmp_path, started=started)) == (f"for {age}" if age else "")
 
 

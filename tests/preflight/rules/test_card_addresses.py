@@ -36,7 +36,7 @@ def test_a_port_without_address_matters_where_the_job_needs_it(machine: Machine)
     assert messages(address_differs, machine.node(made=table_of(A2, servers=1))) == []
 
 
-def test_what_stands_in_place_of_an_address_is_none(machine: Machine) -> None:
+def test_a_placeholder_is_not_an_address(machine: Machine) -> None:
     machine.say("ipv4", 2, "ipaddr:-.-.-.-\n")
     assert machine.reported() == [
         ("HK628", "card 2: the table has 192.168.102.1, its port has no address ('-.-.-.-' is not an IP address)")

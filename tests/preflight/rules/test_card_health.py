@@ -106,7 +106,7 @@ def test_a_card_that_npu_smi_does_not_list_is_reported(machine: Machine) -> None
     assert (found.message, found.device) == ("card 3: npu-smi does not list it", 3)
 
 
-def test_nothing_is_said_of_chips_that_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_chips_cannot_be_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(DUO, tmp_path, monkeypatch)
     machine.smi_says("map", "nothing\n")
     with pytest.raises(CannotTellError, match="which chip is which card"):

@@ -49,7 +49,7 @@ def test_a_network_that_is_reached_or_not_asked_is_not_ill(machine: Machine, sta
 
 
 @pytest.mark.parametrize("answer", ["netdetect addr: 0.0.0.0\n", "Get netdetect failed, because it is not set!\n"])
-def test_cards_that_were_given_nobody_to_ask_are_one_line(machine: Machine, answer: str) -> None:
+def test_cards_without_a_netdetect_address_are_one_line(machine: Machine, answer: str) -> None:
     say(machine, "netdetect", answer)
     assert messages(gateway_not_set, machine.node()) == [
         "cards 0 to 7: no netdetect address is set, so link health cannot be probed"
@@ -97,7 +97,7 @@ def test_a_variable_that_asks_for_the_ports_asks_for_all(machine: Machine) -> No
 
 
 @pytest.mark.parametrize("address", ["192.168.9.1%eth0", "no address", "fd00::1", "192.168.100.9,"])
-def test_addresses_of_others_that_are_none_stop_nothing(machine: Machine, address: str) -> None:
+def test_invalid_addresses_of_other_servers_do_not_stop_the_check(machine: Machine, address: str) -> None:
     without_gateway(machine)
     where = machine.node()
     far = where.table.servers[1]
@@ -108,7 +108,7 @@ def test_addresses_of_others_that_are_none_stop_nothing(machine: Machine, addres
     assert found == ([f"{named(outside)}: {NO_GATEWAY}"] if outside else [])
 
 
-def test_a_netmask_that_is_none_of_ipv4_is_not_held_to(machine: Machine) -> None:
+def test_a_netmask_that_is_not_valid_in_ipv4_is_ignored(machine: Machine) -> None:
     without_gateway(machine)
     for card in range(8):
         machine.say("ipv4", card, f"ipaddr:192.168.{100 + card}.1\nnetmask:64\n")

@@ -43,7 +43,7 @@ def test_host_ip_counts_before_the_id() -> None:
     assert "if that is an address of this host" in (fault.hint or "")
 
 
-def test_one_server_meets_nobody_and_a_name_is_no_address() -> None:
+def test_one_server_has_no_other_interface_and_a_name_is_not_an_address() -> None:
     assert faults(another_interface, node(environ={"HCCL_SOCKET_IFNAME": "lo"})) == []
     assert faults(another_interface, node(made=table_value(2, first="left"))) == []
     with pytest.raises(CannotTellError):

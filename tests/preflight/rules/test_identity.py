@@ -54,7 +54,7 @@ def test_a_stranger_is_shown_what_it_has_and_what_the_table_has() -> None:
     assert faults(not_a_server, node(made=made, server=1)) == []
 
 
-def test_a_machine_that_is_two_servers_is_none() -> None:
+def test_a_machine_that_matches_two_servers_is_reported() -> None:
     made = table_value(2)
     made["server_list"][1]["server_id"] = socket.gethostname()
     assert find_server(read(made)) is None

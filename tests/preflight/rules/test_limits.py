@@ -58,7 +58,7 @@ def test_a_machine_without_shared_memory_is_reported(tmp_path: Path) -> None:
     assert f"{tmp_path / 'dev' / 'shm'} is not there; data loaders pass batches through it" in found
 
 
-def test_a_folder_where_nobody_may_write_is_reported(no_privileges: None) -> None:
+def test_a_folder_without_write_permission_is_reported(no_privileges: None) -> None:
     where = node(path=Path("/t.json"), environ={"ASCEND_PROCESS_LOG_PATH": "/not/there"})
     found = messages(disk_full, where)
     assert found == [

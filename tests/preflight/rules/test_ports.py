@@ -99,7 +99,7 @@ def test_a_system_that_does_not_tell_is_not_asked_twice(tmp_path: Path) -> None:
         messages(ports_given_away, node(root=tmp_path))
 
 
-def test_a_holder_that_cannot_be_seen_is_none(tmp_path: Path) -> None:
+def test_the_holder_of_a_port_may_not_be_visible(tmp_path: Path) -> None:
     (tmp_path / "proc" / "net").mkdir(parents=True)
     line = "   0: 0100007F:EA60 00000000:0000 {} 00000000:00000000 00:00000000 00000000 0 0 {} 1 x\n"
     (tmp_path / "proc" / "net" / "tcp").write_text("head\n" + line.format("0A", 4711) + line.format("01", 4712))

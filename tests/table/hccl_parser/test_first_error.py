@@ -136,7 +136,7 @@ def test_a_number_ends_where_its_digits_end(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "4294967296", "9" * 5000, "\uff13", "+-1"])
-def test_what_does_not_begin_with_a_number_of_32_bits_is_none(text: str) -> None:
+def test_text_that_does_not_begin_with_a_number_of_32_bits_is_not_a_number(text: str) -> None:
     assert number(text) is None
 
 

@@ -47,16 +47,22 @@ CODES = {
     "EJ0002": Code("the network port of the card is down"),
     "EJ0003": Code("a port is taken"),
     "EJ0004": Code("the address of the card is not valid"),
+    "EC0010": Code("a Python module of the toolkit cannot be imported"),
     "EE1001": Code("an argument is not valid"),
     "EE1002": Code("a stream did not finish in time", True),
     "EE9999": Code("an internal error of the runtime", True),
-    "EL0001": Code("the card is absent"),
+    "EL0001": Code("the card is absent or abnormal"),
     "EL0003": Code("an argument is not valid"),
     "EL0004": Code("out of device memory"),
     "E39007": Code("the helper of the card did not start in time"),
+    "E39999": Code("an internal error of the driver", True),
     "EZ9999": Code("an internal error of an operator", True),
     "ERR02200": Code("a call of HCCL failed", True),
 }
+
+
+INNER = ("EI9999", "EE9999", "E39999", "EZ9999")
+"""Codes of any internal error: the text tells more."""
 
 
 class Phrase(NamedTuple):
@@ -66,6 +72,7 @@ class Phrase(NamedTuple):
     kind: str
     code: str | None = None
     is_symptom: bool = False
+    is_frame: bool = False
 
 
 PHRASES = (
@@ -82,6 +89,7 @@ PHRASES = (
         "a call of HCCL failed",
         None,
         True,
+        True,
     ),
     Phrase(
         r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
@@ -93,13 +101,22 @@ PHRASES = (
     ),
     Phrase(r"kernel_name=aiv_(?:all|reduce|broadcast)", "an operator between cards failed in its kernel", None, True),
     Phrase(
-        r"[Aa]icore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception|aicpu exception",
+        r"[Aa]icore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception"
+        r"|aiv(?:ec(?:tor)?)? error|aicpu exception|Aicpu kernel execute failed",
         "the kernel of an operator failed",
     ),
     Phrase(
         r"out of memory|OutOfMemory|207001|alloc(?:ate|ation)? (?:device )?mem(?:ory)? fail", "out of device memory"
     ),
     Phrase(r"No space left on device", "a disk is full"),
+    Phrase(
+        r"GetDeviceIndexByPhyId",
+        "a card is not among those that the process may see (ASCEND_RT_VISIBLE_DEVICES)",
+    ),
+    Phrase(
+        r"aicpu (?:ops )?package failed",
+        "the AICPU package could not be loaded",
+    ),
     Phrase(r"sdma error|SDMA", "a copy between cards failed", "EI0012"),
     Phrase(r"hdc send msg fail|hdc disconnect|heartbeat", "the connection to the card was lost"),
     Phrase(r"ECC|hbm.{0,40}error|RAS", "a hardware error of the card"),
@@ -120,7 +137,7 @@ def of_text(module: str, text: str) -> Fault | None:
     """The fault that a text of any program names, or None if no known phrase is in it."""
     for pattern, phrase in _PHRASES:
         if pattern.search(text):
-            return Fault(phrase.code, module, phrase.kind, text.strip()[:MAX_WORD], phrase.is_symptom)
+            return Fault(phrase.code, module, phrase.kind, text.strip()[:MAX_WORD], phrase.is_symptom, phrase.is_frame)
     return None
 
 
@@ -128,7 +145,7 @@ def of_module(record: Record) -> Fault | None:
     """The error of a module that has no rows: the first one of a process tells most."""
     if record.level != "ERROR" or record.module is None or record.module in (*OF_LINKS, "TORCH") or not record.is_whole:
         return None
-    if _NOISE.search(record.text):
+    if _NOISE.search(record.text) or "Ascend Error Message" in record.text:
         return None
     return of_text(record.module, record.text) or Fault(
         None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD]
@@ -141,26 +158,36 @@ def of_exception(name: str, text: str) -> Fault:
     return known._replace(kind=f"{name}: {known.kind}") if known else Fault(None, "PYTHON", name, text[:MAX_WORD])
 
 
-_CODE = re.compile(r"(?:^\W{0,4}|[\w ]{1,60}\()(?P<code>E[IJELZ3][0-9]{4})(?:\)|: )")
+_CODE = re.compile(
+    r"(?:^\W{0,4}|Ascend Error Message: ?|[\w/ ]{1,60}\()(?P<code>E(?:[IJELZ][0-9]|C0|39)[0-9]{3})(?:\)|: |(?=\[PID))"
+)
 
 
 def _coded(found: Found) -> Iterator[Fact]:
     record = found.record
-    if record.level is not None and not record.is_screen:
+    if record.level is not None and not record.is_screen and "Ascend Error Message" not in record.text:
         return
-    named = _CODE.search(without_prefix(record.text))
+    text = without_prefix(record.text)
+    named = _CODE.search(text)
     known = CODES.get(named["code"]) if named else None
-    if named and known:
-        yield Fault(named["code"], "HCCL", known.kind, record.text[:MAX_WORD].strip(), known.is_symptom)
+    if not named or not known:
+        return
+    if named["code"] in INNER and (inner := of_text("HCCL", text)) and not inner.is_frame:
+        yield inner._replace(code=inner.code or named["code"], text=record.text[:MAX_WORD].strip())
+        return
+    is_heading = named["code"] in INNER and text.rstrip().endswith("Inner Error!")
+    yield Fault(named["code"], "HCCL", known.kind, record.text[:MAX_WORD].strip(), known.is_symptom, is_heading)
 
 
-def _of_code(code: str, found: Found, module: str = "HCCL") -> Iterator[Fact]:
+def _of_code(code: str, found: Found, module: str = "HCCL") -> Iterator[Fault]:
     if found.record.level in ("ERROR", None):
         yield Fault(code, module, CODES[code].kind, found.record.text[:MAX_WORD].strip(), CODES[code].is_symptom)
 
 
 def _torch(found: Found) -> Iterator[Fact]:
-    return _of_code("ERR02200", found, "TORCH")
+    """torch_npu prints its own code, then the error of HCCL that it met."""
+    for fact in _of_code("ERR02200", found, "TORCH"):
+        yield fact._replace(is_frame=True)
 
 
 def _waited(found: Found) -> Iterator[Fact]:
@@ -214,18 +241,61 @@ def _gloo_sizes(found: Found) -> Iterator[Fact]:
 
 def _call(found: Found) -> Iterator[Fact]:
     """torch_npu's text for a call that failed, where the traceback around it is lost."""
-    yield Fault(None, "TORCH", "a call of HCCL or of the runtime failed", found.record.text[:MAX_WORD].strip(), True)
+    text = found.record.text[:MAX_WORD].strip()
+    yield Fault(None, "TORCH", "a call of HCCL or of the runtime failed", text, is_symptom=True, is_frame=True)
+
+
+def _phrase(found: Found) -> Iterator[Fact]:
+    """An error that stands without a code and a module, as torch_npu and vLLM print it."""
+    if found.record.level in ("ERROR", None) and (fault := of_text("RUNTIME", without_prefix(found.record.text))):
+        yield fault
+
+
+def _port_taken(found: Found) -> Iterator[Fact]:
+    kind = f"could not listen on port {found.match['port']} of torch (MASTER_PORT), it is taken"
+    yield Fault(None, "TORCH", kind, found.record.text[:MAX_WORD].strip())
+
+
+_OF_CARDS = {
+    "is not set correctly": ("EI0014", "the rank table lacks device_ip"),
+    "ra reg global mr fail": (None, "memory of the card could not be registered for RDMA"),
+    "ibv_cmd_create_cq failed": (None, "the network port of the card has no memory for another queue"),
+    "failed runtime result = 507033": (None, "the card could not be opened"),
+}
+"""A part of an error of HCCL, HCCP or the runtime: the code for it, and what it means."""
+
+
+def _of_card(found: Found) -> Iterator[Fact]:
+    code, kind = _OF_CARDS[found.match[0]]
+    if found.record.level in ("ERROR", None):
+        yield Fault(code, "HCCL", kind, found.record.text[:MAX_WORD].strip())
 
 
 _CODED = "|".join(CODES)
 ROWS = (
-    *(Row(key, _CODED, _coded, before=True) for key in ("EI0", "EI9", "EJ0", "EE1", "EE9", "EL0", "E39007", "EZ9999")),
+    *(
+        Row(key, _CODED, _coded, before=True)
+        for key in ("EI0", "EI9", "EJ0", "EC0", "EE1", "EE9", "EL0", "E39007", "E39999", "EZ9999")
+    ),
     Row("ERR02200", "ERR02200", _torch, before=True),
     Row(
         "function error:",
         r"(?:HCCL|NPU) function error: [^\n]{1,300}?error code is [0-9]{1,6}\b",
         _call,
         before=True,
+        whole=True,
+    ),
+    *(Row(key, key, _phrase, before=True) for key in ("there is an exception of", "there is a sdma error")),
+    Row("out of memory. Tried to allocate", r"NPU out of memory\. Tried to allocate", _phrase, before=True),
+    *(
+        Row(key, key, _phrase, before=True)
+        for key in ("Aicpu kernel execute failed", "aicpu ops package failed", "aicpu package failed")
+    ),
+    *(Row(key, re.escape(key), _of_card, whole=True) for key in _OF_CARDS),
+    Row(
+        "has failed to bind to",
+        r"has failed to bind to \[[^\[\]]{1,64}\]:(?P<port>[0-9]{1,5}) \(errno: 98",
+        _port_taken,
         whole=True,
     ),
     Row("connection failure between this device", "connection failure between this device and target", _no_link),

@@ -102,12 +102,21 @@ def _silent(found: Found) -> Iterator[Fact]:
     yield PeerClosed(None) if found.match["ret"] == "13" else RootSilent()
 
 
+_OF_OTHERS = (4, 9, 11, 12, 13)
+"""HcclResults of a communicator that others may have broken: internal, time-out, and connections."""
+
+
 def _not_joined(found: Found) -> Iterator[Fact]:
     """2022: `[hccl-PID-0-TIME-NAME][RANK][HcomInitByFile]errNo[0x...] ... hcom init failed`."""
     text, fields = found.record.text, Fields.of(found.record.text)
-    if found.record.level == "ERROR":
-        own = re.match(r" ?\[hccl-[^\[\]]{1,120}\]\[([0-9]{1,8})\]", text)
-        yield JoinFailed(_old_group(found), rank(own[1]) if own else None, None, None, result(fields.text("errno")))
+    if found.record.level != "ERROR":
+        return
+    named = re.match(r" ?\[hccl-[^\[\]]{1,120}\]\[([0-9]{1,8})\]", text)
+    own, code = rank(named[1]) if named else None, result(fields.text("errno", "return"))
+    if code is None or code in _OF_OTHERS:
+        yield JoinFailed(_old_group(found), own, None, None, code)
+    elif own is not None:
+        yield Joined(_old_group(found), own)  # an error before this line has the cause
 
 
 ROWS = (
@@ -124,6 +133,7 @@ ROWS = (
     Row("Entry-HcclCommDestroy", r"Entry-HcclCommDestroy", _left),
     Row("destroy complete", r"(?:hcom|op_base comm) destroy complete", _left, before=True),
     Row("Failed to connect agent", r"Failed to connect agent ?\[(?P<ranks>[0-9, ]{1,16384})\]", _never),
+    Row("List of unconnected ranks", r"List of unconnected ranks: ?\W?\[(?P<ranks>[0-9, ]{1,16384})\]", _never),
     Row("connectFailedAgentIdList", r"connectFailedAgentIdList ?:?\[(?P<ranks>[0-9, ]{1,16384})\]", _never),
     Row(
         "topo exchange agent get socket timeout",

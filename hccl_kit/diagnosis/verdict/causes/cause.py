@@ -103,7 +103,8 @@ def listed(suspects: Iterable[Suspect], most: int = 8) -> str:
     known = list(suspects)
     words = [str(one.rank) if one.rank is not None else named(one) for one in known[:most]]
     more = f" and {len(known) - most} more" if len(known) > most else ""
-    return f"{'rank' if len(known) == 1 else 'ranks'} {', '.join(words)}{more}"
+    noun = "" if all(one.rank is None for one in known) else "rank " if len(known) == 1 else "ranks "
+    return f"{noun}{', '.join(words)}{more}"
 
 
 def cannot_tell(reason: str, suspects: Iterable[Suspect] = (), events: Iterable[Event] = ()) -> Cause:

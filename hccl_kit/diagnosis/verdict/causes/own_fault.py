@@ -25,6 +25,7 @@ MANY = 64
 """Faults of which the waits of others may pick one."""
 _SAID_BETTER = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
 """Codes of what two ranks or more take part in; the lines above them name both, and have causes of their own."""
+_OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
 class Own(NamedTuple):
@@ -83,9 +84,11 @@ def _program(found: list[Own]) -> Cause:
     suspects = [one.suspect for one in found]
     place = found[0].event.place
     error = fact.text[:MAX_TEXT]
-    reason = f"{listed(suspects)} failed with the same error, so the program is the cause, not a rank: {error}"
+    culprit = "the rank table" if fact.code in _OF_TABLE else "the program"
+    reason = f"{listed(suspects)} failed with the same error, so {culprit} is the cause, not a rank: {error}"
     told = cannot_tell(reason, suspects, [one.event for one in found])
-    return told._replace(fix=f"correct what {place.file}:{place.line} says; it fails on every rank")
+    fix = f"correct what {place.file}:{place.line} says; it fails on every rank"
+    return told._replace(fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix)
 
 
 def _candidates(case: Case) -> Iterator[Own]:
@@ -166,11 +169,14 @@ def _words(rank: Rank, event: Event) -> tuple[str, str | None, str]:
         )
     assert isinstance(fact, Fault)
     fix = f"read the log of {named(rank.suspect)} from {event.place.file}:{event.place.line} on"
+    if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
+        fix = f"hccl-kit explain {fact.code} tells how to correct it; {fix}"
     if fact.code == "EJ0001":
         fix = (
             f"end the processes of earlier jobs on {rank.suspect.server or rank.process.worker}, wait 30 s, start again"
         )
-    return fact.kind, fact.code, fix
+    kind = fact.text[:MAX_TEXT] if fact.text.startswith(f"{fact.kind}: ") else fact.kind  # an unknown exception
+    return kind, fact.code, fix
 
 
 def _exit(fact: Exited) -> str:

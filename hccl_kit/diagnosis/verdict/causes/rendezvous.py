@@ -11,6 +11,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Joined,
     NeverConnected,
     OperatorTimedOut,
+    RootCreated,
     RootUnreachable,
     Watchdog,
 )
@@ -61,8 +62,14 @@ def missing_at_root(case: Case) -> Cause | None:
         "EI0015",
         (event,),
         fix=fix,
-        supports=(f"{named(root.suspect)}, the root, has not heard from {listed(roll.absent)}",),
+        supports=(f"{_speaker(root)} has not heard from {listed(roll.absent)}",),
     )
+
+
+def _speaker(rank: Rank) -> str:
+    """The root, or a rank that it has told which ranks are absent."""
+    is_root = rank.number in (0, None) or any(isinstance(event.fact, RootCreated) for event in rank.events)
+    return f"{named(rank.suspect)}, the root," if is_root else f"as {named(rank.suspect)} says, the root"
 
 
 def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:

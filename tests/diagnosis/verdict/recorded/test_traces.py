@@ -237,7 +237,7 @@ def test_of_two_the_one_that_expected_another_size_is_odd(expected: dict[int, in
         assert [one.rank for one in found.suspects] == odd
 
 
-def test_two_that_left_no_dump_cannot_be_told_apart() -> None:
+def test_two_ranks_without_a_dump_are_both_suspects() -> None:
     found = judged(*trace(0, 3), *records(0, 3), *records(1, 3), *aborted(2, 3))
     assert (found.certainty, found.first_fault) == ("cannot_tell", None)
     assert [one.rank for one in found.suspects] == [1, 2]

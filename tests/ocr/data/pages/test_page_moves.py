@@ -137,7 +137,7 @@ def test_a_corner_far_outside_the_page_stays_on_its_side() -> None:
         assert (moved.polys[-1, :, 0] > WIDTH).all()
 
 
-def test_a_flip_moves_whole_pixels_and_two_are_none() -> None:
+def test_a_flip_moves_whole_pixels_and_the_second_one_undoes_it() -> None:
     page, generator = page_of(), np.random.default_rng(0)
     np.testing.assert_array_equal(image_of(page_moves.flip(p=1)(page, generator)), image_of(page)[:, ::-1])
     twice = page_moves.flip(p=1)(page_moves.flip(p=1)(page, generator), generator)

@@ -1,0 +1,139 @@
+"""What programs print without any plog, in the forms of torch_npu, vLLM and MindSpore; the values are invented."""
+
+from pathlib import Path
+
+import pytest
+
+from hccl_kit import diagnose
+from hccl_kit.diagnosis.report.text import as_text
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
+
+FRAME = """\
+Traceback (most recent call last):
+  File "train.py", line 9, in <module>
+    dist.all_reduce(x)
+RuntimeError: create_config:build/compiler_depend.ts:102 HCCL function error: hcclCommInitRootInfo(n), error code is 7
+[ERROR] 2026-03-02-10:00:{second} (PID:{pid}, Device:{rank}, RankID:-1) ERR02200 DIST call hccl api failed.
+"""
+PORT = "EJ0003: [PID: 500] 2026-03-02-10:00:01.816.428 Failed to bind the IP port. Reason: it has been bound already.\n"
+LATE = (
+    "EI0006: [PID: 501] 2026-03-02-10:02:09.444.436 Getting socket times out. Reason: Remote Rank did not send data.\n"
+)
+INNER = """\
+EE9999: Inner Error!
+EE9999: [PID: 500] 2026-03-02-10:00:01.269.791 get error: phyid:0 realDeviceId:0 is err:0x7010003[FUNC:GetDeviceIndexByPhyId]
+"""
+ROOT = "Communication_Error_Ranktable_Detect(EI0015): Failed to collect cluster information of the communicator."
+TABLE = """\
+RuntimeError: Ascend collective communication initialization failed.
+- Ascend Error Message:
+EI0004: The ranktable is invalid,Reason:[The ranktable config devId is inconsistent with the local devId.].
+"""
+ARGUMENTS = (
+    "EI0005: The arguments for collective communication are inconsistent between ranks: tag [HcomAllReduce_1_0], "
+)
+
+
+def frame(rank: int, second: str) -> str:
+    return FRAME.format(second=second, pid=500 + rank, rank=rank)
+
+
+def diagnosed(folder: Path, *texts: str) -> Diagnosis:
+    for rank, text in enumerate(texts):
+        (folder / f"rank_{rank}.log").write_text(text)
+    return diagnose([folder])
+
+
+def test_the_error_of_hccl_below_the_frame_of_torch_counts(tmp_path: Path) -> None:
+    """The frame comes first and has the later time."""
+    found = diagnosed(tmp_path, frame(0, "02") + PORT, frame(1, "59") + LATE)
+    assert found.first_fault is not None
+    assert (found.first_fault.suspect.rank, found.first_fault.code) == (0, "EJ0003")
+    assert found.evidence[0].line == 6
+    assert "hccl-kit explain EJ0003" in found.fix
+
+
+def test_the_text_of_an_internal_error_tells_more_than_its_code(tmp_path: Path) -> None:
+    found = diagnosed(tmp_path, frame(0, "02") + INNER, frame(1, "59") + LATE)
+    assert found.first_fault is not None
+    assert found.first_fault.suspect.rank == 0
+    assert "ASCEND_RT_VISIBLE_DEVICES" in found.first_fault.kind
+    assert "explain EE9999" not in found.fix
+
+
+def test_a_frame_around_a_time_out_is_not_a_fault(tmp_path: Path) -> None:
+    found = diagnosed(tmp_path, *(frame(rank, "59") + LATE for rank in range(2)))
+    assert (found.certainty, found.first_fault) == ("cannot_tell", None)
+    assert found.reason.startswith("the errors of these logs are consequences, such as ")
+    assert found.fix.startswith(f"hccl-kit explain {tmp_path / 'rank_0.log'}")
+
+
+def test_a_frame_far_above_an_error_is_another_message(tmp_path: Path) -> None:
+    """The rank has given up waiting before: what comes later may follow from that."""
+    found = diagnosed(tmp_path, frame(0, "02") + "still there\n" * 40 + "EL0004: Failed to allocate memory.\n")
+    assert found.first_fault is None
+
+
+def test_the_ranks_that_never_came_are_named(tmp_path: Path) -> None:
+    texts = [f'{frame(rank, "59")}{ROOT} List of unconnected ranks: "[2,5,]".\n' for rank in (0, 1)]
+    found = diagnosed(tmp_path, texts[0])
+    assert [one.rank for one in found.suspects] == [2, 5]
+    assert found.first_fault is not None
+    assert found.first_fault.code == "EI0015"
+    assert "the root, has not heard from ranks 2, 5" in found.supports[0]
+    (tmp_path / "rank_0.log").unlink()
+    (tmp_path / "rank_1.log").write_text(texts[1])
+    assert diagnose([tmp_path]).supports[0].startswith("as rank 1 ")
+
+
+def test_arguments_that_differ_are_named(tmp_path: Path) -> None:
+    told = [f"parameter [count], local [{own}], remote [{other}]\n" for own, other in ((16, 32), (32, 16))]
+    found = diagnosed(tmp_path, *(ARGUMENTS + text for text in told))
+    assert found.first_fault is not None
+    assert (found.first_fault.code, found.first_fault.kind) == (
+        "EI0005",
+        "called an operator with another count than the others",
+    )
+
+
+def test_one_error_of_the_table_on_all_ranks_is_that_of_the_table(tmp_path: Path) -> None:
+    found = diagnosed(tmp_path, TABLE, TABLE)
+    assert "so the rank table is the cause, not a rank" in found.reason
+    assert found.fix.startswith("check the table: hccl-check TABLE")
+
+
+def test_an_unknown_exception_is_shown_with_its_text(tmp_path: Path) -> None:
+    found = diagnosed(
+        tmp_path, "Traceback (most recent call last):\nRuntimeError: Tensors must be \x1b[2Jcontiguous\n", ""
+    )
+    assert found.first_fault is not None
+    assert found.first_fault.kind == "RuntimeError: Tensors must be \x1b[2Jcontiguous"
+    assert "RuntimeError: Tensors must be " in as_text(found)
+    assert "\x1b" not in as_text(found)
+
+
+@pytest.mark.parametrize("text", ["RuntimeError: NPU out of memory. Tried to allocate 22.00 MiB (NPU 0)\n", PORT])
+def test_a_log_that_names_no_rank_is_one_process(tmp_path: Path, text: str) -> None:
+    (tmp_path / "train.log").write_text(text)
+    found = diagnose([tmp_path])
+    assert found.first_fault is not None
+    assert (found.first_fault.suspect.rank, found.certainty) == (None, "likely")
+
+
+def test_logs_of_several_folders_that_name_no_rank_are_suspects(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "train.log").write_text(
+            "RuntimeError: NPU out of memory. Tried to allocate 22 MiB (NPU 0)\n"
+        )
+    found = diagnose([tmp_path])
+    assert found.first_fault is None
+    assert [one.server for one in found.suspects] == ["a", "b"]
+
+
+def test_a_rank_that_was_waited_for_and_left_no_log_is_named(tmp_path: Path) -> None:
+    head = "[ERROR] HCCL(700,python):2026-03-02-10:02:09.706.530 [hccl_socket_manager.cc:582] [701]"
+    row = "   |  10.20.0.29(27)   |  16666  |   10.20.0.2(0)   |  344835272  |  server  | time out |   DISABLE  | LinkInfo"
+    found = diagnosed(tmp_path, f"{head}{row}\n")
+    assert found.reason == "no log is of rank 27, for which others waited"
+    assert [one.rank for one in found.suspects] == [27]
