@@ -73,6 +73,11 @@ help() { # the comment at the top of this file
 max_restarts=0 heartbeat=0 log_limit=1024 shown=first lifeline='' over_ssh='' run='' own_options=()
 preflight='' replaced=() expected_sha256='' first_attempt=0
 while (($# > 0)); do
+    case $1 in
+        --replace=*) ((${#spares[@]} > 0)) || break ;;&
+        --server=* | --max-restarts=* | --heartbeat-timeout=* | --log-limit=* | --replace=*)
+            set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
+    esac
     given=("$1")
     case $1 in
         --preflight | --replace | --attempt | --table-sha256) # without spares, they are arguments for the command

@@ -30,6 +30,7 @@ from hccl_kit.cli import complain, run
 from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
+from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.merge import Order, file_name, is_merged, merge, natural
 from hccl_kit.table.products import Product
 
@@ -80,14 +81,27 @@ def _merge(request: MergeRequest) -> int:
     check_folder((request.output or Path()).parent)
     with track(files, len(files), "reading tables") as tracked:
         tables = [read_table(file) for file in tracked]
-    table = merge(tables, names=files, order=request.order)
+    table = _merged(tables, files, request.order)
     path = request.output or Path(file_name(table))
     _refuse_input(path, files)
     text = valid_text(table, str(path), request.product)
     written = write_files([OutputFile(path, text)], force=request.force)
     sizes = (counted(len(files), "table"), counted(len(table.servers), "server"), counted(table.world_size, "device"))
     print(f"merged: {', '.join(sizes)}", *written, sep="\n")
+    servers = [server.id for server in table.servers]
+    if servers != [server.id for one in tables for server in one.servers]:
+        complain(f"note: the ranks are on {listed(servers)} in this order; --order as-given keeps that of the tables")
     return EXIT_OK
+
+
+def _merged(tables: Sequence[RankTable], files: Sequence[str], order: Order) -> RankTable:
+    try:
+        return merge(tables, names=files, order=order)
+    except KitError as error:
+        made = [file for file in files if is_merged(Path(file).name)]
+        if made and len(made) < len(files):
+            raise KitError(error.message, hint=f"leave out {listed(made)}, which an earlier merge wrote") from error
+        raise
 
 
 def _refuse_input(path: Path, files: Sequence[str]) -> None:

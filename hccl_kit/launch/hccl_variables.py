@@ -34,7 +34,7 @@ RECORDER_SWITCHES = tuple(one.name for one in RECORDERS if not one.value.startsw
 LEAST_CONNECT, MOST_CONNECT = 120, 7200
 CONNECT_OF_ONE, CONNECT_OF_SEVERAL = 120, 600
 EXEC = 1836
-MOST_EXEC = 2_147_483_647
+MOST_EXEC, MOST_EXEC_OF_910 = 2_147_483_647, 17_340
 
 
 class Variable(NamedTuple):
@@ -169,6 +169,8 @@ def _of_timeouts(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
         )
     where = "on several servers ranks start minutes apart" if several else "the ranks of one server start together"
     limit = "no limit" if execute == 0 else "longer than the time for links, so that the first error is the cause"
+    if not 0 < execute <= MOST_EXEC_OF_910:
+        limit += f"; Atlas 910 and 300I Duo accept 1 to {MOST_EXEC_OF_910} only"
     return (
         Variable(CONNECT_TIMEOUT, str(connect), f"seconds for a link, equal on all ranks: {where}"),
         Variable(EXEC_TIMEOUT, str(execute), f"seconds for an operator, equal on all ranks: {limit}"),

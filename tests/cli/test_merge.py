@@ -42,6 +42,17 @@ def servers(path: Path) -> list[str]:
     return [server["server_id"] for server in json.loads(path.read_text())["server_list"]]
 
 
+def test_a_pattern_that_the_shell_has_expanded_again_has_a_way_out(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`hccl-merge hccl_*.json` for the second time."""
+    assert main(["."]) == 0
+    assert main(sorted(path.name for path in desk.iterdir())) == 2
+    error = capsys.readouterr().err
+    assert "is in hccl_2p_01_10.0.0.1.json and in hccl_3s_6p.json" in error
+    assert "fix: leave out hccl_3s_6p.json, which an earlier merge wrote" in error
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -55,7 +66,10 @@ def test_files_a_folder_and_a_pattern_give_one_table(
     arguments: tuple[str, ...], desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 0
-    assert capsys.readouterr() == ("merged: 3 tables, 3 servers, 6 devices\nwrote: hccl_3s_6p.json\n", "")
+    printed = capsys.readouterr()
+    assert printed.out == "merged: 3 tables, 3 servers, 6 devices\nwrote: hccl_3s_6p.json\n"
+    order = "the ranks are on 10.0.0.1, 10.0.0.2, 10.0.0.10 in this order; --order as-given keeps that of the tables"
+    assert printed.err == (f"note: {order}\n" if len(arguments) > 1 else "")
     merged = desk / "hccl_3s_6p.json"
     assert servers(merged) == ["10.0.0.1", "10.0.0.2", "10.0.0.10"]
     document = json.loads(merged.read_text())

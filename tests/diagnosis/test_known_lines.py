@@ -235,6 +235,74 @@ def told(found: Explanation) -> str:
         ("        Device[3] lost heartbeat.[FUNC:SyncTask][FILE:engine.cc][LINE:4]", "507010", "cause", "card is 3"),
         ("dcmi module initialize failed. ret is -8005", None, "cause", "-8005"),
         ("        x failed[FUNC:Setup][FILE:stream.cc][LINE:1102]", None, "frame", ""),
+        (
+            "[Error] The error from device(chipId:5, dieId:0), serial number is 7, there is an exception of aivec"
+            " error, core id is 40, error code = 0",
+            "EZ9999",
+            "cause",
+            "aivec error; on the chip 5",
+        ),
+        (
+            "The extend info: errcode:(0, 0x8000, 0) errorStr: The address of the instruction is out of range. fsmId:1",
+            "EZ9999",
+            "cause",
+            "the card says: The address of the instruction is out of range",
+        ),
+        ("Message info[0]:RTS_HWTS: aicore exception, slot_id=3, stream_id=9", "EZ9999", "cause", ""),
+        (
+            "Aicpu kernel execute failed, device_id=0, soName=libtf_kernels.so, kernelName=MatMul, errorCode=0x2a.",
+            "EZ9999",
+            "cause",
+            "the kernel is MatMul",
+        ),
+        (
+            "E39999 tsd client wait response fail, device response code[1]. load aicpu ops package failed, device[0]",
+            "E39999",
+            "cause",
+            "",
+        ),
+        (
+            "[TSDaemon] checksum aicpu package failed, ret=103, [tsd_common.cpp:2242:S]17",
+            "E39999",
+            "cause",
+            "returned 103",
+        ),
+        (
+            "EC0010: Failed to import Python module [ModuleNotFoundError: No module named 'tbe'.].",
+            "EC0010",
+            "cause",
+            "",
+        ),
+        ("RuntimeError: ACL stream synchronize failed, error code:507035", "507035", "cause", ""),
+        ("RuntimeError: ACL stream synchronize failed, error code:507046", "507046", "symptom", ""),
+        (
+            "[ERROR] 2026-08-18-22:15:47 (PID:23232, Device:0, RankID:0) ERR02002 DIST invalid type",
+            None,
+            "frame",
+            "",
+        ),
+        (
+            "[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already"
+            " in use).",
+            None,
+            "cause",
+            "it is port 29500 of ::",
+        ),
+        (
+            "[W116 05:41:45.632 socket.cpp:929] [c10d] The server socket on [::ffff:198.18.0.1]:43195 has timed out,"
+            " will retry.",
+            None,
+            "symptom",
+            "",
+        ),
+        (
+            "RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:83] ifa != nullptr. Unable to find address"
+            " for: eth0",
+            None,
+            "cause",
+            "it looks for eth0",
+        ),
+        ("Wait timeout for get P2P status", "EI0006", "pointer", ""),
         # Frameworks.
         (
             "RuntimeError: x HCCL function error: HcclGetRootInfo(&id), error code is 11",

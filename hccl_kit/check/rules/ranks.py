@@ -46,7 +46,8 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
     size = table.world_size
     outside = [device for device in table.every if device.rank >= size]
     if outside:
-        others = f", nor are {len(outside) - 1} other ranks" if len(outside) > 1 else ""
+        count = len(outside) - 1
+        others = f", nor {'is another rank' if count == 1 else f'are {count} other ranks'}" if count else ""
         missing = min(set(range(size)) - {device.rank for device in table.every})
         message = f"rank {outside[0].rank} is not in 0..{size - 1}{others}; the first rank that is missing is {missing}"
         fix = tuple(_renumbered(table, outside))

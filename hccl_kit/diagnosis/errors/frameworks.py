@@ -72,6 +72,7 @@ ROWS: tuple[KnownError, ...] = (
             r"client socket has timed out after (?P<millis>[0-9]{1,9}) ?ms while trying to connect to"
             r" \((?P<keys>[^)\n]{1,80})\)",
             r"waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined",
+            r"\[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry",
         ),
         says=(
             "{came} of {needed} processes came within {seconds} s",
@@ -93,7 +94,6 @@ ROWS: tuple[KnownError, ...] = (
             r"HCCL error in ?: ?(?P<where>\S{1,160})",
             r"Check failed: status == HCCL_SUCCESS ?\([^\n]{0,40}\)",
             r"ERR02200\b",
-            r"ERR02[0-9]{3} DIST\b",
             r"DIST call hccl api failed",
         ),
         says=("{call} returned {result}", "in {where}"),
@@ -103,6 +103,39 @@ ROWS: tuple[KnownError, ...] = (
         ),
         tells_apart=_ABOVE,
         fix="follow that error",
+    ),
+    KnownError(
+        "a call of torch.distributed was refused: torch_npu does not take the type or the form of an argument",
+        role="frame",
+        patterns=(r"ERR02(?!200)[0-9]{3} DIST\b",),
+        causes=(
+            "the exception above it names the argument, such as `Tensors must be contiguous`",
+            "a tensor is not contiguous, is not on the card, or has a type that HCCL does not add",
+        ),
+        tells_apart="the exception above it",
+        fix="correct that argument, with .contiguous() for example",
+    ),
+    KnownError(
+        "torch's store could not listen on its port: another process of this host has it",
+        patterns=(
+            r"server socket has failed to bind to \[(?P<address>[^\[\]\n]{1,64})\]:(?P<port>[0-9]{1,5}) \(errno: 98",
+            r"server socket has failed to listen on any local network address",
+        ),
+        says=("it is port {port} of {address}",),
+        causes=(
+            "a process of an earlier job still runs",
+            "two jobs of this host have one MASTER_PORT",
+        ),
+        tells_apart="ss -ltnp | grep PORT",
+        fix="end the earlier job, or set another MASTER_PORT on all ranks",
+    ),
+    KnownError(
+        "gloo does not find the interface that GLOO_SOCKET_IFNAME names, or an address for it",
+        patterns=(r"ifa != nullptr\. Unable to find address for: (?P<interface>[\w.:@-]{1,32})",),
+        says=("it looks for {interface}",),
+        causes=("the interface has another name on this host", "it has no address, or is not in the container"),
+        tells_apart="ip -br address",
+        fix="set GLOO_SOCKET_IFNAME to the interface that has this host's address",
     ),
     KnownError(
         "a call of the runtime failed; its number tells the kind of error",
@@ -120,6 +153,7 @@ ROWS: tuple[KnownError, ...] = (
         "MindSpore could not set up the card or the communication; the blocks below it name the reason",
         role="frame",
         patterns=(
+            r"Ascend collective communication initialization failed",
             r"Ascend kernel runtime initialization failed(?:, ?device id: ?(?P<device>[0-9]{1,6}))?",
             r"[Ii]nit (?:hccl|HCCL|communication|collective)[^\n]{0,60}failed",
             r"(?:Distributed|distributed) (?:communication|collective|module)?\w{0,20} ?init\w{0,10} failed",

@@ -281,6 +281,7 @@ ROWS = in_stage(
             r"(?P<own>[0-9]{1,6}), ?remote physic id ?: ?(?P<peer>[0-9]{1,6})",
             r"Wait\]\[P2PConnected\]",
             r"connected p2p timeout",
+            r"Wait timeout for get P2P status",
         ),
         says=("this process (its card {own}) waited {seconds} s for physical card {peer} of the same server",),
         causes=(

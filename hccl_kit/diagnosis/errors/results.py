@@ -27,7 +27,14 @@ ROWS: tuple[KnownError, ...] = (
         "the rank table is refused: EI0004, EI0014, a line with Ranktable",
         "a point-to-point group on a product without it (pipeline parallelism on 310P): use tensor parallelism there",
     ),
-    _row(2, "PTR", "a pointer was null", "a call before the communicator exists, or after it is destroyed"),
+    _row(
+        2,
+        "PTR",
+        "a pointer was null",
+        "a buffer of the card could not be allocated: EL0004, 207001 or `out of memory` near it; each communicator"
+        " takes twice HCCL_BUFFSIZE",
+        "a call before the communicator exists, or after it is destroyed",
+    ),
     _row(
         3,
         "MEMORY",

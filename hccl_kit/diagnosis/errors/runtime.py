@@ -52,6 +52,45 @@ ROWS: tuple[KnownError, ...] = (
         stage="creation of the communicator, on the card",
     ),
     KnownError(
+        "the AICPU package of CANN could not be checked or unpacked for the card",
+        codes=("E39999",),
+        patterns=(
+            r"load aicpu ops package failed",
+            r"checksum aicpu package failed(?:, ?ret ?= ?(?P<result>[0-9]{1,6}))?",
+            r"package_worker\.cpp:[0-9]{1,6}:VerifyAicpuPackage",
+            r"Decompression AicpuPackage",
+        ),
+        says=("the check returned {result}",),
+        causes=(
+            "the package is damaged, or of another release than driver and firmware",
+            "HwHiAiUser, the user of the driver, may not read it, or has no room in its home folder",
+        ),
+        tells_apart="npu-smi info (release of the driver); the version of CANN: hccl-kit report",
+        fix="install driver, firmware and CANN of one release again",
+        stage="start of a process",
+    ),
+    KnownError(
+        "a kernel of an operator broke on the card",
+        codes=("EZ9999",),
+        patterns=(
+            r"The error from device\(chipId:(?P<chip>[0-9]{1,4})\b[^\n]{0,80}there is an exception of"
+            r" (?P<kind>[\w ]{1,40}error)",
+            r"errcode:\([^()\n]{1,40}\) errorStr: (?P<reason>[^\n.]{1,200})",
+            r"RTS_HWTS: aicore exception",
+            r"retCode=0x[0-9a-fA-F]{1,4}, \[(?P<kind>(?:vector core|aicore|aicpu) exception)\]",
+            r"Aicpu kernel execute failed[^\n]{0,120}kernelName=(?P<kernel>\w{1,80})",
+        ),
+        says=("{kind}", "on the chip {chip}", "the card says: {reason}", "the kernel is {kernel}"),
+        causes=(
+            "an address or an input that the kernel does not take: a wrong shape, or memory freed too early",
+            "a defect of the kernel: another release of CANN has another one",
+            "a hardware error of the card: its health tells",
+        ),
+        tells_apart="the name of the operator near it; npu-smi info -t health -i N",
+        fix="find the operator (ASCEND_LAUNCH_BLOCKING=1 names it), and check what it is given",
+        stage="an operator runs",
+    ),
+    KnownError(
         "the card's process manager refused to start a helper process; it is printed under EJ0001",
         codes=("EJ0001", "E39007"),
         patterns=(
@@ -74,7 +113,7 @@ ROWS: tuple[KnownError, ...] = (
         patterns=(
             r"[Ss]tream synchronize timeout",
             r"reason ?= ?\[stream sync(?:hronize)? time ?out\]",
-            r"ACL stream synchronize failed",
+            r"ACL stream synchronize failed(?!, error code:507(?!046))",
             r"error=0x7030010\b",
             r"stream sync(?:hronize)? time ?out",
         ),
@@ -92,6 +131,14 @@ ROWS: tuple[KnownError, ...] = (
         apart="ls /dev/davinci*; echo $ASCEND_RT_VISIBLE_DEVICES",
         fix="number the cards from 0 in containers and virtual machines",
     ),
+    _row(
+        "EC0010",
+        "a Python module of the toolkit cannot be imported",
+        "set_env.sh of the toolkit was not sourced in this shell",
+        "the wheels of the toolkit (te, tbe, hccl) are not installed for this Python, or their requirements are not",
+        apart="python -c 'import te, tbe'",
+        fix="source set_env.sh of CANN, and use the Python that CANN was installed for",
+    ),
     _row("EE4001", "a resource of the runtime is used up", "too many streams, notifies or models in one process"),
     _row(
         "EE9999",
@@ -107,10 +154,11 @@ ROWS: tuple[KnownError, ...] = (
     ),
     _row(
         "EL0001",
-        "the card does not exist for this process",
+        "the card does not exist for this process, or is abnormal",
         "the container lacks /dev/davinciN",
         "the mask of visible cards names another one",
-        apart="ls /dev/davinci*; npu-smi info",
+        "the card was lost: the lines below say `lost heartbeat` or 507010",
+        apart="ls /dev/davinci*; npu-smi info; npu-smi info -t health -i N",
         fix="start the container with the devices that `hccl-kit container TABLE` prints",
     ),
     _row("EL0003", "an argument of a call of the driver is not valid", "a card number that does not exist"),

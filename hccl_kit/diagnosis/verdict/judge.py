@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from hccl_kit.diagnosis.logs.facts import (
     ArgumentMismatch,
     Connected,
@@ -126,10 +128,9 @@ def _without_waits(case: Case) -> Cause:
         return cannot_tell(f"no log has an error that tells a cause{also}")
     first = min(errors, key=lambda event: (event.time is None, event.time or 0.0))
     place = f"{first.place.file}:{first.place.line}"
-    reason = f"the errors of these logs are consequences, such as {_phrase(first.fact)} in {place}{also}"
-    return cannot_tell(reason, (), errors)._replace(
-        fix=f"hccl-kit explain {first.place.file} tells what its lines mean"
-    )
+    reason = f"the errors of these logs are consequences of another one: {_phrase(first.fact)} ({place}){also}"
+    fix = f"hccl-kit explain {shlex.quote(first.place.file)} tells what its lines mean"
+    return cannot_tell(reason, (), errors)._replace(fix=fix)
 
 
 def _moments(clocks: Clocks, worker: str, events: tuple[Event, ...]) -> tuple[tuple[float | None, str, Place], ...]:

@@ -151,8 +151,9 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
     if error.validator == "additionalProperties":
         if len(found) > error.schema.get("maxProperties", len(found)):  # type: ignore[union-attr]  # an object, here
             return  # reported by another rule
-        for key in found.keys() - known:
-            near = _nearest(key, known) or _elsewhere(key, values)
+        for key in [key for key in found if key not in known]:
+            absent = [one for one in known if one not in found]
+            near = _elsewhere(key, pointer, values) or _nearest(key, absent) or _nearest(key, known)
             yield (*pointer, key), f"{dotted((*pointer, key))} is not a key of this release{near}"
     elif error.validator == "required":
         for key in rule:
@@ -175,14 +176,17 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
         yield pointer, f"{name} is {_shown(found)}; accepted: {meant}"
 
 
-def _elsewhere(key: str, values: Mapping[str, Any]) -> str:
-    """Where a key belongs that is unknown in its section, and the value elsewhere that it needs."""
+def _elsewhere(key: str, section: Pointer, values: Mapping[str, Any]) -> str:
+    """Where a key belongs that is unknown in its section, and the value elsewhere that it needs.
+
+    Places in the same part of the file, such as `eval`, come first.
+    """
     found = [
         (pointer, next((one for one in conditions if value_at(values, one[0]) != one[1]), None))
-        for pointer, conditions in _all_keys(root(), ())
-        if pointer[-1] == key
+        for pointer, conditions, has_effect in _all_keys(root(), ())
+        if pointer[-1] == key and has_effect
     ]
-    for pointer, unmet in sorted(found, key=lambda row: row[1] is not None):
+    for pointer, unmet in sorted(found, key=lambda row: (row[1] is not None, row[0][:1] != section[:1])):
         where = f" where {dotted(unmet[0])} is {unmet[1]}" if unmet else ""
         return f"; {dotted(pointer)} is one{where}"
     return ""
@@ -191,12 +195,12 @@ def _elsewhere(key: str, values: Mapping[str, Any]) -> str:
 Conditions = tuple[tuple[Pointer, Any], ...]
 
 
-def _all_keys(rule: Rule, pointer: Pointer, conditions: Conditions = ()) -> Iterator[tuple[Pointer, Conditions]]:
-    """Every key of the schema outside lists, with the values elsewhere on which it depends."""
+def _all_keys(rule: Rule, pointer: Pointer, conditions: Conditions = ()) -> Iterator[tuple[Pointer, Conditions, bool]]:
+    """Every key of the schema outside lists, with the values elsewhere on which it depends, and whether it is used."""
     if "$ref" in rule:
         yield from _all_keys(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], pointer, conditions)
     for key, inner in rule.get("properties", {}).items():
-        yield (*pointer, key), conditions
+        yield (*pointer, key), conditions, NO_EFFECT not in inner
         yield from _all_keys(inner, (*pointer, key), conditions)
     for choice in rule.get("allOf", ()):
         yield from _all_keys(choice["then"], pointer, (*conditions, _condition(choice["if"], pointer)))

@@ -20,9 +20,9 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
 
     Raises KitError if one is missing. Only existence is checked, without numpy: before anything heavy is loaded.
     """
-    root = Path(dataset["dataset_root"])
+    root, kind = Path(dataset["dataset_root"]), "data_dir" if dataset.get("type") == LMDB else "label_file"
     folders = _listed(dataset["data_dir"])
-    labels = folders if dataset.get("type") == LMDB else _listed(dataset["label_file"])
+    labels = _listed(dataset[kind])
     ratios = _listed(dataset.get("sample_ratio", 1.0))
     if not {len(folders), len(ratios)} <= {1, len(labels)}:
         raise KitError(
@@ -30,6 +30,10 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
             hint="give each label_file its own, or one to all of them",
         )
     folders, ratios = (values * len(labels) if len(values) == 1 else values for values in (folders, ratios))
+    if kind == "label_file" and "" in labels:
+        raise KitError(
+            "label_file is empty", hint=f"name it below {root}, such as train_gt.txt, or . for the folder itself"
+        )
     parts = [(root / label, root / folder, ratio) for label, folder, ratio in zip(labels, folders, ratios, strict=True)]
     for label, folder, _ in parts:
         if not label.exists():

@@ -216,7 +216,10 @@ def assert_files(config: Config, data: Sequence[str] = ()) -> None:
     if "character_dict_path" in post:
         _assert_dictionary(post, "postprocess")
     for section in filter(config.__contains__, data):
-        sources(config[section]["dataset"])
+        try:
+            sources(config[section]["dataset"])
+        except KitError as error:
+            raise KitError(f"{section}.dataset: {error.message}", hint=error.hint) from error
         for number, step in enumerate(config[section]["dataset"]["transform_pipeline"]):
             for name, options in step.items():
                 if name.endswith("LabelEncode") and (options or {}).get("character_dict_path"):

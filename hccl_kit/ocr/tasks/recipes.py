@@ -132,14 +132,31 @@ RECIPES: tuple[Recipe, ...] = (
 
 
 def find(config: Config) -> Recipe:
-    """The row of a configuration. Raises KitError if no row has its parts."""
+    """The row of a configuration. Raises KitError if no row has its parts, or its network lacks what is configured."""
     model = config["model"]
+    _assert_used(model)
     names = tuple(model[part]["name"] for part in ("backbone", "neck", "head") if part in model)
     for recipe in RECIPES:
         if recipe.parts == names:
             return recipe
     known = "; ".join(" + ".join(recipe.parts) for recipe in RECIPES)
     raise KitError(f"no recipe joins {' + '.join(names)}; known: {known}")
+
+
+def _assert_used(model: Mapping[str, Any]) -> None:
+    """Raises KitError for a key of MindOCR that other networks have, and this one would ignore."""
+    name, head = model["backbone"]["name"], model["head"]
+    if model.get("transform") and name != "SVTRNet":
+        raise KitError(
+            f"model.transform is {model['transform']['name']}, but {name} has no rectifier in this release",
+            hint="set model.transform: null; the backbone SVTRNet has one",
+        )
+    for key, start in (("weight_init", "normal"), ("bias_init", "zeros")):
+        if name in crnn_small.BACKBONES and head.get(key, start) != start:
+            raise KitError(
+                f"model.head.{key} is {head[key]}, but the head of {name} begins as MindSpore's Dense does",
+                hint=f"leave model.head.{key} out",
+            )
 
 
 def network(config: Config) -> nn.Cell:

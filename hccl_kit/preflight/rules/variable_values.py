@@ -77,6 +77,19 @@ def _are_ports(text: str) -> bool:
     )
 
 
+def _are_levels(text: str) -> bool:
+    """`L1:1,L2:0`, each level once; spaces are ignored, empty means the default."""
+    text = text.replace(" ", "")
+    levels = re.findall(r"(L[012]):[01](?:,|$)", text)
+    return text == "" or (len(levels) == len(set(levels)) == len(text.split(",")))
+
+
+def _are_retries(text: str) -> bool:
+    """The three numbers with their names, as sscanf reads them: what follows the last one is ignored."""
+    found = re.match(r"MaxCnt:\s*([0-9]{1,10}),\s*HoldTime:\s*([0-9]{1,10}),\s*IntervalTime:\s*([0-9]{1,10})", text)
+    return found is not None and 1 <= int(found[1]) <= 10 and max(int(found[2]), int(found[3])) <= 60_000
+
+
 _SWITCH = _one_of("0", "1")
 _PORTS = Accepted("auto, or ports and ranges that do not overlap, such as 60000-60015,61000", _are_ports)
 
@@ -109,6 +122,14 @@ _VALUES: Mapping[str, Accepted] = {
     "HCCL_INTER_HCCS_DISABLE": _one_of_any_case("true", "false"),
     "HCCL_DIAGNOSE_ENABLE": _SWITCH,
     "HCCL_ENTRY_LOG_ENABLE": _SWITCH,
+    # The last three are those of newer chips, in alg_env_config.cc of hccl.
+    "HCCL_OP_EXPANSION_MODE": _one_of(
+        "AI_CPU", "AICPU_CacheDisable", "AIV", "HOST", "HOST_TS", "AIV_ONLY", "CCU_MS", "CCU_SCHED"
+    ),
+    "HCCL_OP_RETRY_ENABLE": Accepted("levels L0 to L2, each with 0 or 1, such as L1:1,L2:0", _are_levels),
+    "HCCL_OP_RETRY_PARAMS": Accepted(
+        "MaxCnt:N,HoldTime:N,IntervalTime:N, a count from 1 to 10 and up to 60000 milliseconds", _are_retries
+    ),
     "HCCL_LOGIC_SUPERPOD_ID": Accepted("a text of less than 128 bytes", lambda text: len(os.fsencode(text)) < 128),
 }
 

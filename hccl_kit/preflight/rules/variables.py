@@ -90,7 +90,8 @@ def visible_devices(node: Node) -> Iterator[Finding]:
     text = node.environ.get(VISIBLE_DEVICES)
     if text is None:
         return
-    hint = f"unset {VISIBLE_DEVICES}, or write for example 0,1,2,3"
+    cards = ",".join(map(str, sorted(node.device_ids))) or "0,1,2,3"
+    hint = f"unset {VISIBLE_DEVICES}, or write {cards}"
     ids = listed_devices(node.environ)
     if ids is None:
         yield Finding(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers separated by commas, without spaces", hint)

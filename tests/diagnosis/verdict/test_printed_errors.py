@@ -21,7 +21,7 @@ LATE = (
 )
 INNER = """\
 EE9999: Inner Error!
-EE9999: [PID: 500] 2026-03-02-10:00:01.269.791 get error: phyid:0 realDeviceId:0 is err:0x7010003[FUNC:GetDeviceIndexByPhyId]
+EE9999: [PID: 500] 2026-03-02-10:00:01.269.791 get error: phyid:0 is err:0x7010003[FUNC:GetDeviceIndexByPhyId]
 """
 ROOT = "Communication_Error_Ranktable_Detect(EI0015): Failed to collect cluster information of the communicator."
 TABLE = """\
@@ -64,7 +64,7 @@ def test_the_text_of_an_internal_error_tells_more_than_its_code(tmp_path: Path) 
 def test_a_frame_around_a_time_out_is_not_a_fault(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, *(frame(rank, "59") + LATE for rank in range(2)))
     assert (found.certainty, found.first_fault) == ("cannot_tell", None)
-    assert found.reason.startswith("the errors of these logs are consequences, such as ")
+    assert found.reason.startswith("the errors of these logs are consequences of another one: ")
     assert found.fix.startswith(f"hccl-kit explain {tmp_path / 'rank_0.log'}")
 
 
@@ -133,7 +133,7 @@ def test_logs_of_several_folders_that_name_no_rank_are_suspects(tmp_path: Path) 
 
 def test_a_rank_that_was_waited_for_and_left_no_log_is_named(tmp_path: Path) -> None:
     head = "[ERROR] HCCL(700,python):2026-03-02-10:02:09.706.530 [hccl_socket_manager.cc:582] [701]"
-    row = "   |  10.20.0.29(27)   |  16666  |   10.20.0.2(0)   |  344835272  |  server  | time out |   DISABLE  | LinkInfo"
+    row = "   |  10.20.0.29(27)  |  16666  |  10.20.0.2(0)  |  344835272  |  server  | time out |  DISABLE  | LinkInfo"
     found = diagnosed(tmp_path, f"{head}{row}\n")
     assert found.reason == "no log is of rank 27, for which others waited"
     assert [one.rank for one in found.suspects] == [27]

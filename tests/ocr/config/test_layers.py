@@ -82,6 +82,9 @@ def test_a_section_may_be_made_where_null_stands() -> None:
     [
         ("train.loader.batchsize=3", "train.loader.batchsize is not a key of this release; did you mean batch_size?"),
         ("trian.loader.batch_size=3", "trian is not a key of this release; did you mean train?"),
+        ("train.batch_size=3", "train.batch_size is not a key of this release; train.loader.batch_size is one"),
+        ("eval.dataset_root=x", "eval.dataset_root is not a key of this release; eval.dataset.dataset_root is one"),
+        ("batch_size=3", "batch_size is not a key of this release; train.loader.batch_size is one"),
         ("train.loader.batch_size=three", "train.loader.batch_size is 'three'; expected a whole number"),
         ("train.loader.batch_size.x=3", "train.loader.batch_size is a value, not a section"),
         ("train=3", "train is 3; expected a section"),

@@ -36,6 +36,7 @@ def test_each_label_file_has_its_own_folder_and_share_or_that_of_all(dataset: di
     ("change", "message"),
     [
         ({"label_file": "no.txt"}, "there is no label file or folder .*no.txt"),
+        ({"label_file": ""}, "label_file is empty"),
         ({"data_dir": "one.txt"}, "data_dir .*one.txt is not a folder"),
         (
             {"label_file": ["one.txt"] * 3, "data_dir": ["one"] * 2},

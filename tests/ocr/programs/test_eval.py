@@ -62,7 +62,7 @@ def test_a_picture_that_cannot_be_written_is_refused_first(
         ("eval.ckpt_load_path=no.ckpt", "there is no checkpoint no.ckpt"),
         ("eval.ckpt_load_path=/dev/zero", "there is no checkpoint /dev/zero"),
         ("eval.dataset.data_dir=.", "none of the 20 images of the evaluation can be read"),
-        ("eval.dataset.label_file=no.txt", "there is no label file"),
+        ("eval.dataset.label_file=no.txt", "eval.dataset: there is no label file"),
         ("model.neck.hidden_size=8", "does not fit this configuration"),
     ],
 )

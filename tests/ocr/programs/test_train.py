@@ -168,7 +168,7 @@ def test_a_wrong_configuration_ends_before_mindspore_is_loaded(
     ("override", "message"),
     [
         ("system=3", "system is 3; expected a section"),
-        ("eval.dataset.label_file=no.txt", "there is no label file"),
+        ("eval.dataset.label_file=no.txt", "eval.dataset: there is no label file"),
         ("postprocess.character_dict_path=no.txt", "error: postprocess.character_dict_path: cannot read no.txt"),
         (
             "eval.dataset.transform_pipeline.1.RecCTCLabelEncode.character_dict_path=no.txt",

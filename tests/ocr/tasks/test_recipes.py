@@ -33,6 +33,19 @@ def test_parts_without_a_recipe_are_refused() -> None:
         recipes.find(Config(values, "memory"))
 
 
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("model.transform={name: STN_ON}", "model.transform is STN_ON, but rec_conv_small has no rectifier"),
+        ("model.head.weight_init=crnn_customised", "model.head.weight_init is crnn_customised, but the head of"),
+        ("model.head.bias_init=crnn_customised", "model.head.bias_init is crnn_customised, but the head of"),
+    ],
+)
+def test_a_key_that_the_network_would_ignore_is_refused(override: str, message: str) -> None:
+    with pytest.raises(KitError, match=message):
+        recipes.network(config.load(CONFIG, [override]))
+
+
 def test_the_schema_has_the_parts_of_every_recipe_and_no_others() -> None:
     """The last step of adding a family: the configuration is checked before MindSpore is loaded."""
     rules = schema.root()["$defs"]

@@ -46,6 +46,17 @@ from tests.preflight.nodes import faults, messages, node, table_value
         ("HCCL_SOCKET_FAMILY", ["AF_INET", "AF_INET6"], ["af_inet", "4", ""]),
         ("HCCL_WHITELIST_DISABLE", ["0", "1"], ["2", "true", ""]),
         ("HCCL_DETERMINISTIC", ["true", "FALSE", "Strict"], ["1", ""]),
+        ("HCCL_OP_EXPANSION_MODE", ["AI_CPU", "AIV", "HOST_TS"], ["AICPU", "ai_cpu", ""]),
+        (
+            "HCCL_OP_RETRY_ENABLE",
+            ["L1:1", "L0:0, L1:1, L2:0", ""],
+            ["1", "L3:1", "L1:2", "L1:1,L1:0", "L1:1,", ",L1:1"],
+        ),
+        (
+            "HCCL_OP_RETRY_PARAMS",
+            ["MaxCnt:3,HoldTime:5000,IntervalTime:1000", "MaxCnt:10, HoldTime:0, IntervalTime:60000"],
+            ["MaxCnt:30,HoldTime:1,IntervalTime:1", "MaxCnt:0,HoldTime:1,IntervalTime:1", "HoldTime:1", "3,5,1"],
+        ),
         ("HCCL_LOGIC_SUPERPOD_ID", ["pod 1"], ["x" * 128, "\u8d85" * 43, "\udcff" * 128]),
     ],
 )
