@@ -11,13 +11,12 @@ extra `bench`; --torch-python names an interpreter that has it.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.row import Row
-from benchmarks.train_step import measure, measure_torch
+from benchmarks.train_step import measure, measure_torch, under_mpirun
 
 FOLDER = Path(__file__).parent
 THREADS, BATCH = 2, 16
@@ -32,9 +31,9 @@ def measured(python: str, *, batch: int, steps: int, rounds: int) -> Rounds:
     numbers = [str(batch), str(steps)]
     theirs = [python, str(FOLDER / "torch_crnn_vgg7.py"), *numbers, str(THREADS)]
     ours = [sys.executable, str(FOLDER / "mindspore_crnn_vgg7.py"), *numbers]
-    mpirun = ["mpirun", "-n", "2", "--bind-to", "none", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), *ours]
+    ranks = under_mpirun(ours)
     found = [
-        (measure_torch(theirs, 1, THREADS), measure(ours, 1, THREADS), measure(mpirun, 1, 1)) for _ in range(rounds)
+        (measure_torch(theirs, 1, THREADS), measure(ours, 1, THREADS), measure(ranks, 1, 1)) for _ in range(rounds)
     ]
     assert all(one["parameters"] == other["parameters"] for one, other, _ in found), "the networks differ"
     return found

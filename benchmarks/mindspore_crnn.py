@@ -1,6 +1,6 @@
 """The other side of train_step.py: our training step on the same batches, compiled, without the first steps.
 
-train_step.py starts one process per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT.
+train_step.py starts one process per rank with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or mpirun does.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main() -> None:
     from hccl_kit.ocr.data.loader import Batch  # noqa: PLC0415
     from hccl_kit.ocr.run.program import leave  # noqa: PLC0415
     from hccl_kit.ocr.tasks import recipes  # noqa: PLC0415
-    from hccl_kit.ocr.train import build, optimizer  # noqa: PLC0415
+    from hccl_kit.ocr.train import build, optimizer, parallel  # noqa: PLC0415
     from hccl_kit.ocr.train.step import TrainStep  # noqa: PLC0415
 
     generator = np.random.default_rng(world.rank)
@@ -38,7 +38,9 @@ def main() -> None:
     )
     network = build.network_to_train(config, world, lambda _: None)
     update = optimizer.build(config["optimizer"], network)
-    step = TrainStep(network, recipes.task(config).loss(), update, size=world.size, clip_norm=5.0)
+    all_reduce = parallel.all_reduce(parallel.choose("auto", world)) if world.size > 1 else None
+    loss = recipes.task(config).loss()
+    step = TrainStep(network, loss, update, size=world.size, clip_norm=5.0, all_reduce=all_reduce)
     results = [step(batch, 1e-3) for _ in range(steps)][steps // 5 :]
     if world.is_main:
         print(

@@ -1,4 +1,5 @@
-"""Samples per second of the training step: ours against PyTorch, one process with two threads and two ranks with one.
+"""Samples per second of the training step: ours against PyTorch, one process with two threads and two ranks with one;
+two ranks of mpirun against our one process.
 
     python -m benchmarks.train_step [--torch-python PYTHON]
 
@@ -70,12 +71,23 @@ def compared(python: str, ranks: int, threads: int, *, batch: int, steps: int, r
     return best
 
 
+def under_mpirun(argv: list[str]) -> list[str]:
+    """The command that starts a program as two ranks, whose gradients go over MPI."""
+    return ["mpirun", "-n", "2", "--bind-to", "none", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), *argv]
+
+
 def rows(*, full: bool) -> Iterator[Row]:
     """For `python -m benchmarks`."""
+    rounds, of_one = 3 if full else 1, 0.0
     for name, ranks, threads in KINDS:
-        best = compared(sys.executable, ranks, threads, batch=16, steps=100, rounds=3 if full else 1)
+        best = compared(sys.executable, ranks, threads, batch=16, steps=100, rounds=rounds)
         theirs, ours = (16 * ranks / found["seconds"] for found in best)
+        of_one = of_one or ours
         yield Row(f"training crnn_small, batch 16, {name}", "PyTorch", "samples/s", ours, theirs)
+    command = under_mpirun([sys.executable, str(FOLDER / "mindspore_crnn.py"), "16", "100"])
+    seconds = min(measure(command, 1, 1)["seconds"] for _ in range(rounds))
+    what = "training crnn_small, batch 16, two ranks of mpirun"
+    yield Row(what, "ours with two threads", "samples/s", 32 / seconds, of_one)
 
 
 def main() -> None:

@@ -87,7 +87,9 @@ class Parser(argparse.ArgumentParser):
         names |= {option.lstrip("-"): option for option in self._option_string_actions}
         name = words.split(maxsplit=1)[0].partition("=")[0].lstrip("-")
         near = get_close_matches(name[:40], names, n=1)
-        return f"; did you mean {names[near[0]]}?" if near else ""
+        if near:
+            return f"; did you mean {names[near[0]]}?"
+        return f"; the command and its options follow --, as in: {self.prog} ... -- ..." if self.takes_command else ""
 
     def _words(self) -> Iterator[str]:
         """The words before "--"."""

@@ -99,7 +99,7 @@ def _interval(scanner: _Scanner) -> range:
     if rest:
         raise scanner.error(f"unexpected text after the range: {rest!r}", column, len(rest))
     if opening == "(":
-        raise scanner.error("a range starts with '['", opening_column, hint=f'did you mean "[{low},{high}{closing}"?')
+        raise scanner.error("a range starts with '['", opening_column, hint=f'did you mean "[{low},{high})"?')
     ids = range(low, high + 1 if closing == "]" else high)
     if not ids:
         raise scanner.error(

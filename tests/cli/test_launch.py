@@ -268,3 +268,13 @@ def test_a_number_that_no_job_has_writes_nothing(table: Path, capsys: pytest.Cap
         "  fix: --jobs-per-host 3, the same for every job",
     ]
     assert files(table.parent) == [TABLE]
+
+
+def test_the_options_of_another_launcher_are_answered_with_the_two_dashes(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As pasted from a tutorial."""
+    with pytest.raises(SystemExit, match="2"):
+        main([TABLE, "--to", "msrun", "--worker_num=8", "net.py"])
+    assert "the command and its options follow --" in capsys.readouterr().err
+    assert files(table.parent) == [TABLE]

@@ -153,7 +153,7 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
             return  # reported by another rule
         for key in [key for key in found if key not in known]:
             absent = [one for one in known if one not in found]
-            near = _elsewhere(key, pointer, values) or _nearest(key, absent) or _nearest(key, known)
+            near = _elsewhere(_RENAMED.get(key, key), pointer, values) or _nearest(key, absent) or _nearest(key, known)
             yield (*pointer, key), f"{dotted((*pointer, key))} is not a key of this release{near}"
     elif error.validator == "required":
         for key in rule:
@@ -174,6 +174,10 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
     else:
         meant = error.schema.get("x-accepted", error.message) if isinstance(error.schema, Mapping) else error.message
         yield pointer, f"{name} is {_shown(found)}; accepted: {meant}"
+
+
+_RENAMED = {"unclip_ratio": "expand_ratio", "per_print_times": "log_interval", "resume_ckpt": "resume"}
+"""Keys of older files of MindOCR and of PaddleOCR, and the keys here."""
 
 
 def _elsewhere(key: str, section: Pointer, values: Mapping[str, Any]) -> str:

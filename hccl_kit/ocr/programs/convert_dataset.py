@@ -175,6 +175,8 @@ def _assert_places(request: Request) -> None:
 
 def _assert_folders(request: Request) -> None:
     label, image, published = request.labels, request.images, sets.PAGE_SETS[request.dataset]
+    if not label.exists():
+        raise KitError(f"--label_dir {label} does not exist", hint=f"name {published.labels}")
     fits = {"a folder": label.is_dir(), "a file": label.is_file(), "a folder or a file": label.exists()}
     if not fits[published.labels]:
         hint = f"{request.dataset}: see the table of sets in docs/train.md"

@@ -230,7 +230,10 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
     try:
         Charset.load(options["character_dict_path"], use_space_char=options.get("use_space_char", False))
     except KitError as error:
-        raise KitError(f"{place}.character_dict_path: {error.message}", hint=error.hint) from error
+        hint = (
+            error.hint or "it is relative to the current folder; MindOCR's are in mindocr/utils/dict of its repository"
+        )
+        raise KitError(f"{place}.character_dict_path: {error.message}", hint=hint) from error
 
 
 def assert_weights(config: Config, option: str = "-o") -> None:

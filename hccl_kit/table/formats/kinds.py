@@ -65,6 +65,12 @@ _CONFIG_MAP = Kind(
     None,
     advice="kubectl get configmap rings-config-JOB -o jsonpath='{.data.hccl\\.json}' > hccl.json",
 )
+_CLUSTER_CONFIG = Kind(
+    "cluster-config",
+    "a cluster configuration of GE (CLUSTER_CONFIG), which holds a rank table as its member RankTable",
+    None,
+    advice="HCCL and RANK_TABLE_FILE take the value of RankTable alone: jq .RankTable FILE > hccl.json",
+)
 _ROLES = Kind("roles", "a role table (Servers and Clients), which has no ranks", None)
 _OFFLINE = Kind("offline", "an offline table (node_list with rank_list), which HCCL uses to compile, not to run", None)
 _FOREIGN = {
@@ -105,6 +111,8 @@ def _foreign(value: dict[str, Any]) -> Kind | None:
         return _OFFLINE
     if "version" in value and _is_fragment(value):
         return _FRAGMENT
+    if isinstance(value.get("RankTable"), dict) and not LISTS.keys() & value.keys():
+        return _CLUSTER_CONFIG
     return next((kind for key, kind in _FOREIGN.items() if key in value), None)
 
 

@@ -112,7 +112,8 @@ def test_what_cannot_be_converted_is_reported(published: Path) -> None:
     [
         (["-l", "gt"], "--image_dir is missing, the folder of the pages that gt labels", "add -i FOLDER"),
         (["-l", "gt", "-i", "no"], "--image_dir no is not a folder", "name the folder of the pages"),
-        (["-l", "no", "-i", "images"], "--label_dir no is not a folder", "only the word list of ic15 is a file"),
+        (["-l", "no", "-i", "images"], "--label_dir no does not exist", "name a folder"),
+        (["-l", "images/img_1.jpg", "-i", "images"], "--label_dir images/img_1.jpg is not a folder", "only the word"),
         (
             ["-l", "gt", "-i", "images", "-o", "new/deep/gt.txt"],
             "the folder new/deep does not exist",
@@ -293,7 +294,7 @@ def test_synthtext_names_no_image_elsewhere(tmp_path: Path, capsys: pytest.Captu
         (["-d", "docile-fields"], "docile-fields has no labels for --task det", "--task rec or cls"),
         (["-d", "iiit5k", "-t", "rec"], "cannot read gt: Is a directory", ""),
         (["-d", "textocr"], "gt is not a file", "see the table of sets in docs/train.md"),
-        (["-d", "ccpd", "-l", "no"], "no is not a folder or a file", "see the table"),
+        (["-d", "ccpd", "-l", "no"], "no does not exist", "name a folder or a file"),
     ],
 )
 def test_a_set_that_does_not_go_with_the_command_is_refused(

@@ -46,6 +46,7 @@ DEVICE = {"device_id": "0", "super_device_id": "0"}
         ({"version": "2.0", "peer_list": []}, "topology", "RANK_TABLE_FILE"),
         ({"prefill_device_list": []}, "prefill-decode", "DISAGGREGATED_PREFILL_RANK_TABLE_PATH"),
         ({"server_group_list": []}, "mindie-global", "server_group_list"),
+        ({"RankTable": {"version": "1.2"}, "HcclCommConfig": {}}, "cluster-config", "jq .RankTable"),
         ({"Servers": [], "Clients": []}, "roles", "RANK_TABLE_FILE"),
         ({"node_list": [{"node_id": 0, "rank_list": []}]}, "offline", "RANK_TABLE_FILE"),
     ],
