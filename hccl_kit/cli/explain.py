@@ -1,8 +1,9 @@
-"""Explain a rule, an error code of HCCL or a line of its log, and find it in rank tables.
+"""Explain a rule, an error code of HCCL, a variable or a line of a log, and find it in rank tables.
 
 examples:
   hccl-kit explain HK203
   hccl-kit explain EI0014
+  hccl-kit explain HCCL_EXEC_TIMEOUT
   hccl-kit explain "Value 2 for ranktable variable server_count is invalid" table.json
   hccl-kit explain - < training.log
 

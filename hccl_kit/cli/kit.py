@@ -37,7 +37,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "after a failure": {
         "diagnose": "read the logs of a failed job and tell which rank failed first",
-        "explain": "explain a rule, an error code of HCCL or a line of its log",
+        "explain": "explain a rule, an error code or a variable of HCCL, or a line of a log",
         "rules": "list the rules that tables, launch plans and servers are checked against",
         "report": "print versions, environment and what works on this machine, for a bug report",
     },

@@ -13,6 +13,7 @@ from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.errors.links import COMMANDS, REDUCTIONS
 from hccl_kit.diagnosis.errors.row import ROLES, KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in, may_have_code, only_maybe
+from hccl_kit.preflight.rules.variable_values import accepted_values, in_words
 
 _BY_ID = {rule.id: rule for rule in CATALOGUE}
 _ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
@@ -79,6 +80,8 @@ def explain(text: str) -> Explanation:
         codes = tuple(dict.fromkeys(code for line in text.split("\n") for code in codes_in(line)))
         return Explanation(codes, (), (), tuple(_of_ids(ids)), is_exact=True)
     words = re.split(r"[\s,]+", text.strip())
+    if (found := _of_variable(text.strip())) is not None:
+        return found
     if (code := only_maybe(text)) is not None:
         answer = Answer(BY_CODE[code], code, (MAYBE,))
         return Explanation((code,), (answer,), (), (), is_exact=True)
@@ -224,6 +227,18 @@ def _of_code(code: str) -> Explanation:
     rules = tuple(rule for rule in CATALOGUE if rule.hccl_error == code)
     says = (MAYBE,) if code.isdecimal() else ()
     return Explanation((code,), (Answer(BY_CODE[code], code, says),), (), rules, is_exact=False)
+
+
+def _of_variable(text: str) -> Explanation | None:
+    """What HCCL accepts for one of its variables, written as NAME or NAME=VALUE; None for any other text."""
+    name, equals, value = text.partition("=")
+    accepted = in_words(name)
+    if accepted is None:
+        return None
+    fits = accepted_values("")[name].takes(value)
+    says = (f"{_bounded(value)!r} is {'' if fits else 'not '}accepted",) if equals else ()
+    row = KnownError(f"a variable of HCCL; accepted: {accepted}", "fact", fix="`hccl-kit preflight TABLE` checks it")
+    return Explanation((), (Answer(row, name, says),), (), (), is_exact=True)
 
 
 def _ids_in(text: str) -> list[str]:

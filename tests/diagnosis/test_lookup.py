@@ -199,6 +199,14 @@ def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
     assert len(explain("EI0014").rules) > MAX_PAGES
 
 
+def test_a_variable_is_explained_with_what_hccl_accepts() -> None:
+    page = as_page(explain("HCCL_RDMA_TIMEOUT"), 200)
+    assert page.startswith("HCCL_RDMA_TIMEOUT: a variable of HCCL; accepted: 5 to 24; on a2, a2-box16, a3 5 to 20\n")
+    told = {"4": "'4' is not accepted", "20": "'20' is accepted", "\x1b[2J": "'\\x1b[2J' is not accepted"}
+    for value, words in told.items():
+        assert explain(f"HCCL_RDMA_TIMEOUT={value}").answers[0].says == (words,)
+
+
 @pytest.mark.parametrize(
     "text", ["HK999", "HK2031", "EI0099", "EJ0099", "server_cuont", "something else entirely", "HK203 HK999"]
 )

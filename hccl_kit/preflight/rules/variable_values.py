@@ -29,6 +29,18 @@ def accepted_values(product: str) -> Mapping[str, Accepted]:
     return {**_VALUES, **_ON.get(product, {})}
 
 
+def in_words(name: str) -> str | None:
+    """What HCCL accepts for a variable, and what differs by product; None if it is not in this table."""
+    if name not in _VALUES:
+        return None
+    others: dict[str, list[str]] = {}
+    for product, values in _ON.items():
+        if name in values:
+            others.setdefault(values[name].words, []).append(product)
+    special = (f"on {', '.join(products)} {words}" for words, products in others.items())
+    return "; ".join([_VALUES[name].words, *special])
+
+
 def _whole(least: int, most: int, *, step: int = 1) -> Accepted:
     def takes(text: str) -> bool:
         if len(text) > _MAX_DIGITS or not re.fullmatch("[0-9]+", text):
