@@ -28,6 +28,7 @@ def work():
     while not is_interrupted():
         time.sleep(0.05)
     one.kill()
+    one.wait()
 """
 
 

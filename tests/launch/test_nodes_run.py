@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -167,8 +168,12 @@ def test_a_host_without_a_cable_ends_the_job_within_ten_seconds(tmp_path: Path) 
 
 def rendezvous_programs(lab: Hosts, host: int) -> list[int]:
     """The rendezvous program of the script on a host."""
-    text = b"rendezvous.py NODE"
-    return [process for process in lab.processes(host) if text in Path(f"/proc/{process}/cmdline").read_bytes()]
+    found = []
+    for process in lab.processes(host):
+        with suppress(OSError):  # it has ended
+            if b"rendezvous.py NODE" in Path(f"/proc/{process}/cmdline").read_bytes():
+                found.append(process)
+    return found
 
 
 def test_a_host_that_is_slow_for_a_while_is_not_lost(tmp_path: Path, lab: Hosts) -> None:
