@@ -33,6 +33,8 @@ A_LINE = 8
 """Ranks in a line of the list of connected ranks; only the last line has fewer."""
 APART = 32
 """Lines that may stand between two parts of one fact, and between a line without a time and one with it."""
+MOST_ABOVE = 64
+"""Facts above an error that may be its frame."""
 AWAITED = 500
 """Lines until the end of a traceback or list is given up."""
 MAX_OPEN = 1024
@@ -118,8 +120,8 @@ class Assembler:
 
     def _without_frames(self, found: Noted) -> None:
         """Drop what a library has printed of its call above the error that the call met: they are one message."""
-        start = len(self._noted)
-        while start and 0 <= found.line - self._noted[start - 1].line <= APART:
+        start = end = len(self._noted)
+        while start and end - start < MOST_ABOVE and 0 <= found.line - self._noted[start - 1].line <= APART:
             start -= 1
         self._noted[start:] = [one for one in self._noted[start:] if not _is_frame_of(one, found)]
 

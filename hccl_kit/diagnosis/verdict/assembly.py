@@ -54,10 +54,11 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
             by_process[event.process].append(event)
         else:
             launcher.append(event)
-    if not by_process:  # logs that name no process, such as what a user saved of one: each is one
-        for event in [one for one in launcher if one.is_error and not isinstance(one.fact, Exited)]:
+    if not by_process:  # logs that name no process, such as what a user saved of one: each folder is one
+        nameless = [event for event in launcher if event.is_error and not isinstance(event.fact, Exited)]
+        launcher = [event for event in launcher if not event.is_error or isinstance(event.fact, Exited)]
+        for event in nameless:
             by_process[event.process].append(event)
-            launcher.remove(event)
     explained = {event.place.file for event in evidence.events if event.is_error}
     cut = {file.process for file in evidence.files if file.cut or (file.has_error and file.file not in explained)}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
