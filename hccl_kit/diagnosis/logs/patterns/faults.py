@@ -172,6 +172,8 @@ def _coded(found: Found) -> Iterator[Fact]:
     known = CODES.get(named["code"]) if named else None
     if not named or not known:
         return
+    if named["code"] in INNER and not record.is_whole:
+        return  # the text that is cut off would tell more
     if named["code"] in INNER and (inner := of_text("HCCL", text)) and not inner.is_frame:
         yield inner._replace(code=inner.code or named["code"], text=record.text[:MAX_WORD].strip())
         return
