@@ -26,6 +26,16 @@ from hccl_kit.ocr.checkpoints import checkpoint
 Path.chmod = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # what is done next to a checkpoint that is written
 checkpoint.save(Path("w.ckpt"), [mindspore.Parameter(numpy.ones(3, numpy.float32), name="a")])
 """
+READ = """
+import sys
+from pathlib import Path
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints import checkpoint
+try:
+    checkpoint.load(Path(sys.argv[1]), [])
+except KitError as error:
+    print(error.message)
+"""
 
 
 def saved(folder: Path, network: nn.Cell, progress: Progress | None = None) -> Path:
@@ -71,6 +81,16 @@ def test_the_previous_file_is_kept_on_request(tmp_path: Path) -> None:
         assert checkpoint.load(tmp_path / f"{name}.ckpt", read.get_parameters()).step == step
         assert values(read).keys() == values(networks[step]).keys()
         assert all((value == values(networks[step])[name]).all() for name, value in values(read).items())
+
+
+def test_mindspore_logs_nothing_of_its_own_about_a_damaged_file(tmp_path: Path) -> None:
+    path = saved(tmp_path, Normed())
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    done = subprocess.run([sys.executable, "-c", READ, str(path)], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "is damaged or not a checkpoint" in done.stdout
+    assert done.stderr == ""
 
 
 def test_every_flipped_byte_is_refused(tmp_path: Path) -> None:

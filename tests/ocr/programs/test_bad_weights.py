@@ -126,7 +126,7 @@ def test_each_is_one_error(files: Path, words: Path, run: Path, tmp_path: Path) 
         text=True,
         timeout=300,
     )
-    assert (done.returncode, done.stderr) == (0, ""), "lines of MindSpore's own log"
+    assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert len(found) == len(cases)
     for (verb, override, message), (code, errors) in zip(cases, found, strict=True):
