@@ -109,12 +109,12 @@ def _unknown(case: Case) -> Cause:
             f"{listed(case.waits.rings)} wait for each other, in the same operator as far as the logs tell", (), events
         )
     if lost := _without_log(case):
-        return cannot_tell(f"no log is of {listed(lost)}, for which others waited", lost, events)
+        return cannot_tell(f"there is no log of {listed(lost)}, for which others waited", lost, events)
     return cannot_tell("the logs have time-outs only, and none names the rank that was waited for", (), events)
 
 
 def _without_log(case: Case) -> list[Suspect]:
-    """Who was waited for and is none of the ranks that left a log."""
+    """The ranks that others waited for and that left no log."""
     peers = {edge.target or edge.peer for edge in case.waits.edges if edge.is_proof} - {None}
     lost = [peer for peer in peers if peer and peer not in case.job.by_suspect and peer.rank not in case.job.by_number]
     return sorted(lost, key=str)

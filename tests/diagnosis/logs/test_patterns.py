@@ -432,13 +432,11 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
         [Fault(None, "HCCL", "the card could not be opened", "open device", False)],
     ),
     (
-        "[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use).\n",
-        [
-            Fault(
-                None, "TORCH", "could not listen on port 29500 of torch (MASTER_PORT), it is taken", "[W socket", False
-            )
-        ],
+        "[E socket.cpp:472] [c10d] The server socket has failed to listen on any local network address.\n",
+        [Fault(None, "TORCH", "could not listen on the port of torch's store (MASTER_PORT)", "[E socket", False)],
     ),
+    ("[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - in use).\n", []),
+    (plog("[Get][X]'host_ip' is not set correctly"), []),
     (
         "EC0010: Failed to import Python module [ModuleNotFoundError: No module named 'tbe'.].\n",
         [Fault("EC0010", "HCCL", "a Python module of the toolkit cannot be imported", "EC0010", False)],
@@ -458,7 +456,7 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     ),
     (
         "E39999: Inner Error!\n",
-        [Fault("E39999", "HCCL", "an internal error of the driver", "E39999: Inner", True, True)],
+        [Fault("E39999", "HCCL", "an internal error of the card's process manager", "E39999: Inner", True, True)],
     ),
     (
         "[CRITICAL] DEVICE(77,ffff890145d0,python):2022-12-01-03:02:29.002.576 [a/b.cc:112] Initialize] Ascend collective"

@@ -135,5 +135,5 @@ def test_a_rank_that_was_waited_for_and_left_no_log_is_named(tmp_path: Path) -> 
     head = "[ERROR] HCCL(700,python):2026-03-02-10:02:09.706.530 [hccl_socket_manager.cc:582] [701]"
     row = "   |  10.20.0.29(27)  |  16666  |  10.20.0.2(0)  |  344835272  |  server  | time out |  DISABLE  | LinkInfo"
     found = diagnosed(tmp_path, f"{head}{row}\n")
-    assert found.reason == "no log is of rank 27, for which others waited"
+    assert found.reason == "there is no log of rank 27, for which others waited"
     assert [one.rank for one in found.suspects] == [27]

@@ -55,7 +55,7 @@ CODES = {
     "EL0003": Code("an argument is not valid"),
     "EL0004": Code("out of device memory"),
     "E39007": Code("the helper of the card did not start in time"),
-    "E39999": Code("an internal error of the driver", True),
+    "E39999": Code("an internal error of the card's process manager", True),
     "EZ9999": Code("an internal error of an operator", True),
     "ERR02200": Code("a call of HCCL failed", True),
 }
@@ -253,13 +253,14 @@ def _phrase(found: Found) -> Iterator[Fact]:
         yield fault
 
 
-def _port_taken(found: Found) -> Iterator[Fact]:
-    kind = f"could not listen on port {found.match['port']} of torch (MASTER_PORT), it is taken"
+def _no_store(found: Found) -> Iterator[Fact]:
+    """The line after its warnings about single addresses, of which another one may have been free."""
+    kind = "could not listen on the port of torch's store (MASTER_PORT)"
     yield Fault(None, "TORCH", kind, found.record.text[:MAX_WORD].strip())
 
 
 _OF_CARDS = {
-    "is not set correctly": ("EI0014", "the rank table lacks device_ip"),
+    "'device_ip' is not set correctly": ("EI0014", "the rank table lacks device_ip"),
     "ra reg global mr fail": (None, "memory of the card could not be registered for RDMA"),
     "ibv_cmd_create_cq failed": (None, "the network port of the card has no memory for another queue"),
     "failed runtime result = 507033": (None, "the card could not be opened"),
@@ -294,12 +295,7 @@ ROWS = (
         for key in ("Aicpu kernel execute failed", "aicpu ops package failed", "aicpu package failed")
     ),
     *(Row(key, re.escape(key), _of_card, whole=True) for key in _OF_CARDS),
-    Row(
-        "has failed to bind to",
-        r"has failed to bind to \[[^\[\]]{1,64}\]:(?P<port>[0-9]{1,5}) \(errno: 98",
-        _port_taken,
-        whole=True,
-    ),
+    Row("failed to listen on any local", r"server socket has failed to listen on any local", _no_store, before=True),
     Row("connection failure between this device", "connection failure between this device and target", _no_link),
     Row("EnforceNotMet", r"instance of 'gloo::EnforceNotMet'", _gloo, before=True, whole=True),
     Row(
