@@ -83,7 +83,7 @@ def ours_alone(path: Path, *, batch: int, size: int, steps: int) -> NoReturn:
     images = generator.standard_normal((batch, 3, size, size)).astype(np.float32)
     one_batch = Batch(images, (maps[0][:, None], *maps[1:]), ())
     network = build.network_to_train(config, world, lambda _: None)
-    step = build.train_step(config, network, recipes.task(config), world)
+    step = build.train_step(config, network, recipes.task(config), world, lambda _: None)
     seconds = []
     for _ in range(steps + 1):
         began = time.perf_counter()

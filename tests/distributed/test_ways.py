@@ -45,6 +45,15 @@ def test_the_script_of_hccl_gen(two_ranks: Job) -> None:
         log = (two_ranks.folder / "run" / f"log_{rank}.txt").read_text(encoding="utf-8")
         assert "launcher script (the environment holds HCCL_KIT_RUN_ID=" in log  # detection never picks in silence
         assert f": rank {rank} of 2 on CPU" in log
+        assert "all-reduce of gradients: memory" in log
+
+
+def test_the_all_reduce_of_the_framework(job: Job, two_ranks: Job) -> None:
+    _, script = job.script("parallel.strategy=framework")
+    done = job.run(["bash", script])
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "all-reduce of gradients: framework" in (job.folder / "run" / "log_0.txt").read_text(encoding="utf-8")
+    assert_same(job, two_ranks, "script")
 
 
 @needs_mpirun

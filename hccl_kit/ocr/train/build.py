@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import mindspore as ms
@@ -122,10 +122,9 @@ def _computed_by_onednn(network: nn.Cell, system: Mapping[str, Any]) -> bool:
     return True
 
 
-def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> TrainStep:
+def train_step(config: Config, network: nn.Cell, task: Task, world: World, say: Callable[[str], None]) -> TrainStep:
     """The training step of the sections `optimizer`, `loss_scaler`, `parallel` and `train`."""
     train, system = config["train"], config["system"]
-    strategy = parallel.choose(config["parallel"]["strategy"], world)
     return TrainStep(
         network,
         task.loss(),
@@ -136,7 +135,7 @@ def train_step(config: Config, network: nn.Cell, task: Task, world: World) -> Tr
         scaling=Scaling.of(config["loss_scaler"], drop_overflow_update=system["drop_overflow_update"]),
         ema=Ema(network, train["ema_decay"]) if train["ema"] else None,
         start_share=StartShare(network, train["start_share"]) if train["start_share"] else None,
-        all_reduce=parallel.all_reduce(strategy) if world.size > 1 else None,
+        all_reduce=parallel.all_reduce(config["parallel"]["strategy"], world, say) if world.size > 1 else None,
         recorder=world.recorder,
     )
 

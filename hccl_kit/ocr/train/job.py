@@ -90,7 +90,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         log.warn(warning)
     evaluator = Evaluator(config, world, log.warn) if "eval" in config else None
     network = build.network_to_train(config, world, log.say)
-    step = build.train_step(config, network, task, world)
+    step = build.train_step(config, network, task, world, log.say)
     return Job(
         config=config,
         world=world,

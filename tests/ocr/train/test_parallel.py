@@ -7,33 +7,64 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mindspore import Tensor
+from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.train import parallel
+from hccl_kit.runtime import World, host_memory
 from tests.ocr.tiny import ALONE
 
 PAIR = replace(ALONE, env=replace(ALONE.env, size=2))
 
 
+def chosen(strategy: str, world: World) -> str:
+    """What the log says of the all-reduce in use."""
+    said: list[str] = []
+    parallel.all_reduce(strategy, world, said.append)
+    (line,) = said
+    return line.removeprefix("all-reduce of gradients: ")
+
+
+class Memory:
+    """A group that shares memory."""
+
+    def sum_over_ranks(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        return values
+
+
 @pytest.mark.parametrize(
-    ("strategy", "launcher", "target", "chosen"),
+    ("strategy", "launcher", "target", "can_share", "expected"),
     [
-        ("auto", "mpirun", "CPU", "mpi"),
-        ("auto", "mpirun", "Ascend", "framework"),
-        ("auto", "script", "CPU", "framework"),
-        ("framework", "mpirun", "CPU", "framework"),
-        ("mpi", "mpirun", "CPU", "mpi"),
-        ("my.own", "script", "CPU", "my.own"),
+        ("auto", "mpirun", "CPU", True, "mpi"),
+        ("auto", "mpirun", "Ascend", True, "framework"),
+        ("auto", "script", "CPU", True, "memory"),
+        ("auto", "script", "CPU", False, "framework"),
+        ("auto", "script", "Ascend", True, "framework"),
+        ("framework", "mpirun", "CPU", True, "framework"),
+        ("framework", "script", "CPU", True, "framework"),
+        ("memory", "mpirun", "CPU", True, "memory"),
+        ("mpi", "mpirun", "CPU", True, "mpi"),
     ],
 )
-def test_auto_takes_mpi_where_it_can(strategy: str, launcher: str, target: str, chosen: str) -> None:
-    assert parallel.choose(strategy, replace(PAIR, launcher=launcher, device_target=target)) == chosen
+def test_auto_takes_the_fastest_that_the_ranks_have(
+    strategy: str, launcher: str, target: str, can_share: bool, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_memory, "connect", lambda _: Memory() if can_share else None)
+    assert chosen(strategy, replace(PAIR, launcher=launcher, device_target=target)) == expected
 
 
 def test_mpi_needs_mpirun() -> None:
     with pytest.raises(KitError, match=r"parallel\.strategy is mpi, but these ranks were started by script on CPU"):
-        parallel.choose("mpi", replace(PAIR, launcher="script"))
-    assert parallel.choose("mpi", ALONE) == "mpi"
+        chosen("mpi", replace(PAIR, launcher="script"))
+
+
+@pytest.mark.parametrize(("target", "can_share"), [("CPU", False), ("Ascend", True)])
+def test_memory_needs_ranks_that_can_share_it(target: str, can_share: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_memory, "connect", lambda _: Memory() if can_share else None)
+    with pytest.raises(
+        KitError, match=rf"parallel\.strategy is memory, but these 2 ranks on {target} cannot share any"
+    ):
+        chosen("memory", replace(PAIR, device_target=target))
 
 
 @pytest.fixture
@@ -50,9 +81,9 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.train
 def test_a_function_of_the_user_joins_the_gradients(module: str) -> None:
     vector = Tensor(np.array([1.0, 2.0, 3.0], np.float32))
-    assert parallel.all_reduce(f"{module}.double")(vector).asnumpy().tolist() == [2, 4, 6]
+    assert parallel.all_reduce(f"{module}.double", PAIR, print)(vector).asnumpy().tolist() == [2, 4, 6]
     with pytest.raises(KitError, match=r"returned float32 \(1,\) for a float32 vector \(3,\)"):
-        parallel.all_reduce(f"{module}.short")(vector)
+        parallel.all_reduce(f"{module}.short", PAIR, print)(vector)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +91,8 @@ def test_a_function_of_the_user_joins_the_gradients(module: str) -> None:
     [
         ("no_such_module.f", "no_such_module.f cannot be loaded: No module named"),
         ("own_strategy.missing", "own_strategy.missing cannot be loaded: .* has no attribute"),
-        ("own_strategy.number", "is 'own_strategy.number'; accepted: auto, framework, mpi"),
-        ("word", "is 'word'; accepted: auto, framework, mpi"),
+        ("own_strategy.number", "is 'own_strategy.number'; accepted: auto, framework, memory, mpi"),
+        ("word", "is 'word'; accepted: auto, framework, memory, mpi"),
     ],
 )
 def test_a_path_that_is_not_a_function_is_refused(module: str, path: str, message: str) -> None:
