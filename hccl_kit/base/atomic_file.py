@@ -45,7 +45,7 @@ def write_atomically(
 
 
 def assert_no_device(path: Path) -> None:
-    """Raises KitError if `path` is there and not a file: what is renamed over a device or a pipe takes its place."""
+    """Raises KitError if `path` exists and is not a regular file: a rename would replace the device or pipe."""
     try:
         is_other = path.exists() and not path.is_file()
     except OSError as error:  # its name is too long
@@ -56,7 +56,10 @@ def assert_no_device(path: Path) -> None:
 
 
 def _linked(temporary: Path, path: Path) -> bool:
-    """Whether the file has the second name too, which nothing had before; some file systems have no links."""
+    """Hard-link the file as `path`; False if the file system has no hard links.
+
+        Raises FileExistsError if `path` exists.
+        """
     try:
         path.hardlink_to(temporary)
     except FileExistsError:
@@ -67,7 +70,10 @@ def _linked(temporary: Path, path: Path) -> bool:
 
 
 def _resemble(descriptor: int, old: os.stat_result) -> None:
-    """Keep the owner: the job could not read a table of mode 600 that another user owns. Only root can change it."""
+    """Copy permission bits and owner: a job cannot read a table of mode 600 that root took over by rewriting it.
+
+        Only root can change the owner.
+        """
     with suppress(PermissionError):
         os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
