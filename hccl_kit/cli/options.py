@@ -1,4 +1,4 @@
-"""The options that several programs share: one name, one meaning. All is light, since every `--help` loads this."""
+"""The options that several programs share: one name, one meaning. Imports are few: every `--help` loads this."""
 
 from __future__ import annotations
 
