@@ -20,7 +20,7 @@ _SECONDS_OF = (("day", 86_400), ("h", 3600), ("min", 60))
 
 
 def job_of(process: Path) -> str:
-    """Such as "rank 3 of hccl_logs/20261122-101500, Slurm job 812, container 3fa9c1d2e4b5, for 3 h"; "" if unknown."""
+    """As in "rank 3 of hccl_logs/20261122-101500, Slurm job 812, container 3fa9c1d2e4b5, for 3 h"; "" if unknown."""
     return ", ".join(_parts(process))
 
 
@@ -49,7 +49,7 @@ def _variables(process: Path) -> Mapping[str, str]:
 
 
 def _age(process: Path) -> str:
-    """How long a process runs: field 22 of its stat counts clock ticks after the start of the system."""
+    """How long a process has run: field 22 of its stat is its start in clock ticks since boot."""
     try:
         ticks = int(_read(process / "stat", 4096).rpartition(")")[2].split()[19])
         up = float(_read(process.parent / "uptime", 100).split()[0])
