@@ -58,8 +58,8 @@ def assert_no_device(path: Path) -> None:
 def _linked(temporary: Path, path: Path) -> bool:
     """Hard-link the file as `path`; False if the file system has no hard links.
 
-        Raises FileExistsError if `path` exists.
-        """
+    Raises FileExistsError if `path` exists.
+    """
     try:
         path.hardlink_to(temporary)
     except FileExistsError:
@@ -72,8 +72,8 @@ def _linked(temporary: Path, path: Path) -> bool:
 def _resemble(descriptor: int, old: os.stat_result) -> None:
     """Copy permission bits and owner: a job cannot read a table of mode 600 that root took over by rewriting it.
 
-        Only root can change the owner.
-        """
+    Only root can change the owner.
+    """
     with suppress(PermissionError):
         os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))

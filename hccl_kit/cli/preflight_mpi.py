@@ -65,8 +65,8 @@ def _check_this(read: Callable[[], PreflightRequest]) -> tuple[Job | Refused | K
 def _window(team: MpiGroup) -> tuple[float, float, float]:
     """Times of this clock: before all processes gather, after process 0 shares, and between the two.
 
-        The middle time of process 0 lies between the first two of every process.
-        """
+    The middle time of process 0 lies between the first two of every process.
+    """
     before = time.time()
     team.gather("")
     middle = time.time()

@@ -127,8 +127,8 @@ class _Search:
     def _compared(self, waiting: Mapping[int, Sequence[Block]], start: int, level: int) -> tuple[Cost, tuple[int, ...]]:
         """The least cost, by dynamic programming over the number of parts of each shape that are placed.
 
-                Each state keeps its least cost and the shape that was placed last.
-                """
+        Each state keeps its least cost and the shape that was placed last.
+        """
         shapes = tuple(waiting)
         firsts = tuple(waiting[shape][0] for shape in shapes)
         most = tuple(len(waiting[shape]) for shape in shapes)

@@ -109,8 +109,8 @@ def _pods(value: Any, names: Sequence[str], counted: Counted) -> list[tuple[str,
 def _require_sdids(sdids: Sequence[Any], ids: Sequence[str], pods: Sequence[int]) -> None:
     """The SDIDs of a super pod are unique, and all of the usual form or all small numbers chosen by the user.
 
-        `pods` holds the number of devices of each super pod.
-        """
+    `pods` holds the number of devices of each super pod.
+    """
     for of_pod, cards in set(zip(groups_of(sdids, pods), groups_of(ids, pods), strict=True)):  # most pods are alike
         numbers = integers(of_pod)
         require(len(numbers) == len(of_pod), max(numbers.values()) < _NO_SDID)

@@ -49,8 +49,8 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
 def _wrong_servers(table: RankTable) -> Iterator[Finding]:
     """The findings on `server_num`. A count is not compared if servers have different numbers of devices.
 
-        HK401 and HK404 report those, and the cause may be a wrong server id.
-        """
+    HK401 and HK404 report those, and the cause may be a wrong server id.
+    """
     are_equal = len({len(server.devices) for server in table.servers}) == 1
     counted: set[str] = set()
     for g, group in enumerate(table.groups if LAB in table.extra else ()):
