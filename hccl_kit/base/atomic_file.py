@@ -16,8 +16,9 @@ def write_atomically(
     """Write `content` (text as UTF-8) to `path`, which holds the old content or the new one at every moment.
 
     `mode` holds the permission bits before the umask. `like` is the status of the file that is replaced: its permission
-    bits are kept, and its owner too if the user may change owners. Raises KitError with the path and the reason if the
-    file cannot be written, is not a regular file now, or with `is_new` is there already; no temporary file is left.
+    bits are kept, and its owner too if the user may change owners. With `is_new`, a file that exists is an error; on a
+    file system without hard links it is replaced all the same. Raises KitError with the path and the reason if the file
+    cannot be written or is not a regular file now; no temporary file is left.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     assert_no_device(path)

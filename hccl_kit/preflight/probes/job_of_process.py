@@ -20,7 +20,7 @@ _SECONDS_OF = (("day", 86_400), ("h", 3600), ("min", 60))
 
 
 def job_of(process: Path) -> str:
-    """As in "rank 3 of hccl_logs/20261122-101500, Slurm job 812, container 3fa9c1d2e4b5, for 3 h"; "" if unknown."""
+    """Such as "rank 3 of hccl_logs/20261122-101500, Slurm job 812, container 3fa9c1d2e4b5, for 3 h"; "" if unknown."""
     return ", ".join(_parts(process))
 
 
