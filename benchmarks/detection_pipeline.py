@@ -55,7 +55,7 @@ def steps(size: int) -> list[dict[str, Any]]:
 
 
 def plain(page: Page, generator: np.random.Generator, size: int) -> tuple[Array, ...]:
-    """The same, step by step: the image (3, size, size) and the four maps."""
+    """The plain implementation of the training pipeline: the image (3, size, size) and the four maps."""
     image = Image.open(page.path).convert("RGB")
     image = ImageEnhance.Brightness(image).enhance(generator.uniform(1 - 32 / 255, 1 + 32 / 255))
     image = ImageEnhance.Color(image).enhance(generator.uniform(0.5, 1.5))

@@ -63,7 +63,7 @@ def error(number: int, rank: int) -> str:
 
 
 def beginning(rank: int) -> str:
-    """What a process prints that joins the job."""
+    """The record that a process logs when it joins the job."""
     return (
         f"{header('INFO', 0, rank, 'topoinfo_detect.cc:208')}[HCCL_TRACE]SetupAgent rankNum[{RANKS}], rank[{rank}], "
         f"rootInfo identifier[{GROUP}], server[10.0.0.{rank // 8 + 1}%eth0], logicDevId[{rank % 8}], "
@@ -72,7 +72,7 @@ def beginning(rank: int) -> str:
 
 
 def ending(rank: int) -> str:
-    """What a process prints that timed out waiting for another."""
+    """The records of a process that timed out waiting for the next rank."""
     head = f"{header('ERROR', 3_599_000, rank, 'task_exception_handler.cc:9')}[TaskExecStage][Timeout]Task run failed, "
     return (
         f"{head}base information is streamID:[3], taskID[7], tag[AllReduce_{GROUP}].\n"
@@ -95,7 +95,7 @@ def make(folder: Path, size: int) -> None:
 
 
 def timed(argv: tuple[str, ...]) -> tuple[float, int]:
-    """Seconds, and bytes of memory of a process and its children at their peak."""
+    """Seconds of a command, and the bytes of memory of it and its children at their peak."""
     started, peak = time.perf_counter(), 0
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     while process.poll() is None:

@@ -24,7 +24,7 @@ from benchmarks.row import Row
 
 ROOT = Path(__file__).parent.parent
 SAID = ("launcher ", "samples, ")
-"""Lines of the program's log: the group is joined; data, network and optimizer are ready."""
+"""Texts in the program's log: the group is joined; data, network and optimizer are ready."""
 CONFIG = ROOT / "configs/rec/crnn/crnn_small.yaml"
 WHOLE = "from the command to the end of step 1"
 BARE = 'for comparison, python -c "import mindspore"'
@@ -91,7 +91,7 @@ def bare_import() -> float:
 
 
 def environ() -> dict[str, str]:
-    """Ours, with the project on the path."""
+    """The environment of this process, with the project on PYTHONPATH."""
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 

@@ -19,7 +19,7 @@ from hccl_kit.watch.text import as_text
 
 
 def main() -> None:
-    """Print the figures; the best of some rounds, since other programs disturb."""
+    """Print the figures. Each is the best of several rounds, since other programs disturb some of them."""
     ranks = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     with tempfile.TemporaryDirectory() as name:
         heart = Heartbeat.from_environ({LOG_DIR: name, "RANK": "0", "RANK_ID": "0"})
@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _best(call: Callable[[], object], times: int) -> float:
-    """Seconds of one call."""
+    """Seconds of one call, in the best of five rounds."""
     found = []
     for _ in range(5):
         began = time.perf_counter()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 FOLDER = "LAUNCHED_FOLDER"
-"""The folder that the ranks of a job write to. In the environment it also marks the processes of that job."""
+"""The variable with the folder that the ranks of a job write to. It also marks the processes of that job."""
 ORDER = "order"
 """The file with the end that the benchmark orders: END or RAISE."""
 END, RAISE = "end", "raise"

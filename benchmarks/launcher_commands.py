@@ -32,7 +32,7 @@ class Launcher:
 
     @property
     def baseline(self) -> str:
-        """Whether users have it without hccl_kit."""
+        """The launcher that comes with the framework; the others are compared with it."""
         return "msrun" if self.framework == MINDSPORE else "torchrun"
 
 
@@ -42,7 +42,7 @@ def worker(framework: str, python: str) -> list[str]:
 
 
 def script(ranks: int, folder: Path, command: list[str]) -> list[str]:
-    """The script that hccl-gen writes."""
+    """Write a launch script with hccl-gen and return the command that runs it."""
     gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", f"[0,{ranks})", "--simulate"]
     environ = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     written = [*gen, "-o", str(folder), "--", *command]
@@ -51,12 +51,12 @@ def script(ranks: int, folder: Path, command: list[str]) -> list[str]:
 
 
 def ours(name: str) -> Launcher:
-    """Ours with MindSpore."""
+    """The launch script of hccl-gen, with MindSpore."""
     return Launcher(name, MINDSPORE, lambda ranks, folder: script(ranks, folder, worker(MINDSPORE, sys.executable)))
 
 
 def ours_torch(name: str, python: str) -> Launcher:
-    """Ours with torch."""
+    """The launch script of hccl-gen, with torch."""
     _, absent = torch_of(python)
     return Launcher(name, TORCH, lambda ranks, folder: script(ranks, folder, worker(TORCH, python)), absent=absent)
 

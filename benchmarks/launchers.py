@@ -49,7 +49,7 @@ NONE = "-"
 def main() -> None:
     """Measure, and print two tables."""
     args = parser().parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the job that runs would be left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # otherwise the running job would be left behind
     found = [look(name, args.torch_python) for name, look in LAUNCHERS.items() if name in args.only]
     here = [launcher for launcher in found if not launcher.absent]
     for launcher in found:
@@ -225,12 +225,12 @@ def ended(outcomes: list[Outcome], limit: float) -> str:
 
 
 def took(outcome: Outcome) -> float:
-    """Its seconds."""
+    """Seconds from the event that ended a job until no process was left."""
     return outcome.seconds
 
 
 def starts(results: Results, name: str, size: int) -> list[Start]:
-    """Of all jobs of a size."""
+    """The starts of all jobs of a launcher with `size` ranks."""
     return [
         outcome.start
         for (launcher, ranks, _), row in results.items()

@@ -51,7 +51,7 @@ async def node(options: Options, secret: bytes, channels: dict[int, Channel]) ->
 
 
 async def obey(channels: dict[int, Channel]) -> None:
-    """Carry out what standard input says."""
+    """Carry out the commands on standard input."""
     while line := (await asyncio.to_thread(sys.stdin.readline)).strip():
         first = channels[min(channels)]
         if line == LOSE:

@@ -33,7 +33,7 @@ from hccl_kit.launch.shell import program_text
 
 NODES = (10, 100, 1000)
 PROCESSES = 4
-"""Of the clients."""
+"""Number of client processes."""
 STEADY = 4.0
 """Seconds for which processor time is measured while nothing but heartbeats passes."""
 LIMIT = 600.0
@@ -73,8 +73,8 @@ class Middle(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Seconds until all nodes had started, those of a processor that the middle used till then, and seconds until all
-    knew that the job was over.
+    """Seconds until all nodes had started, seconds of processor time that the middle used until then, and seconds until
+    all nodes knew that the job was over.
     """
 
     started: float
@@ -84,7 +84,7 @@ class Run(NamedTuple):
 
 
 def processor_seconds(pid: int) -> float:
-    """That a process has used."""
+    """The processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -151,7 +151,7 @@ def started(
 
 
 def say(process: subprocess.Popen[str], line: str) -> None:
-    """A line for its standard input."""
+    """Write a line to the standard input of a process."""
     assert process.stdin
     process.stdin.write(f"{line}\n")
 
@@ -268,7 +268,7 @@ def main() -> None:
     parser.add_argument("--nodes", nargs="+", type=int, default=NODES, metavar="N", help="(default: 10 100 1000)")
     parser.add_argument("--link", nargs="+", choices=LINKS, default=list(LINKS), help="(default: both)")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the job that runs would be left behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # otherwise the running job would be left behind
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {load}\n")
     print("| link | nodes | end | started, s | processor, s | ended, s | core | memory | descriptors | threads |")

@@ -51,7 +51,7 @@ def all_join(logs: Plogs, random: Random, *, without: Iterable[int] = (), tls: I
 
 
 def job_ends(logs: Plogs, random: Random, first: float) -> None:
-    """The launcher ends what is left after the first rank failed; the last survivors see others vanish before."""
+    """The launcher ends the ranks that are left after the first has failed; the last of them see others vanish."""
     job = logs.job
     end = first + 25 + random.random() * 60
     failed = [rank for rank in job.ranks if logs.has_errors(rank) and rank.number not in logs.ends]
@@ -96,7 +96,7 @@ def group_fails(logs: Plogs, random: Random, missing: int) -> None:
 
 
 def join_fails(logs: Plogs, rank: Rank, at: float, result: int) -> None:
-    """The rank gives up to join."""
+    """The rank logs that it failed to join the group."""
     job = logs.job
     text = (
         f"[HCCL_TRACE]HcclCommInitRootInfo failed, return[0x00000000050000{result:02x}], rankNum[{len(job.ranks)}], "
@@ -122,7 +122,7 @@ def links_fail(logs: Plogs, random: Random, culprit: Rank, begin: float) -> None
 def operator_fails(
     logs: Plogs, random: Random, culprits: frozenset[int], begin: float, *, index: int, silent: bool = True
 ) -> float:
-    """All wait in one operator until the time-out; returns when the first reports it. `silent`: the culprits do not."""
+    """All ranks but the culprits log the time-out of one operator; returns when the first of them does."""
     job = logs.job
     culprit = job.ranks[min(culprits)]
     first = begin + job.exec_timeout
@@ -138,7 +138,7 @@ def operator_fails(
 
 
 def awaited(job: Job, rank: Rank, culprit: Rank) -> int:
-    """For whom a rank waits: on the culprit's server for it, elsewhere for the same card of the server before."""
+    """The rank that `rank` waits for: the culprit on its own server, elsewhere the same card of the server before."""
     if rank.server == culprit.server:
         return culprit.number
     return job.ranks[(rank.server - 1) % job.servers * CARDS + rank.card].number
@@ -147,7 +147,7 @@ def awaited(job: Job, rank: Rank, culprit: Rank) -> int:
 def heartbeats(
     logs: Plogs, random: Random, culprit: Rank, at: float, status: Literal["LOST", "STUCK", "ERROR CQE"]
 ) -> Beat | None:
-    """All hear of the event from one that saw it; the oldest release says nothing."""
+    """All ranks log the event that one of them saw; the oldest release logs nothing."""
     if logs.job.release == "6.3":
         return None
     beat = Beat(culprit, status, random.choice(mates(logs.job, culprit)) if status == "LOST" else culprit, at)
@@ -157,7 +157,7 @@ def heartbeats(
 
 
 def verdicts(logs: Plogs, random: Random, first: float, beat: Beat | None) -> None:
-    """HCCL's own conclusion, in the logs of those that failed."""
+    """HCCL's own conclusion, in the logs of most ranks other than the culprit."""
     for rank in logs.job.ranks:
         if beat is not None and rank != beat.culprit and random.random() < 0.8:
             put_verdict(logs, rank, first + 3.5, beat)

@@ -30,7 +30,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
 Score = Literal["right", "one of several", "cannot tell", "wrong"]
 SCORES: tuple[Score, ...] = ("right", "one of several", "cannot tell", "wrong")
 SIZES = {8: 30, 16: 25, 24: 10, 32: 12, 64: 10, 128: 6, 256: 4, 512: 2, 1024: 1}
-"""Ranks of a job, and how often."""
+"""Number of ranks -> relative frequency of such jobs."""
 
 
 class Failure(NamedTuple):
@@ -44,7 +44,7 @@ class Failure(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What was said of a job."""
+    """The diagnosis of a job in a few words, and its score."""
 
     failure: Failure
     score: Score
@@ -93,7 +93,7 @@ def _table(job: Job) -> RankTable:
 
 
 def score(failure: Failure, diagnosis: Diagnosis) -> Score:
-    """Compare what was said with what was planted."""
+    """Compare the diagnosis with the planted fault."""
     if diagnosis.first_fault is None:
         return "cannot tell"
     culprits = failure.planted.culprits
@@ -105,7 +105,7 @@ def score(failure: Failure, diagnosis: Diagnosis) -> Score:
 
 
 def _number(job: Job, suspect: Suspect) -> int | None:
-    """The rank that a suspect is; by server and card if its rank is not named."""
+    """The rank of a suspect, found by server and card if the rank is not named."""
     if suspect.rank is not None:
         return suspect.rank
     for rank in job.ranks:

@@ -27,7 +27,7 @@ def put_start(logs: Plogs, rank: Rank, time: float, settings: dict[str, str] | N
 
 
 def put_entry(logs: Plogs, rank: Rank, time: float) -> None:
-    """The rank begins to join the group, which it tells to the root."""
+    """The rank begins to join the group, and reports to the root."""
     job = logs.job
     entry = {"6.3": "Entry-HcclCommInitRootInfo:", "8.0": "Entry-HcclCommInitRootInfo:"}.get(
         job.release, "Entry-HcclCommInitRootInfoInner:"
@@ -57,7 +57,7 @@ def put_joined(logs: Plogs, rank: Rank, time: float, *, tls: bool = False) -> No
 
 
 def put_noise(logs: Plogs, rank: Rank, time: float) -> None:
-    """Lines that say nothing about the fault."""
+    """Lines that have nothing to do with the fault."""
     random = logs.random
     for _ in range(random.randint(0, 4)):
         level, module, source, text = random.choice(_NOISE)
@@ -182,7 +182,7 @@ def put_notify_timeout(
 
 
 class Beat(NamedTuple):
-    """That a rank is lost, stuck or reports broken packets, and who saw it."""
+    """The event that `culprit` is lost, is stuck or reports broken packets; `informer` is the rank that saw it."""
 
     culprit: Rank
     status: Literal["LOST", "STUCK", "ERROR CQE"]

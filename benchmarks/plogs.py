@@ -9,7 +9,7 @@ from random import Random
 from typing import Literal, NamedTuple
 
 CARDS = 8
-"""Of a server."""
+"""Cards of a server."""
 Release = Literal["6.3", "8.0", "8.3", "8.5"]
 RELEASES: tuple[Release, ...] = ("6.3", "8.0", "8.3", "8.5")
 HEADERS = ("plain",) * 6 + ("glued", "blanks", "date", "nameless")
@@ -54,12 +54,12 @@ class Job(NamedTuple):
     exec_timeout: int
     group: str
     steps: int
-    """Operators of the group that went well."""
+    """Operators of the group that have succeeded."""
     header: str
 
     @property
     def servers(self) -> int:
-        """How many there are."""
+        """The number of servers."""
         return self.ranks[-1].server + 1
 
 

@@ -38,7 +38,7 @@ KINDS = ("alike", "other", "dead")
 
 
 def answer(table: Path, folder: Path) -> str:
-    """What a server says, with SERVER for its id and MESSAGE in its first finding."""
+    """The answer of a server, with SERVER for its id and MESSAGE in its first finding."""
     command = [sys.executable, "-m", "hccl_kit", "preflight", table.name, "--format", "json", "--server", host(1)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     value = json.loads(done.stdout)

@@ -46,7 +46,7 @@ def table_of(devices: int) -> RankTable:
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """One run in this process, after garbage collection."""
+    """The seconds of one run in this process, after garbage collection."""
     gc.collect()
     started = time.perf_counter()
     work()
@@ -54,7 +54,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def in_turn(rounds: int, *runs: Callable[[], float]) -> list[float]:
-    """Medians; each runs once per round."""
+    """The median seconds of each run; every round has one of each."""
     return [statistics.median(column) for column in zip(*([run() for run in runs] for _ in range(rounds)), strict=True)]
 
 

@@ -31,14 +31,14 @@ THREADS = 2
 ALONE, LOOP = "the exported file in onnxruntime", "a loop with OpenCV and onnxruntime"
 ENGINES = (engine.ONNXRUNTIME, engine.MINDSPORE)
 SMALL, MORE = "crnn_small", 4
-"""The factor by which the small network reads more lines: with fewer, a round takes a tenth of a second."""
+"""The small network reads so many times more lines: with fewer, a round would take a tenth of a second."""
 BATCH, HEIGHT, WIDTH, CHARACTERS = 32, 32, 100, string.digits + string.ascii_lowercase
-"""Of crnn_small.yaml: what the loop needs to know."""
+"""Values of crnn_small.yaml that the loop needs."""
 CONFIGS = {SMALL: "rec/crnn/crnn_small.yaml", "PP-OCRv6 small": "rec/ppocr/v6_small_finetune.yaml"}
 
 
 class Batches:
-    """A runner that runs another one, and keeps what it gets."""
+    """A runner that passes each batch on to another one, and keeps it."""
 
     any_size, at_once = True, 1
 

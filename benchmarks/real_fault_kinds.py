@@ -33,18 +33,18 @@ KINDS = {
     "check": r"has another version of the code",
     "host": r"was lost with its server",
 }
-"""What is planted, and what the diagnosis must call it."""
+"""Kind of fault -> pattern that the diagnosis must match."""
 OF_TRAINING = ("kill", "stop", "full", "starve", "delay", "cut", "check")
-"""Those of `hccl-kit train`: the last two are a step that diverges, and a difference that the ranks find themselves."""
+"""The kinds for `hccl-kit train`; the last two: a step diverges, and the ranks themselves find that they differ."""
 OF_TORCH = ("kill", "stop", "delay", "starve", "operator", "size", "skip", "raise", "exit", "early")
-"""Those of the programs of torch."""
+"""The kinds for torch programs."""
 TORCH_KINDS = {
     **KINDS,
     "operator": r"entered all_gather where the others entered all_reduce of Float \[1024\]",
     "size": r"entered all_reduce of Float \[1025\] where the others entered all_reduce of Float \[1024\]",
     "skip": r"entered all_reduce of Float \[2\] where the others entered all_reduce of Float \[1024\]",
 }
-for _kind in ("operator", "size", "skip"):  # gloo has ended the rank, or all that could say what it entered
+for _kind in ("operator", "size", "skip"):  # gloo may have ended the ranks that could tell what they entered
     TORCH_KINDS[_kind] += r"|entered another collective than all_reduce|, which was not due"
 FULL = ("full", "full-logs")
 """The disk of checkpoints is full; the logs are on it, or not."""
@@ -80,7 +80,7 @@ def draw(dice: random.Random, kinds: Sequence[str]) -> Fault:
 
 
 def score(fault: Fault, folder: Path, step: int | None, kinds: Mapping[str, str] = KINDS) -> Result:
-    """Ask the diagnosis, and compare."""
+    """Diagnose the job and compare the result with the planted fault."""
     (run,) = {path.resolve() for path in folder.glob("hccl_logs/*")}
     began = time.monotonic()
     found = diagnose(run)
@@ -104,7 +104,7 @@ def score(fault: Fault, folder: Path, step: int | None, kinds: Mapping[str, str]
 
 
 def diagnose(run: Path) -> dict[str, Any]:
-    """What `hccl-kit diagnose` says, in a process of its own."""
+    """The report of `hccl-kit diagnose`, run in a process of its own."""
     done = subprocess.run(
         [*KIT, "diagnose", "--format", "json", str(run)],
         check=False,

@@ -50,13 +50,13 @@ from tests.launch.nodes import make_nodes_job
 from tests.places import ROOT
 
 TIMEOUT = 8
-"""Of the heartbeat, in seconds."""
+"""Heartbeat timeout in seconds."""
 PATIENCE = 240.0
 PROGRAM = Path(__file__).with_name("real_faults_program.py")
 TORCH_PROGRAM = Path(__file__).with_name("real_faults_torch.py")
 TRAIN_PLANT = Path(__file__).with_name("real_faults_train.py")
 TORCH_TIMEOUT = 20
-"""Of the heartbeat: torch's recording is written after 3 s, on a busy machine later."""
+"""The same for torch, whose recording is written after 3 s, on a busy machine later."""
 TRAIN_TIMEOUT = 25
 
 

@@ -122,7 +122,7 @@ def _save(folder: Path, rank: int) -> None:
 
 
 def _note(step: int) -> None:
-    """For real_faults.py: the step in which the fault was planted."""
+    """Write the step in which the fault was planted to the file TRUTH, for real_faults.py."""
     Path(os.environ["TRUTH"]).write_text(f"{step}\n")
 
 

@@ -16,7 +16,7 @@ HOUR = 3600
 
 
 def plant(kind: str, step: int) -> None:
-    """Replace what the fault changes. Each loads its module only, which a program without the fault need not."""
+    """Replace what the fault changes. Each fault imports only its own module, which the program may never need."""
     if kind == "starve":
         _starve(step)
     elif kind == "check":

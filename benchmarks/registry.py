@@ -12,8 +12,8 @@ EXTRA = "pip install 'hccl-kit[all,dev,bench]' has it"
 class Benchmark:
     """A benchmark; its module has `rows(*, full: bool)`, an iterator of `row.Row`.
 
-    `needs` are the packages without which it cannot be measured, its own and those of its peer. `seconds` is how long
-    it may take with --full, half of that without.
+    `needs` are the packages that it and its peer cannot do without. `seconds` is the time limit with --full; without
+    --full it is half of that.
     """
 
     name: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of us and of `peer`, in `unit`. Without figures, `missing` says why."""
+    """The figures of ours and of `peer`, in `unit`. Without figures, `missing` says why."""
 
     what: str
     peer: str
@@ -18,5 +18,5 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Ours to the peer's: of times and memory less is better, of rates more."""
+        """Our figure divided by the peer's. For times and memory less is better, for rates more."""
         return self.ours / self.peers if self.ours is not None and self.peers else None

@@ -16,7 +16,7 @@ from benchmarks.row import Row
 
 ROOT = Path(__file__).parent.parent
 QUICK_SHARE = 2
-"""A quick run may take this part of the time of a full one."""
+"""The time limit of a full run divided by this is that of a quick one."""
 
 
 def rows_of(benchmark: Benchmark, *, full: bool) -> tuple[list[Row], bool]:

@@ -41,7 +41,7 @@ HOG = "while True: sum(range(100000))"
 
 
 class Harm(NamedTuple):
-    """What is done to which host; `amount` are Mbit/s, `moment` seconds after all ranks have loaded."""
+    """What is done to which host: `amount` in Mbit/s, `moment` in seconds after all ranks have loaded."""
 
     kind: str
     host: int
@@ -51,7 +51,7 @@ class Harm(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """right, not named, falsely named, too late (it was harmed after its end) or no run; and what was said."""
+    """`verdict`: right, not named, falsely named, too late (the harm came after the end of the run) or no run."""
 
     verdict: str
     said: str
@@ -104,7 +104,7 @@ def score(harm: Harm, document: Any) -> str:
 
 
 def said(document: Any) -> str:
-    """Whom a report names, and how many passes that took."""
+    """The faults and doubts of a report, and the number of its passes."""
     faults = [f"{one['kind']} {one['ranks']}" for one in document["faults"]]
     doubts = [f"unsure: {one['kind']} {one['ranks']}" for one in document["doubts"]]
     passes = max((len(one["ratios"]) for one in document["links"]), default=0)
@@ -113,7 +113,7 @@ def said(document: Any) -> str:
 
 @contextmanager
 def harmed_network(lab: Hosts, harm: Harm) -> Iterator[None]:
-    """The harm that is done to cables."""
+    """Apply a harm to the cables while the block runs."""
     if harm.kind == "uplink":
         with lab.uplink([2, 3], harm.amount):
             yield
@@ -129,7 +129,7 @@ def harmed_network(lab: Hosts, harm: Harm) -> Iterator[None]:
 
 @contextmanager
 def hogs(count: int) -> Iterator[None]:
-    """Other programs that use the cores."""
+    """Run `count` other programs that keep the cores busy."""
     running = [subprocess.Popen([sys.executable, "-c", HOG]) for _ in range(count)]
     try:
         yield
@@ -173,7 +173,7 @@ def _strike(lab: Hosts, harm: Harm, process: subprocess.Popen[str], late: thread
 
 
 def pulse(pid: int) -> bool:
-    """Stop a process for a moment and let it go on for another; whether it is there."""
+    """Stop a process for a moment and let it go on for another; returns whether it exists."""
     if not _signal(pid, signal.SIGSTOP):
         return False
     time.sleep(0.2)

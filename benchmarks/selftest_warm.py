@@ -53,7 +53,7 @@ KINDS = ("slow", "uplink", "pulses", "clean")
 FRESH = 20
 """Runs with the same ranks."""
 SETTLE = 1.5
-"""Seconds in which the agents have told of the last pulses: they do so every second."""
+"""Seconds until the agents have reported the last pulses; they report every second."""
 
 
 def run(loop: asyncio.AbstractEventLoop, lab: Hosts, started: Session, harm: Harm, nothing: Measured) -> Outcome:
@@ -79,7 +79,7 @@ def run(loop: asyncio.AbstractEventLoop, lab: Hosts, started: Session, harm: Har
 
 
 def _strike(lab: Hosts, harm: Harm, over: threading.Event) -> None:
-    """What is not done to cables, until the run is over."""
+    """Apply a harm that is not done to the cables, until the run is over."""
     if harm.kind == "pulses":
         (victim,) = loaded(lab, harm.host)
         over.wait(harm.moment)
@@ -110,7 +110,7 @@ def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
                 for kind, harm in todo[:FRESH]:
                     todo = todo[1:]
                     yield kind, run(loop, lab, started, harm, nothing)
-                    if len(started.available()) < HOSTS:  # who is lost cannot go on
+                    if len(started.available()) < HOSTS:  # a lost rank cannot take part again
                         break
 
 

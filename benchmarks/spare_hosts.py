@@ -46,7 +46,7 @@ class Result(NamedTuple):
 
 
 def draw(dice: random.Random) -> tuple[int, int, list[Loss]]:
-    """Servers, spares and losses."""
+    """A random number of servers and of spares, and random losses."""
     servers, spares = dice.choice((2, 3)), dice.choice((1, 2))
     count = dice.randint(1, spares)
     losses = [Loss(dice.randrange(servers), dice.choice(LOSSES), dice.uniform(0.0, 1.5)) for _ in range(count)]
@@ -83,7 +83,7 @@ def run(servers: int, spares: int, losses: list[Loss]) -> Result:
 
 
 def _misplaced(job: SpareJob, attempt: int, before: dict[int, dict[str, object]], host_of: list[int]) -> list[str]:
-    """What is wrong with the ranks of an attempt and their tables."""
+    """The faults of an attempt: ranks on a wrong host or device, unequal tables, an invalid table."""
     now, faults = job.where(attempt), []
     for rank in range(job.servers * RANKS):
         host = f"node{host_of[rank // RANKS] + 1}"

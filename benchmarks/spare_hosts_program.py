@@ -17,7 +17,7 @@ from benchmarks.real_faults_program import Group
 from hccl_kit import Heartbeat, WorkerEnv
 
 PARAMETERS = 256
-"""Bytes of them."""
+"""Size of the parameters in bytes."""
 INTERVAL = 5
 """Steps between two checkpoints."""
 

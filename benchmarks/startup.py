@@ -20,7 +20,7 @@ CHECK = (sys.executable, "-m", "hccl_kit.cli.check")
 
 
 def seconds(argv: tuple[str, ...], environ: dict[str, str]) -> float:
-    """The processor time of one run, which other processes disturb less than the time on the clock."""
+    """The processor time of one run, which other processes disturb less than the elapsed time."""
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

@@ -15,10 +15,10 @@ HEAD = ("what", "ours", "peer", "the peer's", "ratio")
 PACKAGES = ("mindspore", "numpy", "torch", "onnxruntime", "rapidocr")
 CPUINFO = Path("/proc/cpuinfo")
 SECTION = "### "
-"""How a section begins: one for each processor."""
+"""The beginning of a section; each processor has one."""
 NONE = "-"
 BUSY = 2
-"""More load than this for each core is not that of the benchmarks alone."""
+"""With more load than this per core, other programs ran beside the benchmarks."""
 BESIDE = "**Other programs ran beside it**: rates and seconds of several threads say little; processor time does."
 
 
@@ -40,7 +40,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def figure(value: float) -> str:
-    """Three digits that count, without an exponent."""
+    """Three significant digits, without an exponent."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 

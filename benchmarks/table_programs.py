@@ -27,7 +27,7 @@ from benchmarks.table_shapes import CARDS, SHAPES, host, servers
 DEVICES = 65536
 MILLION = 1_000_000
 ENOUGH = 6
-"""Seconds for each case, for some runs more of those that are short: the best of two is often a bad one."""
+"""Seconds for each case. Short cases get more runs in this time: the best of only two runs is often a bad one."""
 BARE = ("-c", "pass")
 LOAD = "import json, sys\nfor file in sys.argv[1:]: json.load(open(file))"
 LOAD_AND_DUMP = "import json, sys\njson.dump(json.load(open(sys.argv[1])), open(sys.argv[2], 'w'), indent=4)"
@@ -65,7 +65,7 @@ class Used(NamedTuple):
 
 
 def used(argv: Sequence[str], folder: Path) -> Used:
-    """What one run takes; its exit code may be 1, findings.
+    """Measure one run. Its exit code may be 1 (findings).
 
     The peak of a child includes that of its parent, so a bare interpreter starts it.
     """
@@ -145,7 +145,7 @@ def programs(folder: Path, devices: int) -> Iterator[Case]:
 
 
 def readers(folder: Path, devices: int) -> Iterator[Case]:
-    """What reads a table of another shape than servers of eight cards."""
+    """The programs that read a table of another shape than servers of eight cards."""
     for number, (name, shape) in enumerate(SHAPES.items()):
         if shape is servers:
             continue

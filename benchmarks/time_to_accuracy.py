@@ -99,7 +99,7 @@ def evaluation(line: Line) -> Evaluation | None:
 
 
 def course(lines: Sequence[Line]) -> Course:
-    """What the lines of a log say."""
+    """The training that the lines of a log describe."""
     parameters = [int(found[1]) for line in lines if (found := PARAMETERS.search(line.text))]
     return Course(parameters[0], tuple(filter(None, map(evaluation, lines))))
 
@@ -112,7 +112,7 @@ def faster_layout() -> str:
 
 
 def recipe(config: Config, folder: Path, seed: int, layout: str) -> dict[str, Any]:
-    """What the baseline needs to know of a configuration."""
+    """The part of a configuration that the baseline needs."""
     batch, scheduler = config["train"]["loader"]["batch_size"], config["scheduler"]
     with (folder / "train_gt.txt").open(encoding="utf-8") as rows_of_train:
         steps_per_epoch = sum(1 for _ in rows_of_train) // batch
@@ -172,7 +172,7 @@ def _processor(pid: int) -> float:
 
 
 def drawn(folder: Path) -> Path:
-    """A folder with captchas: of 744 one side did not learn enough for the goal, their fonts and colours vary."""
+    """Draw captchas into a folder. Their fonts and colours vary so much that with 744 one side missed the goal."""
     generator = np.random.default_rng(0)
     texts = ["".join(generator.choice(list(CHARACTERS), 5)) for _ in range(4000)]
     (folder / "texts.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")

@@ -38,13 +38,13 @@ def read(folder: Path, part: str, layout: torch.memory_format) -> tuple[torch.Te
 
 
 def text_of(classes: list[int]) -> str:
-    """What the most probable classes of the columns say."""
+    """The text of the most probable classes of the columns."""
     pairs = zip(classes, [BLANK, *classes], strict=False)
     return "".join(CHARACTERS[one] for one, before in pairs if one not in (before, BLANK))
 
 
 def right(network: nn.Module, images: torch.Tensor, texts: list[str]) -> int:
-    """How many words are read."""
+    """The number of words that are read correctly."""
     network.eval()
     with torch.no_grad():
         best = torch.cat([network(part).argmax(2).T for part in images.split(AT_ONCE)])

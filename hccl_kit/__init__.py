@@ -6,7 +6,7 @@ so that the import stays cheap. Everything else in the package may change with a
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # as typing has it, whose import takes longer than this module
+TYPE_CHECKING = False  # not from typing, whose import takes longer than that of this module
 
 if TYPE_CHECKING:
     from hccl_kit.base.errors import KitError, ParseError

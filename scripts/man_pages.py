@@ -1,6 +1,6 @@
 """Write the manual pages of all programs into a folder (default: man): python scripts/man_pages.py [FOLDER].
 
-They are made from the parsers, and travel in the wheel as share/man/man1. A test holds them to the help of today.
+They are generated from the parsers and shipped in the wheel as share/man/man1. A test compares them with the help.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
 from hccl_kit.base.terminal import settle, wants_color
 
-TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
+TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,9 @@ def write_atomically(
     """Write `content` (text as UTF-8) to `path`, which holds the old content or the new one at every moment.
 
     `mode` holds the permission bits before the umask. `like` is the status of the file that is replaced: its permission
-    bits are kept, and its owner too if the user may change owners. Raises KitError with the path and the reason if the
-    file cannot be written, is not a regular file now, or with `is_new` is there already; no temporary file is left.
+    bits are kept, and its owner too if the user may change owners. With `is_new`, a file that exists is an error; on a
+    file system without hard links it is replaced all the same. Raises KitError with the path and the reason if the file
+    cannot be written or is not a regular file now; no temporary file is left.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     assert_no_device(path)
@@ -45,7 +46,7 @@ def write_atomically(
 
 
 def assert_no_device(path: Path) -> None:
-    """Raises KitError if `path` is there and not a file: what is renamed over a device or a pipe takes its place."""
+    """Raises KitError if `path` exists and is not a regular file: a rename would replace the device or pipe."""
     try:
         is_other = path.exists() and not path.is_file()
     except OSError as error:  # its name is too long
@@ -56,7 +57,10 @@ def assert_no_device(path: Path) -> None:
 
 
 def _linked(temporary: Path, path: Path) -> bool:
-    """Whether the file has the second name too, which nothing had before; some file systems have no links."""
+    """Hard-link the file as `path`; False if the file system has no hard links.
+
+    Raises FileExistsError if `path` exists.
+    """
     try:
         path.hardlink_to(temporary)
     except FileExistsError:
@@ -67,7 +71,10 @@ def _linked(temporary: Path, path: Path) -> bool:
 
 
 def _resemble(descriptor: int, old: os.stat_result) -> None:
-    """Keep the owner: the job could not read a table of mode 600 that another user owns. Only root can change it."""
+    """Copy permission bits and owner: a job cannot read a table of mode 600 that root took over by rewriting it.
+
+    Only root can change the owner.
+    """
     with suppress(PermissionError):
         os.fchown(descriptor, old.st_uid, old.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(old.st_mode))

@@ -23,7 +23,7 @@ def with_labels(text: str) -> str:
 
 
 def with_headings(text: str) -> str:
-    """The text with what its lines begin with, up to a colon, in bold; the first heading and its value in red."""
+    """The text with its first line in red, and with the heading of every other line, up to the colon, in bold."""
     first, *others = text.split("\n")
     return "\n".join([removed(first), *(re.sub("^[a-z ]{2,14}:", f"{_BOLD}\\g<0>{_PLAIN}", one) for one in others)])
 

@@ -1,7 +1,7 @@
 """Ctrl-C while a program loads its modules: "interrupted" and exit code 130 instead of a traceback.
 
-Programs import this module before slow imports. Once they run, they handle Ctrl-C themselves, except where Python
-ignores exceptions, as in the callbacks of the import system: there too it ends the program.
+Programs import this module before slow imports. Once they run, they handle Ctrl-C themselves. Where Python ignores
+exceptions, as in callbacks of the import system, the hook of this module still ends the program.
 """
 
 from __future__ import annotations

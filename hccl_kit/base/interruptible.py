@@ -1,4 +1,4 @@
-"""Work in threads that Ctrl-C and other signals end for certain: the main thread only waits for it.
+"""Work in threads that Ctrl-C and other signals reliably end: the main thread only waits for it.
 
 Python raises KeyboardInterrupt between any two instructions of the main thread: inside the lock of a thread pool, or
 when a process is started and not yet known. SIGTERM, SIGHUP and SIGQUIT end a program at once, and what it started
@@ -17,24 +17,24 @@ from types import FrameType
 from typing import TypeVar
 
 POLL = 0.2
-"""Seconds between two looks at whether a signal came."""
+"""Seconds between two checks for a signal."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""What ends the work."""
+"""The signals that end the work."""
 _LEFT_ALONE = (signal.SIG_IGN, None)
 _T = TypeVar("_T")
 _seen: list[int] = []  # not an Event: a second signal within its lock would wait for that lock
 
 
 def is_interrupted() -> bool:
-    """Whether a signal came during `interruptible`. Its threads then start nothing more and end what runs."""
+    """Whether a signal arrived during `interruptible`. The threads then start nothing more and end what runs."""
     return bool(_seen)
 
 
 def interruptible(work: Callable[[], _T]) -> _T:
-    """The result of `work`, which runs in another thread; in the main thread only, others get no signals.
+    """The result of `work`, run in another thread if this is the main thread: only that one gets signals.
 
     After a signal, `is_interrupted` is true, and the program ends as that signal ends it when `work` has ended: Ctrl-C
-    raises KeyboardInterrupt. A second signal does not wait for it. A program that ignores one of them goes on.
+    raises KeyboardInterrupt. A second signal does not wait for it. Signals that the program ignores stay ignored.
     """
     before = {number: handler for number in ENDING if (handler := signal.getsignal(number)) not in _LEFT_ALONE}
     if threading.current_thread() is not threading.main_thread() or not before:
@@ -67,7 +67,7 @@ def interruptible(work: Callable[[], _T]) -> _T:
         threading.Thread(target=run, daemon=True).start()
         while not (results or errors):
             with suppress(Empty):
-                ended.get(timeout=POLL)  # a signal is certain to be seen because this has a limit
+                ended.get(timeout=POLL)  # without a timeout, a signal may be missed
     finally:
         restore()
         came = tuple(_seen)

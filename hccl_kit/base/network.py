@@ -18,9 +18,9 @@ def is_loopback(server_id: str) -> bool:
 
 
 def derived_port(number: int) -> int:
-    """A port that everyone who knows `number` derives.
+    """The port for `number`, equal on every host.
 
-    20000 to 31999 lies below 32768, from where on Linux assigns ports to outgoing connections.
+    It is in 20000 to 31999, below 32768, where Linux starts to assign ports to outgoing connections.
     """
     return 20000 + number % 12000
 

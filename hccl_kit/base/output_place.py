@@ -32,7 +32,7 @@ def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
 
 
 def assert_free_picture(path: Path, option: str, *, force: bool) -> None:
-    """Raises KitError if the name is not that of a picture, or for the reasons of `assert_free_files`."""
+    """Raises KitError if the name does not end in one of PICTURES, or for the reasons of `assert_free_files`."""
     if path.suffix.lower() not in PICTURES:
         raise KitError(f"{option} {path}: accepted are names that end in {' '.join(PICTURES)}")
     assert_free_files([path], option, force=force)
@@ -64,7 +64,7 @@ def staged(folder: Path) -> Iterator[Path]:
                 path.replace(folder / path.name)
     except OSError as error:
         if isinstance(error.filename, str) and not _is_beside(Path(error.filename), folder):
-            raise  # of what the block reads
+            raise  # an error of a file that the block reads
         raise KitError(f"cannot write into {folder}: {error.strerror or error}") from error
 
 

@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: a bar on a terminal, now and then a line of text in a log.
+"""Progress of long work on stderr: a bar on a terminal, otherwise a line of text every INTERVAL seconds.
 
     with track(paths, len(paths), "reading tables") as tracked:
         for path in tracked: ...
@@ -42,7 +42,7 @@ def track(items: Iterable[T], total: int, what: str, *, quiet: bool = False) -> 
 
 @contextmanager
 def told(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A function that gets how much of all is done, in any unit, and shows it on stderr as `track` does."""
+    """Yields a function of (done, total), in any unit, that shows the progress on stderr as `track` does."""
     shown: Any = None
     last = time.monotonic()
 
@@ -90,7 +90,7 @@ def flush(file: TextIO) -> None:
 
 @contextmanager
 def _named(file: TextIO) -> Iterator[None]:
-    """An error of standard output says so; Python's has no name of a file."""
+    """Raises KitError that names standard output if writing to it fails: Python's OSError names no file."""
     try:
         yield
     except BrokenPipeError:
@@ -102,7 +102,7 @@ def _named(file: TextIO) -> Iterator[None]:
 
 
 def line_break() -> str:
-    """What a message starts with that is written past `say`, so that it does not run into a bar."""
+    """The prefix of a message that is not written by `say`: a line break if a bar may be shown, otherwise nothing."""
     return "\n" if "tqdm.std" in sys.modules and sys.stderr is not None and sys.stderr.isatty() else ""
 
 

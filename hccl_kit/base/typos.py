@@ -10,7 +10,7 @@ MAX_UNKNOWN = 64
 
 
 def is_typo(written: str, key: str) -> bool:
-    """Whether `written` is `key` with one letter added, missing, replaced or two swapped, or with other case or "_".
+    """Whether `written` is `key` with one letter added, missing or replaced, two swapped, or other case or separators.
 
     A similarity ratio does not work here: by the share of equal letters, `device_type` is close to `device_ip`.
     """

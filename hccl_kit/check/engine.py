@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def check_text(data: bytes | str, name: str, product: Product | None = None) -> Report:
-    """Check a document by the rules of `product`. None: of the only product that reads its version, or by what all
-    products that read it accept.
+    """Check a document by the rules of `product`. None: of the only product that reads its version, or by those that
+    all products that read it have in common.
 
     `name` is the path as the user wrote it; it is checked too (HK008), except for `source.STDIN`. Total: any input
-    gives a report. Most tables are valid, which is shown quickly; any other is read again, with all places.
+    gives a report. A valid table is quickly proven valid; any other document is parsed again, with all places.
     """
     return valid(data, name, product) or _checked_exactly(data, name, product)
 

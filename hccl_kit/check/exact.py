@@ -1,7 +1,8 @@
 """Check a parsed document: recognise its kind, read it, run every rule on it, and locate each finding in the text.
 
-Stages stop each other, so that one mistake gives one finding: what is not JSON has no structure, what has no structure
-has no ranks. A table that is not "completed" is not checked further; that is a warning (HK109), because HCCL waits.
+A stage runs only if the one before it finds no error, so that one mistake gives one finding: what is not JSON has no
+structure, what has no structure has no ranks. A table that is "initializing" is not checked further; that is a warning
+(HK109), because HCCL waits.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def check_document(
 ) -> Report:
     """As `engine.check_text`, for a parsed document; `limit` is the maximum number of findings of its structure.
 
-    Without `has_code` the first error of HCCL's parser, which takes as long as the rules, is not looked for.
+    If `has_code` is false, the first error of HCCL's parser is not determined: that takes as long as the rules.
     """
     of_text = [_of_reader(found, document) for found in _findings_of_text(document)]
     if any(found.severity == "error" for found in of_text):
@@ -77,7 +78,7 @@ def too_large(kind: kinds.Kind) -> Finding:
 
 
 def _stopped(report: Report, found: Stop | None) -> Report:
-    """With the code that HCCL reports first. If there is one error, this is its code."""
+    """The report with the code that HCCL reports first. If there is only one error, it gets this code too."""
     code = found.code if found else None
     errors = [index for index, one in enumerate(report.findings) if one.severity == "error"]
     findings = [*report.findings]
@@ -87,7 +88,7 @@ def _stopped(report: Report, found: Stop | None) -> Report:
 
 
 def _findings_of_text(document: Document) -> Sequence[Finding]:
-    """The findings of the text; if it is not JSON because it is a ConfigMap in YAML, that alone."""
+    """The findings of the text; if it is a ConfigMap in YAML, only the finding for that."""
     is_json = all(found.rule != reading.NOT_JSON.id for found in document.findings)
     found = None if is_json else kinds.config_map_in(document.text)
     if found is None:
@@ -155,7 +156,7 @@ def _of_reader(found: Finding, document: Document) -> Finding:
 
 
 def _located(found: Finding, document: Document) -> Finding:
-    """With its places in the text; what a reader refuses in the text has its place already."""
+    """The finding with its places in the text, unless a reader has already set its place."""
     has_place = found.span != NOWHERE
     return found._replace(
         span=found.span if has_place else document.locate(found.pointer, on_key=found.on_key),

@@ -1,8 +1,8 @@
 """Fix what has exactly one correct value in the text of a rank table, and leave every other character unchanged.
 
-Rules and readers say what to write where (`Finding.fix`); here the text is changed, checked again, and changed again,
-since one mistake may hide another: a misspelled key hides the number without quotes behind it. What needs a
-choice, such as a duplicate rank or a missing value, stays and is reported.
+Rules and readers propose the edits (`Finding.fix`). The text is edited and checked in rounds, since one mistake may
+hide another: a misspelled key hides the number without quotes behind it. What needs a choice, such as a duplicate rank
+or a missing value, stays and is reported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 MAX_ROUNDS = 8
-"""A mistake hides the next through the stages of a check: key, type of its value, rules of the table."""
+"""More than the stages of a check (key, type of its value, rules of the table), in each of which a mistake may hide."""
 MAX_FINDINGS = 2**18
 """Findings of structure fixed in one round: four for each of the 65,536 ranks that HCCL takes."""
 _MARK = "\ufeff"
@@ -31,8 +31,8 @@ _MARK_RULE = BYTE_ORDER_MARK.id
 class FixResult:
     """The fixed text, and the report on it.
 
-    `applied` is what was fixed, in order; a place in it is that in the text of its round. If it is empty, the text is
-    the one given, or what could be decoded of it.
+    `applied` holds the fixed findings in order, each with its place in the text of its round. If it is empty, the text
+    is the one given, or what could be decoded of it.
     """
 
     text: str
@@ -50,7 +50,7 @@ def fix_text(
     """Fix a document as `check_text` would check it. Total: any input gives a text and a report.
 
     `narrow` removes the findings that are not to be fixed; the report returned holds them.
-    Laws: a table without fixable finding is unchanged; fixing twice is fixing once; a table without error gets none.
+    Laws: a table without fixable findings is unchanged; fixing is idempotent; a table without errors gets none.
     """
     document, report = _checked(data, name, product)
     applied = [found for found in narrow(report).findings if found.rule == _MARK_RULE]
@@ -75,7 +75,7 @@ def fix_text(
 
 
 def _checked(data: bytes | str, name: str, product: Product | None) -> tuple[Document, Report]:
-    """The document, of a valid table its text alone, and the report with all findings of structure, without code."""
+    """The document (text only if the table is valid) and the report: all findings of structure, without HCCL's code."""
     report = valid(data, name, product)
     if report is not None:
         return Document(name, decode(data), None, ()), report
@@ -84,7 +84,7 @@ def _checked(data: bytes | str, name: str, product: Product | None) -> tuple[Doc
 
 
 def edited(document: Document, edits: Iterable[Edit]) -> str:
-    """The text of the document with the edits made; of two at one place the first."""
+    """The text of the document with the edits applied; if two are at one place, the first is."""
     pieces, position = [], 0
     at = {_offsets(document, edit): edit.text for edit in reversed([*edits])}
     for (start, end), text in sorted(at.items()):

@@ -1,4 +1,4 @@
-"""The gate before tables that are written: the chosen cards are checked first, and the whole table at the end."""
+"""Checks of a table that is to be written: of the chosen cards before it is built, of the whole table at the end."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def line_diff(old: str, new: str, name: str) -> Iterator[str]:
 
 
 def _hunks(changed: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The first and last changed line of what is shown as one piece."""
+    """The first and last changed line of each hunk."""
     start = 0
     for index, line in enumerate(changed):
         if index + 1 == len(changed) or changed[index + 1] - line > 2 * _CONTEXT + 1:

@@ -1,4 +1,4 @@
-"""The result of a check. Tuples and no dataclasses, and few imports: every check of a file makes one."""
+"""The result of a check. Tuples instead of dataclasses, and few imports: every check of a file loads this module."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Content:
     """The table of a document with the number of its servers and devices, which are known before it is built.
 
     A check of a valid table needs the two numbers only; `read` builds the table, an object per device, on first use.
-    Of a table that was proven valid there is more, without objects: `value`, that of its file, and `columns`, its
-    devices; None if they hold more than `Columns`.
+    For a table that was proven valid, `value` is the JSON value of its file, and `columns` holds the devices without an
+    object for each. `columns` is None for any other table, or if the devices hold more than `Columns` can.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Content:
 
     @classmethod
     def of(cls, table: RankTable) -> Content:
-        """The content of a table that is there already."""
+        """The content of a table that is already built."""
         return cls(len(table.servers), table.world_size, lambda: table)
 
     @cached_property
@@ -59,7 +59,7 @@ class Report(NamedTuple):
     """The result for one document.
 
     `format` is the kind of document ("1.0", "template2", ..., "unknown"). `product` is the name of the product it was
-    checked for, "auto" for what every product that reads the version accepts; `is_assumed` if the version decided it.
+    checked for, "auto" for the rules common to all that read the version; `is_assumed` if the version decided it.
     `findings` are in the order of the text. `content` is None if the document holds no table that could be checked.
     `hccl_error` is the first code that HCCL reports for the table; None if it reports none.
     """
@@ -79,5 +79,5 @@ class Report(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """No error; warnings and notes may be there."""
+        """Whether there is no error; there may be warnings and notes."""
         return all(found.severity != "error" for found in self.findings)

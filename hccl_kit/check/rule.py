@@ -15,7 +15,7 @@ ALL_KINDS = ("1.0", "1.1", "1.2", "2.0", "template2")
 SERVER_KINDS = ("1.0", "1.2", "template2")
 """The kinds of tables that list servers with their cards."""
 DUPLICATE = ('"IP" is repeate',)
-"""What HCCL's message names, misleadingly and cut off like this, if an id or a name is there twice."""
+"""The variable in HCCL's message about a duplicate id or name: misleading, and cut off like this."""
 TOPOLOGY = "HK4"
 FAMILIES = {
     "HK0": "the text",
@@ -32,16 +32,16 @@ FAMILIES = {
 class Rule(Generic[Subject]):
     """A row of facts; the check yields findings and knows neither its id nor its severity.
 
-    `id` is never used twice, `name` is the same for people. `doc` is the docstring of the check: its first sentence is
-    the title, the rest is the page under the headings What, Why it matters, Example, Fix, HCCL. Rules of reading (HK0,
-    HK1) have no check: the readers enforce them.
+    `id` is never reused, `name` is its readable form. `doc` is the docstring of the check: its first sentence is the
+    title, the rest is the page under the headings What, Why it matters, Example, Fix, HCCL. The rules of
+    `rules.reading` have no check: the readers enforce them.
 
     `severity` is the default, `by_product` what differs for a product (None: not checked there). `hccl_error` is the
-    code that the user would have met, None if HCCL only logs; `variables` are the names that its message gives the
-    mistake ("server_count"). `kinds` are the kinds of tables, or the launchers, that the rule is for.
+    code that HCCL would report, None if it only logs; `variables` are the names that its message gives the mistake
+    ("server_count"). `kinds` are the kinds of tables, or the launchers, that the rule is for; or "node" or "logs".
 
-    `stops`: after a finding of it nothing else is checked, although it is a warning. `by_ids`: the device ids alone
-    decide it. `from_manual`: HCCL's parser does not always enforce it. `names_key` is False if the key at the place of
+    `stops`: after its finding nothing else is checked, although it is a warning. `by_ids`: it depends on the device ids
+    alone. `from_manual`: HCCL's parser does not always enforce it. `names_key` is False if the key at the place of
     the finding is not the one that HCCL names. `needs_server`: skipped if the server is not known.
     """
 
@@ -91,7 +91,7 @@ class Rule(Generic[Subject]):
         return cleandoc(self.doc)
 
     def complete(self, finding: Finding, severity: Severity | None = None) -> Finding:
-        """A finding with what its rule says of it; only errors have a code of HCCL."""
+        """The finding with the id, the name, the severity and HCCL's code of this rule; only errors have a code."""
         severity = severity or self.severity
         code = self.hccl_error if finding.hccl_error is None else finding.hccl_error or None
         return finding._replace(

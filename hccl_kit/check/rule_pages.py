@@ -39,7 +39,7 @@ def severities(rule: Rule[...]) -> str:
 
 
 def kinds_of(rule: Rule[...]) -> str:
-    """The kinds of tables that it is for, or the launchers, or "node"; what the readers enforce holds for all kinds."""
+    """The kinds of tables or the launchers that a rule is for, or "node", "logs"; "all" if the readers enforce it."""
     return ", ".join(rule.kinds) if rule.check or rule.kinds == ("logs",) else "all"
 
 
@@ -108,6 +108,6 @@ def _value(rule: Rule[...]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Escapes what Markdown takes for emphasis or HTML, outside code spans."""
+    """Escape what Markdown takes for emphasis, HTML or the end of a table cell, outside code spans."""
     parts = text.split("`")
     return "`".join(re.sub(r"([*_<>|])", r"\\\1", part) if n % 2 == 0 else part for n, part in enumerate(parts))

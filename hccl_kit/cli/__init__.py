@@ -13,13 +13,13 @@ from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
 from hccl_kit.base.terminal import settle, wants_color
 
-TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
+TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
 if TYPE_CHECKING:
     from hccl_kit.check.result import Content
 
 LARGE = 4096
-"""Devices of a table whose objects take some milliseconds to be freed."""
+"""From this number of devices on, freeing the objects of a table takes milliseconds."""
 
 
 def run(program: Callable[[], int]) -> int:
@@ -51,13 +51,13 @@ def run(program: Callable[[], int]) -> int:
 
 
 def abandon(*tables: Content | None) -> None:
-    """Leave the memory of tables, if they are large, to the end of the process, which frees it in one piece.
+    """Leave the memory of large tables to the end of the process, which frees it in one piece.
 
-    Object by object takes a tenth of the time of a check. For the last tables of a program.
+    Freeing it object by object takes a tenth of the time of a check. For the last tables of a program.
     """
     held: list[object] = [table for table in tables if table is not None and table.devices >= LARGE]
     if held:
-        held.append(held)  # no count of references gets to 0
+        held.append(held)  # a cycle: no reference count gets to 0
         gc.freeze()  # and the collector does not look at it
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class CheckRequest(NamedTuple):
-    """The command line of hccl-check. None in the first four options: the settings of each file decide."""
+    """The command line of hccl-check. None in select, ignore, strict or product: the settings of each file decide."""
 
     paths: Sequence[str]
     select: Sequence[str] | None = None
@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _request(argv: Sequence[str]) -> CheckRequest:
-    """The command line. One of paths alone needs no parser, which takes a quarter of a check of a small table."""
+    """The command line. Paths alone need no parser, which takes a quarter of the time of a check of a small table."""
     if argv and all(word == "-" or not word.startswith("-") for word in argv):
         return CheckRequest(list(argv))
     return CheckRequest(**vars(make_parser().parse(argv)))
@@ -147,7 +147,7 @@ def _check(request: CheckRequest) -> int:
         report = choice.narrow(checked, strict=choice.strict, errors_only=request.quiet)
         failed += not report.ok
         if request.format != "text":
-            reports.append(report._replace(content=None))  # of a large table, far larger than its findings
+            reports.append(report._replace(content=None))  # a large table is far larger than its findings
         elif not (request.quiet and report.ok):
             say(_for_people(report, text, color=color))
         if file is files[-1]:

@@ -9,8 +9,8 @@ INSTALLED = ("hccl-kit", "train", "--config", "rec/crnn/crnn_small.yaml")
 
 
 def default_command(warn: Callable[[str], None]) -> tuple[str, ...]:
-    """The command for the current folder; `warn` gets a line if it cannot train here as things are."""
-    # Here and not above: --help must not pay for it.
+    """The command for the current folder; `warn` gets a line if it cannot run here."""
+    # Imported here, since --help does not need these.
     from importlib.util import find_spec  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
     from shutil import which  # noqa: PLC0415

@@ -32,7 +32,7 @@ from hccl_kit.cli.tables import read_any_content
 from hccl_kit.table.operations.diff import Change, diff
 
 MAX_CHANGES = 200
-"""Shown as text; the JSON form holds them all."""
+"""Changes shown as text; the JSON form holds them all."""
 MAX_VALUE = 80
 """Characters of a value that the text shows."""
 MANY = 4

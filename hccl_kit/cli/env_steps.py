@@ -27,7 +27,7 @@ _SOURCES = 2
 _WIDTH = 94
 """Characters of a line of a reason."""
 VERSION = 1
-"""Of the JSON form."""
+"""Version of the JSON form."""
 
 
 class EnvRequest(NamedTuple):
@@ -70,7 +70,7 @@ def print_plan(request: EnvRequest) -> int:
 
 def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
     """What is known of the servers: this machine, and those that answer over ssh."""
-    find_server(table, request.server)  # it raises for an unknown one, before any server is asked
+    find_server(table, request.server)  # raises for an unknown server before any is queried
     here = servers_here(table)
     hosts = {server.id: this_host() for server in here}
     others = [server for server in table.servers if server not in here]
@@ -134,7 +134,7 @@ def _listed(variables: Sequence[Variable]) -> list[str]:
 
 
 def _lines_of(differences: Sequence[Difference]) -> list[str]:
-    """A line for each, with all ranks that have it."""
+    """A line for each difference, with the sources that have it."""
     sources: dict[str, list[str]] = {}
     for one in differences:
         sources.setdefault(one.text, []).append(one.source or "all ranks")

@@ -185,7 +185,7 @@ def _embedded(explanation: Explanation, product: Product | None) -> Iterator[str
             continue
         if isinstance(table, dict):
             text = answer.text[start:end]
-            # People mask addresses before they post a line: then nothing is said of addresses.
+            # Users mask addresses before they post a line: findings on addresses are left out then.
             report = check_text(text.replace("*", "0").encode(), "line.json", product)
             shown = [found for found in report.findings if "*" not in text or not found.rule.startswith(_OF_ADDRESSES)]
             lines = [f"  {found.rule}: {printable(found.message)}" for found in shown[:_MAX_EMBEDDED]]

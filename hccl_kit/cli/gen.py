@@ -13,7 +13,7 @@ from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
 from hccl_kit.cli.options import add_job
 
-TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
+TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ _Answer = Mapping[str, Any]
 
 
 def gather_servers(find: Callable[[bool], Found], finish: Callable[[Found], int]) -> int:
-    """`find` this server on every process (its argument: is this process 0?), then `finish` with all on process 0.
+    """Call `find` on every process (its argument: whether this is process 0), then `finish` with all on process 0.
 
     Returns the exit code, the same on every process. Raises KitError if MPI cannot be started.
     """

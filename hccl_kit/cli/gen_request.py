@@ -22,8 +22,8 @@ _SHOWN = 16
 class GenRequest(NamedTuple):
     """The servers and cards of a job, where their addresses come from, and what is written.
 
-    `hosts` are the servers of --hosts, None without it. `server` and `version` are None if they are to be found out,
-    `job` if the ports are left to HCCL and the script. Without `hccn_conf`, `inventory` and `simulate` the addresses
+    `hosts` are the servers of --hosts, None without it. `server` and `version` are None if they are to be detected,
+    `job` is None if HCCL and the script choose the ports. Without `hccn_conf`, `inventory` and `simulate` the addresses
     come from this machine.
     """
 

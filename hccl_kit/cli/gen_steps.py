@@ -65,7 +65,7 @@ def _write(request: GenRequest, found: Found) -> int:
         print(*found.notes, sep="\n")
         show_files(files, force=request.force)
         return 0
-    # Nothing is printed before: if the reader of the output is gone, the files are written all the same.
+    # Nothing is printed before this: a closed pipe must not keep the files from being written.
     written = write_files(files, force=request.force)
     place, start = (shlex.quote(str(file.path)) for file in files)
     step = f"bash {start}"

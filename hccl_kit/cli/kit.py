@@ -54,7 +54,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "completion": "print the script that completes options in bash, zsh or fish",
     },
 }
-"""Verb to what it does, under the heading of --help."""
+"""The description of each verb, grouped by the headings of --help."""
 VERBS: tuple[str, ...] = tuple(chain.from_iterable(GROUPS.values()))
 
 _EXAMPLES = """\
@@ -90,7 +90,7 @@ def _without_verb(word: str) -> int:
 
 def module_of(verb: str) -> str:
     """The module of a verb, with its `main` and `make_parser`."""
-    # The training wing is optional and known by name only.
+    # The training part is optional, so it is known by name only.
     folder = "hccl_kit.ocr.programs" if verb in GROUPS["training"] else "hccl_kit.cli"
     return f"{folder}.{verb.replace('-', '_')}"
 

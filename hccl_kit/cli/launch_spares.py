@@ -1,4 +1,4 @@
-"""The spare servers of hccl-kit launch: --spares names them, and an inventory or they themselves know their cards."""
+"""The spare servers of hccl-kit launch: --spares names them; an inventory or hccl-gen on them knows their cards."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _from_inventory(file: Path, names: Sequence[str], table: RankTable) -> list[
 
 
 def _from_servers(names: Sequence[str], table: RankTable, product: Product | None) -> list[RankTable]:
-    """What hccl-gen prints on the spares about their own cards."""
+    """The tables that hccl-gen prints on the spares, each about its own cards."""
     ids = ",".join(map(str, cards_in_use(table)))
     kind = product.name if product else "a3" if table.version == "1.2" else "a2"
     start = over_ssh.ssh_command(os.environ, ())
@@ -76,7 +76,7 @@ def _from_servers(names: Sequence[str], table: RankTable, product: Product | Non
 
 
 def _table_in(name: str, reply: Reply) -> RankTable:
-    """The table of one spare in its reply, which is checked like any other. Raises KitError."""
+    """The table in the reply of one spare. Raises KitError if there is none, it has errors or names another server."""
     hint = "--inventory FILE has the cards of servers that cannot be asked"
     if reply.error is not None:
         raise KitError(f"spare {name} did not answer: {printable(reply.error)}", hint=hint)

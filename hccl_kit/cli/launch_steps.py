@@ -27,8 +27,8 @@ from hccl_kit.table.reading import load
 class LaunchRequest(NamedTuple):
     """A table, a launcher and its options, the command of the ranks, and what is written.
 
-    `product` is None if it is derived from the table, `output` for the folder of the table, `job` if the ports are
-    left to HCCL and the launcher.
+    `product` is None if it is derived from the table, `output` for the folder of the table, `job` if HCCL and the
+    launcher choose the ports.
     """
 
     table: str

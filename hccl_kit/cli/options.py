@@ -1,4 +1,4 @@
-"""The options that several programs share: one name, one meaning. All is light, since every `--help` loads this."""
+"""The options that several programs share: one name, one meaning. Imports are few: every `--help` loads this."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from hccl_kit.base.errors import KitError
 
-TYPE_CHECKING = False  # as typing has it, whose import takes 3 ms of every start
+TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
 if TYPE_CHECKING:
     from pathlib import Path

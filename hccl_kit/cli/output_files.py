@@ -80,7 +80,7 @@ def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or what exists of its path; also one that cannot be looked at: `check_writable` tells why."""
+    """The folder or its nearest existing parent. `check_writable` reports one that cannot be accessed."""
     for place in (folder, *folder.parents):
         try:
             place.lstat()

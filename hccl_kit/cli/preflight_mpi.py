@@ -63,7 +63,10 @@ def _check_this(read: Callable[[], PreflightRequest]) -> tuple[Job | Refused | K
 
 
 def _window(team: MpiGroup) -> tuple[float, float, float]:
-    """Three times: of this clock before, of this clock after, and between them one of process 0."""
+    """Times of this clock: before all processes gather, after process 0 shares, and between the two.
+
+    The middle time of process 0 lies between the first two of every process.
+    """
     before = time.time()
     team.gather("")
     middle = time.time()
@@ -91,7 +94,7 @@ def _report(job: Job | Refused | KitError, received: Sequence[Mapping[str, Any]]
 
 
 def _ahead(window: Sequence[float], now: float) -> float:
-    """By how many seconds a clock is ahead of that of process 0 at least, which was at `now` between the two."""
+    """The least seconds by which a clock is ahead of process 0 (below 0: behind), whose `now` is in the window."""
     before, after, _ = window
     return max(0.0, before - now) or min(0.0, after - now)
 

@@ -38,7 +38,7 @@ from hccl_kit.table.operations.digest import digest
 from hccl_kit.table.reading import load
 
 VERSION = 1
-"""Of the JSON form; raised when a field changes its meaning or goes away."""
+"""Version of the JSON form; raised when a field changes its meaning or goes away."""
 ROOT = Path("/")
 
 
@@ -83,7 +83,7 @@ def _report(table: str | None, form: str) -> int:
 
 
 def _described(file: str) -> dict[str, Any]:
-    """What a table is like, without an address of it."""
+    """Facts about a table, without any address."""
     data, name = load(file)
     report = check_text(data, name)
     errors = [found for found in report.findings if found.severity == "error"]

@@ -39,7 +39,7 @@ from hccl_kit.selftest.quality import SLOW
 from hccl_kit.selftest.servers import BACKENDS, SHARES_FATE, cards_of
 
 _MAX_OUTPUT = 8 << 20
-"""Bytes of an output of hccl_test that is read."""
+"""Maximum size in bytes of an output of hccl_test."""
 
 
 class SelftestRequest(NamedTuple):

@@ -95,7 +95,7 @@ def _toml(path: str, text: str) -> dict[str, Any]:
 
 
 def _settings(values: object, place: str) -> Settings:
-    """The settings in a TOML table; `place` stands in messages."""
+    """The settings in a TOML table; `place` names it in messages."""
     if not isinstance(values, Mapping):
         raise KitError(f"{place} is {values!r}; accepted: a table with {', '.join(_ACCEPTED)}")
     for key, value in values.items():

@@ -32,7 +32,7 @@ from hccl_kit.cli.watch_steps import Source, follow, write_page
 from hccl_kit.watch.view import Job
 
 LOCAL, REMOTE = 2.0, 10.0
-"""Seconds between two looks, unless --interval says otherwise."""
+"""Seconds between two reads of a folder or over ssh, unless --interval is given."""
 LEAST = 0.2
 
 
@@ -134,7 +134,7 @@ def _watch(request: WatchRequest) -> int:
 
 
 def _source(request: WatchRequest) -> Source:
-    """Where to look. Raises KitError if the arguments do not fit together."""
+    """The folder or the servers to read. Raises KitError if the arguments contradict each other."""
     from hccl_kit.watch import run_folder  # noqa: PLC0415 - not for --help
     from hccl_kit.watch.look import Folder  # noqa: PLC0415
 
@@ -154,7 +154,7 @@ def _source(request: WatchRequest) -> Source:
     from hccl_kit.watch.over_ssh import Server, Servers  # noqa: PLC0415
 
     given = Path(runs[0]) if runs else run_folder.DEFAULT
-    here = run_folder.find(given) if given.is_dir() else given  # a start has one name on all of its servers
+    here = run_folder.find(given) if given.is_dir() else given  # its name is the same on all servers of a start
     servers = [Server(one.id, address_of(one)) for one in read_table(tables[0]).servers]
     return Servers(
         servers,

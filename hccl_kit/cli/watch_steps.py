@@ -1,4 +1,4 @@
-"""The steps of hccl-kit watch: look again and again, show what was seen, write and serve the page."""
+"""The steps of hccl-kit watch: read the state of the job repeatedly, show it, write and serve the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hccl_kit.watch.view import Job, problems, unseen
 
 
 class Source(Protocol):
-    """Where a job is looked at."""
+    """Where the state of a job is read."""
 
     def look(self) -> Job:
         """What the job does now."""
@@ -28,10 +28,10 @@ class Source(Protocol):
 
 
 def follow(source: Source, interval: float, *, html: Path | None, port: int | None) -> Job:
-    """Show a job until it is over; what was seen last. With a `port`, it is served until Ctrl-C."""
+    """Show a job until it is over; returns its last state. With a `port`, the page is served until Ctrl-C."""
     gc.enable()  # this may go on for weeks
     with ExitStack() as stack:
-        found = seen = source.look()  # what cannot be shown is said before a screen is opened
+        found = seen = source.look()  # raises before a screen is opened
         since, latest = time.monotonic(), [found]
         if port is not None:
             _serve(stack, port, latest, interval)
@@ -62,7 +62,7 @@ def _serve(stack: ExitStack, port: int, latest: list[Job], interval: float) -> N
 
 @contextmanager
 def _shown(*, is_served: bool) -> Iterator[Callable[[Job], None]]:
-    """A function that shows a job: on the screen of a terminal, else a line for each look."""
+    """Yields a function that shows a job: in place on a terminal, otherwise as a line for each read."""
     if not sys.stdout.isatty() or is_served:
         lines = _Lines()
         yield lines.show
@@ -78,7 +78,7 @@ def _shown(*, is_served: bool) -> Iterator[Callable[[Job], None]]:
 
 
 class _Lines:
-    """A line for each look, and one for each new problem."""
+    """Prints a line for each read, and one for each new problem or note."""
 
     def __init__(self) -> None:
         self.known: set[str] = set()

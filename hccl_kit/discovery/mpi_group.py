@@ -1,4 +1,4 @@
-"""Communication of the processes of `mpirun -n S hccl-gen --mpi`: a text from each, and one exit code for all.
+"""Communication of the processes of one mpirun (hccl-gen and preflight --mpi): texts from all, one exit code for all.
 
 Only bytes and integers are sent, no pickles, so processes with different Python versions work together. The only
 module of this folder that imports mpi4py; importing `MPI` starts MPI, so the import is inside the function.

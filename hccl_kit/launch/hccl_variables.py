@@ -1,8 +1,8 @@
 """The variables of a job with their reasons: ports that no other job has, the interface of each server, time-outs.
 
 Sources: the pages of HCCL's variables (CANN 8.0 to 9.1), and topoinfo_detect.cc of hcomm. HCCL_IF_BASE_PORT is known
-to all releases; the two ranges since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host beats the base
-port.
+to all releases; the two ranges since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host overrides the
+base port.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ CARD_RANGE = "HCCL_NPU_SOCKET_PORT_RANGE"
 CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
 IF_IP, IF_NAME, FAMILY = "HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY"
 OF_A_SERVER = (IF_IP, IF_NAME, FAMILY)
-"""What may differ between servers; the rest is equal on all ranks."""
+"""The variables that may differ between servers; the others are equal on all ranks."""
 RECORDER_SWITCHES = tuple(one.name for one in RECORDERS if not one.value.startswith("./"))
-"""Those of the flight recorders that do not name a file."""
+"""The variables of the flight recorders that do not name a file."""
 (MASTER_PORT,) = NAMES["master_port"]
 
 LEAST_CONNECT, MOST_CONNECT = 120, 7200
@@ -46,14 +46,14 @@ class Variable(NamedTuple):
 
 
 class Host(NamedTuple):
-    """What is known of a server itself: its addresses, and the ports that its kernel gives away."""
+    """What is known about a server: its network interfaces, and the ports that its kernel assigns to clients."""
 
     interfaces: tuple[Interface, ...]
     kernel: Kernel
 
 
 class ServerVariables(NamedTuple):
-    """What the ranks of a server have beside the variables of the job; `note`: what could not be found out."""
+    """The variables of the ranks of a server besides those of the job; `note` says which are missing and why."""
 
     server: str
     variables: tuple[Variable, ...]
@@ -77,9 +77,9 @@ class VariablePlan(NamedTuple):
     variables: tuple[Variable, ...]
     servers: tuple[ServerVariables, ...]
     kernels: tuple[Kernel, ...]
-    """Those that the ports were chosen for."""
+    """The kernels that the ports were chosen for."""
     assumes_linux: bool
-    """A server is not known, and the default of Linux is among `kernels`."""
+    """Whether the kernel of a server is unknown, so that the default of Linux is among `kernels`."""
 
     def of(self, server: ServerVariables) -> tuple[Variable, ...]:
         """All variables of the ranks of a server."""
@@ -89,7 +89,7 @@ class VariablePlan(NamedTuple):
 def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) -> VariablePlan:
     """The plan for a table; `hosts` are the servers that are known, by their id.
 
-    Raises KitError if the ports or the time-outs that are wanted cannot be.
+    Raises KitError if the requested ports or time-outs are not possible.
     """
     several = len(table.servers) > 1
     known = [hosts[server.id].kernel for server in table.servers if server.id in hosts]
@@ -112,12 +112,12 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
 
 
 def script_variables(table: RankTable, job: int | None, jobs: int | None = None) -> list[tuple[str, str]]:
-    """What the scripts of a job set unless their user did; nothing without a number of the job.
+    """The variables that the scripts of a job set unless the user has; empty if `job` is None.
 
-    They start one process for each card, for which the base port is enough; the range would beat one that a user sets.
-    The flight recorders they switch on in any case, with files in the folder of the run.
+    Scripts start one process per card, for which the base port is enough; the range would override a user's base port.
+    They switch on the flight recorders in any case, with files in the folder of the run.
 
-    The kernels of its servers are not known here, so those of Linux by default are assumed (HK605 checks it there), and
+    The kernels of the servers are not known here, so the default of Linux is assumed (HK605 checks it there), and
     the interfaces are left to HCCL. Raises KitError as `plan_variables`.
     """
     if job is None:

@@ -1,7 +1,7 @@
-"""The ports of the jobs of a host: a block for each, which no other job listens in and no client gets.
+"""The ports of the jobs of a host: a block for each, which no other job and no outgoing connection uses.
 
 The ports from 65535 down are cut into blocks. Block i belongs to job i modulo the number of jobs on a host, and a job
-takes its highest block that is free of ephemeral ports. So jobs never meet, whatever each of them knows of the kernel.
+takes its highest block that is free of ephemeral ports. So blocks never overlap, whatever each job knows of the kernel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ BLOCK = 128
 HOST_PORTS = 96
 """HCCL_IF_BASE_PORT and the ports after it: one for each card by its number. HCCL documents 32; an A5 has card 64."""
 CARD_PORTS = 16
-"""On each card: one for each process that uses it."""
+"""The ports on each card, one for each process that uses it."""
 EPHEMERAL = (32768, 60999)
 """The ports that Linux gives to outgoing connections, unless net.ipv4.ip_local_port_range says otherwise."""
 DEFAULT_BASE = 60000
@@ -41,18 +41,18 @@ class Ports(NamedTuple):
         return f"{self.first}-{self.last}"
 
     def meets(self, other: tuple[int, int]) -> bool:
-        """Whether the two have a port in common."""
+        """Whether the two ranges have a port in common."""
         return self.first <= other[1] and other[0] <= self.last
 
 
 class Kernel(NamedTuple):
-    """What the kernel of a host gives to outgoing connections: `ephemeral` without `reserved`."""
+    """The ports that the kernel of a host assigns to outgoing connections: `ephemeral` without `reserved`."""
 
     ephemeral: tuple[int, int] = EPHEMERAL
     reserved: tuple[tuple[int, int], ...] = ()
 
     def given_away(self, ports: tuple[int, int]) -> tuple[int, int] | None:
-        """The first run of `ports` that a client may get."""
+        """The first run of `ports` that an outgoing connection may get; None if there is none."""
         low, high = max(ports[0], self.ephemeral[0]), min(ports[1], self.ephemeral[1])
         for start, end in sorted(self.reserved):
             if start <= low <= end:
@@ -69,7 +69,7 @@ class JobPorts(NamedTuple):
 
     @property
     def block(self) -> Ports:
-        """All of them."""
+        """All ports of the block."""
         return Ports(self.first, self.first + BLOCK - 1)
 
     @property
@@ -89,7 +89,7 @@ class JobPorts(NamedTuple):
 
     @property
     def link(self) -> int:
-        """Where the scripts of the servers meet."""
+        """The rendezvous port of the scripts on the servers."""
         return self.master + 2
 
 

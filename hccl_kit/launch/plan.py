@@ -55,7 +55,7 @@ class LaunchPlan:
 
     @property
     def variables_of_hccl(self) -> tuple[tuple[str, str], ...]:
-        """Those of `variables` that HCCL reads: no port of scripts and frameworks."""
+        """The `variables` without the ports of scripts and frameworks."""
         return tuple((name, value) for name, value in self.variables if name not in (*NAMES["master_port"], LINK_PORT))
 
     @property
@@ -123,7 +123,7 @@ def address_of(server: Server) -> str:
 
 
 def _check_names(table: RankTable) -> None:
-    """A line break would end a comment of a script and start a command; an escape would reach the terminal."""
+    """Raises KitError for an unprintable name: a line break would end a comment of a script and start a command."""
     for server in table.servers:
         for name in (server.id, address_of(server)):
             if not name.isprintable():

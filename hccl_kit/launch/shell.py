@@ -30,7 +30,7 @@ def export(field: str, value: str) -> str:
 
 
 def set_unless_set(variables: Sequence[tuple[str, str]]) -> list[str]:
-    """Export variables, whose values are numbers and ranges; one that is set, also to nothing, stays as it is."""
+    """Export variables, whose values are numbers and ranges, unless they are set already, even to an empty text."""
     lines = [f'export {name}="${{{name}-{value}}}"' for name, value in variables]
     return (
         ["", "# Ports that no other job of the host has, and time-outs; what is set already is kept.", *lines]

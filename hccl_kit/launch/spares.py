@@ -19,12 +19,12 @@ from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product
 
 VERSIONS = ("1.0", "1.2")
-"""Of tables that name the hosts of their ranks in one list."""
+"""The versions that can have spares: their tables name the hosts of the ranks in one list."""
 MAX_SPARES = 64
 
 
 class Spare(NamedTuple):
-    """A spare server: its id, its address for other servers, and `entry`, the JSON of it in a list of servers."""
+    """A spare server: its id, its address for other servers, and `entry`, its entry in a server list as JSON."""
 
     id: str
     address: str
@@ -51,7 +51,7 @@ def check_names(names: Sequence[str], table: RankTable) -> None:
 
 
 def _plain(name: str) -> str:
-    """The one way to write an address or the name of a host, whose letters may be large or small."""
+    """The canonical form of an address, or the host name in lower case."""
     try:
         return str(ip_address(name))
     except ValueError:
@@ -92,7 +92,7 @@ def _pod_of(table: RankTable, server: Server) -> str | None:
 
 
 def _require_known_keys(table: RankTable, spare: Server) -> None:
-    """Raises KitError if the cards of the table have facts that those of the spare lack."""
+    """Raises KitError if the cards of the table have keys that those of the spare lack."""
     known = {*OF_RANK, *(key for device in spare.devices for key in device.extra)}
     if unknown := sorted(table.keys - known):
         message = f"spare {spare.id} does not fit: the cards of the table have {unknown[0]}, and its own are not known"
@@ -100,7 +100,7 @@ def _require_known_keys(table: RankTable, spare: Server) -> None:
 
 
 def _places(table: RankTable, spares: Sequence[Spare]) -> Iterator[list[tuple[Server, Spare]]]:
-    """Each spare in the place of each server, and all spares at once: rules compare servers, and each other spare."""
+    """Each spare in the place of each server, then many spares at once: rules also compare the spares."""
     servers = table.servers
     for server in servers:
         for spare in spares:

@@ -60,9 +60,9 @@ class Cluster:
 
 
 def cluster_of(table: RankTable) -> Cluster:
-    """The blocks of a valid table, each in the order of its lowest rank. Raises KitError for a version without them.
+    """The blocks of a valid table, ordered by lowest rank. Raises KitError for a version that is not in VERSIONS.
 
-    A card pair are the devices 2k and 2k+1 of a server, which are one card of an Atlas A3. In version 2.0 a server is a
+    A card pair is the devices 2k and 2k+1 of a server, which are one card of an Atlas A3. In version 2.0 a server is a
     network of the innermost layer.
     """
     if table.version not in VERSIONS:

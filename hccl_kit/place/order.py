@@ -109,7 +109,7 @@ class _Search:
         return self.work[shape]
 
     def _work_of_all(self, block: Block) -> int:
-        """The same, if all orders of its parts are compared: a part stands at a rank once, however it got there."""
+        """As `_work`, if all orders of the parts are compared: a part is solved once for each of its first ranks."""
         waiting = self._by_shape(block)
         states = prod(len(blocks) + 1 for blocks in waiting.values())
         inner = sum(self._work(blocks[0]) for blocks in waiting.values())
@@ -125,7 +125,10 @@ class _Search:
         return total, tuple(sequence)
 
     def _compared(self, waiting: Mapping[int, Sequence[Block]], start: int, level: int) -> tuple[Cost, tuple[int, ...]]:
-        """Over how many of each shape are placed; each state keeps its least cost and the shape placed last."""
+        """The least cost, by dynamic programming over the number of parts of each shape that are placed.
+
+        Each state keeps its least cost and the shape that was placed last.
+        """
         shapes = tuple(waiting)
         firsts = tuple(waiting[shape][0] for shape in shapes)
         most = tuple(len(waiting[shape]) for shape in shapes)

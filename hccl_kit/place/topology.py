@@ -28,7 +28,7 @@ _AT_ONCE = 100
 _SLURM = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _KUBERNETES = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 _POD = re.compile(r"[a-z0-9]([-a-z0-9]{0,50}[a-z0-9])?", re.ASCII)
-"""With a prefix it is a label, and the name of an object."""
+"""The name of a super pod is the value of a label and, with a prefix, the name of an object."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,7 +119,7 @@ def data_bytes(grid: Grid, model: Model) -> int:
 
 
 def expert_data_bytes(grid: Grid, model: Model) -> int:
-    """The same for the experts, whose copies are on t*d/e ranks.
+    """As `data_bytes`, for the experts, whose copies are on t*d/e ranks.
 
     The k experts of a token have together the 8*h*h weights of a dense layer, so that each has 8*h*h/k.
     """

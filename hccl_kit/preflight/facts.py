@@ -36,7 +36,7 @@ def facts(node: Node) -> Mapping[str, str]:
 
 
 def _host(node: Node) -> str | None:
-    """What containers of one host share: the id of the start of its system. None if no card is here."""
+    """The boot id, which all containers of a host share. None if this machine has no card."""
     if not ids_in_dev(node):
         return None
     try:

@@ -30,7 +30,7 @@ def this_host() -> Host:
 
 
 def this_kernel(root: Path = Path("/")) -> Kernel:
-    """The ports that this machine gives away; the default of Linux if they cannot be read."""
+    """The ports that this machine assigns to outgoing connections; the default of Linux if they cannot be read."""
     folder = root / _SYSCTL[1:]
     try:
         texts = [(folder / name).read_text(encoding="ascii") for name in _FILES]
@@ -58,7 +58,7 @@ def hosts_over_ssh(
 
 
 def _host(reply: Reply) -> Host:
-    """The host of a reply, of which nothing is believed. Raises ValueError if it is not that of the command."""
+    """The host in a reply, which is not trusted. Raises ValueError if it is not the output of the command."""
     if reply.error is not None:
         raise ValueError(reply.error)
     lines = reply.text.splitlines()

@@ -26,7 +26,7 @@ class Report(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """No error; warnings and notes may be there."""
+        """Whether there is no error; there may be warnings and notes."""
         return all(found.severity != "error" for found in self.findings)
 
 

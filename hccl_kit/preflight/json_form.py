@@ -1,6 +1,6 @@
 """The findings as JSON for programs, and back. Its schema is `schemas/preflight_report.schema.json`.
 
-One server and all of them have one form, in which a server also answers over ssh.
+The reports on one server and on all servers have the same form; over ssh, a server answers in it too.
 """
 
 from __future__ import annotations

@@ -21,15 +21,15 @@ from hccl_kit.base.progress import track
 from hccl_kit.discovery.driver_tool import killed_on_error, wait
 
 AT_ONCE = 64
-"""Connections; each is a process here."""
+"""Connections at a time; each is a process on this machine."""
 TIMEOUT = 60.0
 """Seconds for one server; the tools take a few for 16 cards."""
 CONNECT = 10
 """Seconds until ssh gives up connecting."""
 MAX_OUTPUT = 4 << 20
-"""Bytes; the report on 64 cards with every possible finding is some hundred KB."""
+"""Bytes of one reply; the report on 64 cards with every possible finding is some hundred KB."""
 MAX_OUTPUTS, LEAST_OUTPUT = 1 << 30, 256 << 10
-"""Bytes that are kept of all servers together, and the bytes that each server may print in any case."""
+"""Bytes of all replies together, and the bytes that each server may print in any case."""
 MAX_STDERR = 4096
 SSH_VARIABLE = "HCCL_KIT_SSH"
 OPTIONS = ("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}", "-o", "ServerAliveInterval=5")

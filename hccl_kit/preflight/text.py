@@ -68,7 +68,7 @@ def _unanswered(answers: Sequence[Answer]) -> list[str]:
 
 
 def _without_address(error: str, name: str) -> str:
-    """A reason in which servers do not differ."""
+    """The reason without the name and address of the server, so that it is equal for all servers."""
     own = rf"(?<![\w.:-]){re.escape(name)}(?![\w.-])"
     return _ADDRESS.sub(r"\1ADDRESS", re.sub(own, "ADDRESS", error))
 

@@ -106,7 +106,7 @@ class FlightRecorder:
 
     @contextmanager
     def _inside(self, what: str, part: str) -> Iterator[None]:
-        """The block is of this part of a step, unless it stands in another block."""
+        """Count the time of the block for this part of a step, unless the block is inside another."""
         before, self._doing = self._doing, (what, time.time())
         began = time.perf_counter()
         try:

@@ -34,7 +34,7 @@ class Span(NamedTuple):
     losses: int = 0
 
     def and_then(self, later: Span) -> Span:
-        """Both together."""
+        """The sum of both."""
         return Span(
             later.step,
             self.steps + later.steps,
@@ -90,9 +90,9 @@ class Pulse:
     def beat(self, step: int, loss: float | None = None, parts: tuple[float, float, float] | None = None) -> None:
         """`step` steps are done; `parts` are the seconds of data, compute and communication since the last beat.
 
-        Without parts, data and communication are what `spent` was told, and computing is the rest. The first beat only
-        starts the clock: what was before it is no step of training but the compilation of the network. So does a beat
-        with the step of the last one.
+        Without parts, data and communication are the times given to `spent`, and computing is the rest. The first beat
+        only starts the clock: the time before it is not a training step but the compilation of the network. So does a
+        beat with the step of the last one.
         """
         now = time.monotonic()
         before, self._at = self._at, now
@@ -129,7 +129,7 @@ class Pulse:
             self.folds *= 2
 
     def row(self) -> dict[str, object]:
-        """What a sign of life tells: seconds since the last beat, last loss, memory, the last windows."""
+        """The values for a sign of life: seconds since the last beat, last loss, memory, the last windows."""
         at, opened = self._at, self._open
         recent = [*self._closed, *([opened] if opened.steps else [])]
         return {
@@ -149,7 +149,7 @@ def written(value: float | None) -> float | str | None:
 
 
 def memory() -> int:
-    """Bytes of this process that are in memory (resident set); the most so far where /proc does not tell."""
+    """The resident set size of this process in bytes; its peak if /proc cannot be read."""
     with suppress(OSError, ValueError, IndexError):
         file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         try:

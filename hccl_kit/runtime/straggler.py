@@ -104,7 +104,7 @@ def straggler(rounds: Sequence[Mapping[int, Window]]) -> Lag | None:
 
 @dataclass(frozen=True, slots=True)
 class Streaks:
-    """Who lags, as a job goes on: for each of those ranks, the first step of its first window, and how many it were."""
+    """The ranks that lag as a job goes on: the first step of the first window in which each lags, and their number."""
 
     of: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 

@@ -54,12 +54,12 @@ class _Watch:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def close(self) -> None:
-        """Give the signal back; its thread ends."""
+        """Restore the default handler, and end the thread."""
         self.forget()
         os.close(self._write)
 
     def forget(self) -> None:
-        """Give the signal back, unless somebody has taken it meanwhile."""
+        """Restore the default handler, unless another one was installed meanwhile."""
         with suppress(ValueError):
             _watches.remove(self)
         if signal.getsignal(signal.SIGTERM) == self._handle:
@@ -86,7 +86,7 @@ class _Watch:
 
 
 def _in_child() -> None:
-    """The pipe is that of the parent, which would take a signal to its child for its own."""
+    """Restore the default handler in a forked process: the parent would read a signal to its child from their pipe."""
     for watch in tuple(_watches):
         watch.forget()
 

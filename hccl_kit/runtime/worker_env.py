@@ -1,8 +1,7 @@
 """The contract between a launcher and a worker: the environment variables.
 
-The launcher writes these variables and the training program reads them; nothing else passes between the two, and no
-other module has the names. Every value is written for both frameworks, so a script starts programs of MindSpore and of
-torch.
+The launcher writes these variables and the training program reads them. Launch scripts take the names from NAMES. Every
+value is written for both frameworks, so a script starts programs of MindSpore and of torch.
 
 ===============  =====================  ======================  ==================================================
 field            MindSpore, HCCL        torch                   meaning
@@ -61,7 +60,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """Field of WorkerEnv -> its variables."""
 
 MISLEADING = (
-    "MINDSPORE_HCCL_CONFIG_PATH",  # beats RANK_TABLE_FILE
+    "MINDSPORE_HCCL_CONFIG_PATH",  # overrides RANK_TABLE_FILE
     VISIBLE_DEVICES,  # renumbers the cards under DEVICE_ID
     "ASCEND_DEVICE_ID",
     "MS_ROLE",  # leftovers of msrun make MindSpore wait for a scheduler
@@ -146,7 +145,7 @@ def integer(environ: Mapping[str, str], key: str) -> int:
 
 
 def integer_or_none(environ: Mapping[str, str], key: str) -> int | None:
-    """The same field, or None where `integer` raises KitError."""
+    """As `integer`, but None if it would raise KitError."""
     try:
         return integer(environ, key)
     except KitError:

@@ -2,9 +2,9 @@
 
     hccl-kit selftest --agent
 
-Its standard input has a line with the ranks to start, then commands for all of them; its standard output is what the
-ranks say. Ranks connect to a Unix socket in a folder that only this user can enter. When standard input ends, so do
-all of its ranks.
+Its standard input has a line with the ranks to start, then commands for all of them; its standard output has the
+messages of the ranks. Ranks connect to a Unix socket in a folder that only this user can enter. When standard input
+ends, so do all of its ranks.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from hccl_kit.runtime.worker_env import MISLEADING
 from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, keep_end, text_of
 
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Unless the user has set them: the ranks of a server share its cores."""
+"""Variables of the ranks unless the user has set them: the ranks of a server share its cores."""
 _ROOT_MAY_RUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _LOOK = 0.05
-"""Seconds between two looks at the states of the processes."""
+"""Seconds between two polls of the states of the processes."""
 _LOOKS = 20
-"""Looks between two reports of them."""
+"""Polls between two reports of the states."""
 _LAST = 1.0
-"""Seconds in which killed processes end."""
+"""Seconds to wait for the end of killed processes."""
 _GRACE = 0.5
-"""Seconds in which the last words of a dead rank arrive."""
+"""Seconds to wait for the last output of a dead rank."""
 
 
 class Order(NamedTuple):
@@ -89,7 +89,7 @@ class Agent:
             self.tasks.append(asyncio.create_task(self.tell_states()))
             while line := await _line(commands):
                 if len(self.writers) < len(self.order.workers):
-                    self.early.append(line)  # for those that are not here yet
+                    self.early.append(line)  # for ranks that are not connected yet
                 for writer in self.writers.values():
                     writer.write(line)
         finally:
@@ -134,7 +134,7 @@ class Agent:
                 say({"rank": one, "event": "gone", "detail": self.error_of(rank) or f"exit code {code}"})
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass on what a rank says until its connection ends, which is its end."""
+        """Pass on the messages of a rank until its connection ends, which is its end."""
         line = await _line(reader)
         message = decode(line) if line else None
         rank = message.get("rank") if message else None
@@ -151,7 +151,7 @@ class Agent:
         say({"rank": rank, "event": "gone", "detail": self.why(rank)})
 
     async def tell_states(self) -> None:
-        """Say of each rank in which part of the looks its process was stopped by a signal. The rank itself cannot know:
+        """Report for each rank in which part of the polls its process was stopped by a signal. The rank cannot know:
         a clock does not tell a process that is stopped from one that waits for a busy core.
         """
         while True:
@@ -172,7 +172,7 @@ class Agent:
         return self.error_of(rank)
 
     def error_of(self, rank: int | None) -> str:
-        """The line of its standard error that says most; "" if it wrote nothing."""
+        """The most informative line of its standard error; "" if it wrote nothing."""
         return text_of(_telling(self.errors.get(rank, b"").decode("utf-8", "replace").strip().splitlines()))
 
     async def end(self) -> None:
@@ -205,7 +205,7 @@ def _mpirun() -> str:
 
 
 def _telling(lines: Sequence[str]) -> str:
-    """The line that says most: an error, else the last one."""
+    """The most informative line: the last error, else the last line."""
     return next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "")
 
 

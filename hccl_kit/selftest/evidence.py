@@ -1,10 +1,10 @@
-"""How sure it is that something is slow, on servers that other programs use too.
+"""How certain it is that something is slow, on servers that other programs use too.
 
-Each pass measures a suspect beside links or ranks that are well, and compares values of the same seconds only. Load by
-other programs makes a healthy one slow in an unknown part of the passes. Of what the healthy ones show, slow s times of
-m, follows how likely another healthy one is slow in k or more of n passes, if every part was as likely beforehand (the
-beta-binomial distribution). If that chance, times the number of those that are compared, is at most CHANCE, a suspect
-with k of n is named. Until then it is measured again; if that does not help, the answer is that it cannot be told.
+Each pass measures a suspect beside healthy links or ranks, and compares only values of the same seconds. Load by other
+programs makes a healthy one slow in an unknown part of the passes. If the healthy ones were slow in s of m
+measurements, the beta-binomial distribution with a uniform prior gives the probability that another healthy one is slow
+in k or more of n passes. If that probability, times the number of those that are compared, is at most CHANCE, a suspect
+with k of n is named. Until then it is measured again; if that does not help, the fault is reported as a doubt.
 
 On a very busy machine half of the usual speed is not rare, while a bad cable has a fiftieth of it. So the same test
 is made with several limits, and the chance of the best is multiplied by their number.
@@ -24,7 +24,7 @@ CHANCE = 1e-5
 """A suspect is named if the probability that it is healthy and slow by chance is at most this."""
 
 LIMITS = (1.0, 0.5, 0.25)
-"""Below which parts of `slow` the tests are made."""
+"""The limits of the tests, as fractions of `slow`."""
 
 _Ratios = Sequence[Sequence[float]]
 
@@ -39,7 +39,7 @@ class Weighed(NamedTuple):
 def weigh(
     faults: Sequence[Fault], measured: Measured, baseline: Measured | None = None, *, slow: float = SLOW
 ) -> Weighed:
-    """Take the faults apart by what the passes prove. Only slowness is doubtful; losses and wrong results are not."""
+    """Separate certain faults from doubts. Only slowness can be doubtful; losses and wrong results are certain."""
     sure, doubts = [], []
     for fault in faults:
         likely, compared = _of_splits(measured), "more passes are needed"
@@ -56,7 +56,7 @@ def weigh(
 
 
 def _likely(own: _Ratios, controls: _Ratios, slow: float) -> float:
-    """The chance that one of all that are compared is slow as often as `own`, though all are well; 0 without passes."""
+    """The chance that one of those compared is slow as often as `own` though all are healthy; 0 without passes."""
     known = _slow_ones(controls, slow)
     alone = max((chance(*_slow_ones([ratios], slow), *known) for ratios in own if ratios), default=0.0)
     return alone * (1 + len(controls))
@@ -90,7 +90,7 @@ def _slow_ones(rows: _Ratios, slow: float) -> tuple[int, int]:
 def _compared(
     fault: Fault, faults: Sequence[Fault], measured: Measured, baseline: Measured | None
 ) -> tuple[_Ratios, _Ratios]:
-    """The ratios of what shows a fault, and of what is well."""
+    """The ratios of the links or ranks that show a fault, and of the healthy ones."""
     weak = {rank for one in faults if one.kind in ("lost", "stalls", "slow-card") for rank in one.ranks}
     if fault.kind == "slow-card":
         ranks = judged_ranks(measured, baseline)
@@ -103,6 +103,6 @@ def _compared(
 
 
 def _doubt(fault: Fault, compared: str) -> Fault:
-    """The fault as a question."""
+    """The fault with a message that it is not certain."""
     hint = "other programs use these servers or their network: run again when they are idle, or with a lower --slow"
     return fault._replace(message=f"cannot tell, the machine is busy: {fault.message}; {compared}", hint=hint)

@@ -28,7 +28,7 @@ Kind = Literal[
 
 
 class Fault(NamedTuple):
-    """Something bad: its kind, its ranks (two of a link), what the user reads, and the pairs of ranks that show it."""
+    """A fault: its kind, its ranks (two for a link), message and hint, and the pairs of ranks that show it."""
 
     kind: Kind
     ranks: tuple[int, ...]

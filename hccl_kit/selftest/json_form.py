@@ -58,7 +58,7 @@ def as_json(measured: Measured, weighed: Weighed, *, table: str, slow: float) ->
 
 
 def _rounded(ratios: Sequence[float]) -> list[float]:
-    """Four digits say enough of them, and keep the file of a large job small."""
+    """The ratios with four decimals, which are enough and keep the file of a large job small."""
     return [round(ratio, 4) for ratio in ratios]
 
 
@@ -82,7 +82,7 @@ def _document(data: bytes, path: Path) -> Any:
 
 
 def _refuse(name: str) -> float:
-    """A NaN would compare as bad with everything."""
+    """Raises ValueError: comparisons with NaN are false, so it would hide what is bad."""
     raise ValueError(f"{name} is not a number of JSON")
 
 
@@ -135,7 +135,7 @@ def _two(values: Sequence[_Value]) -> tuple[_Value, _Value]:
 
 
 def assert_comparable(measured: Measured, baseline: Measured, name: str) -> None:
-    """Raises KitError if the baseline is of another framework or of other cards: its figures would say nothing."""
+    """Raises KitError if the baseline is of another framework or of other cards: its figures are not comparable."""
     if measured.backend != baseline.backend:
         message = f"{name} was measured with --backend {baseline.backend}, this run with {measured.backend}"
         raise KitError(message, hint=f"--backend {baseline.backend}, or a new baseline")

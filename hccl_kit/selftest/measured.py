@@ -52,7 +52,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """The check of one rank beside the network: a product of matrices in GFLOP/s, and copies of memory.
+    """The speed of one rank without the network: a product of matrices in GFLOP/s, and copies of memory in GB/s.
 
     Both are the best of all passes, with `ratios` as those of a link. `stalled`: the part of the test in which its
     process was stopped by a signal.
@@ -78,7 +78,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class LostRank:
-    """A rank that took no part to the end, and the line that says so."""
+    """A rank that did not take part to the end: how it was lost, and the reason."""
 
     rank: int
     how: Loss

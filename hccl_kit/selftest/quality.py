@@ -19,7 +19,7 @@ from hccl_kit.selftest.rounds import Card, Pair
 SLOW = 0.5
 """Below this fraction of its reference, something is slow."""
 _MOST = 1e12
-"""A larger ratio, of a baseline with a reference of nearly nothing, says no more."""
+"""The highest ratio; a reference of nearly zero in a baseline would give a higher one."""
 
 
 class Rated(NamedTuple):

@@ -91,7 +91,7 @@ def with_collectives(measured: Measured, now: Iterable[Collective]) -> Measured:
 
 
 def _better(link: Link, before: Link | None) -> Link:
-    """What was measured now or before; a wrong result stays wrong."""
+    """The better of two measurements of a link; a wrong result stays wrong."""
     if before is None:
         return link
     if link.is_wrong or before.is_wrong:

@@ -21,11 +21,11 @@ from hccl_kit.selftest.verdict import judge
 
 KIB, MIB = 1 << 10, 1 << 20
 AGAIN = 15
-"""How often what looks slow is measured again, at most."""
+"""Maximum number of times that what looks slow is measured again."""
 MOST_NEAR = 7
 """Rounds of other pairs of a suspect that are measured with it."""
 MIN_SPLIT = 4
-"""Servers from which there are halves: of fewer, a half is one server."""
+"""The least number of servers that are split into halves: with fewer, a half is one server."""
 
 _Round = tuple[Pair, ...]
 
@@ -199,7 +199,7 @@ class Selftest:
         }
 
     def _take_losses(self) -> None:
-        """What the session knows of the ranks by now."""
+        """Take over what the session knows by now: lost ranks, stopped processes, skipped operators."""
         compute = tuple(replace(one, stalled=self._session.stalled(one.rank)) for one in self.measured.compute)
         lost, skipped = self._session.losses(), self._session.skipped
         self.measured = replace(self.measured, compute=compute, lost=lost, skipped=skipped)

@@ -21,7 +21,7 @@ from hccl_kit.selftest.rounds import Card
 from hccl_kit.selftest.session import Server
 
 BACKENDS: Mapping[str, str] = {"torch": "torch", "mindspore": "mindspore", "mpi": "mpi4py"}
-"""Each and the package that it needs, in the order in which they are tried."""
+"""Each framework and the package that it needs, in the order in which they are tried."""
 SHARES_FATE = frozenset({"mpi", "mindspore"})
 """Frameworks that end all ranks if one ends."""
 
@@ -68,7 +68,7 @@ def over_ssh(ssh: Sequence[str], node: Node, agent: Sequence[str]) -> tuple[str,
 
 
 def over_mpirun(mpirun: str, node: Node, agent: Sequence[str]) -> tuple[str, ...]:
-    """The same by an mpirun of its own, which passes on standard input and output, so that a lost server ends no other.
+    """The command that runs `agent` on a node by an mpirun of its own, so that a lost server ends no other.
 
     Raises KitError if the table has no address of the node.
     """
@@ -77,7 +77,7 @@ def over_mpirun(mpirun: str, node: Node, agent: Sequence[str]) -> tuple[str, ...
 
 
 def over_srun(srun: str, name: str, agent: Sequence[str]) -> tuple[str, ...]:
-    """The same by a step of its own on the node of that name in this allocation, beside others."""
+    """The command that runs `agent` as a step of its own on the node of that name in this allocation."""
     where = ("--nodes=1", "--ntasks=1", f"--nodelist={name}")
     return (srun, *where, "--overlap", "--cpu-bind=none", "--unbuffered", "--quiet", *agent)
 

@@ -55,7 +55,7 @@ class Server(NamedTuple):
 
 
 class Session:
-    """Use it as a context: at its end nothing runs any more, on any server."""
+    """An asynchronous context manager: at its end nothing runs any more, on any server."""
 
     def __init__(self, servers: Sequence[Server], *, shares_fate: bool) -> None:
         """`shares_fate`: if one rank is lost, so is the whole job (MPI, MindSpore), and only the first is to blame."""
@@ -85,7 +85,7 @@ class Session:
         return sorted(self._home.keys() - self.lost.keys() - self._stuck)
 
     def lose(self, problems: Mapping[int, str]) -> None:
-        """Ranks that gave no result to the end, and why; of those that share their fate, only without another loss."""
+        """Count ranks without a result as lost, with the reason; if all share their fate, only if none is lost yet."""
         if not (self.shares_fate and self.lost):
             for rank, problem in sorted(problems.items()):
                 self._lose(rank, "no result", problem)
@@ -125,7 +125,7 @@ class Session:
             process._transport.close()  # type: ignore[attr-defined]
 
     async def ready(self, seconds: float) -> None:
-        """Wait until all ranks have loaded their framework. If for `seconds` none has come further, they are lost."""
+        """Wait until all ranks are ready. If none makes progress for `seconds`, those that are not ready are lost."""
         end = time.monotonic() + seconds
         before = dict(self._phase)
         while time.monotonic() < end and not self.is_over and self._waiting_for_start():
@@ -182,7 +182,7 @@ class Session:
                 self._lose(rank, "stopped", why)
 
     async def _hear(self) -> None:
-        """Wait for a message, at most a moment."""
+        """Wait for a message, at most _POLL seconds."""
         with suppress(TimeoutError, asyncio.TimeoutError):
             await asyncio.wait_for(self._heard.wait(), _POLL)
         self._heard.clear()
@@ -212,7 +212,7 @@ class Session:
         self._readers.append(asyncio.create_task(self._listen(server, process)))
 
     async def _listen(self, server: Server, process: Process) -> None:
-        """Take what a server says until it ends."""
+        """Take the messages of a server until it ends."""
         assert process.stdout
         assert process.stderr
         errors = bytearray()
@@ -272,7 +272,7 @@ class Session:
             self._lose(rank, "unreachable", detail)
 
     def _lose(self, rank: int, how: Loss, detail: str) -> None:
-        """The first loss of a rank counts; of those that share their fate, only the first rank."""
+        """Note a loss. The first of a rank counts; if ranks share their fate, none counts after one has died."""
         others_died = self.shares_fate and any(one.how == "dead" for one in self.lost.values())
         if not (self._is_closing or others_died):
             self.lost.setdefault(rank, LostRank(rank, how, detail))

@@ -63,7 +63,7 @@ class Picture(NamedTuple):
 
 
 def picture(report: Report, table: RankTable) -> Picture:
-    """The picture of the table of a report, without its notes."""
+    """The picture of the table of a report. Findings of severity note are left out."""
     product = product_of(report)
     findings = [found for found in report.findings if found.severity != "note"]
     marks = _marks(findings, table)
@@ -79,7 +79,7 @@ def picture(report: Report, table: RankTable) -> Picture:
 
 
 def product_of(report: Report) -> Product | None:
-    """The product that a table was checked for; None for what all products have in common."""
+    """The product that a table was checked for; None for the product `auto`."""
     return next((one for one in PRODUCTS if one.name == report.product), None)
 
 

@@ -17,7 +17,7 @@ _TEMPLATE_2 = "template2"
 
 
 def picture_of(report: Report) -> Picture | None:
-    """The picture of the table of a report; None if it has none. The same as `layout.picture` draws of the table."""
+    """The picture of the table of a report, equal to that of `layout.picture`; None if the report has no table."""
     content = report.content
     if content is None:
         return None

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class GroupColumns(NamedTuple):
-    """A group of template 2 with nothing unknown: its instances with their servers and numbers of devices.
+    """A group of template 2 without unknown keys: its instances with their servers and numbers of devices.
 
     `labels` are names of pods, or ranks in the lab form.
     """
@@ -24,7 +24,7 @@ class GroupColumns(NamedTuple):
 class Columns(NamedTuple):
     """A table of version 1.0, 1.2 or template 2 whose devices have an id, an address, a rank and perhaps an SDID.
 
-    The columns are in the order of the servers; all values are texts, and numbers have their usual spelling. `cards`
+    The columns are in the order of the servers; all values are texts, and numbers have no leading zeros. `cards`
     holds the device ids of each server. `given_ranks` is empty if the file has none (cloud form of template 2), and so
     is `sdids`. `server_keys` are unknown keys that every server has. `pods` are the super pods with their numbers of
     servers, in the order of the servers. `groups` belong to template 2.
@@ -60,7 +60,7 @@ class Columns(NamedTuple):
 
 
 def _order(cards: Sequence[str]) -> Sequence[int]:
-    """The places of device ids in ascending order; none if they are in it, as nearly always."""
+    """The indexes that sort the device ids; empty if they are sorted, as nearly always."""
     numbers = [*map(int, cards)]
     order = sorted(range(len(cards)), key=numbers.__getitem__)
     return () if order == [*range(len(cards))] else order

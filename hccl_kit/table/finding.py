@@ -42,7 +42,8 @@ class Finding(NamedTuple):
     correct value. Of a server: `device` is the physical id of the card. `hccl_error` is the code that HCCL reports, if
     it is not the code of the rule.
 
-    `rule` and below are filled in by `check.rule.run`; the readers of documents set `rule`, and `span` in faulty text.
+    `check.rule.run` fills in `rule`, `name` and `severity`, and `check.exact` fills in `span`; the readers of documents
+    set `rule`, and `span` in text that is not valid JSON.
     """
 
     message: str

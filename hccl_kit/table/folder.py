@@ -15,7 +15,7 @@ MAX_FILES = 100_000
 _START = 1 << 16
 """Bytes read of each file: the keys of a table come before what they hold."""
 _TOKEN = re.compile(rb'(?s)"(?:[^"\\]|\\.)*(?:"(?P<is_key>\s*:)?|\\?\Z)|[{}\[\]]')
-"""A string that is cut off goes to the end: nothing after its quote is looked at twice."""
+"""An unterminated string matches up to the end, so nothing after its quote is scanned twice."""
 _KEYS = frozenset(f'"{key}"'.encode() for key in LISTS)
 
 

@@ -89,7 +89,7 @@ class Device(NamedTuple):
 
 @_equal_anywhere
 class Server(NamedTuple):
-    """One host; `id` is any text of 1 to 64 characters, by convention its address. Unknown keys are in `extra`.
+    """One host; `id` is any text of 1 to 64 bytes, by convention its address. Unknown keys are in `extra`.
 
     Version 2.0 has no hosts: there a Server is a network of the innermost layer, with its name and ranks.
     """

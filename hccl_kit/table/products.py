@@ -104,14 +104,14 @@ PRODUCTS: tuple[Product, ...] = (
 PRODUCT_NAMES: tuple[str, ...] = tuple(product.name for product in PRODUCTS)
 
 DEFAULT_PRODUCT = "910"
-"""The product of hccl-gen, and of a check of version 1.0, if none is named."""
+"""The product of hccl-gen, and of the topology of a table of version 1.0 to launch, if none is named."""
 ANY_PRODUCT = "auto"
-"""The name for what holds as long as no product is named."""
+"""The name of `any_product`, for which tables are checked as long as no product is named."""
 
 
 @cache
 def any_product() -> Product:
-    """What all products that read version 1.0 have in common; topology differs, so it is left out."""
+    """The widest limits of the products that read version 1.0; topology differs between them, so any is accepted."""
     readers = [product for product in PRODUCTS if "1.0" in product.table_versions]
     return Product(
         name=ANY_PRODUCT,

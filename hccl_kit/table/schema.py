@@ -49,7 +49,7 @@ def findings(
             if not (is_main and is_good is not None and is_good(item)):
                 yield from validator.descend(item, schema, path=index)
 
-    strict = validators.extend(  # type: ignore[no-untyped-call]  # its own
+    strict = validators.extend(  # type: ignore[no-untyped-call]  # of jsonschema
         Draft202012Validator, {"items": items}, type_checker=types
     )
     version = stem.removeprefix("rank_table_")

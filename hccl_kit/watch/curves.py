@@ -17,7 +17,7 @@ Values = Sequence[tuple[float, float]]
 
 
 class Chart(NamedTuple):
-    """A title, the unit of the values, and what a point of a curve has there (None: nothing)."""
+    """A title, the unit of the values, and the value of a point (None: it has none)."""
 
     title: str
     unit: str
@@ -93,7 +93,7 @@ def _axes(first: float, last: float, low: float, high: float, unit: str) -> list
 
 
 def _values(rank: Rank, chart: Chart) -> list[tuple[float, float]]:
-    """The values of a rank; those that are not finite have no place on paper."""
+    """The values of a rank, by step; those that are not finite cannot be drawn."""
     found = ((float(point.span.step), chart.value(point)) for point in rank.curve)
     return [(step, value) for step, value in found if value is not None and math.isfinite(value)]
 

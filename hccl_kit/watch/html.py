@@ -1,4 +1,4 @@
-"""A job as one page that loads nothing and runs nothing; a served one is asked for again by the browser itself."""
+"""A job as one page that loads nothing and runs nothing; if it is served, the browser reloads it by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job as JSON on one line, and back: a server tells another one what its ranks do in the same form.
+"""A job as JSON on one line, and back: a server reports to another one in the same form.
 
 Its schema is `schemas/watch.schema.json`. What comes back is not trusted: values of a wrong type are left out.
 """
@@ -19,7 +19,7 @@ from hccl_kit.watch.view import job as job_of
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
 POINTS = 48
-"""Points of a curve here; it covers the whole run all the same."""
+"""Maximum number of points of a curve in this form; it still covers the whole run."""
 MAX_RANKS = 1 << 17
 _MAX_WINDOWS = 8
 _STATES: Mapping[str, State] = {state: state for state in get_args(State)}

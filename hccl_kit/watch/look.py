@@ -1,4 +1,4 @@
-"""One look at the folder of a run, again and again if the user wants."""
+"""Read the state of a job from the folder of a run, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Folder:
         self._restarts = -1
 
     def look(self) -> Job:
-        """What the job does now. Raises KitError if there is nothing of a run."""
+        """What the job does now. Raises KitError if the folder has no files of a run."""
         now, monotonic = time.time(), time.monotonic()
         found = run_folder.attempt(self.path)
         if not any(found.files.values()):

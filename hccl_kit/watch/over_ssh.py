@@ -1,7 +1,7 @@
 """Watch a job of several servers: each is asked over ssh what its ranks do, and answers as JSON.
 
-ssh authenticates both ends, and no port is opened. What a server answers is bounded in size and time, and parsed as
-what anybody might have written.
+ssh authenticates both ends, and no port is opened. The answer of a server is bounded in size and time, and parsed as
+untrusted input.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Servers:
 
 
 def joined(run: str, found: Sequence[Job], lost: Sequence[str]) -> Job:
-    """The job of the ranks of all servers. If several know a rank, as on a shared disk, the latest sign counts.
+    """The job of the ranks of all servers. If several report a rank (a shared disk), the latest sign of life counts.
 
-    What a server reports on a start that others have left behind does not count.
+    Reports on an earlier start than the latest one do not count.
     """
     restarts = max(one.restarts for one in found)
     ranks: dict[int, Rank] = {}

@@ -1,4 +1,4 @@
-"""Parse what the flight recorder of a rank wrote: its first three lines, and its curve. Anything may stand there."""
+"""Parse what the flight recorder of a rank wrote: its first three lines, and its curve. The content is not trusted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hccl_kit.runtime.flight_recorder import ENTRY, HEAD
 from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span
 
 HEAD_BYTES = 3 * HEAD
-"""Where the lines of a rank end that say how it does."""
+"""Bytes of the three lines on the state of a rank, at the start of its file."""
 CURVE_BYTES = POINTS * ENTRY
 MAX_TEXT = 300
 _MAX_STEP = 10**18
@@ -24,7 +24,7 @@ _MAX_BYTES = 1 << 62
 
 
 class Record(NamedTuple):
-    """What a rank says of itself; None or empty where it says nothing. Texts have no control characters."""
+    """What a rank reports about itself; None or empty if it is not reported. Texts have no control characters."""
 
     ranks: int | None = None
     host: str = ""
@@ -43,7 +43,7 @@ class Record(NamedTuple):
 
 
 def record(data: bytes) -> Record | None:
-    """The start of a file; None if its first line is not whole, as while it is made."""
+    """The start of a file; None if its first line is incomplete, as while the file is created."""
     head, alive, ended = (_object(data[at : at + HEAD]) for at in (0, HEAD, 2 * HEAD))
     if head is None or whole(head.get("rank")) is None:
         return None

@@ -22,12 +22,12 @@ from hccl_kit.watch.records import Record
 from hccl_kit.watch.view import SILENT, Rank, State
 
 DEFAULT = Path("hccl_logs") / "latest"
-"""Where our scripts write, seen from the folder in which they were started."""
+"""The folder of the latest run of a launch script, below the folder in which the script was started."""
 MAX_RANKS = 20_000
 """Ranks of a folder that are read."""
 MAX_SERVERS = 5_000
 MAX_NOTES = 64 << 10
-"""Bytes of what a launch script notes."""
+"""Maximum bytes of the notes of a launch script."""
 LOG_END = 4096
 """Bytes at the end of a log in which its last line is looked for."""
 _NAME = re.compile(r"(?:(facts)_([0-9]{1,7})\.jsonl|(rank)_([0-9]{1,7})\.log|(launcher)_([0-9]{1,7}))")
@@ -81,7 +81,7 @@ def find(given: Path | None) -> Path:
 
 
 def _named(latest: Path) -> Path:
-    """What the link points to, if that stands beside it: a later run gets the link."""
+    """The folder to which the link points, since a later run moves the link."""
     found = latest.resolve()
     return latest.parent / found.name if found.parent == latest.parent.resolve() else found
 
@@ -131,7 +131,7 @@ def ranks_of(found: Attempt, ages: Ages) -> tuple[list[Rank], int]:
 
 
 def rank(number: int, one: Record, silent_s: float | None, script: Script = NOTHING) -> Rank:
-    """A rank by what it says of itself, and by what the launch script saw."""
+    """A rank, from its record and from what the launch script saw."""
     code, _, _ = script.exits.get(number, _NO_EXIT)
     state: State = "running" if one.idle is not None or one.step else "starting"
     why = ""
@@ -160,8 +160,8 @@ def with_details(found: Attempt, one: Rank) -> Rank:
 class Ages:
     """How long ago ranks gave their last signs of life.
 
-    The first look goes by the clock. From then on what counts is whether a rank gives new signs, by a clock that never
-    jumps: the clocks of servers on a shared disk differ, and may be set.
+    The first read compares the clocks of the two machines. After that, new signs of life are timed by the monotonic
+    clock here: the clocks of servers on a shared disk differ, and may be set.
     """
 
     def __init__(self, now: float, monotonic: float) -> None:
@@ -169,7 +169,7 @@ class Ages:
         self._seen: dict[int, tuple[float, float, float]] = {}
 
     def look(self, now: float, monotonic: float) -> None:
-        """Begin another look."""
+        """Begin another read."""
         self.now, self.monotonic = now, monotonic
 
     def of(self, rank: int, alive: float | None) -> float | None:
@@ -196,7 +196,7 @@ def _record(path: Path) -> Record | None:
 
 
 def _without_heartbeat(number: int, script: Script, *, has_others: bool) -> Rank:
-    """A rank that has a log only: its program has no heartbeat, or has not come so far."""
+    """A rank that has only a log: its program has no heartbeat, or has not reached it yet."""
     code, host, device = script.exits.get(number, _NO_EXIT)
     if code is not None:
         return Rank(number, "failed", host, device, why=f"exit code {code}")

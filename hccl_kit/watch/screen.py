@@ -32,7 +32,7 @@ _OTHER_LINES = 12
 
 @contextmanager
 def screen() -> Iterator[Callable[[Job], None]]:
-    """A function that shows a job. The screen is as before when the block ends, however it ends."""
+    """Yields a function that shows a job. The screen is restored when the block ends, however it ends."""
     console = Console(markup=False, highlight=False)
     with Live(console=console, screen=True, auto_refresh=False) as live:
         yield lambda job: live.update(drawn(job, height=console.height, width=console.width), refresh=True)

@@ -22,7 +22,7 @@ ADDRESS = "127.0.0.1"
 AT_ONCE = 16
 """Requests that are answered at a time; others are turned away."""
 PATIENCE = 5.0
-"""Seconds in which a request must be there, and its answer be taken."""
+"""Seconds in which a client must send its request and read the answer."""
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def cells(rank: Rank) -> tuple[str, ...]:
 
 
 def rest(job: Job, shown: Sequence[Rank]) -> list[str]:
-    """What is to be said of the ranks that have no row of their own."""
+    """A line about the ranks that have no row, if there are any."""
     numbers = {rank.rank for rank in shown}
     others = [rank for rank in job.ranks if rank.rank not in numbers]
     if not others:
@@ -95,7 +95,7 @@ def rest(job: Job, shown: Sequence[Rank]) -> list[str]:
 
 
 def slowest(job: Job) -> list[str]:
-    """Who is slowest, and by how much, unless that is a problem and named as such."""
+    """The slowest rank, and by how much it is slower; nothing if `problems` names a straggler."""
     lag = job.slowest
     if lag is None or job.straggler is not None:
         return []
@@ -104,7 +104,7 @@ def slowest(job: Job) -> list[str]:
 
 
 def said(shown: Sequence[Rank], job: Job) -> list[str]:
-    """The last lines of the logs that matter: of failed ranks, of the slowest one, of rank 0."""
+    """The last lines of the logs that matter: of failed and silent ranks, of the slowest one, of rank 0."""
     slow = job.straggler.lag.rank if job.straggler else job.slowest.rank if job.slowest else -1
     telling = [rank for rank in shown if rank.state in ("failed", "silent")][:3]
     telling += [rank for rank in shown if rank.rank in (0, slow) and rank not in telling]
@@ -112,7 +112,7 @@ def said(shown: Sequence[Rank], job: Job) -> list[str]:
 
 
 def notes(job: Job) -> list[str]:
-    """What is good to know."""
+    """The notes on the job, with one on a missing heartbeat or on missing ranks."""
     found = list(job.notes)
     if job.state == "unknown" and job.ranks:
         found.append("the program has no heartbeat: hccl_kit.Heartbeat reports its steps")

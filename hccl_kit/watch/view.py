@@ -1,4 +1,4 @@
-"""What is known of a job at a moment: its ranks, who is slowest, and what that means for the job."""
+"""What is known about a job at one time: its ranks, the slowest one, and the state of the job."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hccl_kit.runtime.straggler import SLOWER, WINDOWS, Lag, Window, slowest, st
 SILENT = 10.0
 """Seconds without a sign of life, of which there is one a second, after which a rank counts as silent."""
 GONE = 60.0
-"""Seconds without one, after which a job that has not ended well is over. The longest pause of a restart is 30 s."""
+"""Seconds without a sign of life after which a job counts as over. The longest pause of a restart is 30 s."""
 SHOWN = 16
 """Ranks that are shown one by one, and whose curve and log are read."""
 
 State = Literal["failed", "silent", "ended", "running", "starting", "done", "unknown"]
-"""Of a rank or a job. `ended`: by the launch script, before it was done; `unknown`: it has no heartbeat."""
+"""The state of a rank or a job. `ended`: by the launch script, before it was done; `unknown`: no heartbeat."""
 
 
 class Rank(NamedTuple):
@@ -101,7 +101,7 @@ class Job(NamedTuple):
 
     @property
     def speed(self) -> float | None:
-        """Steps per second: ranks take them together, so the middle one tells."""
+        """Steps per second: the median of the ranks, since all ranks take a step together."""
         speeds = sorted(recent.steps / recent.seconds for rank in self.ranks if (recent := rank.recent))
         return speeds[len(speeds) // 2] if speeds else None
 
@@ -113,7 +113,7 @@ class Job(NamedTuple):
 def job(
     run: str, time: float, ranks: Sequence[Rank], *, size: int = 0, restarts: int = 0, notes: Sequence[str] = ()
 ) -> Job:
-    """The job of these ranks: its state and its stragglers. `size` is how many there should be."""
+    """The job of these ranks, with its state and its straggler. `size` is the expected number of ranks."""
     ordered = tuple(sorted(ranks, key=lambda rank: rank.rank))
     size = max([size, *(rank.rank + 1 for rank in ordered)], default=0)
     return Job(

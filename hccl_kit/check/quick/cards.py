@@ -22,7 +22,7 @@ _MAX_NAME = 127
 
 @lru_cache(256)  # most are device ids
 def integer(text: Any) -> int:
-    """The number in its only usual spelling: 0, or digits that start with another one."""
+    """The number in decimal digits without leading zeros. Raises UnprovenError for any other text."""
     if not (isinstance(text, str) and len(text) <= _MAX_DIGITS and text.isascii() and text.isdecimal()):
         raise UnprovenError
     require(text == "0" or text[0] != "0")
@@ -47,7 +47,7 @@ def groups_of(column: Sequence[Any], sizes: Sequence[int]) -> Iterable[tuple[Any
 
 def require_ranks(ranks: Sequence[Any], sizes: Sequence[int], *, in_blocks: bool) -> None:
     """The ranks, as texts, are 0 to N-1; with `in_blocks`, those of a server follow each other."""
-    # Equal with as many spaces, so no rank holds one. This takes a third of the time of a list of texts.
+    # The numbers of spaces are equal too, so no rank contains one. This takes a third of the time of a list of texts.
     if " ".join(ranks) == _numbers(len(ranks)):
         return
     require(set(ranks) == set(map(str, range(len(ranks)))))
@@ -57,7 +57,7 @@ def require_ranks(ranks: Sequence[Any], sizes: Sequence[int], *, in_blocks: bool
 
 
 def _numbers(count: int) -> str:
-    """The numbers from 0 to `count` - 1 with a space between them, by the thousand."""
+    """The numbers from 0 to `count` - 1 with a space between them, built a thousand at a time."""
     if count <= 1000:
         return " ".join(map(str, range(count)))
     digits = [f"{number:03}" for number in range(1000)]
@@ -66,7 +66,7 @@ def _numbers(count: int) -> str:
 
 
 def require_cards(cards: Iterable[tuple[Any, ...]], product: Product, *, servers: int) -> None:
-    """The device ids of each server: none twice, and numbers, counts and sets that the product takes."""
+    """The device ids of each server are unique; the product accepts their values, counts and sets."""
     patterns = set(cards)
     every = {text for pattern in patterns for text in pattern}
     require(len(every) <= product.max_device_id + 1)
@@ -83,7 +83,7 @@ def require_cards(cards: Iterable[tuple[Any, ...]], product: Product, *, servers
 
 
 def require_addresses(counted: Counted, ips: Sequence[Any]) -> None:
-    """All of one family, none twice; IPv6 in no two spellings."""
+    """The addresses are valid, of one family and unique; two spellings of an IPv6 address count as one."""
     if ":" in counted.texts(ips):
         require(len(set(map(inet_pton, repeat(AF_INET6), ips))) == len(ips))
     else:  # an IPv4 address has one spelling, so different texts are different addresses
@@ -92,7 +92,7 @@ def require_addresses(counted: Counted, ips: Sequence[Any]) -> None:
 
 
 def require_server_ids(ids: Sequence[str]) -> None:
-    """Addresses or names of hosts by which another host can reach each, none twice."""
+    """The ids are unique, and each is an address or a host name that other hosts can reach: not loopback."""
     require(len(set(ids)) == len(ids), max(map(len, ids)) <= MAX_SERVER_ID)
     if _are_ipv4(ids):
         require("\n127." not in "\n".join(["", *ids]))

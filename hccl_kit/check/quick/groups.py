@@ -25,7 +25,7 @@ _LAB_TEXTS = (_LAB, _LOCATION, _CHIP, "board_id", _NIC_COUNT)
 
 
 def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> Proven:
-    """The servers and devices of a table. Raises one of DOUBTS if it may not be valid."""
+    """The numbers of servers and devices of a table, and its columns. Raises one of DOUBTS if it may not be valid."""
     is_lab = _LAB in value
     keys = ("status", "group_count", "group_list", *((_LAB, _LOCATION) if is_lab else ()))
     require(not counted.top(value, keys, (*_LAB_TEXTS, _NICS) if is_lab else ()))

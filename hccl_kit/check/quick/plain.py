@@ -1,9 +1,9 @@
-"""The value of a JSON text that `table.document` certainly accepts, from the decoder of the standard library alone.
+"""Reads JSON with the decoder of the standard library alone, and only texts that `table.document` accepts too.
 
-That decoder takes more than JSON. What it takes too much of is refused here by its effects: constants such as NaN and
-real numbers by hooks, half a surrogate pair by refusing escapes, and duplicate keys by counting. Every member of an
-object has one colon outside strings, so there is no duplicate if the colons of the text are as many as the members of
-the objects read and the colons in their strings. The checks of the formats count both.
+That decoder accepts more than strict JSON. The rest is refused here: constants such as NaN and real numbers by hooks,
+unpaired surrogates by refusing all escapes, and duplicate keys by counting colons. Every member of an object has one
+colon outside strings, so there is no duplicate if the text has as many colons as the objects read have members, plus
+those inside strings. The checks of the formats count both.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from hccl_kit.table.columns import Columns
 
 Proven: TypeAlias = "tuple[int, int, Callable[[], Columns] | None]"
-"""The numbers of servers and devices of a valid table, and its devices, None if they hold more than `Columns`.
+"""The numbers of servers and devices of a valid table, and its devices; None if they hold more than `Columns` can.
 
-No class, and a function: a check needs the numbers only."""
+The devices are a function, since a check needs the numbers only."""
 
 _MARK = "\ufeff"
 _MAX_DIGITS = 64
@@ -34,7 +34,7 @@ class UnprovenError(Exception):
 
 
 DOUBTS = (UnprovenError, ValueError, TypeError, KeyError, OSError, RecursionError)
-"""What a proof raises if it fails: a value of an unexpected type or form raises what the standard library does."""
+"""The exceptions of a failed proof. A value of an unexpected type or form raises those of the standard library."""
 
 
 def require(*conditions: bool) -> None:
@@ -60,7 +60,7 @@ def _decoded(data: bytes | str) -> str:
     if isinstance(data, bytes):
         return data.decode("utf-8")
     if not data.isascii():
-        data.encode("utf-8")  # half a surrogate pair fails
+        data.encode("utf-8")  # fails on an unpaired surrogate
     return data
 
 
@@ -95,7 +95,7 @@ class Counted:
         self._colons = 0
 
     def require_unique_keys(self, colons: int) -> None:
-        """Raises UnprovenError if an object may have had a key twice; `colons` is the number of them in the text."""
+        """Raises UnprovenError if an object may have a duplicate key; `colons` is the number of colons in the text."""
         require(self._members + self._colons == colons)
 
     def columns(

@@ -72,7 +72,7 @@ def _version(value: object) -> str:
 
 
 def _prover(version: str) -> Callable[[Mapping[str, Any], Product, Counted], Proven]:
-    """The proof of a version; those of other versions are not loaded, which a check of a good table need not pay."""
+    """The proof for a version. It is imported on use, so the proofs of other versions are not loaded."""
     if version == "2.0":
         from hccl_kit.check.quick import ranks  # noqa: PLC0415 - see above
 

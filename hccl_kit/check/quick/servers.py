@@ -35,7 +35,7 @@ _SDIDS_OF_SERVER, _SMALL_SDID, _NO_SDID = 2**22, 2**16, 2**32 - 1
 
 
 def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> Proven:
-    """The servers and devices of a table. Raises one of DOUBTS if it may not be valid."""
+    """The numbers of servers and devices of a table, and its columns. Raises one of DOUBTS if it may not be valid."""
     optional = OPTIONAL[value["version"]]
     require_no_typo(counted.top(value, ("version", "status", "server_list"), optional["table"]), optional["table"])
     servers = value["server_list"]
@@ -107,7 +107,10 @@ def _pods(value: Any, names: Sequence[str], counted: Counted) -> list[tuple[str,
 
 
 def _require_sdids(sdids: Sequence[Any], ids: Sequence[str], pods: Sequence[int]) -> None:
-    """None twice in a super pod; `pods` has their devices. All of the usual form, or numbers of the user."""
+    """The SDIDs of a super pod are unique, and all of the usual form or all small numbers chosen by the user.
+
+    `pods` holds the number of devices of each super pod.
+    """
     for of_pod, cards in set(zip(groups_of(sdids, pods), groups_of(ids, pods), strict=True)):  # most pods are alike
         numbers = integers(of_pod)
         require(len(numbers) == len(of_pod), max(numbers.values()) < _NO_SDID)

@@ -1,4 +1,4 @@
-"""Two valid tables, as values of files, without what is equal in both: what is left is all that a comparison needs."""
+"""Reduces two valid tables, as JSON values, to what a comparison needs: most of what is equal in both is left out."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The rules of tables: HK0 text, HK1 structure and kind, HK2 identity, HK3 network, HK4 topology.
 
-Each row stands in the module of its check. An id is never used twice, and a retired one never again. Retired: HK106 (a
-kind that a release recognised but did not check).
+Each rule is defined in the module of its check. An id is never reused. Retired: HK106 (a kind that a release recognised
+but did not check).
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def _ports_are_checked(table: RankTable, product: Product) -> bool:
-    """By HK405: on 910, whose ports form planes, all of eight cards; elsewhere only what HCCL refuses."""
+    """Whether HK405 covers the ports: on 910, where they form planes, all of eight cards; else what HCCL refuses."""
     return (product.planes > 1 and some_ports(table, product)) or any(ports_differ(table, product))
 
 

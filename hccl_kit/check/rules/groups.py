@@ -47,7 +47,10 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def _wrong_servers(table: RankTable) -> Iterator[Finding]:
-    """HK401 and HK404 report servers with different numbers of devices: one of their ids may be wrong."""
+    """The findings on `server_num`. A count is not compared if servers have different numbers of devices.
+
+    HK401 and HK404 report those, and the cause may be a wrong server id.
+    """
     are_equal = len({len(server.devices) for server in table.servers}) == 1
     counted: set[str] = set()
     for g, group in enumerate(table.groups if LAB in table.extra else ()):

@@ -186,7 +186,7 @@ def _level(device: Device, place: int, *keys: str | int) -> Pointer:
 
 
 def _backups(table: RankTable) -> list[Device]:
-    """In the order of the document, which networks may interleave."""
+    """The backup ranks in the order of the document, where the ranks of several networks may be interleaved."""
     return sorted([device for device in table.every if device.local_id == BACKUP], key=lambda device: device.at)
 
 

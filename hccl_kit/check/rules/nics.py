@@ -25,7 +25,7 @@ def some_ports(table: RankTable, product: Product) -> bool:
 
 
 def _ports_count(table: RankTable, product: Product) -> bool:
-    """Several servers of eight cards on the average, the ports of cards, and not one super pod of them all."""
+    """Whether HCCL compares ports: several servers, eight cards on average, not in one super pod, using card ports."""
     several = len(table.servers) > 1 and table.world_size == len(table.servers) * _CARDS
     return several and len(pods_read(table, product)) != 1 and _on_hosts(table) is None
 
@@ -63,7 +63,7 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
 
 
 def _is_reported_before(table: RankTable, product: Product) -> bool:
-    """HK305 and HK306 are errors on A2, and HK305 is one wherever the parser asks for an address. Not in template 2."""
+    """Whether HK305 or HK306 reports the missing addresses as errors: always on A2, never in template 2."""
     return table.version != "" and (
         not product.host_ip_suffices or (not product.has_super_pods and any(map(_is_absent, table.servers)))
     )
@@ -133,7 +133,7 @@ def has_host(server: Server) -> bool:
 
 
 def _is_absent(server: Server) -> bool:
-    """Between servers, HK305 reports this already."""
+    """Whether neither the host nor one of its devices has an address; HK305 reports this between servers."""
     return not has_host(server) and any(device.ip is None for device in server.devices)
 
 

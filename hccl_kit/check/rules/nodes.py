@@ -15,7 +15,7 @@ from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
 
 MAX_NAME = 127
-"""Bytes."""
+"""Bytes of a `collective_id`."""
 _MAX_SIGNED = 2**31 - 1
 _OF_A3 = ("device_id", "port", "rank_ip", "sdid")
 """Keys of every rank in a table with `heterog_sub_version`."""

@@ -58,11 +58,11 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
 
 
 def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
-    """What is to be written where there is one right answer; nothing where a person has to choose.
+    """The edits if there is exactly one correct numbering; none if the user has to choose.
 
-    A rank that can be right stays. So one rank outside takes the place that is left; where all are outside and follow
-    each other without a gap, they are moved down together. Ranks 1 to N are neither: rank N may be meant for 0, or all
-    may be one too high.
+    A rank that can be right stays. One rank out of range gets the free number; if all are out of range and without a
+    gap, they are shifted down together. Ranks 1 to N are neither: rank N may be meant for 0, or all may be one too
+    high.
     """
     ranks = {device.rank for device in table.every}
     lowest, size = min(ranks), table.world_size

@@ -1,4 +1,4 @@
-"""HK0 and HK1: the rules that the readers enforce (`document`, `formats`, `schema`, `check`)."""
+"""HK0 and HK1: the rules that the readers enforce (`table.document`, `table.formats`, `check.exact`)."""
 
 from __future__ import annotations
 

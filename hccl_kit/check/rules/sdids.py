@@ -20,7 +20,7 @@ _NONE = 2**32 - 1
 _DEVICES = 2**22
 """An SDID is the index of the server in its super pod times this, plus the id of the device."""
 _SMALL = 2**16
-"""An SDID below is a number of the user's own, as in the example of the documents."""
+"""An SDID below this is a number chosen by the user, as in the example of the documentation."""
 _ASK = "write the SDID that `npu-smi info -t spod-info -i NPU -c CHIP` prints on that server"
 
 

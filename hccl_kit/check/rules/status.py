@@ -1,4 +1,4 @@
-"""HK1: is the table ready to be used?"""
+"""HK1: whether the table is ready to be used."""
 
 from __future__ import annotations
 

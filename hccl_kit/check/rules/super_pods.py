@@ -15,7 +15,7 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _MAX_ID = 127
-"""Bytes."""
+"""Bytes of a `super_pod_id`."""
 
 
 def pods_read(table: RankTable, product: Product) -> tuple[SuperPod, ...]:

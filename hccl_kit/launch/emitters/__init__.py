@@ -21,7 +21,7 @@ class Option(NamedTuple):
     metavar: str | None = None
     choices: tuple[str, ...] | None = None
     settles: str | None = None
-    """The rule HK5 that has nothing to report if this option is given."""
+    """The id of the HK5 rule whose finding this option resolves."""
 
 
 class Launcher(NamedTuple):

@@ -5,8 +5,8 @@ which has cards like the Workers, and it sets the variables of torch per pod. No
 the variables of each rank.
 
 A restart of all pods needs Volcano with its Ascend plugin: it deletes the pods of a job with the label
-`fault-scheduling`, as often as `fault-retry-times` says after failures of the program, and the operator makes them
-anew. The operator's `backoffLimit` also bounds the restarts after faults of cards and servers.
+`fault-scheduling`, up to `fault-retry-times` times after failures of the program, and the operator creates them again.
+The operator's `backoffLimit` also bounds the restarts after faults of cards and servers.
 
 Source: Ascend Operator of mind-cluster (2026), its validation of jobs, the environment of pods and its count of
 restarts (job.go at 07d2c20f); user guide 7.3, labels of a PodGroup.

@@ -38,7 +38,7 @@ def emit(plan: LaunchPlan, table: TableFile, *, spares: Sequence[Spare] = ()) ->
 
 
 def script_name(plan: LaunchPlan) -> str:
-    """ascend4p.sh, by the number of ranks."""
+    """The name of the script: `ascend4p.sh` for four ranks."""
     return f"ascend{plan.size}p.sh"
 
 

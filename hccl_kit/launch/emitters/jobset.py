@@ -19,7 +19,7 @@ _ADDRESS = (
 
 
 def jobs(job: Value, restarts: int, metadata: Value | None = None) -> Value:
-    """The spec of a JobSet with one Job: it fails when a pod fails, and then ends the others, or makes all anew."""
+    """The spec of a JobSet with one Job. If a pod fails, all are ended, and created again at most `restarts` times."""
     whole = {"completionMode": "Indexed", "backoffLimit": 0, **job}
     template = {"metadata": metadata, "spec": whole} if metadata else {"spec": whole}
     return {

@@ -14,7 +14,7 @@ Value = dict[str, Any]
 """An object of a manifest."""
 
 MAX_MAP = 1 << 20
-"""Bytes of the values of a ConfigMap; those in Base64 count by what they stand for."""
+"""Bytes of the values of a ConfigMap; those in Base64 count by their decoded size."""
 MAX_APPLIED = 256 << 10
 """Bytes of all annotations of an object; `kubectl apply` puts the whole object into one."""
 _WORD = re.compile("-{0,2}[A-Za-z_/].+")

@@ -12,7 +12,7 @@ from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words,
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, VISIBLE_DEVICES
 
 OF_THE_RANKS = ("OMPI_COMMAND", "PMIX_RANK")
-"""Misleading elsewhere; under mpirun, MindSpore and MPI read their rank from these."""
+"""Variables of MISLEADING from which, under mpirun, MindSpore and MPI read their rank."""
 
 
 def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:

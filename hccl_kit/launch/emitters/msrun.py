@@ -1,9 +1,9 @@
 """The msrun launcher, which comes with MindSpore: one script for all nodes, each of which runs it.
 
 msrun sets DEVICE_ID to the local index and reads no rank table, so all variables of a worker are unset, and
-VISIBLE_DEVICES maps other cards to 0, 1, ... The script makes up for what msrun does at the end of a job: it does not
-return the exit code of the rank, waits 30 s for its scheduler and for the ranks of another host, and leaves its workers
-running when it is killed.
+VISIBLE_DEVICES maps other cards to 0, 1, ... The script compensates for what msrun does at the end of a job: msrun does
+not return the exit code of the rank, waits 30 s for its scheduler and for the ranks of another host, and leaves its
+workers running when it is killed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""What the manifests share whose controllers number the pods: JobSet, PyTorchJob, LeaderWorkerSet, TrainJob, RayJob.
+"""Manifests whose controllers number the pods: JobSet, PyTorchJob, LeaderWorkerSet, TrainJob, RayJob.
 
 Of the rank table, only the numbers of servers and cards are used: a pod for each server, whose number gives the ranks
 of its cards in `pod_start`. With `fixed_table` or `table_map`, the pods find their ranks in a table instead.
 
-A kind of job is a `Kind`: which variables its controller sets, and the objects around the pod. The rest is here.
+A kind of job is a `Kind`: which variables its controller sets, and the objects around the pod. The kinds share the
+rest, which is here.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Kind(NamedTuple):
 
 
 class Request(NamedTuple):
-    """What every source of ranks is made from."""
+    """The input of every function that makes a RankSource."""
 
     kind: Kind
     plan: LaunchPlan
@@ -183,7 +184,7 @@ def _given_table(request: Request) -> RankSource:
 
 
 def _written_table(request: Request, config: str) -> RankSource:
-    """Ranks by the host of the pod in a table that the cluster writes, which may be later than the pods start."""
+    """Ranks by the host of the pod in a table that the cluster writes, perhaps after the pods have started."""
     config = _checked("ConfigMap", config, "the name of a ConfigMap")
     pod_table.assert_can_be_written(request.plan, request.table)
     volume = {"name": VOLUME, "configMap": {"name": config, "optional": True}}

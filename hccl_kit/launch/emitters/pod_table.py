@@ -60,7 +60,7 @@ def key_of(config: Value) -> str:
 
 
 def assert_can_be_written(plan: LaunchPlan, table: TableFile) -> None:
-    """Raises KitError if no ConfigMap would hold a table of as many cards that the cluster writes."""
+    """Raises KitError if the table that the cluster would write for the plan is too large for a ConfigMap."""
     size = len(manifest.compact(table.text).encode())
     if size > manifest.MAX_MAP:
         raise KitError(

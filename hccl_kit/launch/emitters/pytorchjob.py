@@ -1,4 +1,4 @@
-"""The PyTorchJob emitter: a Master and Workers, which are alike; their operator numbers them with RANK.
+"""The PyTorchJob emitter: a Master and Workers with one template; their operator numbers them with RANK.
 
 Source: kubeflow/training-operator, API kubeflow.org/v1 at 2f18ab7a; the variables: pytorch/envvar.go at 5fa872ff.
 """

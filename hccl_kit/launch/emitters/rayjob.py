@@ -18,13 +18,13 @@ from hccl_kit.launch.emitters.numbered import Kind, Pods, emitter
 from hccl_kit.launch.shell import source_of
 
 RESOURCE = "NPU"
-"""The name of the cards in Ray, which is that of its own accelerator support."""
+"""The resource name of the cards in Ray, as in Ray's own accelerator support."""
 GROUP = "cards"
 INDEX, ADDRESS = "HCCL_KIT_POD", "HCCL_KIT_POD_0"
 
 
 def suffix(_pods: int) -> str:
-    """The longest end of the name of an object that KubeRay makes."""
+    """The longest end of the name of an object that KubeRay creates."""
     return "-abcde-serve-svc"
 
 

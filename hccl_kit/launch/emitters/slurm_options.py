@@ -119,12 +119,12 @@ def directives(options: Options) -> Iterator[str]:
 
 
 def _as_of_sbatch(option: str, value: str) -> str:
-    """The batch script gets the signal, and passes it on: it has to know that the job ends."""
+    """The value of a directive. The batch script gets the signal and passes it on: it must know that the job ends."""
     return f"B:{value.removeprefix('B:')}" if option == "signal" else value
 
 
 def _with_number(gres: str, cards: int) -> str:
-    """`npu` is one card for Slurm; a first name without a number asks for those of the table."""
+    """Add the number of cards to the first name if it has none: Slurm reads `npu` as one card."""
     first, *others = gres.split(",")
     if not first.rpartition(":")[2].isdecimal():
         first = f"{first}:{cards}"

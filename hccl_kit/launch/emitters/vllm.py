@@ -31,7 +31,7 @@ _OF_DATA_PARALLEL = (
     "VLLM_DP_MASTER_IP",
     "VLLM_DP_MASTER_PORT",
 )
-"""What other ways to start data parallel ranks set; vLLM would believe it."""
+"""Variables that other ways to start data parallel ranks set; vLLM would follow them."""
 
 
 def emit(

@@ -1,4 +1,4 @@
-"""A service of vLLM on the servers of a table: its data parallel ranks, where they meet, and what cannot be planned."""
+"""A service of vLLM on the servers of a table: its data parallel ranks and ports, and what cannot be planned."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.table.document import shown
 
 API_PORT = 8000
-"""Where vLLM listens unless its command says otherwise."""
+"""The port on which vLLM listens unless its command names another."""
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,14}", re.ASCII)
 _OF_THE_PLAN = {
     "data-parallel-size": "-dp",
@@ -42,7 +42,7 @@ _USE = "vllm serve MODEL [OPTION ...]"
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A deployment: ranks of `tensor` cards, how many of them each server has, and where they meet."""
+    """A deployment: data parallel ranks of `tensor` cards, their number on each server (`counts`), and the ports."""
 
     plan: LaunchPlan
     tensor: int
@@ -62,7 +62,7 @@ class Service:
         return tuple(accumulate(self.counts[:-1], initial=0))
 
     def options(self, number: int) -> tuple[str, ...]:
-        """What the command of a server gets besides the words of the user."""
+        """The options that are added to the user's command on a server."""
         made = ["--tensor-parallel-size", str(self.tensor)]
         if self.size == 1:
             return tuple(made)

@@ -1,7 +1,7 @@
 """Rules HK5: what a launcher requires of a plan. Checked before anything is written.
 
-Each row stands in the module of its check, one for each family of launchers. An id is never used twice, and a retired
-one never again. Retired: HK533 (a table that is too large for `kubectl apply`; it is compressed now).
+Each rule is defined in the module of its check, one for each family of launchers. An id is never reused. Retired: HK533
+(a table that is too large for `kubectl apply`; it is compressed now).
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def _variables(process: Path) -> Mapping[str, str]:
 
 
 def _age(process: Path) -> str:
-    """How long a process runs: field 22 of its stat counts clock ticks after the start of the system."""
+    """How long a process has run: field 22 of its stat is its start in clock ticks since boot."""
     try:
         ticks = int(_read(process / "stat", 4096).rpartition(")")[2].split()[19])
         up = float(_read(process.parent / "uptime", 100).split()[0])

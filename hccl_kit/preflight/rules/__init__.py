@@ -1,4 +1,4 @@
-"""The rules HK6 of a server: the host's, then the cards'. Each row stands in the module of its check."""
+"""The rules HK6 of a server: its host and its cards. Each rule is defined in the module of its check."""
 
 from __future__ import annotations
 

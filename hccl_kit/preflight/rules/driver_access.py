@@ -140,7 +140,7 @@ def tool_unusable(node: Node) -> Iterator[Finding]:
 
 
 def _failures(node: Node) -> tuple[NoAnswerError | None, Mapping[int, NoAnswerError]]:
-    """Why npu-smi, and hccn_tool of the cards, do not answer their first questions."""
+    """Why npu-smi, and hccn_tool for each card, do not answer their first query."""
     need_npu(node)
     tool = tools.find(node, tools.HCCN_TOOL)
     if tool is None or node.table.version == WITHOUT_ADDRESSES:

@@ -19,9 +19,9 @@ FILES = 4096
 """Open files of a rank: libraries, samples and logs; and up to four connections to each peer."""
 FILES_PER_PEER = 4
 THREADS_PER_CARD = 512
-"""Of a rank: frameworks start a few hundred with the operators they compile, and the data loader has its own."""
+"""Threads of a rank: a framework starts a few hundred for the operators it compiles, the data loader its own."""
 LOCKED = 64 << 20
-"""Bytes that a rank locks for RDMA between servers at least; the default of many systems is 64 KiB or 8 MiB."""
+"""Bytes that a rank needs to lock for RDMA between servers; the limit of many systems is 64 KiB or 8 MiB."""
 LOG_SPACE = 1 << 30
 """Bytes of free disk: a failing job of 8 ranks writes some hundred MB of logs."""
 _ASCEND_LOGS = "ASCEND_PROCESS_LOG_PATH"
@@ -114,7 +114,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _core_is_piped(root: Path) -> bool:
-    """Whether a program takes the cores, such as systemd-coredump, which bounds them."""
+    """Whether core dumps are piped to a program such as systemd-coredump, which limits their size."""
     try:
         return (root / "proc/sys/kernel/core_pattern").read_text(encoding="utf-8", errors="replace").startswith("|")
     except OSError:

@@ -77,7 +77,7 @@ def _described(who: Who, name: str) -> str:
 
 
 def _who(proc: Path, process: Process) -> Who:
-    """Of the process with that id in this container, else on this host."""
+    """Facts about the process with that id in this container, else on this host."""
     for pid in (process.inner, process.pid):
         folder = proc / str(pid)
         if pid is not None and folder.is_dir() and _may_be_on_npu(folder):

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 _MAX_DIGITS = 10
-"""HCCL reads no longer numbers."""
+"""Digits of the longest number that HCCL reads."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
@@ -25,7 +25,7 @@ class Accepted(NamedTuple):
 
 
 def accepted_values(product: str) -> Mapping[str, Accepted]:
-    """The values of each variable that HCCL accepts on a product; if the product is not known, on any."""
+    """The values of each variable that HCCL accepts on a product; if the product is not known, on at least one."""
     return {**_VALUES, **_ON.get(product, {})}
 
 

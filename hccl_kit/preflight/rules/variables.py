@@ -128,7 +128,7 @@ def _in_container(node: Node, ids: Iterable[int]) -> Iterator[int]:
 
 
 def _links(pcie: str | None, roce: str | None) -> Iterator[Finding]:
-    """(1, 1), (0, -) and (-, 0); (0, 0) HCCL takes for PCIe."""
+    """The findings for (1, 1), (0, unset) and (unset, 0). HCCL reads (0, 0) as PCIe."""
     if (pcie, roce) == ("1", "1"):
         yield Finding(f"{_PCIE}=1 and {_ROCE}=1; one of them at most", f"unset {_ROCE}")
     elif (pcie, roce) == ("0", None):

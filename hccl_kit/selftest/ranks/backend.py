@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Call(NamedTuple):
-    """A prepared collective: `fill` sets its input, `run` does it once, `result` is what it gave."""
+    """A prepared collective: `fill` sets its input, `run` does it once, `result` returns its output."""
 
     fill: Callable[[], None]
     run: Callable[[], None]

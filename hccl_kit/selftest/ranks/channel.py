@@ -1,4 +1,4 @@
-"""A rank's line to the agent of its server: commands in, results and signs of life out."""
+"""A rank's connection to the agent of its server: commands in, results and heartbeats out."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Channel:
             yield self._commands.get()
 
     def send(self, **message: object) -> None:
-        """Send an event; nothing if the agent is gone, since the process ends then."""
+        """Send an event. Ends this process if the agent is gone."""
         try:
             with self._lock:
                 self._socket.sendall(encode({"rank": self.rank, **message}))
@@ -41,7 +41,7 @@ class Channel:
             os._exit(1)
 
     def put(self, key: str, value: str, to: list[int]) -> None:
-        """Give a text to other ranks, and keep it."""
+        """Send a text to other ranks, and keep it here too."""
         self._keep(key, value)
         self.send(event="put", key=key, value=value, to=to)
 
@@ -84,7 +84,7 @@ class Channel:
         os._exit(0)  # the agent is gone, while the main thread may wait in a collective for ever
 
     def _live(self) -> None:
-        """Send signs of life."""
+        """Send heartbeats."""
         while True:
             time.sleep(HEARTBEAT)
             self.send(event="alive")

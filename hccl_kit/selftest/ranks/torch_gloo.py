@@ -41,7 +41,7 @@ class _Mail(dist.Store):  # type: ignore[misc]
 
 
 class TorchGroup:
-    """A process group of gloo that torch does not know as its own, so that there can be many, one after the other."""
+    """A process group of gloo that is not registered with torch, so that many can follow each other."""
 
     def __init__(self, mail: _Mail, place: int, size: int, address: str, seconds: float) -> None:
         options = dist.ProcessGroupGloo._Options()

@@ -1,4 +1,4 @@
-"""The program of a rank: load a framework, then do what the selftest says until it ends.
+"""The program of a rank: load a framework, then run the commands of the selftest until it ends.
 
     python -m hccl_kit.selftest.ranks.worker BACKEND
 
@@ -40,7 +40,7 @@ def main(backend: str, environ: Mapping[str, str]) -> None:
 
 
 def _load(name: str, channel: Channel, environ: Mapping[str, str]) -> Backend:
-    """The framework, imported here only: the launching side has none."""
+    """The framework, imported only here: the machine that starts the selftest may have none."""
     if name == "mpi":
         from hccl_kit.selftest.ranks.mpi import Mpi4py  # noqa: PLC0415
 

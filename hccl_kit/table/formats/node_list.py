@@ -55,7 +55,7 @@ def to_value(table: RankTable) -> dict[str, Any]:
 
 
 def in_document(pointer: Pointer) -> Pointer:
-    """The place in a file of what rules call by the keys of version 1.0."""
+    """The pointer into a file for a pointer with the keys of version 1.0 (`server_id`, `device`)."""
     return (*pointer[:-1], _KEYS.get(str(pointer[-1]), pointer[-1])) if pointer else pointer
 
 

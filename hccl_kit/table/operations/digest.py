@@ -32,8 +32,9 @@ def digest(table: RankTable) -> str:
 def digest_of_columns(frame: RankTable, columns: Columns) -> str:
     """The `digest` of a table from the table without servers or groups, and from its devices.
 
-    The texts of devices are written as they stand in those of servers and groups, with their backslashes: to add these
-    to a text of megabytes takes longer. Names and ranks, which differ, are sorted as `digest` sorts the whole texts.
+    The texts of devices are written with the backslashes that they have inside the texts of servers and groups:
+    escaping a text of megabytes takes longer. Names and ranks, which differ, are sorted as `digest` sorts the whole
+    texts.
     """
     ids, sdids = list(chain.from_iterable(columns.cards)), columns.sdids or repeat("null")
     ranks: Sequence[object] = columns.given_ranks or list(columns.ranks())
@@ -55,7 +56,7 @@ def digest_of_columns(frame: RankTable, columns: Columns) -> str:
         lists = _sorted_lists(devices, of_servers)
     keys = sorted(columns.server_keys)
     unknown = zip(*map(columns.server_keys.__getitem__, keys), strict=True) if keys else repeat(())
-    extra = lru_cache(None)(lambda row: _escaped([_text(dict(zip(keys, row, strict=True)))])[0])  # of most the same
+    extra = lru_cache(None)(lambda row: _escaped([_text(dict(zip(keys, row, strict=True)))])[0])  # most are equal
     names = list(map(encode_basestring_ascii, columns.servers))
     servers = sorted(
         [
@@ -98,7 +99,7 @@ def _groups(columns: Columns, lists: Iterable[str]) -> list[str]:
 
 def _escaped(texts: Iterable[str]) -> list[str]:
     """Each text, which is JSON in ASCII, as it stands inside a JSON string."""
-    whole = "\n".join(texts)  # which such a text never holds; one by one takes four times as long
+    whole = "\n".join(texts)  # JSON in ASCII holds no line break; one by one takes four times as long
     return whole.replace("\\", "\\\\").replace('"', '\\"').split("\n")
 
 
@@ -122,7 +123,7 @@ def _digest(table: RankTable, servers: int, ranks: int, of_servers: Iterable[str
 
 
 def _add(meaning: hashlib._Hash, texts: Iterable[str]) -> None:
-    """Texts with commas between them, one after the other: all in one would be megabytes, twice."""
+    """Add texts with commas between them, one by one: all in one text would take megabytes, twice."""
     comma = b""
     for text in texts:
         meaning.update(comma)

@@ -15,7 +15,7 @@ from hccl_kit.table.model import MAX_SERVER_ID, Device, PodServer, RankTable, Se
 from hccl_kit.table.products import Product
 
 GENERATED = ("1.0", "1.2", "2.0")
-"""The versions of tables that are made."""
+"""The versions that can be generated."""
 _SHOWN = 16
 _INTERFACE = re.compile(r"[A-Za-z0-9_.:@-]{1,15}")
 
@@ -25,7 +25,7 @@ def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankT
 
     Raises KitError if `server_id`, which becomes part of a file name, is not 1 to 64 bytes of text without white space
     or path separators, if the part of an IPv6 address after % cannot be the name of an interface, or if a physical id
-    is negative or there twice.
+    is negative or duplicated.
     """
     ids = [i for i, _ in devices]
     wrong = [i for i in ids if type(i) is not int or i < 0] or [i for i, times in Counter(ids).items() if times > 1]
@@ -151,7 +151,7 @@ def _require_levels(hosts: Sequence[Host]) -> None:
 
 
 def _reject_vnic(hosts: Sequence[Host], version: str) -> None:
-    """Addresses inside a super pod cannot be reached from outside it."""
+    """Raises KitError for vNIC addresses, which only one super pod can reach, if the hosts are not all in one."""
     if len(hosts) == 1 or (version == "1.2" and len({host.super_pod for host in hosts}) == 1):
         return
     cards = [f"{host.id}, card {i}" for host in hosts for i, card in host.cards.items() if card.on_vnic]
@@ -179,7 +179,7 @@ def _check_server_id(text: str) -> None:
 
 
 def _check_interface(address: str) -> None:
-    """HCCL takes any text after the % of an address; here it came from a file or a tool, and goes into a table."""
+    """Raises KitError if the part of an address after % cannot be the name of an interface; HCCL accepts any text."""
     _, percent, name = address.partition("%")
     if percent and not _INTERFACE.fullmatch(name):
         raise KitError(

@@ -29,7 +29,7 @@ def merge(tables: Sequence[RankTable], *, names: Sequence[str] = (), order: Orde
     Servers are in the order given, or in natural order: by address (10.0.0.2 before 10.0.0.10), then by name (node2
     before node10), grouped by super pod. Super pods with the same id are merged. Unknown keys are kept; their values
     must be equal in all tables. Raises KitError, with `names` for the tables, for a duplicate server or address, a
-    loopback server id, different versions, a version without servers, or a table that is not ready.
+    loopback server id, different versions, a version that is not in VERSIONS, or a table that is not ready.
 
     Laws: associative; in natural order also commutative; every device keeps everything but its rank.
     """

@@ -10,7 +10,7 @@ from hccl_kit.table.operations.merge import VERSIONS
 def split(table: RankTable) -> tuple[RankTable, ...]:
     """One table for every server of a valid table, with ranks from 0 in their previous order.
 
-    A server of version 2.0 is a network of the innermost layer. Raises KitError for a version without servers.
+    A server of version 2.0 is a network of the innermost layer. Raises KitError for a version that is not in VERSIONS.
     Law: `merge` is the inverse, except for the order of servers and for ranks that alternate between servers.
     """
     if table.version not in VERSIONS:
