@@ -68,7 +68,7 @@ def _labelled(label: str, text: str, width: int) -> str:
 
 
 def filled(text: str, width: int, first: str = "", rest: str = "") -> str:
-    """A paragraph, broken at blanks only, and not in a command: what people copy stays whole."""
+    """A wrapped paragraph. Lines break at blanks only, and never within a command in backquotes."""
     whole = _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text)
     lines = textwrap.fill(
         whole, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
@@ -86,7 +86,7 @@ def _rule_lines(explanation: Explanation, width: int) -> str:
 
 
 def _page(rule: Rule[...], width: int) -> str:
-    """The page of a rule; its headings stand in a column."""
+    """The page of a rule; its headings are in a column."""
     texts = as_sections(rule)[1]
     column = max(map(len, HEADINGS)) + 2
     sections = [

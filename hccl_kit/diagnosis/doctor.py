@@ -1,4 +1,4 @@
-"""What works on this machine: training, MPI, export and the cards, each tried in a process of its own."""
+"""What works on this machine: training, MPI, export, cards and compiler; a process tries each of the first three."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MPI = f"from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(1) == 2; print(
 _EXPORT = f"import onnx, onnxruntime; print('{_DONE}')"
 _DAVINCI = re.compile(r"davinci[0-9]{1,4}")
 COMPILERS = ("c++", "g++", "clang++")
-"""Those that `hccl_kit.ocr.native.library` looks for."""
+"""The compilers that `hccl_kit.ocr.native.library` looks for."""
 
 
 class Check(NamedTuple):
@@ -64,7 +64,7 @@ def mpi() -> Check:
     if program is None or package_version("mpi4py") == ABSENT:
         absent = "mpirun is not on PATH" if program is None else "mpi4py is not installed"
         return Check("mpi", "absent", absent, _INSTALL.format("mpi"))
-    # The words that Open MPI needs for root and for fewer cores than processes; other MPIs ignore such variables.
+    # The variables that Open MPI needs for root and for fewer cores than processes; other MPIs ignore them.
     variables = (
         "OMPI_ALLOW_RUN_AS_ROOT=1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
@@ -113,7 +113,7 @@ def convolutions(environ: Mapping[str, str]) -> Check:
 
 
 def _tried(name: str, command: list[str], success: str, extra: str) -> Check:
-    """The check of a command, which prints _DONE if all is well."""
+    """The check of a command that prints _DONE if all is well."""
     try:
         output = driver_tool.query(command, TIMEOUT)
     except driver_tool.NoAnswerError as error:

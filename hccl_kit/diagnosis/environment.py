@@ -17,7 +17,7 @@ _HOST = re.compile(r"HOST|NODELIST|NODENAME|SUBMIT|MASTER_ADDR|HCCL_KIT_SERVER|L
 MAX_VALUE = 200
 """Characters of a value that are shown."""
 _MOST = 16 * MAX_VALUE
-"""Characters of a value that are looked at: marks are shorter than addresses, but not that much."""
+"""Characters of a value that are masked before it is cut: marks are shorter than addresses, but not by this factor."""
 
 
 def shown_variables(environ: Mapping[str, str], host: str) -> dict[str, str]:

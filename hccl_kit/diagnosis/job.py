@@ -1,4 +1,4 @@
-"""A failed job from its logs: read, then judged."""
+"""The diagnosis of a failed job from its logs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def diagnosis_of(
         return judge(evidence, table)
     if recorded.certainty == _CERTAINTIES[0]:
         return recorded
-    # What the ranks recorded says what they did; what HCCL logs, whom they waited for.
+    # The records of the ranks say what they did; the logs of HCCL say whom they waited for.
     return min(recorded, judge(evidence, table), key=lambda found: _CERTAINTIES.index(found.certainty))
 
 

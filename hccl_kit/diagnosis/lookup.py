@@ -101,9 +101,9 @@ def explain(text: str) -> Explanation:
 
 
 def explain_lines(lines: Iterable[str]) -> Explanation | None:
-    """What the most telling line says: a root error beats a consequence, and that a frame or a fact.
+    """What the most telling line says: a root error goes before a consequence, and that before a frame or a fact.
 
-    The first one counts if several tell as much. None if no line is known.
+    Of equally telling lines, the first one counts. None if no line is known.
     """
     best: Answer | None = None
     of_tables: list[Answer] = []
@@ -143,7 +143,7 @@ def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[
 
 
 def _best_of(line: str, number: int, rows: Sequence[KnownError]) -> Answer | None:
-    """What a line says, by the row that tells most; messages before codes."""
+    """What a line says, by the most telling row; messages before codes."""
     found: list[Answer] = []
     codes = list(dict.fromkeys(codes_in(line)))
     for row in rows:
@@ -182,7 +182,7 @@ def _found(line: str) -> Iterator[str]:
 
 
 def _values(match: re.Match[str]) -> Mapping[str, str]:
-    """The values of a line; a rank that HCCL waits for but does not know is left out."""
+    """The values of a line. A `peer` that is unknown or local becomes `untold` or `itself`, with its own sentence."""
     values = {key: _bounded(part) for key, part in match.groupdict().items() if part}
     special = {"unknown": "untold", "4294967295": "untold", "local": "itself"}
     if name := special.get(values.get("peer", "")):
@@ -273,7 +273,7 @@ def _rules_of(variable: str) -> Iterator[str]:
 
 
 def unknown(wanted: str) -> KitError:
-    """Suggests no similar code: it would explain another error."""
+    """The error for a text that matches nothing. It suggests no similar code, which would explain another error."""
     return KitError(
         f"no rule, code or message matches {wanted[:80]!r}",
         hint="pass a rule (HK203), a code (EI0014), the whole line of a log, or the log: hccl-kit explain LOG\n"

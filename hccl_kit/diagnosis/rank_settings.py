@@ -38,9 +38,9 @@ class Had(NamedTuple):
 
 
 def read_settings(source: str) -> list[Had]:
-    """What a PID, a file or a folder tells; of logs, for each process that prints variables.
+    """The variables of a process (PID), of a file, or of each process whose logs print some.
 
-    Raises KitError if it tells nothing.
+    Raises KitError if there are none.
     """
     path = Path(source)
     if _PID.fullmatch(source) and not path.exists():

@@ -1,4 +1,4 @@
-"""What a finished training says of itself in summary.json, without a path of it."""
+"""What summary.json says of a finished training, without its paths."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Difference(NamedTuple):
 
 
 def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Difference]:
-    """What is out of range, differs from the plan, meets another job, or differs between ranks."""
+    """What is out of range, differs from the plan, collides with another job, or differs between ranks."""
     found = []
     for rank in had:
         refused = [*_refused(rank, product)]
@@ -81,7 +81,7 @@ def _of_plan(plan: VariablePlan, rank: Had, refused: Set[str]) -> Iterator[Diffe
 
 
 def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
-    """Whom the ports of a variable meet."""
+    """Why the ports of a variable are out of range or may collide; None if neither is the case."""
     if value is None or name not in (BASE_PORT, HOST_RANGE, CARD_RANGE):
         return None
     for ports in _ports(name, value):
@@ -100,7 +100,7 @@ def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
 
 
 def _jobs_met(plan: VariablePlan, ports: Ports) -> Iterator[int]:
-    """The other jobs whose ports, by the same plan, are among these."""
+    """The other jobs of the plan whose ports overlap with these."""
     for job in range(plan.wanted.jobs):
         with suppress(KitError):  # it has no ports at all
             if job != plan.wanted.job and job_ports(job, plan.wanted.jobs, plan.kernels).block.meets(ports):

@@ -19,7 +19,7 @@ MAX_BYTES = 1 << 22
 BOS, EOS = 0, 1
 """The classes of an attention head that begin and end a text; those of the characters follow."""
 SPECIAL_TOKENS = ("<go>", "<stop>")
-"""Their names in MindOCR and in exported files; a BOS within a text reads as its name, as in MindOCR."""
+"""Their names in MindOCR and in exported files; a BOS within a text is decoded as its name, as in MindOCR."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Charset:
 
         `rapidocr:rec` is the dictionary of the weights of that name.
 
-        Raises KitError if the file cannot be read or a line is not one character of its own.
+        Raises KitError if the file cannot be read, a line has several characters, or a character is listed twice.
         """
         characters = ALPHANUMERIC if path is None else "".join(_listed(path))
         if use_space_char and " " not in characters:
@@ -54,11 +54,11 @@ class Charset:
         return [self._numbers[c] for c in (text.lower() if lower else text) if c in self._numbers]
 
     def other_case(self) -> list[int]:
-        """For each class of a character that of its other case, or its own if the dictionary has no other."""
+        """For each character's class, the class of its other case; its own if the dictionary lacks the other case."""
         return [self._numbers.get(_other_case(character), number) for number, character in enumerate(self.characters)]
 
     def tells_case(self) -> list[bool]:
-        """For each class of a character whether it is a lower-case letter whose upper case is in the dictionary too."""
+        """For each character's class, whether it is a lower-case letter whose upper case is in the dictionary too."""
         others = enumerate(self.other_case())
         return [other != number and self.characters[number].islower() for number, other in others]
 
@@ -67,12 +67,12 @@ class Charset:
         return {character: number for number, character in enumerate(self.characters)}
 
     def decode(self, numbers: list[int]) -> str:
-        """The text of class numbers without the blank."""
+        """The text of class numbers, none of which may be the blank."""
         return "".join(self.characters[number] for number in numbers)
 
 
 def _other_case(character: str) -> str:
-    """The character itself if its other case has more characters or is that of another too, such as of dotless i."""
+    """The other case of a character; the character itself if the conversion cannot be reversed, as for dotless i."""
     other = character.swapcase()
     return other if other.swapcase() == character else character
 

@@ -1,4 +1,4 @@
-"""Pictures for people: lines with their texts, pages with their regions, each with a header that explains it."""
+"""Pictures of lines with their texts and of pages with their regions, each with a header that explains it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def draw_labels(images: Sequence[Image], texts: Sequence[str]) -> Image:
 
 
 def draw_page(image: Image, regions: Sequence[tuple[NDArray[Any], str]]) -> Image:
-    """A page with a green outline around each region; with readings, these at their places on a page to its right."""
+    """A page with a green outline around each region; texts, if any, are at their positions on a page to its right."""
     page = image.copy()
     width = max(1, round(max(image.shape[:2]) / 600))
     for points, _ in regions:
@@ -106,7 +106,7 @@ def _compared(page: ComparedPage) -> Image:
 
 
 def _side_by_side(cells: Sequence[Image]) -> Image:
-    """At most two cells as a row of the height of the higher one."""
+    """A row of at most two cells, as high as the higher one."""
     row = np.full((max(map(len, cells)), 2 * PAGE, 3), 255, np.uint8)
     for number, cell in enumerate(cells):
         row[: len(cell), number * PAGE : (number + 1) * PAGE] = cell
@@ -116,8 +116,8 @@ def _side_by_side(cells: Sequence[Image]) -> Image:
 def draw_targets(images: Sequence[Image], targets: Sequence[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]) -> Image:
     """Pages of a training batch side by side, under a legend.
 
-    `targets` (H, W) of each page: the kernels of its texts and their borders, from 0 to 1, and the mask, 0 where
-    nothing is learnt.
+    `targets` (H, W) of each page: the kernels of its texts and their borders, from 0 to 1, and the mask, 0 for pixels
+    that the loss ignores.
     """
     pages = []
     for image, (kernels, borders, mask) in zip(images, targets, strict=True):

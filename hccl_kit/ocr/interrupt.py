@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM end a program at once, with a message and an exit code; a file in writing is completed first.
+"""SIGINT and SIGTERM end a program with a message and an exit code, as soon as no file is being written.
 
 SIGUSR2 asks a training to save a checkpoint after its step and to end then, as a scheduler does before a time limit.
 
@@ -22,7 +22,7 @@ from hccl_kit.base.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 from hccl_kit.base.progress import line_break
 
 PATIENCE = 20.0
-"""Seconds to wait for a file in writing; a second signal does not wait."""
+"""Seconds to wait for a file that is being written; a second signal does not wait."""
 _ENDINGS = {signal.SIGINT: ("interrupted", EXIT_INTERRUPTED), signal.SIGTERM: ("terminated", EXIT_TERMINATED)}
 _WRITING = threading.RLock()
 _SCRATCH: set[str] = set()
@@ -62,7 +62,7 @@ def scratch() -> Iterator[Path]:
 
 
 def listen(next_step: str = "", *, speaks: bool = True) -> None:
-    """Let SIGINT and SIGTERM end this process. To be called before any thread is started.
+    """Let SIGINT and SIGTERM end this process. Call it before any thread is started.
 
     `next_step` is added to the message; without `speaks` there is no message. A signal that is ignored, as in a
     background job of a shell, stays ignored.

@@ -1,4 +1,4 @@
-"""Variables, visible cards, and what a container lacks: what stops a process before it meets another."""
+"""Variables, visible cards, and what a container lacks: what stops a process before it contacts another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How torch_npu, MindSpore, vLLM and the transfer engines wrap what HCCL said."""
+"""How torch_npu, MindSpore, vLLM and the transfer engines wrap the errors of HCCL."""
 
 from __future__ import annotations
 

@@ -25,13 +25,13 @@ ROLES: Mapping[Role, str] = {
 class KnownError(NamedTuple):
     """A code, or a kind of line, and what is known about it.
 
-    A row with patterns is found by them, in one line and with its case. A row without patterns is the page of its
-    codes; the page of any other code is the first row with patterns that has it. A row whose message other programs
-    print too `needs_context`: a word of Ascend in the same line, or a text that is nothing but the message.
+    A row with patterns is found by them, within one line and case-sensitively. A row without patterns is the page of
+    its codes; the page of any other code is the first row with patterns that has it. `needs_context`: other programs
+    print the message too, so the row counts only with a word of Ascend in the same line.
 
     `what` is the first sentence. `says` are sentences about this line, whose blanks are the groups of the pattern; a
-    sentence with a missing value is left out. `causes` come in order of how often they are it. `rules` find the error
-    in a rank table, and so do those with `variable`, the name that HCCL gives it.
+    sentence with a missing value is left out. `causes` are in order of frequency, the most frequent first. `rules` find
+    the error in a rank table, and so do those with `variable`, the name that HCCL gives it.
     """
 
     what: str
@@ -52,7 +52,7 @@ class KnownError(NamedTuple):
         return any(literal_of(pattern) in text for pattern in self.patterns)
 
     def found_in(self, line: str) -> re.Match[str] | None:
-        """The first pattern that a line has."""
+        """The match of the first pattern that is in a line; None if there is none."""
         for pattern in self.patterns:
             if literal_of(pattern) in line and (found := re.search(pattern, line)):
                 return found

@@ -1,4 +1,4 @@
-"""All rows, the codes that they explain, and where codes stand in a line."""
+"""All rows, the codes that they explain, and how codes are found in a line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _MAYBE = re.compile(
     r"E[CIJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error code"
     r"|(?<![0-9])[1235][0-9]{5}(?![0-9])"
 )
-"""Something that every line with a code has; most lines have not."""
+"""Something that every line with a code has, and most other lines do not."""
 _OWN = re.compile(r"\b(?P<code>E[IJ][0-9]{4})\b")
 _OTHER = re.compile(
     r"\b(?P<code>E(?:[CELZH][0-9]|3[0-9]|19)[0-9]{3})(?=[:)\]]|$)|^ *(?P<alone>E[CELZH0-9][0-9]{4}) *$", re.MULTILINE
@@ -126,7 +126,7 @@ def _results_in(line: str) -> Iterator[int]:
 
 
 def only_maybe(text: str) -> str | None:
-    """The code of a text that is nothing but "error code is 11": of HCCL, if it comes from HCCL."""
+    """The code of a text that is nothing but "error code is 11": an HcclResult if there is one, else that number."""
     found = re.fullmatch(r"\s*(?:error code (?:is|:|=)? ?|ret\[)(?P<result>[0-9]{1,6})\]?\.?\s*", text)
     if not found:
         return None

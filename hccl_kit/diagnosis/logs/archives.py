@@ -1,4 +1,4 @@
-"""Logs inside compressed files and archives, as streams: nothing is unpacked to a disk, no link in them counts.
+"""Logs inside compressed files and archives, as streams: nothing is unpacked to a disk, and no link is followed.
 
 The standard library would allocate the memory that a header asks for, so headers are read here.
 """

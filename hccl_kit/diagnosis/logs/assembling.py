@@ -1,4 +1,4 @@
-"""Facts of a log, line by line, with those that stand in several lines: operators, lists of ranks, tracebacks."""
+"""Facts of a log, line by line, with those that span several lines: operators, lists of ranks, tracebacks."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ MAX_CONNECTED = 1 << 16
 A_LINE = 8
 """Ranks in a line of the list of connected ranks; only the last line has fewer."""
 APART = 32
-"""Lines that may stand between two parts of one fact, and between a line without a time and one with it."""
+"""Maximum number of lines between two parts of one fact, and between a line without a time and the one that has it."""
 MOST_ABOVE = 64
-"""Facts above an error that may be its frame."""
+"""Maximum number of facts above an error that may be its frames."""
 AWAITED = 500
 """Lines until the end of a traceback or list is given up."""
 MAX_OPEN = 1024
@@ -52,7 +52,7 @@ _SHARED = (
     *(b"timeout", b"connect", b"nformation", b"hcom init", b"error:", b"listen on ip", b"ccurred", b"inconsistent"),
 )
 SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *(row.key for row in patterns.ROWS))}), _SHARED)
-"""What a line has to hold to matter, and what is common to that."""
+"""The keys of which a relevant line has one, and patterns that many of these keys share."""
 
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
 _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")
@@ -63,7 +63,7 @@ _EXCEPTION = re.compile(
 _ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?[0-9]{1,6}\)")
 _EXIT_CODE = re.compile(r"^ *exitcode *: ?(?P<code>-?[0-9]{1,3}) \(pid: ?(?P<pid>[0-9]{1,10})\)")
 _CALM = (Joined, Setting, GroupLeft, GroupNamed, RootCreated, OperatorEntered, Tls, Listening, SuperPod)
-"""What a line without a level states without being an error."""
+"""Facts of a line without a level that do not report an error."""
 
 
 class _Open(NamedTuple):
@@ -74,7 +74,7 @@ class _Open(NamedTuple):
 
 
 class Assembler:
-    """Takes the lines of one file in order; `end` gives what they state."""
+    """Takes the lines of one file in order; `end` returns the facts."""
 
     def __init__(self) -> None:
         self._noted: list[Noted] = []
@@ -85,7 +85,7 @@ class Assembler:
         self._elastic: tuple[int, int] | None = None
 
     def take(self, line: Line) -> bool:
-        """Whether the next line is needed too."""
+        """Take a line; returns whether the next line is needed too."""
         for record in records(line.text, is_whole=line.is_whole):
             if record.time is not None:
                 self._time = line.number, record.time
@@ -119,7 +119,7 @@ class Assembler:
             self._noted.append(noted)
 
     def _without_frames(self, found: Noted) -> None:
-        """Drop what a library has printed of its call above the error that the call met: they are one message."""
+        """Drop the frames that a library prints above the error that its call met: they are one message."""
         start = end = len(self._noted)
         while start and end - start < MOST_ABOVE and 0 <= found.line - self._noted[start - 1].line <= APART:
             start -= 1
@@ -199,7 +199,7 @@ class _Connected:
         self._has_end = False
 
     def take(self, noted: Noted, record: Record) -> Noted | None:
-        """The list before this line, if this line shows that it is over."""
+        """The list that ended before this line, if this line shows that it has ended."""
         text = record.text
         if "connect" not in text:
             self.is_open = self.is_open and self._noted is not None and noted.line - self._noted.line < AWAITED

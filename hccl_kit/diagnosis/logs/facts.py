@@ -1,8 +1,8 @@
 """The facts that logs state, each as a frozen value.
 
-Whatever reads a log yields events; whatever judges a job reads events only, so a new kind of log needs no new judge.
-A value that a line does not name is None. Ranks are those of the communicator `group`; `physical` is the N of
-/dev/davinciN, `logic` the number that the process itself uses. Text in a fact is hostile: print it escaped.
+Every reader of logs yields events, and the diagnosis uses events only, so a new kind of log needs only a new reader. A
+value that a line does not name is None. Ranks are those of the communicator `group`; `physical` is the N of
+/dev/davinciN, `logic` the number that the process itself uses. Text in a fact is untrusted: print it escaped.
 """
 
 from __future__ import annotations
@@ -260,7 +260,7 @@ class Tls(NamedTuple):
 
 
 class SuperPod(NamedTuple):
-    """The super pod that a rank believes to be in (logic), and is in (physical)."""
+    """The super pod that is configured for a rank (logic), and the one in which it is (physical)."""
 
     logic: str | None
     physical: str | None
@@ -341,7 +341,7 @@ class Traced(NamedTuple):
     """A collective that torch's flight recorder has of a rank; the event's time is when the rank entered it.
 
     `group` is the process group with its backend, `members` its ranks if the dump names them. `sequence` counts the
-    collectives of the group. `shape` is what all ranks must give alike, None if they need not.
+    collectives of the group. `shape` is what must be equal on all ranks; None if nothing must be.
     """
 
     rank: int
@@ -382,9 +382,10 @@ class ProgramEnded(NamedTuple):
 
 
 class JobEnding(NamedTuple):
-    """A launcher of ours begins to end its ranks; `rank` is the one that it takes to have failed first.
+    """A launcher of ours begins to end its ranks; `rank` is the one that failed first, as far as it knows.
 
-    `why`: rank (one has failed), hang (none makes a step), over (another server says so), lost, guard or gone.
+    `why`: rank (one failed), hang (none makes a step), over (another server ended the job), lost (a rank ended without
+    an event), guard (the guard process was killed) or gone (the script that started this one over ssh ended).
     """
 
     why: str
@@ -444,7 +445,7 @@ Fact = (
 
 
 class Event(NamedTuple):
-    """A fact, where it stands, and when it happened.
+    """A fact, its place in a file, and when it happened.
 
     `time` is in seconds since 1970 by the clock of the worker, read as if it were UTC: logs name no zone. None if the
     line has no time. `is_error`: the line is one of level ERROR, or of a launcher that reports a failure.

@@ -1,4 +1,4 @@
-"""Files other than plogs that have a form of their own, by their names. To add one: a function and a row.
+"""Files that have a format of their own, by their names. To add one: a function and a row.
 
 A reader gets the lines of a file and what is known about it, and yields what it notes; it never fails. Any other file
 is read as a log.

@@ -16,7 +16,7 @@ from hccl_kit.diagnosis.logs.scanning import Line, Scanned, scan
 from hccl_kit.diagnosis.logs.workers import process_of
 
 EDGE_LINES = 300
-"""Lines in which the first and the last time of a file are looked for."""
+"""Lines that are searched for the first and the last time of a file."""
 
 
 class Log(NamedTuple):
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 class _Counted:
-    """Pieces until their end or an error, and how many bytes they were."""
+    """Iterates over pieces until their end or an error, and counts their bytes."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = pieces
@@ -95,7 +95,7 @@ def read_log(log: Log) -> Found:
 
 
 def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[bytes]) -> Found:
-    """What a dump of torch's flight recorder states; one that cannot be read is noted, and no log."""
+    """What a dump of torch's flight recorder states; one that cannot be read gives a note and no file."""
     noted, why = torch_dump.read(log.path.name, pieces)
     why = counted.cut or why
     if why:
@@ -127,7 +127,7 @@ def _known(process: Process) -> Process:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[Line]:
-    """All lines, for small files: a scan for what every line holds would leave some out."""
+    """All lines of a small file: `scan` would leave out those without a key."""
     number, rest = 1, b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")

@@ -1,4 +1,4 @@
-"""A fact with all that its line tells about it; where the line stands and whose it is comes from the file."""
+"""A fact with all that its line says about it; the file adds the place and the process."""
 
 from __future__ import annotations
 

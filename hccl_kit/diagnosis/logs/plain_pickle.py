@@ -2,8 +2,8 @@
 
 The standard library's reader imports what a pickle names, calls it, and takes the memory that an index asks for. So
 this is a reader of its own for the opcodes that plain values need (documented by `pickletools` of the standard
-library); every other opcode is refused, unseen. What a pickle may make is bounded by the limits below. A list may
-contain itself, so a caller that walks through the values must limit the depth.
+library); every other opcode is refused and not executed. What a pickle may make is bounded by the limits below. A list
+may contain itself, so a caller that walks through the values must limit the depth.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def load(data: bytes) -> Any:
 
 
 class _Reader:
-    """The stack machine of pickles; each opcode of _READERS is a method."""
+    """The stack machine of pickles; _STEPS has what it does for each opcode."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
@@ -125,7 +125,7 @@ class _Reader:
         if not isinstance(self.stack[-1], dict):
             raise TypeError
         for key, value in zip(items[::2], items[1::2], strict=True):
-            if not isinstance(key, str):  # numbers whose hashes are equal take hours, nested tuples the whole stack
+            if not isinstance(key, str):  # numbers with equal hashes take hours, nested tuples overflow the stack
                 raise RefusedError("it has a key that is not a text")
             self.stack[-1][key] = value
 

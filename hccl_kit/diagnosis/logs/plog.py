@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 MAX_TEXT = 16 << 10
-"""Characters of a line that are looked at; patterns are searched in time linear to it."""
+"""Characters of a line that are searched, in time linear to their number."""
 
 
 class Record(NamedTuple):
@@ -124,7 +124,7 @@ def _with_header(text: str, is_whole: bool) -> Record:
         thread = next(
             (value for value in (found["second"], found["first"], found["tid"], found["bare"]) if value), None
         )
-        # The name of a communicator in place of the thread tells more than the thread: it stays in the text.
+        # The name of a communicator in place of the thread is more useful than the thread: it stays in the text.
         end = found.start() if found["group"] else found.end()
     return Record(
         header["level"],

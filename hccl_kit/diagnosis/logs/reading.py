@@ -1,4 +1,4 @@
-"""Read logs, whatever is given, to the facts in them: as a stream, in bounded memory, with two processes if it pays."""
+"""Read logs of any kind and return their facts: as a stream, in bounded memory, with two processes if that pays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hccl_kit.diagnosis.logs.sources import Given
 from hccl_kit.diagnosis.logs.workers import short_names
 
 Progress = Callable[[int, int], None]
-"""Given the bytes that are read, and all bytes."""
+"""Called with the number of bytes that are read, and of all bytes."""
 
 MANY = 64 << 20
 """Bytes from which on a second process pays for its start."""
@@ -123,7 +123,7 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
 
 
 def _events(parts: Sequence[Found]) -> Iterator[Event]:
-    """All events, but those of `failed` beside a `launcher_N`, which states the same and more."""
+    """All events, except those of a file `failed` next to a `launcher_N`, which states the same and more."""
     named = [(PurePath(part.file.file if part.file else ""), part.events) for part in parts]
     noted = {path.parent for path, events in named if events and path.name.startswith("launcher_")}
     for path, events in named:

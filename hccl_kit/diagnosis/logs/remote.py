@@ -1,7 +1,7 @@
 """Read the logs of other hosts over ssh: each sends a tar archive, which is read as it comes and never written.
 
-A host is not trusted, and not waited for: what it sends is limited in size and time. One that does not answer is a
-note. The command there only reads: `tar` of one folder.
+A host is not trusted: what it sends is limited in size and time. One that does not answer is a note. The command there
+only reads: `tar` of one folder.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from hccl_kit.discovery.driver_tool import excerpt, killed_on_error, wait
 from hccl_kit.preflight.over_ssh import refusal
 
 AT_ONCE = 8
-"""Hosts at a time: reading takes the time of a core."""
+"""Hosts that are read at a time: reading keeps a core busy."""
 TIMEOUT = 600.0
 """Seconds for one host."""
 MAX_BYTES = 32 << 30
-"""Bytes of one host."""
+"""Maximum number of bytes from one host."""
 MAX_STDERR = 4096
 FOLDER = "${ASCEND_PROCESS_LOG_PATH:-$HOME/ascend/log}"
 """Where HCCL writes its logs, for the shell there."""

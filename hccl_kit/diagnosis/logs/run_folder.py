@@ -24,7 +24,7 @@ MAX_TEXT = 4_000
 
 
 def facts(lines: Iterator[Line], rank: int | None) -> Iterator[Noted]:
-    """The records of a rank; what is not as we write it is passed over."""
+    """The records of a rank; lines of any other form are skipped."""
     if rank is None:
         return
     for line in islice(lines, MAX_LINES):

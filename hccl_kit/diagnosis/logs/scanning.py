@@ -14,17 +14,18 @@ from typing import NamedTuple
 BLOCK = 1 << 20
 """Bytes that are searched at a time; a block stays in the cache of the processor."""
 MAX_LINE = 64 << 10
-"""Bytes of a line that are looked at."""
+"""Bytes of a line that are read."""
 FIRST = 400
 LAST = 50
-"""Lines with one key that are looked at in a file: the first ones and the last ones. A log that repeats itself would
-fill the memory otherwise."""
+"""Lines with one key that are kept of a file: the first ones and the last ones. Otherwise a log that repeats itself
+would fill the memory.
+"""
 MAX_HITS = BLOCK >> 6
-"""Lines of a block that are looked at; the header of a record alone has more than 64 bytes."""
+"""Maximum number of lines of a block that are kept; the header of a record alone has more than 64 bytes."""
 MAX_LATE = 4 << 10
 """Bytes of a line that waits for the end of the file, since it may be among the last ones."""
 EDGE = 64 << 10
-"""Bytes at the start and the end of a file in which its first and last time are looked for."""
+"""Bytes at the start and the end of a file that are searched for its first and last time."""
 
 OTHER_ERROR = re.compile(rb"\[ERROR\] ?(?!HCC[LP]\(|ROCE\()[A-Z]")
 """An error of a module without patterns: the first ones of a process tell most."""
@@ -52,9 +53,9 @@ class Scanned(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What lines are looked for. A block is searched for the probes, and a line with one for the keys.
+    """What is searched for. A block is searched for the probes, and a line with a probe for the keys.
 
-    A probe is what several keys have in common, since each takes a pass over all bytes.
+    A probe is what several keys have in common, because each probe takes a pass over all bytes.
     """
 
     keys: tuple[bytes, ...]
@@ -130,7 +131,7 @@ class _Quota:
         self.last: deque[tuple[int, bytes, bool]] = deque(maxlen=LAST)
 
     def is_early(self) -> bool:
-        """Count a line with the key; whether it is one of the first."""
+        """Count a line with the key; returns whether it is one of the first."""
         self.seen += 1
         return self.seen <= FIRST
 
@@ -151,7 +152,10 @@ def _hits(block: bytes, search: Search) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in blocks that end with a line, but for the last one. Of a longer line only its start stays."""
+    """The same bytes in blocks that end with a line break, except for the last one.
+
+    Of a line longer than MAX_LINE, only the start is kept.
+    """
     rest, is_dropping = b"", False
     for piece in pieces:
         start = piece.find(b"\n") if is_dropping else 0

@@ -1,4 +1,4 @@
-"""Find the logs in what the user names: files, folders, archives. Nothing leads out of a folder, nothing waits.
+"""Find the logs in what the user names: files, folders, archives. Reading never leaves a folder and never blocks.
 
 Links are not followed, and only regular files are opened (no pipe, device or socket).
 """
@@ -20,7 +20,7 @@ from hccl_kit.diagnosis.logs.archives import PIECE
 
 MAX_FILES = 100_000
 MAX_DEPTH = 40
-"""Folders in folders."""
+"""Maximum nesting of folders."""
 
 OF_LOGS = re.compile(
     r".*\.(?:log|out|err|txt|jsonl)(?:\.[0-9]{1,4})?(?:\.(?:gz|xz))?|.*\.(?:tar|tgz|txz)|.*\.tar\.(?:gz|xz)"
@@ -32,7 +32,7 @@ OF_LOGS = re.compile(
 
 
 class Given(NamedTuple):
-    """A file to read: its path, size, time of change, and whether a folder named it."""
+    """A file to read: its path, size, time of change, and whether it was found in a folder."""
 
     path: Path
     size: int

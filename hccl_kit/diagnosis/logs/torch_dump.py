@@ -22,7 +22,7 @@ MAX_BYTES = 32 << 20
 MAX_JSON = 16 << 20
 """Bytes; a value of JSON may take more memory than one of a pickle."""
 MAX_KEPT = 300
-"""Collectives of a rank: those around the one where the job stands are needed."""
+"""Maximum number of collectives of a rank: those near the one where the job hangs are needed."""
 MAX_RANKS = 8 << 20
 """Characters of the lists of ranks of all groups: a pickle may name one text many times."""
 MAX_TEXT = 120
@@ -47,7 +47,7 @@ _ALIKE = {
 
 
 def is_dump(name: str, first: bytes) -> bool:
-    """Whether a file with that name, which starts so, is a dump, or is to be refused as one."""
+    """Whether a file with this name and start is read as a dump; `read` may still refuse it."""
     return first.startswith(plain_pickle.HEADS) or (first[:1] == b"{" and NAME.fullmatch(name) is not None)
 
 

@@ -39,7 +39,7 @@ def _without_suffix(part: str) -> str:
 
 
 def short_names(workers: Iterable[str]) -> Mapping[str, str]:
-    """A name for each worker's path: its last folders, as many as tell it from the others."""
+    """A name for each worker's path: as many of its last folders as make it unique."""
     paths = {worker: PurePath(worker).parts for worker in workers}
     names: dict[str, str] = {}
     length = 1

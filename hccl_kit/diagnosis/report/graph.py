@@ -60,7 +60,7 @@ def _columns(target: dict[Suspect, Suspect | None]) -> dict[Suspect, int]:
         while one is not None and one not in columns and one not in path:
             path[one] = None
             one = target.get(one)
-        base = -1 if one is None or one in path else columns[one]  # a circle is cut where it closes
+        base = -1 if one is None or one in path else columns[one]  # a cycle is cut where it closes
         for distance, member in enumerate(reversed(path), 1):
             columns[member] = base + distance
     return columns

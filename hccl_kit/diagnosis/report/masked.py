@@ -53,7 +53,7 @@ class _Mask:
         return _HOST.sub("<host>", self._private.sub(lambda match: self._mark(match[0]), text))
 
     def path(self, path: str) -> str:
-        """A path: names of folders and files become marks unless everybody has them."""
+        """A path: names of folders and files become marks, unless they are common to all systems."""
         *folders, name = path.split("/")
         return "/".join([*map(self._part, folders), name if _KNOWN_FILE.fullmatch(name) else self._part(name)])
 

@@ -51,7 +51,7 @@ def place_name(place: Place) -> str:
 
 
 def reason(diagnosis: Diagnosis) -> str:
-    """Why the first fault cannot be told, as the rest of a sentence that begins with `cannot tell, because`."""
+    """Why the first fault is not known, as the rest of a sentence that begins with `cannot tell, because`."""
     return diagnosis.reason.removeprefix("cannot tell").removeprefix(",").strip().removeprefix("because ") or NO_REASON
 
 

@@ -25,13 +25,13 @@ class Axis(NamedTuple):
     last: float
 
     def x(self, time: float) -> float:
-        """Where on the drawing a moment is; that of a job of one moment is in the middle."""
+        """The position of a moment on the drawing; the middle if the job has only one moment."""
         length = self.last - self.first
         return round(_LEFT + _WIDTH * ((time - self.first) / length if length else 0.5), 1)
 
 
 def as_svg(diagnosis: Diagnosis) -> str:
-    """The drawing; "" if no rank is known. The first fault and those that were not heard from come first."""
+    """The drawing; "" if no rank is known. The first fault and the ranks without a log come first."""
     fault = diagnosis.first_fault
     culprit = fault.suspect if fault else None
     lines = _in_order(diagnosis, culprit)

@@ -189,7 +189,7 @@ def _own_number(events: Iterable[Event], process: Process, *, alone: bool) -> in
 
 
 def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], int]:
-    """Of several processes that were one rank, the one whose log ends last; how many others there are."""
+    """Of several processes that were one rank, the one whose log ends last; and the number of the others."""
     kept: list[Rank] = []
     by_number: dict[int, Rank] = {}
     dropped = 0
@@ -243,9 +243,9 @@ def _numbered(rank: Rank, number: int | None) -> Rank:
 
 
 def _eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
-    """With the rank of the only process whose log does not name it, if only one rank is left for it.
+    """The ranks; the only process whose log names no rank gets one, if only one is left for it.
 
-    That is the only one without a log, or the only one of them that the root of the job has not heard from.
+    That is the only rank without a log, or the only one of these that the root of the job has not heard from.
     """
     nameless = [rank for rank in ranks if rank.number is None]
     if len(nameless) != 1 or size is None or not _is_of_job(nameless[0], ranks):

@@ -1,8 +1,9 @@
 """How far the clocks of servers are apart, estimated from moments that all ranks of a communicator share.
 
 The root of a communicator sends the list of ranks when the last one has come, so that all ranks have it at nearly the
-same moment, and the times at which their logs say so differ by the clocks. Nothing else is used to judge a job: a rank
-table is read without the others, and the start and the end of a wait differ by more than clocks do.
+same moment, and the times at which their logs say so differ by the clocks. No other moment is used for the verdict: a
+rank reads its rank table without waiting for the others, and the starts and ends of waits differ by more than clocks
+do.
 
 Where there is no such moment, the two ends of links that were given up tell something: ranks that begin together give
 up together. A server that began late looks the same, so this is reported, and no verdict rests on it.

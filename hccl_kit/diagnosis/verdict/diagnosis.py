@@ -33,7 +33,7 @@ class FirstFault(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """A rank of the cascade, the ranks that it waited for, and the code that its log shows."""
+    """A rank of the cascade, the rank that it waited for, and the code that its log shows."""
 
     suspect: Suspect
     waits_for: Suspect | None
@@ -52,10 +52,10 @@ class RankLine(NamedTuple):
 class Diagnosis(NamedTuple):
     """Who broke the job.
 
-    `first_fault` is None if that cannot be told; `suspects` then are all that it may be, and `reason` says why it
-    cannot be told, as in "cannot tell, because logs of 10.0.0.4 are missing". With several equal suspects the first
-    one is `first_fault`, and `certainty` is "likely". `supports` and `contradicts` are sentences. `clock_offsets`
-    are the seconds by which the clock of a server is ahead of the others, negative if it is behind.
+    `first_fault` is None if it is not known; then `suspects` are all candidates, and `reason` says why, as in "cannot
+    tell, because logs of 10.0.0.4 are missing". With several equal suspects the first one is `first_fault`, and
+    `certainty` is "likely". `supports` and `contradicts` are sentences. `clock_offsets` are the seconds by which the
+    clock of a server is ahead of the others, negative if it is behind.
     """
 
     certainty: Certainty

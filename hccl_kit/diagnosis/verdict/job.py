@@ -13,7 +13,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.table.model import RankTable
 
 MAX_RANKS = 1 << 20
-"""A line that names a larger job is not believed."""
+"""A line that names a larger job is ignored."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""From what was read to who broke the job."""
+"""The diagnosis of a job from its evidence."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
 
 
 def _if_known(cause: Cause, job: Job) -> Cause:
-    """The cause, unless nothing tells which of several processes of a server it is."""
+    """The cause, or "cannot_tell" if the logs do not show which of several processes of a server it is."""
     if cause.certainty == "cannot_tell":
         return cause
     first = cause.suspects[0]
@@ -146,7 +146,7 @@ def _moments(clocks: Clocks, worker: str, events: tuple[Event, ...]) -> tuple[tu
 
 
 def _of_ends(ends: Clocks) -> tuple[str, ...]:
-    """What the offsets that rest on the ends of links leave open."""
+    """A note on how uncertain the offsets are that were estimated from the ends of links."""
     if not any(abs(seconds) > AGREEMENT for seconds in ends.offsets.values()):
         return ()
     return (

@@ -37,7 +37,7 @@ CODES = {
     RootSilent: "EI0015",
     JoinFailed: "EI0015",
 }
-"""The code that users meet with each of these facts; EI0006 stands for all link time-outs, as in HCCL since 8.0."""
+"""The code that HCCL prints with each of these facts; EI0006 stands for all link time-outs, as in HCCL since 8.0."""
 WAITING = (*CODES, Watchdog)
 
 
@@ -122,7 +122,7 @@ class Waits:
 def _peeled(
     out: Mapping[Suspect, frozenset[Suspect]], into: Mapping[Suspect, frozenset[Suspect]], left: set[Suspect]
 ) -> set[Suspect]:
-    """Without those that have no way out, again and again."""
+    """Repeatedly remove from `left` the ranks that have no edge in `out` to a remaining one."""
     ways = {one: len(out.get(one, frozenset()) & left) for one in left}
     todo = [one for one, number in ways.items() if not number]
     while todo:

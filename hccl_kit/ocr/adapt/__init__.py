@@ -1,1 +1,1 @@
-"""What changes a network between its construction and its training."""
+"""Changes to a network between construction and training: weights, precision, frozen parts, operators for CPUs."""

@@ -25,8 +25,8 @@ def freeze_batch_norm(network: nn.Cell) -> None:
 def synchronise(network: nn.Cell, target: str, size: int) -> str | None:
     """Let every batch normalisation use the statistics of the joint batch of all ranks (`system.sync_bn`).
 
-    Only the operator is replaced, so all parameters keep their names. To be called after the group has formed. Returns
-    a note if the device does not support it.
+    Only the operator is replaced, so all parameters keep their names. Call it after the process group is initialised.
+    Returns a note if the device does not support it.
     """
     if size == 1:
         return None

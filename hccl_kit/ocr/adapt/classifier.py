@@ -15,17 +15,18 @@ from hccl_kit.ocr.charset import SPECIAL_TOKENS
 from hccl_kit.ocr.models.ppocr import nrtr
 
 SHOWN = 10
-"""New characters that a note names."""
+"""Maximum number of new characters that a note lists."""
 Token = str | int | None
 """What a class stands for: a character, a special token by its number, None for the CTC blank."""
 Array = NDArray[Any]
 
 
 class Alignment(NamedTuple):
-    """Where the classes of a dictionary are among those of given weights, whose number is `given`.
+    """Maps the classes of the wanted dictionary to those of given weights.
 
-    `rows` has for each wanted class its number among these, -1 if it is new; `own` are the numbers of the given
-    characters. `note` says what is new and what is left out; None if nothing is.
+    `given` is the number of given classes. `rows` has for each wanted class its index among them, -1 if it is new;
+    `own` has the indices of the given characters, without special tokens. `note` lists the new characters and counts
+    the dropped classes; None if there are neither.
     """
 
     given: int
@@ -34,9 +35,9 @@ class Alignment(NamedTuple):
     note: str | None
 
     def taken(self, array: Array, axis: int = 0) -> Array:
-        """The wanted classes of an array whose last values along `axis` are those of the given classes.
+        """The array for the wanted classes; the last `given` entries of `array` along `axis` are the given classes.
 
-        A new character starts with the mean of all: no image prefers it, and none excludes it.
+        A new character starts with the mean of all characters, so that no image favours or excludes it.
         """
         values = np.moveaxis(array, axis, 0)
         first = len(values) - self.given
@@ -47,7 +48,7 @@ class Alignment(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where the classes are in a parameter: along `axis`, at its end, with special tokens around the characters."""
+    """Where the classes are in a parameter: at the end of `axis`, with special tokens around the characters."""
 
     before: tuple[Token, ...] = ()
     after: tuple[Token, ...] = ()
@@ -70,7 +71,7 @@ PLACES: Mapping[str, Place] = {
 
 
 def align(given: Sequence[Token], wanted: Sequence[Token]) -> Alignment:
-    """Where the classes `wanted` are among those `given`. Raises KitError if no character is."""
+    """Map the classes `wanted` to those `given`. Raises KitError if they have no character in common."""
     places = {token: number for number, token in enumerate(given)}
     new = [token for token in wanted if token not in places]
     if not any(isinstance(token, str) and token in places for token in wanted):
@@ -89,9 +90,9 @@ def align(given: Sequence[Token], wanted: Sequence[Token]) -> Alignment:
 
 
 def converted(layer: Layer, given: Sequence[str | None], wanted: Sequence[str | None]) -> tuple[Layer, str | None]:
-    """The dense layer of classes `given` as one of classes `wanted`, and a note on what is new.
+    """Convert a dense layer from the classes `given` to `wanted`; returns it with a note on new and dropped ones.
 
-    Raises KitError if the layer has another number of classes than `given`, or lacks a character in common.
+    Raises KitError if it is not a dense layer with one row per given class, or if no character is in both dictionaries.
     """
     if layer.kind != DENSE or len(layer.arrays["weight"]) != len(given):
         raise KitError(f"the last layer is a {layer}; its dictionary makes {len(given)} classes")
@@ -102,7 +103,7 @@ def converted(layer: Layer, given: Sequence[str | None], wanted: Sequence[str | 
 def by_character(
     rows: Mapping[str, Array], given: Sequence[str], wanted: Sequence[str]
 ) -> tuple[dict[str, Array], str]:
-    """Parameters of a recogniser for the characters `given` as those for `wanted`, and a note on how many are kept.
+    """Convert parameters of a recogniser from the characters `given` to `wanted`; returns them with a note.
 
     Parameters that are not in PLACES are unchanged. Raises KitError if no character is in both, or if a parameter does
     not have the classes of `given`.

@@ -23,10 +23,10 @@ class Shift(nn.Cell):
 
 
 def fold(network: nn.Cell) -> int:
-    """Scale the weights of convolutions and replace the normalisations after them in a sequence; returns how many.
+    """Fold each normalisation that follows a convolution in a sequence; returns the number of folded normalisations.
 
-    The network is for evaluation afterwards: its parameters are not those of its checkpoint any more. To be called
-    before it is compiled.
+    Afterwards the network is for evaluation only: its parameters no longer match its checkpoint. Call it before the
+    network is compiled.
     """
     count = 0
     for _, sequence in list(network.cells_and_names()):
@@ -40,7 +40,7 @@ def fold(network: nn.Cell) -> int:
 
 
 def _folded(convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> Tensor:
-    """Scales the weights, and the bias if there is one; returns what remains to be added."""
+    """Scale the weights, and the bias if there is one; returns the remaining shift of each channel (O,)."""
     gamma, beta, mean, variance = (
         one.asnumpy().astype(np.float64) for one in (norm.gamma, norm.beta, norm.moving_mean, norm.moving_variance)
     )

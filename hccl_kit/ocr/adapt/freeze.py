@@ -15,8 +15,8 @@ def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
     """Freeze every parameter whose name begins with one of `prefixes`; returns the number of frozen parameters.
 
     A prefix matches whole parts of a name: "backbone.conv1" does not match "backbone.conv10". A batch normalisation
-    whose gamma is frozen uses its moving statistics and does not update them. Raises KitError if no parameter has a
-    prefix, or nothing is left to train.
+    whose gamma is frozen uses its moving statistics and does not update them. Raises KitError if a prefix matches no
+    parameter, or if nothing is left to train.
     """
     parameters = list(network.get_parameters())
     for prefix in prefixes:
@@ -35,7 +35,7 @@ def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
 
 
 def begins(name: str, prefix: str) -> bool:
-    """Whether the prefix is the name or whole parts of its beginning."""
+    """Whether `prefix` is `name` or its first dot-separated parts."""
     return name == prefix or name.startswith(prefix.rstrip(".") + ".")
 
 

@@ -21,9 +21,9 @@ _BELOW = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2")
 
 
 def limit(environ: MutableMapping[str, str]) -> str | None:
-    """Set the variable in `environ` to AVX2 unless it is set already; returns a note if it did.
+    """On x86, set ONEDNN_MAX_CPU_ISA in `environ` to AVX2 unless it is set already; returns a note if it was set here.
 
-    To be called before MindSpore is imported.
+    Call it before MindSpore is imported.
     """
     if VARIABLE in environ or not _x86():
         return None
@@ -37,7 +37,7 @@ def wide(environ: Mapping[str, str]) -> bool:
 
 
 def has_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16."""
+    """Whether the processor has instructions that multiply bfloat16."""
     return bool(_flags() & _BFLOAT16)
 
 

@@ -1,4 +1,4 @@
-"""The parameters of batch normalisations by the names that `mindspore.mint` and PyTorch have for them.
+"""Renames parameters of batch normalisations from `mindspore.mint` and PyTorch to those of `mindspore.nn`.
 
 MindCV's networks use `mindspore.mint` since 0.5; before, they used `mindspore.nn` (gamma, beta, moving_mean,
 moving_variance).
@@ -26,6 +26,6 @@ def as_here(values: Arrays) -> Arrays:
         cell, _, key = name.rpartition(".")
         if cell not in norms:
             found[name] = array
-        elif key in NAMES:  # not the number of batches
+        elif key in NAMES:  # drops num_batches_tracked
             found[f"{cell}.{NAMES[key]}"] = array
     return found

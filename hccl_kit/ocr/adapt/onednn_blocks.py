@@ -1,15 +1,15 @@
-"""Convolutions, normalisations and poolings that pass on maps in oneDNN's blocks of channels, for CPUs.
+"""Convolutions, normalisations and poolings that exchange maps in oneDNN's blocked channel layout, for CPUs.
 
 MindSpore 2.10 gives oneDNN maps in plain order (NCHW). Each convolution reorders them, and the code for normalisations
 in that order is slow: those of the small CRNN take more than a third of the time of its convolutions (measured). In a
-sequence of cells it is known which one gets the maps of a convolution. So a convolution leaves them in blocks for the
-normalisation behind it, and the normalisation leaves them for the next convolution, if only poolings and ReLU are
-between the two. Gradients go back in the same order. See `hccl_kit.ocr.native`.
+sequence of cells it is known which cell takes the output of a convolution. So the convolution leaves its output in
+blocks for the normalisation after it, and the normalisation leaves its own in blocks for the next convolution, if only
+poolings and ReLU are between the two. Gradients return in the same layout. See `hccl_kit.ocr.native`.
 
-A cell that is not a sequence lists the names of such children in `in_row`: each takes what the one before it gives, and
-nothing else takes that; ReLU may be between them.
+A cell that is not a sequence can list such children by name in `in_row`: each takes the output of the one before it,
+and nothing else takes that output; ReLU may be between them.
 
-A tensor in blocks has the shape of the plain one; MindSpore does not know the order of its values.
+A tensor in blocks has the shape of the plain one; MindSpore does not know that its values are in another order.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from hccl_kit.ocr.adapt.onednn_convolution import Convolution, Shape, operator
 from hccl_kit.ocr.models.pool import MaxPool
 
 BLOCK = 16
-"""Channels. If it does not divide their number, they would take more memory in blocks."""
+"""Channels per block. A channel count that is not a multiple of it would take more memory in blocks."""
 Two = tuple[Tensor, Tensor]
 Three = tuple[Tensor, Tensor, Tensor]
 
 
 def replace(network: nn.Cell, library: Path) -> int:
-    """Let the sequences of `network` pass on maps in blocks; returns the number of normalisations that are replaced.
+    """Let the sequences of `network` exchange maps in blocks; returns the number of replaced normalisations.
 
-    To be called after `onednn_convolution.replace`. Parameters are the same, results too up to rounding.
+    Call it after `onednn_convolution.replace`. Parameters stay the same, and so do results up to rounding.
     """
     return sum(_in_row(cell, library) for _, cell in list(network.cells_and_names()))
 
@@ -50,7 +50,7 @@ def _in_row(parent: nn.Cell, library: Path) -> int:
             for number in between:
                 if isinstance(cells[number], MaxPool):
                     parent[number] = Pool(library, rows_only=cells[number].rows_only)
-        del norm.bn_train, norm.bn_infer  # primitives, which cells of the same names do not replace
+        del norm.bn_train, norm.bn_infer  # primitives: assigning a cell under the same name does not replace them
         norm.bn_train = ByBatch(norm.eps, norm.momentum, library, stays=stays)
         norm.bn_infer = ByMoving(norm.eps, library, stays=stays)
     return len(norms)
@@ -70,14 +70,14 @@ def _is_convolution(cell: nn.Cell) -> bool:
 
 
 def _next_other(cells: list[nn.Cell], start: int) -> int:
-    """The first number from `start` on of a cell for which the order of channels matters."""
+    """The index of the first cell from `start` on that is neither ReLU nor pooling; len(cells) if there is none."""
     while start < len(cells) and type(cells[start]) in (nn.ReLU, MaxPool):
         start += 1
     return start
 
 
 class Pool(nn.Cell):
-    """Replaces MaxPool: maps in blocks to smaller ones in blocks."""
+    """Replaces MaxPool; input and output are in blocks."""
 
     def __init__(self, library: Path, *, rows_only: bool) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class Pool(nn.Cell):
 
 
 class _Pool(nn.Cell):
-    """Maps to their maxima and the places of these. The gradient of the places is not used."""
+    """Returns the maxima and their positions. The gradient of the positions is not used."""
 
     def __init__(self, library: Path) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ def _smaller(maps: Shape, window: Shape) -> tuple[Shape, Shape]:
 class ByBatch(nn.Cell):
     """Replaces ops.BatchNorm in training: normalises maps in blocks by the statistics of the batch.
 
-    The moving statistics come closer to them by `momentum`, as MindSpore counts it. The results are in blocks if
+    `momentum` is the weight of the batch in the moving statistics, as in ops.BatchNorm. The results are in blocks if
     `stays`.
     """
 
@@ -127,7 +127,7 @@ class ByBatch(nn.Cell):
     def construct(self, maps: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor]:
         results, own_mean, own_variance = self.normalise(maps, gamma, beta)
         count = maps.shape[0] * maps.shape[2] * maps.shape[3]
-        own_variance = own_variance * (count / max(count - 1, 1))  # of all images, of which the batch is a sample
+        own_variance = own_variance * (count / max(count - 1, 1))  # the unbiased estimate (Bessel's correction)
         moved = (
             ops.assign(mean, mean + self.momentum * (own_mean - mean)),
             ops.assign(variance, variance + self.momentum * (own_variance - variance)),
@@ -136,7 +136,7 @@ class ByBatch(nn.Cell):
 
 
 class _Batch(nn.Cell):
-    """Maps, gamma, beta to results, mean and variance. The gradients of the statistics are not used."""
+    """Returns the normalised maps, and mean and variance of the batch. The gradients of the statistics are not used."""
 
     def __init__(self, epsilon: float, library: Path, *, stays: bool) -> None:
         super().__init__()

@@ -19,11 +19,11 @@ SAME = -1
 
 
 def replace(network: nn.Cell, library: Path, *, bfloat16: bool = False) -> int:
-    """Compute all convolutions of `network` by `library`; returns how many stay as they are.
+    """Let `library` compute the convolutions of `network`; returns the number of convolutions that are not replaced.
 
     `bfloat16`: images, weights and gradients are rounded to it before they are multiplied; sums are float32. Parameters
-    are the same, results too up to rounding. Transposed convolutions with padding stay. For training, evaluation and
-    reading in graph mode: a network for export should keep its plain convolutions.
+    stay the same, and so do results up to rounding. Transposed convolutions with padding are not replaced. For
+    training, evaluation and reading in graph mode: a network for export should keep its plain convolutions.
     """
     left = 0
     for _, cell in list(network.cells_and_names()):
@@ -35,16 +35,16 @@ def replace(network: nn.Cell, library: Path, *, bfloat16: bool = False) -> int:
             else:
                 left += type(primitive) is ops.Conv2DTranspose
                 continue
-            delattr(cell, name)  # a primitive, which a cell of the same name does not replace
+            delattr(cell, name)  # a primitive: assigning a cell under the same name does not replace it
             setattr(cell, name, replacement)
     return left
 
 
 class _Operators(nn.Cell):
-    """The operators of a convolution in its directions.
+    """The operators of a convolution: forward, transposed, and the gradients of images and weights.
 
-    The geometry is a tensor: the function that computes reads its values, and the one that MindSpore asks for the shape
-    of the output, perhaps before there are values, reads its shape.
+    The geometry is a tensor that holds it twice. The kernel reads its values. Shape inference, which may run before
+    there are values, reads its shape.
     """
 
     def __init__(self, primitive: Any, library: Path, *, bfloat16: bool) -> None:
@@ -104,7 +104,7 @@ class Transposed(_Operators):
     def bprop(
         self, maps: Tensor, weights: Tensor, shape: Shape, _: Tensor, gradient: Tensor
     ) -> tuple[Tensor, Tensor, Shape]:
-        """The gradients of `maps` and `weights`, and one of the shape that nobody uses."""
+        """The gradients of `maps` and `weights`, and an unused one of the shape."""
         return (
             self.forward(gradient, weights, self.geometry),
             self.of_weights(gradient, maps, self.geometry, weights),
@@ -115,12 +115,13 @@ class Transposed(_Operators):
 def operator(
     library: Path, name: str, shapes: Callable[..., tuple[Shape, ...]] | None = None, *, outputs: int = 1
 ) -> ops.Custom:
-    """The function `name` of the library, with float32 in and out.
+    """The custom operator `name` of the library; its outputs have the type of its first input.
 
-    The library says the shape of one output, `shapes` those of several from the shapes of the inputs.
+    The library infers the shape of a single output. `shapes` computes the shapes of several outputs from those of the
+    inputs.
     """
     if shapes:
         return ops.Custom(f"{library}:{name}", shapes, lambda *types: types[:1] * outputs, "aot")
     operator = ops.Custom(f"{library}:{name}", None, lambda *types: types[0], "aot")
-    operator.add_prim_attr("reg_op_name", name)  # MindSpore 2.10 asks for no shape without it
+    operator.add_prim_attr("reg_op_name", name)  # without it MindSpore 2.10 does not call the shape inference
     return operator

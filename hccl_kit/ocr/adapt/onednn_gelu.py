@@ -1,7 +1,7 @@
 """GELU by oneDNN, for CPUs (see `hccl_kit.ocr.native`).
 
-MindSpore 2.10 computes the error function and this hyperbolic tangent by the C library, one value after the other: ten
-to thirty times as long as a product of two maps (measured).
+MindSpore 2.10 computes the error function, and the hyperbolic tangent of the approximation, with the C library, one
+value at a time: ten to thirty times as long as a product of two maps (measured).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hccl_kit.ocr.models import cpu_forms
 
 
 class Gelu(nn.Cell):
-    """Replaces nn.GELU, exact or approximate: values of any shape to as many results, up to rounding."""
+    """Replaces nn.GELU, exact or approximate, for values of any shape. Results are equal up to rounding."""
 
     def __init__(self, gelu: nn.GELU, library: Path) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Gelu(nn.Cell):
 
 
 def replace(network: nn.Cell, library: Path) -> None:
-    """Compute each GELU that is an attribute of a cell of `network` by `library`, in training and evaluation."""
+    """Let `library` compute each GELU that is an attribute of a cell of `network`, in training and evaluation."""
     for _, cell in list(network.cells_and_names()):
         for name, child in list(cell.name_cells().items()):
             if type(child) is nn.GELU and hasattr(cell, name):

@@ -1,9 +1,9 @@
 """The weights in an ONNX file, placed into a network by the order in which they are used.
 
-Names in such files have no stable meaning: `conv2d_74.w_0` is a counter. But the nodes stand in the order in which they
+Names in such files have no stable meaning: `conv2d_74.w_0` is a counter. But the nodes are in the order in which they
 run, so the n-th convolution, normalisation or dense layer of the file is the n-th of a network whose cells are created
 in that order, as those in `hccl_kit.ocr.models.ppocr` are. Kinds and shapes of all must agree; a batch normalisation
-of which the network has none is folded into the convolution before it.
+that the network lacks is folded into the convolution before it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float32]
 MAX_BYTES = 1 << 31
-"""The limit of the format for a file without others beside it."""
+"""The limit of the format for a model in a single file."""
 CONVOLUTION, TRANSPOSED, DENSE = "convolution", "transposed convolution", "dense layer"
 LAYER_NORM, BATCH_NORM, AFFINE = "layer normalisation", "batch normalisation", "scale and offset"
 
 
 class Layer(NamedTuple):
-    """A layer with weights; `arrays` by the names of the parameters in a cell of MindSpore."""
+    """A layer with weights; `arrays` by the parameter names of the MindSpore cell."""
 
     kind: str
     arrays: Mapping[str, Array]
@@ -49,7 +49,7 @@ class OnnxWeights(NamedTuple):
 
 
 def read(path: Path) -> OnnxWeights:
-    """Read a file. Raises KitError if it is missing, damaged, no ONNX file, or keeps its weights in other files."""
+    """Read a file. Raises KitError if it is missing, damaged, not an ONNX file, or keeps weights in other files."""
     model = _model(path)
     try:
         layers = tuple(_layers(model.graph))
@@ -63,8 +63,8 @@ def read(path: Path) -> OnnxWeights:
 def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
     """The arrays by the names of the parameters of `network`.
 
-    A network may have more layers after those of the file, which only training needs. Raises KitError if the file is
-    of another network.
+    The network may have further layers after those of the file, which only training needs. A dense layer that ends the
+    file may have another number of classes. Raises KitError if the kinds or shapes of the layers differ.
     """
     cells = [(name, cell) for name, cell in network.cells_and_names() if type(cell) in _KINDS]
     given = len(layers)
@@ -91,7 +91,7 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
 
 
 def _folded(layers: tuple[Layer, ...], kinds: Sequence[str]) -> tuple[Layer, ...]:
-    """The layers with those normalisations folded into their convolutions that a network of these kinds lacks."""
+    """Fold each normalisation that `kinds`, the layers of the network, lack into the convolution before it."""
     found: list[Layer] = []
     for layer in layers:
         has_none = len(found) >= len(kinds) or kinds[len(found)] != BATCH_NORM
@@ -108,7 +108,7 @@ def _folded(layers: tuple[Layer, ...], kinds: Sequence[str]) -> tuple[Layer, ...
 
 
 def blank_last(layer: Layer) -> Layer:
-    """A classifier of PaddleOCR, whose first class is the CTC blank, with the blank as the last class."""
+    """Move the CTC blank of a PaddleOCR classifier from the first class to the last."""
     return Layer(layer.kind, {name: np.roll(array, -1, axis=0) for name, array in layer.arrays.items()})
 
 
@@ -154,7 +154,7 @@ def _model(path: Path) -> onnx.ModelProto:
 
 
 class _Graph:
-    """The nodes, and what their inputs are."""
+    """The weights of a graph by name, also constants and reshaped weights, and the nodes that use each value."""
 
     def __init__(self, graph: onnx.GraphProto) -> None:
         self.rows = {row.name: row for row in graph.initializer}
@@ -168,18 +168,18 @@ class _Graph:
                 self.users.setdefault(name, []).append(node)
 
     def affine(self, node: onnx.NodeProto) -> Mapping[str, Array] | None:
-        """The single numbers with which a product and the sum after it scale and shift a map, each a list of one."""
+        """Scale and offset (1,) if the node multiplies by one number and the next node adds another; else None."""
         scales = [name for name in node.input if name in self.rows and list(self.rows[name].dims) == [1]]
         offset = self.added(node, 1) if node.op_type == "Mul" and len(scales) == 1 else None
         return None if offset is None else {"scale": self._array(scales[0]), "bias": offset}
 
     def arrays(self, node: onnx.NodeProto) -> list[Array]:
-        """The inputs of a node that are weights. A single number multiplies what it meets: it is not such a layer."""
+        """The weights among the inputs of a node; empty if the only one is a single number, which is not a layer."""
         found = [self._array(name) for name in node.input if name in self.rows]
         return found if len(found) > 1 or any(array.size > 1 for array in found) else []
 
     def added(self, node: onnx.NodeProto, size: int) -> Array | None:
-        """The vector of `size` numbers that is added to what the node gives, if nothing else uses it."""
+        """The vector (`size`,) that is added to the output of the node; None if another node uses that output too."""
         users = self.users.get(node.output[0], [])
         if len(users) == 1 and users[0].op_type == "Identity":
             return self.added(users[0], size)
@@ -245,4 +245,4 @@ _OPERATORS: Mapping[str, str] = {
     "LayerNormalization": LAYER_NORM,
     "Mul": LAYER_NORM,
 }
-"""A layer normalisation may be written out: its last two operators multiply by a vector and add one."""
+"""A layer normalisation may be decomposed: its last two operators multiply by one vector and add another."""

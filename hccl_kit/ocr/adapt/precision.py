@@ -23,7 +23,7 @@ _WHOLE_AT_O3 = (*batch_norm.KINDS, nn.LSTM)
 LOWEST, HIGHEST = 1.0, 2.0**24
 """A scale below 1 would increase underflow; no gradient in float16 needs more than the highest."""
 PATIENCE = 50
-"""Consecutive updates that may be skipped: after more the scale is not the cause."""
+"""Maximum number of consecutive skipped updates: after more, the scale is not the cause of the overflows."""
 
 
 def mix(network: nn.Cell, level: str, target: str) -> str | None:

@@ -28,7 +28,7 @@ SHOWN = 5
 """Parameters that a message names; the others are counted."""
 BACKBONE, PREFIX = "model.backbone.pretrained", "backbone."
 IN_USE = "eval.ckpt_load_path"
-"""The key of weights that are complete, or of no use."""
+"""The key of trained weights, which are of use only if all of them fit."""
 
 
 def load(
@@ -48,12 +48,12 @@ def load(
     With the key `model.backbone.pretrained` only the backbone is set, names may lack the prefix `backbone.`, as in
     MindCV's files, and a note says what is not used.
 
-    An ONNX file has no such names, see `onnx_weights`; its classifier is converted to `classes`, the tokens of that of
-    the network, or is in their order if the file names no characters. That of a checkpoint of this package is converted
-    to `characters`, the dictionary of the network.
+    The layers of an ONNX file match by order, see `onnx_weights`. Its classifier is converted to `classes`, the class
+    tokens of the network; if the file names no characters, its classes are taken to be in that order. The classifier of
+    a checkpoint of this package is converted to `characters`, the dictionary of the network.
 
-    Raises KitError if the file is missing or damaged or nothing fits; with `strict` also if one parameter is missing
-    or has another shape. Then no parameter is set.
+    Raises KitError if the file is missing or damaged or nothing fits; with `strict` also if one parameter is missing or
+    has another shape. No parameter is set in these cases.
     """
     notes: list[str] = []
     if path.suffix == ".onnx":

@@ -5,9 +5,9 @@ pass it makes the patches of a few pixels at a time. In the backward pass it mak
 the image for a 3x3 kernel, and MindSpore's oneDNN keeps this memory for each convolution until the process ends: more
 than half of the memory that a step of DBNet takes (measured).
 
-Here the patches are those of the gradient of the maps: the gradient, shifted by each place of the kernel. The gradients
-of images and weights are two products with these patches, which need no further memory. The next convolution reuses the
-memory of the patches.
+Here the patches are those of the gradient of the maps: the gradient, shifted by each position in the kernel. The
+gradients of images and weights are two products with these patches, which need no further memory. The next convolution
+reuses the memory of the patches.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ WORTH = 1 << 23
 
 
 def shift(network: nn.Cell, least: int = WORTH) -> int:
-    """Replace what computes the gradients of the convolutions of `network`; returns of how many.
+    """Replace the gradient computation of convolutions of `network`; returns the number of replaced convolutions.
 
-    Images with patches smaller than `least` bytes have their gradient computed as before. Convolutions that are
-    grouped, have a stride or more maps than channels, or whose padding is unequal or larger than the kernel reaches
-    stay as they are. Parameters and outputs are the same, gradients too up to rounding. For training in graph mode.
+    If the patches of an image take less than `least` bytes, its gradient is computed as before. Convolutions stay as
+    they are if they are grouped, have a stride or more output than input channels, if their padding is unequal or
+    larger than the kernel reaches, or if the kernel is 1x1 without padding. Parameters and outputs stay the same, and
+    so do gradients up to rounding. For training in graph mode.
     """
     replaced = 0
     for _, cell in list(network.cells_and_names()):
@@ -37,7 +38,7 @@ def shift(network: nn.Cell, least: int = WORTH) -> int:
         if padding is None or cell.out_channels > cell.in_channels:
             continue
         plain = cell.conv2d
-        del cell.conv2d  # a primitive, which a cell of the same name does not replace
+        del cell.conv2d  # a primitive: assigning a cell under the same name does not replace it
         cell.conv2d = Shifted(cell, plain, padding, least)
         replaced += 1
     return replaced
@@ -76,7 +77,7 @@ class Shifted(nn.Cell):
         return of_images, of_weights
 
     def _patches(self, images: Tensor, weights: Tensor, gradient: Tensor) -> Tensor:
-        """(N, h w O, H, W): for each place of the kernel, what each pixel of the images contributed to."""
+        """The gradient, shifted once for each position in the kernel: (N, h*w*O, H, W)."""
         count, after, high, wide = gradient.shape
         rows, columns = self.padding
         if columns:

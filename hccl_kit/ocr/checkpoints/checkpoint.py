@@ -68,7 +68,7 @@ def save(
     With `previous` the old file is then renamed to it. Raises KitError if the file cannot be written.
     """
     weights = [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
-    # The number of rows stands at both ends: a file truncated between two rows lacks one of them.
+    # The number of rows is at both ends: a file truncated between two rows lacks one of them.
     rows = [*_rows_of(progress, len(weights)), *weights, *_rows({_END: np.int64(len(weights))})]
     temporary = path.with_name(f".{path.stem}.{host()}.{os.getpid()}.ckpt")
     try:
@@ -173,7 +173,7 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
 
 @contextmanager
 def _without_logs() -> Iterator[None]:
-    """Without the lines that MindSpore logs about a damaged file or one without checksum: ours say it once."""
+    """Suppress what MindSpore logs about damaged files and files without checksum: this package reports them once."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:

@@ -30,7 +30,7 @@ def differs(rows: Mapping[str, Parameter], digest: str) -> bool:
 
 
 def characters(path: Path, rows: Mapping[str, Parameter]) -> str | None:
-    """The characters of the dictionary, each once; None if the file does not have them; older files do not.
+    """The characters of the dictionary, each once; None if the file does not hold them, as older files do not.
 
     Raises DamagedError if they are not a dictionary, or not that of the digest.
     """

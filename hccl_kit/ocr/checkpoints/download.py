@@ -18,7 +18,7 @@ from hccl_kit.base.errors import KitError
 MAX_BYTES = 4 << 30
 MAX_REDIRECTS = 5
 SILENCE, DEADLINE = 30.0, 3600.0
-"""Seconds of silence from the server, and of the whole download, at most."""
+"""Maximum seconds without data from the server, and for the whole download."""
 BLOCK = 1 << 20
 Say = Callable[[str], None]
 
@@ -44,7 +44,7 @@ def copy(url: str, file: IO[bytes], say: Say) -> str:
 
 def _opened(url: str) -> http.client.HTTPResponse:
     try:
-        # S310 fears other schemes: the caller and _Redirects let only http and https through.
+        # S310 warns of other schemes: the caller and _Redirects let only http and https through.
         request = urllib.request.Request(url, headers={"User-Agent": "hccl_kit"})  # noqa: S310
         answer: http.client.HTTPResponse = urllib.request.build_opener(_Redirects).open(request, timeout=SILENCE)
     except urllib.error.HTTPError as error:
@@ -58,7 +58,7 @@ def _opened(url: str) -> http.client.HTTPResponse:
 
 
 def _answered(code: int, reason: str) -> str:
-    """The status of an answer: the reason may be empty, and urllib appends further lines to it."""
+    """A message with the status of a response: the reason may be empty, and urllib appends further lines to it."""
     first = reason.strip().partition("\n")[0]
     return f"the server answers {code} {first}".rstrip()
 
@@ -80,7 +80,7 @@ def _size(answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
 
 def _read(answer: http.client.HTTPResponse) -> bytes:
     try:
-        return answer.read1(BLOCK)  # what has arrived, so that a slow server meets the deadline too
+        return answer.read1(BLOCK)  # returns what has arrived, so that the deadline also stops a slow server
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise KitError(f"the connection broke: {error or type(error).__name__}") from error
 
@@ -91,7 +91,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     max_redirections = MAX_REDIRECTS
     max_repeats = 1
 
-    def redirect_request(  # noqa: PLR0917  # urllib calls it so
+    def redirect_request(  # noqa: PLR0917  # urllib's signature
         self,
         req: urllib.request.Request,
         fp: IO[bytes],

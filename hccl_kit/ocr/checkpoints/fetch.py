@@ -25,7 +25,7 @@ from hccl_kit.ocr.checkpoints import mindcv
 from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy
 
 CACHE = "HCCL_KIT_CACHE"
-"""The environment variable that names the cache folder; default: in the user's cache."""
+"""The environment variable that names the cache folder; default: hccl_kit in $XDG_CACHE_HOME or ~/.cache."""
 
 _SCHEME = re.compile("([A-Za-z][A-Za-z0-9+.-]*):/")
 _SUM = re.compile("[0-9a-f]{64}")
@@ -35,8 +35,8 @@ _NAMED_SUM = re.compile(r"-([0-9a-f]{8})\.[A-Za-z]+$")
 def wanted(model: Mapping[str, Any]) -> dict[str, str]:
     """The keys of the section `model` that name weights, with their paths or URLs.
 
-    Weights of the backbone are not needed if the whole network gets all of its parameters from elsewhere. Raises
-    KitError as `mindcv.resolved` does.
+    Weights of the backbone are not needed if `model.pretrained` sets all parameters of the network. Raises KitError as
+    `mindcv.resolved` does.
     """
     whole, backbone = model["pretrained"], model["backbone"].get("pretrained")
     names = {}
@@ -64,7 +64,7 @@ def fetch(model: Mapping[str, Any], environ: Mapping[str, str], say: Say) -> lis
 
 
 def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
-    """The path of the weights that `key` names: itself, that in an installed package, or that of a URL in the cache."""
+    """The path of the weights that `key` names: itself, a file in a package, or the file of a URL in the cache."""
     if name in rapidocr.FILES:
         return rapidocr.path(name)
     scheme = _scheme(name)
@@ -82,7 +82,7 @@ def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
 
 
 def cache(environ: Mapping[str, str]) -> Path:
-    """The cache folder. Raises KitError if it is that of a user without a home folder."""
+    """The cache folder. Raises KitError if it would be in the home folder of a user who has none."""
     if environ.get(CACHE):
         return Path(environ[CACHE])
     user = Path(environ.get("XDG_CACHE_HOME") or "")
@@ -131,7 +131,7 @@ def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
 
 
 def _doubt(path: Path, digest: str, expected: str | None) -> str:
-    """Compare names such as resnet50-e0733ab8.ckpt, which hold the start of a checksum of unknown kind."""
+    """A note on the checksum in a file name such as resnet50-e0733ab8.ckpt, which is of unknown kind."""
     named = _NAMED_SUM.search(path.name)
     if expected or not named:
         return ""

@@ -1,7 +1,7 @@
 """The names of MindCV's backbones, whose ImageNet weights it publishes: `model.backbone.pretrained: mindcv:resnet18`.
 
-The addresses are those of MindCV's model files (mindspore-lab/mindcv, `default_cfgs`; releases 0.2.1 to 0.3.0).
-Eight digits in each name begin a checksum of its file, see `fetch`.
+The addresses are those of MindCV's model files (mindspore-lab/mindcv, `default_cfgs`; releases 0.2.1 to 0.3.0). The
+eight digits in each name are the start of a checksum of the file, see `fetch`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ URLS = {
     "mindcv:resnet152": f"{_FOLDER}resnet/resnet152-beb689d8.ckpt",
     "mindcv:mobilenet_v3_small_100": f"{_FOLDER}mobilenet/mobilenetv3/mobilenet_v3_small_100-509c6047.ckpt",
 }
-"""Of the backbones that networks here have: det_resnet18, 50 and 152, and cls_mobilenet_v3_small_100."""
+"""The backbones that networks of this package use: det_resnet18, 50 and 152, and cls_mobilenet_v3_small_100."""
 
 
 def resolved(key: str, name: str) -> str:

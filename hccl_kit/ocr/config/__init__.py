@@ -18,7 +18,7 @@ from hccl_kit.ocr.config import layers, schema, yaml_text
 BEST = "best.ckpt"
 """The best weights of a run, in its folder."""
 TEXTS = "texts.txt"
-"""The labels of a run that its language model learns from, in its folder."""
+"""The labels from which the language model of a run learns, in the folder of the run."""
 EVALUATION = ("postprocess", "metric", "eval")
 DECODING = ("DecodeImage", "Decode")
 """The transforms that read an image; the last gives RGB, the other BGR by default."""
@@ -64,7 +64,7 @@ class Config:
 
     @property
     def kept_texts(self) -> Path:
-        """Where a run keeps what its language model learns from: beside the configuration that it archives."""
+        """The file with the texts of the language model of a run, next to its archived configuration."""
         return Path(self.source).with_name(TEXTS)
 
     def of_run(self) -> Config:
@@ -91,7 +91,7 @@ def options_of(part: Mapping[str, Any]) -> dict[str, Any]:
 def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     """Read a file and those it extends by `__base__`, and apply `a.b=c` overrides.
 
-    Raises KitError with every mistake and its file and line, or its override.
+    Raises KitError that lists every mistake with its file and line, or its override.
     """
     parts = layers.read(path)
     for override in overrides:
@@ -106,7 +106,10 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
 
 
 def _assert_evaluation(values: Mapping[str, Any], source: str) -> None:
-    """Detectors may be trained without evaluation: MindOCR's files for SynthText have no sections for it."""
+    """Raises KitError if only some sections of an evaluation are there, or if a training that evaluates lacks one.
+
+    Detectors may be trained without evaluation: MindOCR's files for SynthText have no sections for it.
+    """
     absent = [section for section in EVALUATION if section not in values]
     if absent and (values["system"]["val_while_train"] or len(absent) < len(EVALUATION)):
         raise KitError(

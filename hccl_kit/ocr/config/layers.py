@@ -28,7 +28,7 @@ MOVED: dict[Pointer, Pointer] = {
     ("train", "dataset", "sample_ratios"): ("train", "dataset", "sample_ratio"),
     ("eval", "dataset", "sample_ratios"): ("eval", "dataset", "sample_ratio"),
 }
-"""Keys with another place in MindOCR's files."""
+"""The places of keys in MindOCR's files, and their places here."""
 TWINS = {**MOVED, **{new: old for old, new in MOVED.items()}}
 RENAMED: dict[Pointer, dict[Any, Any]] = {("loss", "name"): {"L1BalancedCELoss": "DBLoss"}}
 """Names in MindOCR's older files, and their present names."""
@@ -114,7 +114,7 @@ class Parts:
         return pointer
 
     def _drop(self, pointer: Pointer | None) -> None:
-        """Remove the other place of a key that gets a new value: the later one wins, under either name."""
+        """Remove the value at the other place of a key that gets a new one: the later wins, under either name."""
         section = value_at(self.values, pointer[:-1]) if pointer else None
         if pointer and isinstance(section, dict) and section.pop(pointer[-1], None) is not None:
             self._forget(pointer)

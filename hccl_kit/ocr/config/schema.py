@@ -1,4 +1,4 @@
-"""A configuration against its schema: mistakes, missing defaults, and keys without effect.
+"""Checks a configuration against its schema, writes the defaults into it, and reports keys without effect.
 
 The schema is plain JSON Schema, so editors can use it too. Keys that depend on `model.type` or a `name` are selected by
 `allOf` of `if` and `then`; the conditions consist of `properties` and `const` only.
@@ -25,7 +25,7 @@ SCHEMA = "train_config"
 NO_EFFECT = "x-no-effect"
 """Marks keys of MindOCR that are accepted without effect, with the reason. Their default is the actual behaviour."""
 NO_EFFECT_FOR = "x-no-effect-for"
-"""The only value of such a key without effect, if other values have one."""
+"""The only value of such a key that has no effect, if its other values have one."""
 MAX_PROBLEMS = 20
 Rule = Mapping[str, Any]
 
@@ -81,7 +81,7 @@ def _fits(value: float) -> bool:
 
 
 def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
-    """Write the defaults of the schema into `values`, in place. Transforms of a pipeline have their own."""
+    """Write the defaults of the schema into `values`, in place. Options of transforms in a pipeline get none here."""
     for chosen in list(chosen_rules(root() if rule is None else rule, values)):
         for key, inner in chosen.get("properties", {}).items():
             rules = list(chosen_rules(inner, None))
@@ -181,7 +181,7 @@ _RENAMED = {"unclip_ratio": "expand_ratio", "per_print_times": "log_interval", "
 
 
 def _elsewhere(key: str, section: Pointer, values: Mapping[str, Any]) -> str:
-    """Where a key belongs that is unknown in its section, and the value elsewhere that it needs.
+    """A hint where a key that is unknown in its section belongs, and which other value it needs; empty if nowhere.
 
     Places in the same part of the file, such as `eval`, come first.
     """

@@ -16,7 +16,7 @@ MAX_VALUES = 10_000
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader that reads 1e-3 as a number: to YAML 1.1 it is a string."""
+    """SafeLoader that reads 1e-3 as a number: in YAML 1.1 it is a string."""
 
 
 _EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
@@ -68,8 +68,8 @@ def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
 
 
 def _first_unreadable(root: yaml.Node | None, source: str) -> str:
-    """The file, line and text of the first value that its type cannot have."""
-    loader = _Loader("")  # the other one is in the middle of its work
+    """The file, line and text of the first value that cannot be converted to its type."""
+    loader = _Loader("")  # a new one: the other failed in the middle of its work
     for _, node, _ in nodes(root):
         try:
             if isinstance(node, yaml.ScalarNode):

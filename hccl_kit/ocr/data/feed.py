@@ -55,7 +55,7 @@ class Feed:
             )
 
     def batches(self, first: int, last: int, *, seed: int) -> Iterator[tuple[int, loader.Batch]]:
-        """The batches of steps `first` to `last`, each with its step; the order follows from the seed alone."""
+        """The batches of steps `first` to `last` - 1, each with its step; the order depends on seed and epoch only."""
         while first < last:
             epoch, start = divmod(first, self.steps_per_epoch)
             order = loader.epoch_order(len(self.samples), seed=seed, epoch=epoch, shuffle=self.loader["shuffle"])

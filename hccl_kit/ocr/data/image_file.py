@@ -33,7 +33,7 @@ warnings.filterwarnings("ignore", module=r"PIL\.")  # on damaged files, which ar
 
 
 def read_image(sample: Sample, max_pixels: int) -> bytes:
-    """The encoded image of a sample. Raises BadSampleError if its file or its image is too large or is not one."""
+    """The encoded image of a sample. Raises BadSampleError if it is not an image, or too large as file or image."""
     limit = BYTES_OF_A_PIXEL * max_pixels + OTHER_BYTES
     with open_image(sample) as (file, size):
         if size > limit:
@@ -62,7 +62,7 @@ def open_image(sample: Sample) -> Iterator[tuple[BinaryIO, int]]:
         yield io.BytesIO(data), len(data)
         return
     try:
-        # Without O_NONBLOCK, opening a named pipe waits for a writer; for a regular file it means nothing.
+        # Without O_NONBLOCK, opening a named pipe waits for a writer; it has no effect on a regular file.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         with os.fdopen(os.open(sample.path, flags), "rb") as file:
             found = os.fstat(file.fileno())

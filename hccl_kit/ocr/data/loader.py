@@ -25,7 +25,7 @@ cv2.setNumThreads(0)  # the loader has threads of its own, with which OpenCV's w
 S = TypeVar("S")
 T = TypeVar("T")
 Targets = tuple[NDArray[Any], ...]
-"""The inputs of the loss but for the prediction, each (N, ...)."""
+"""All inputs of the loss except the prediction, each (N, ...)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def eval_share(count: int, *, rank: int, size: int) -> NDArray[np.intp]:
 
 
 def prefetch(tasks: Iterable[S], make: Callable[[S], T], workers: int) -> Iterator[T]:
-    """What `make` gives for each of `tasks`, in order: by `workers` threads, at most two tasks ahead of each."""
+    """The results of `make` for `tasks`, in order: by `workers` threads, with at most two pending tasks per thread."""
     with ThreadPoolExecutor(workers, thread_name_prefix="data") as pool:
         waiting: deque[Future[T]] = deque()
         remaining = iter(tasks)

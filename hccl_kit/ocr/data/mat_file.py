@@ -1,7 +1,7 @@
-"""The texts and numbers of a file of MATLAB, level 5: all that labels need.
+"""Reads texts and numbers from MATLAB files of level 5: all that labels need.
 
-scipy reads any such file, by recursion in C: one with cells in cells in cells ends the process. Here nothing is
-recursive, and what is neither text nor number is skipped by its size. The format: "MAT-File Format", The MathWorks.
+scipy reads such files by recursion in C, and deeply nested cells crash the process. Here nothing is recursive, and what
+is neither text nor number is skipped by its size. The format: "MAT-File Format", The MathWorks.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from hccl_kit.ocr.data.image_file import open_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
 MAX_BYTES, MAX_EXPANDED_BYTES = 1 << 26, 1 << 28
-"""Of a file with a structure array, and of what one of its compressed variables expands to."""
+"""Limits for a file with a structure array, and for one of its compressed variables when expanded."""
 MAX_ROWS = 100_000
 MAX_CELLS_BYTES = 1 << 31
-"""Of all cells of an array, expanded; those of SynthText's words have about a quarter of it."""
+"""Limit for all cells of an array, expanded; those of SynthText's words take about a quarter of it."""
 MAX_CELL_BYTES = 1 << 24
 MAX_DIMENSIONS = 32
 MAX_FIELDS = 1000
@@ -33,27 +33,27 @@ _MATRIX, _COMPRESSED = 14, 15
 _CELL_CLASS, _STRUCT_CLASS, _CHAR_CLASS = 1, 2, 4
 _NUMBER_CLASSES = range(6, 16)
 _ENCODINGS = {1: "utf-8", 2: "utf-8", 4: "utf-16", 16: "utf-8", 17: "utf-16", 18: "utf-32"}
-"""By the type of an element with characters."""
+"""By MAT data type, for elements with characters."""
 _NUMBERS = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
-"""By the type of an element with numbers, as NumPy names it: an array of doubles may be stored as bytes."""
+"""NumPy types by MAT data type, for elements with numbers: an array of doubles may be stored as bytes."""
 _PIECE = 1 << 18
 
 
 class _DamagedError(Exception):
-    """The bytes are not what the format says."""
+    """The bytes do not follow the format."""
 
 
 class Array(NamedTuple):
-    """An array of characters or numbers, as it is stored: the first index runs fastest."""
+    """An array of characters or numbers as stored, in column-major order."""
 
     is_text: bool
     shape: tuple[int, ...]
     kind: str
-    """The encoding of the text, or the dtype of the numbers, with the order of the bytes."""
+    """The encoding of the text, or the dtype of the numbers, with the byte order."""
     data: memoryview
 
     def rows(self) -> list[str] | None:
-        """The rows of a text; None for numbers, and for bytes that are not as many characters as the shape says."""
+        """The rows of a text; None for numbers, undecodable bytes, and several rows of another size than the shape."""
         if not self.is_text or len(self.shape) != 2:
             return None
         try:
@@ -69,9 +69,9 @@ class Array(NamedTuple):
 
 
 def texts(path: Path, variables: tuple[str, ...], fields: tuple[str, ...]) -> list[tuple[str | None, ...]]:
-    """These fields of each element of the first structure array with one of these names; None for what is not a text.
+    """The `fields` of each element of the first structure array named in `variables`; None for what is not a text.
 
-    Raises KitError if the file has no such array, or is damaged, too large, or not a file of MATLAB of level 5.
+    Raises KitError if the file has no such array, or is damaged, too large, or not a MATLAB file of level 5.
     """
     data = memoryview(read_bounded(path, MAX_BYTES))
     try:
@@ -110,10 +110,10 @@ def _rows(parts: Iterator[tuple[int, memoryview]], order: str, fields: tuple[str
 
 
 def cells(path: Path, variables: Sequence[str], most: int) -> dict[str, list[Array | None]]:
-    """The cells of those of these variables that the file has; None for a cell that is neither text nor real numbers.
+    """The cells of each of `variables` that the file has; None for a cell that is neither text nor real numbers.
 
-    Raises KitError if one is not an array of up to `most` cells, or the file is damaged, too large, not a regular file
-    or not one of MATLAB of level 5.
+    Raises KitError if a variable is not an array of up to `most` cells, or if the file is damaged, too large, not a
+    regular file or not a MATLAB file of level 5.
     """
     found: dict[str, list[Array | None]] = {}
     try:
@@ -182,7 +182,7 @@ class _Variable:
         return piece
 
     def elements(self, order: str) -> Iterator[tuple[int, memoryview]]:
-        """The elements that start an array, which are small."""
+        """The elements at the start of an array, which are small."""
         while True:
             tag = self.read(_TAG)
             kind, size = struct.unpack(f"{order}II", tag)
@@ -205,7 +205,7 @@ class _Variable:
 
 
 def _order(header: memoryview) -> str:
-    """The order of the bytes, as `struct` names it."""
+    """The byte order, as a prefix of `struct`."""
     order = {b"IM": "<", b"MI": ">"}.get(bytes(header[126:128]))
     if order is None or struct.unpack_from(f"{order}H", header, 124)[0] >> 8 != 1:
         raise _DamagedError("no header of level 5")
@@ -252,7 +252,7 @@ def _two(parts: Iterator[tuple[int, memoryview]]) -> list[tuple[int, memoryview]
 
 
 def _elements(content: memoryview, order: str, *, padded: bool = True) -> Iterator[tuple[int, memoryview]]:
-    """The type and the bytes of each element; one of up to 4 bytes may stand in its own tag."""
+    """The type and the bytes of each element; one of up to 4 bytes may be within its tag."""
     at = 0
     while at < len(content):
         kind, size = struct.unpack_from(f"{order}II", content, at)

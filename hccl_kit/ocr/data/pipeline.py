@@ -62,7 +62,7 @@ TRANSFORMS: Mapping[str, Callable[..., Transform[Any]]] = {
 
 
 def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = ()) -> Transform[Any]:
-    """The composition of a configuration's transforms but for those in `without`. An OpenCV error is a bad sample."""
+    """The composition of a configuration's transforms except `without`; OpenCV errors become BadSampleError."""
     made: list[Transform[Any]] = []
     for name, options in (row for step in steps for row in step.items()):
         if name in without:
@@ -74,7 +74,7 @@ def pipeline(steps: Sequence[Mapping[str, Any]], *, without: Collection[str] = (
     def apply(sample: Any, generator: np.random.Generator) -> Any:
         try:
             return whole(sample, generator)
-        except cv2.error as error:  # such as: it rotates no image with a side of more than 32,766 pixels
+        except cv2.error as error:  # such as for the rotation of an image with a side of more than 32,766 pixels
             raise BadSampleError(str(error).strip()) from error
 
     return apply

@@ -1,4 +1,4 @@
-"""What a pipeline makes of the pixels of an image: the order of the channels, and their mean and deviation."""
+"""The pixel format after a pipeline: the order of the channels, and their mean and deviation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PixelFormat:
     std: tuple[float, ...]
 
     def restored(self, image: NDArray[np.float32]) -> NDArray[np.uint8]:
-        """The natural image HxWx3, BGR, of one as the network takes it, CxHxW."""
+        """The image HxWx3 uint8, BGR, for the input CxHxW of a network."""
         pixels = image.transpose(1, 2, 0) * np.array(self.std, np.float32) + np.array(self.mean, np.float32)
         bgr = pixels if self.colours == "BGR" else pixels[..., ::-1]
         return np.ascontiguousarray(np.clip(np.rint(bgr), 0, 255).astype(np.uint8))

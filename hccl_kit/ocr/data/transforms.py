@@ -31,7 +31,7 @@ class ImageTransform(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mix(Generic[S]):
-    """A transform that puts more samples of the training set into one, drawn by the same generator.
+    """A transform that combines a sample with others of the training set, drawn by the same generator.
 
     `mix` gets a function that returns one more sample, made by `prepare`: in a pipeline, the transforms before this
     one. It returns None for a sample that cannot be read, which is reported when its own turn comes, and if there are
@@ -89,8 +89,8 @@ def decode_image(
 
     The EXIF orientation is applied, as in OpenCV, unless `ignore_orientation`. `reduce` 2, 4 or 8 decodes at 1/2, 1/4
     or 1/8 of height and width, rounded up, which is faster for JPEG: for photos that a later transform would shrink
-    anyway; the result is close to that, not equal. An image of more than `max_pixels` is a bad sample and is not
-    decoded.
+    anyway. The result is close to decoding at full size, but not equal. An image of more than `max_pixels` is a bad
+    sample and is not decoded.
     """
     if reduce not in REDUCED:
         raise KitError(f"DecodeImage: reduce is {reduce}; accepted: {', '.join(map(str, REDUCED))}")
@@ -192,7 +192,7 @@ def colour_jitter(
 ) -> ImageTransform:
     """With probability `p` random brightness, contrast, saturation (factors around 1) and hue (a share of the circle).
 
-    Expects RGB; with BGR the saturation weighs red and blue the wrong way round.
+    Expects RGB; with BGR the mean grey, about which the contrast changes, has the weights of red and blue swapped.
     """
 
     def apply(sample: S, draw: np.random.Generator) -> S:

@@ -1,7 +1,7 @@
-"""Prefix beam search of CTC outputs: the text that the network and a language model together hold to be the likeliest.
+"""Prefix beam search of CTC outputs: the likeliest text according to the network and a language model.
 
-All paths of one text are added up (Hannun et al., 2014, "First-Pass Large Vocabulary Continuous Speech Recognition
-using Bi-Directional Recurrent DNNs").
+The probabilities of all paths of one text are added up (Hannun et al., 2014, "First-Pass Large Vocabulary Continuous
+Speech Recognition using Bi-Directional Recurrent DNNs").
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Step = list[tuple[str, float]]
 
 @dataclass(slots=True)
 class _Beginning:
-    """What is known of a beginning of a text; all but `sure` are logarithms."""
+    """The state of a beginning (prefix) of a text; all values but `sure` are logarithms."""
 
     bias: float
-    """What the language model and the bonus add."""
+    """The weighted score of the language model plus the bonus of each character."""
     sure: float
     """The sum of the probabilities of its characters, each at the time step where it is the surest."""
     blank: float = -math.inf
@@ -47,9 +47,9 @@ class _Beginning:
 class BeamSearch:
     """Follows the `width` best beginnings of a text at a time.
 
-    The score of a text is log p(network) + `weight` * log p(model) + `bonus` for each character: a character that is
-    likely enough costs nothing. Without a bonus short texts win. A character that the model does not know gains and
-    costs nothing: lines in other scripts are read as the network reads them.
+    The score of a text is log p(network) + `weight` * log p(model) + `bonus` for each character. Without a bonus, short
+    texts win. A character that the model does not know gets neither: lines in other scripts are read as the network
+    reads them.
     """
 
     model: LanguageModel
@@ -105,7 +105,7 @@ class BeamSearch:
 
 
 def _steps(probabilities: NDArray[np.float32], characters: str) -> Iterator[Step]:
-    """What to follow at each time step of probabilities (T, classes): the likeliest class, and all that are likely."""
+    """The classes to follow at each step of probabilities (T, classes): the likeliest, and all from UNLIKELY on."""
     best = probabilities.argmax(axis=1)
     is_followed = probabilities >= UNLIKELY
     is_followed[np.arange(len(best)), best] = True
@@ -120,6 +120,6 @@ def _score(beginning: _Beginning) -> float:
 
 
 def _sum(one: float, other: float) -> float:
-    """The logarithm of the sum of two numbers of which logarithms are given."""
+    """log(exp(one) + exp(other))."""
     more, less = max(one, other), min(one, other)
     return more if less == -math.inf else more + math.log1p(math.exp(less - more))

@@ -24,7 +24,7 @@ SQUARE = np.ones((2, 2), np.uint8)
 
 
 class Inside(NamedTuple):
-    """The pixels whose mean is the score of a contour: those of text from corner to corner, or those of a polygon."""
+    """The pixels whose mean is the score of a contour: text pixels from `first` to `last`, or all inside `polygon`."""
 
     first: NDArray[Any]
     last: NDArray[Any]
@@ -60,12 +60,13 @@ def db_postprocess(
 ) -> Decode:
     """A decoder with MindOCR's options.
 
-    `box_type` "quad": rotated rectangles, clockwise from the upper left corner; "polygon" or "poly": polygons.
-    Pixels from `binary_thresh` on are text. Of the first `max_candidates` contours those with a mean probability of at
-    least `box_thresh` are kept. `score_mode` "rectangle" takes the mean over all text pixels in the bounding box of the
+    `box_type` "quad": rotated rectangles, clockwise from the upper left corner; "polygon" or "poly": polygons. Pixels
+    from `binary_thresh` on are text. Of the first `max_candidates` contours those with a mean probability of at least
+    `box_thresh` are kept. `score_mode` "rectangle" takes the mean over all text pixels in the bounding box of the
     contour, as in MindOCR; "contour" over the pixels inside the contour, as in the paper; "box" over those inside its
-    minimum-area rectangle, as in PaddleOCR. A contour is expanded by area * `expand_ratio` / perimeter. With `dilate`
-    a pixel is text too if that to its left, above it or both is: it joins what one pixel separates.
+    minimum-area rectangle, as in PaddleOCR. A contour is expanded by area * `expand_ratio` / perimeter. With `dilate` a
+    pixel is text too if the pixel to its left, above it, or diagonally above left is: this joins parts that one pixel
+    separates.
     """
     fit = _quad if box_type == "quad" else _polygon
     inside = INSIDE[score_mode]

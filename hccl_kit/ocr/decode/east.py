@@ -17,7 +17,7 @@ from hccl_kit.ocr.decode.boxes import Box, Decode, to_source
 STRIDE = 4
 """Pixels of the image per pixel of the maps."""
 MAX_PLACES = 20_000
-"""Of an image; those with the highest scores are used."""
+"""Maximum number of text pixels of an image; those with the highest scores are used."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A language model of characters: how likely a character is after those before it, in texts like those to be read.
 
-Counts of n-grams, interpolated as Witten and Bell (1991) propose: a context that many different characters follow says
-less about the next one than its own part without the first character. Case is ignored.
+Counts of n-grams, interpolated as Witten and Bell (1991) propose: the more different characters follow a context, the
+more the context without its first character counts. Case is ignored.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterable
 EDGE = "\n"
 """Stands before and after each text: no line of text contains it."""
 REMEMBERED = 1 << 18
-"""Probabilities that are kept for the next text; 30 MB."""
+"""Maximum number of cached probabilities; 30 MB."""
 
 
 class LanguageModel:
     """The probabilities of characters after the `order` - 1 characters before them, counted in `texts`.
 
-    Of characters that no text has it knows nothing.
+    It has no probabilities for characters that are in no text.
     """
 
     def __init__(self, texts: Iterable[str], *, order: int) -> None:
@@ -36,7 +36,7 @@ class LanguageModel:
         self._known: dict[tuple[str, str], float] = {}
 
     def knows(self, character: str) -> bool:
-        """Whether a text has it, in either case."""
+        """Whether a text has the character, in either case."""
         return character.lower() in self._characters
 
     def log_probability(self, character: str, before: str) -> float:

@@ -23,7 +23,7 @@ from hccl_kit.ocr.tasks import recipes
 from hccl_kit.runtime import World
 
 Watch = Callable[[Iterator[Prediction], int], AbstractContextManager[Iterator[Prediction]]]
-"""Passes on predictions, whose number it is given, and may show progress."""
+"""Wraps an iterator of predictions, given their number; it may show progress."""
 
 
 class Scores(NamedTuple):

@@ -23,7 +23,7 @@ class Prediction:
     """The prediction for a transformed sample; `error` says why its image could not be used."""
 
     number: int
-    """Its place among the samples that were asked for."""
+    """Its index among the requested samples."""
     sample: Any
     value: Any
     error: str | None = None
@@ -33,7 +33,7 @@ class _Batch(NamedTuple):
     """Images of one width, and the network that takes them."""
 
     rows: Sequence[tuple[int, loader.Row]]
-    """With their places."""
+    """Transformed samples with their numbers."""
     images: NDArray[np.float32]
     run: Run
 

@@ -23,7 +23,7 @@ class Runner(Protocol):
     """Batches that may run at the same time, by as many threads."""
 
     def of_shape(self, shape: Sequence[int]) -> Run:
-        """The network for images of this shape (N, 3, H, W). To be called by the main thread."""
+        """The network for images of this shape (N, 3, H, W). Call it from the main thread."""
 
 
 class Compiled:

@@ -33,7 +33,7 @@ class CTCLoss(nn.Cell):
 class CaselessCTCLoss(nn.Cell):
     """`CTCLoss` of labels whose case is unknown: a character of a label stands for itself and for its other case.
 
-    The network goes on reading the case that is printed, where labels are all in one case. Inputs as of `CTCLoss`.
+    So a network keeps reading the printed case although all labels are in one case. Inputs as of `CTCLoss`.
     other_case[c] is the class of the other case of class c, or c itself if it has none. A label with a class c for
     which tells_case[c] is true has a known case: each of its characters stands for itself only.
 

@@ -20,7 +20,7 @@ MIN_NEGATIVES = 10
 NEGATIVE_RATIO = 3
 """Negative-to-positive pixel ratio for OHEM."""
 ALPHA = 0.25
-"""Focal loss: the weight of the pixels of text; the others have the rest."""
+"""Focal loss: the weight of text pixels; other pixels have 1 - ALPHA."""
 
 EACH = 3
 """Maps of a head: probability, threshold, binary."""
@@ -113,7 +113,7 @@ class Dice(nn.Cell):
 
 
 class DiceFocal(nn.Cell):
-    """Dice plus focal loss (Lin et al. 2017), the mean of which is over all pixels of the mask.
+    """Dice plus focal loss (Lin et al. 2017), averaged over all pixels of the mask.
 
     -a (1 - p)^2.5 log p for a pixel with the probability p of its truth; a is 0.25 for text and 0.75 elsewhere.
     Inputs: prediction, truth and mask, (N, pixels) each.
@@ -135,7 +135,8 @@ class DiceFocal(nn.Cell):
 class BalancedCrossEntropy(nn.Cell):
     """The mean cross-entropy of all positive pixels and, in each image, three times as many of the hardest negatives.
 
-    Negatives as hard as the last one that counts do count too. Inputs: probability, truth and mask, (N, pixels) each.
+    At least MIN_NEGATIVES negatives count per image, and all that tie with the last of them. Inputs: probability, truth
+    and mask, (N, pixels) each.
     """
 
     def __init__(self, eps: float) -> None:

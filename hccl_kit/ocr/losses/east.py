@@ -18,9 +18,9 @@ class EASTLoss(nn.Cell):
     """dice(score) + the mean over all text pixels of 10 (1 - cos(angle error)) - log(IoU of the rectangles).
 
     Inputs: maps (N, 6, H, W) of the head; scores (N, 1, H, W), 1 inside the texts; distances and angles (N, 5, H, W);
-    ignored (N, 1, H, W), 1 where nothing is learnt. Sums are over the whole batch. `geometric_iou` computes the area of
-    a rectangle as height times width; the default is (upper + left) * (lower + right), as in MindOCR, which assumes
-    another order of the distances.
+    ignored (N, 1, H, W), 1 for pixels that the loss ignores. Sums are over the whole batch. `geometric_iou` computes
+    the area of a rectangle as height times width; the default is (upper + left) * (lower + right), as in MindOCR, which
+    assumes another order of the distances.
     """
 
     def __init__(self, *, geometric_iou: bool = False) -> None:

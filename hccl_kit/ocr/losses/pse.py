@@ -16,10 +16,10 @@ LOWEST = -1e9
 class PSEDiceLoss(nn.Cell):
     """`alpha` * dice(text) + (1 - `alpha`) * the mean dice of the kernels.
 
-    Inputs: logits (N, 1 + kernels, H/4, W/4); texts (N, H, W), kernels (N, kernels, H, W) and mask (N, H, W), of 0 and
-    1. The text map is learnt on all positive pixels and, in each image, `ohem_ratio` times as many of the hardest
-    negatives; kernels where the network predicts text. An image without text has no effect. MindOCR indexes beyond the
-    end of the list of negatives, which fails on CPU; this follows the paper.
+    Inputs: logits (N, 1 + kernels, H/4, W/4); texts (N, H, W), kernels (N, kernels, H, W) and mask (N, H, W), each 0 or
+    1. The loss of the text map is over all positive pixels and, in each image, `ohem_ratio` times as many of the
+    hardest negatives; that of the kernels over the pixels where the network predicts text. An image without text has no
+    effect. MindOCR indexes beyond the end of the list of negatives, which fails on CPU; this follows the paper.
     """
 
     def __init__(self, *, alpha: float = 0.7, ohem_ratio: float = 3) -> None:
@@ -39,7 +39,7 @@ class PSEDiceLoss(nn.Cell):
         return self.alpha * of_text + (1 - self.alpha) * of_kernels / count
 
     def _learnt(self, logits: Tensor, texts: Tensor, mask: Tensor) -> Tensor:
-        """1 for the pixels (N, pixels) on which the text map is learnt."""
+        """1 for the pixels (N, pixels) that count in the loss of the text map."""
         negative = (1 - texts) * mask
         wanted = ops.minimum(ops.reduce_sum(negative, 1), self.ohem_ratio * ops.reduce_sum(texts * mask, 1))
         hard = hardest(ops.where(negative > 0, logits, LOWEST), ops.floor(wanted))

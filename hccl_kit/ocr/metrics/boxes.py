@@ -68,7 +68,7 @@ class Matches(NamedTuple):
 def compare(
     boxes: Sequence[NDArray[Any]], texts: NDArray[Any], ignored: NDArray[np.bool_], *, count_duplicates: bool = False
 ) -> BoxCounts:
-    """The counts of one page: those of `match`."""
+    """The counts of one page, from `match`."""
     found, false = match(boxes, texts, ignored, count_duplicates=count_duplicates)
     return BoxCounts(float((~ignored).sum()), float(found.sum()), float(false.sum()))
 
@@ -76,7 +76,7 @@ def compare(
 def match(
     boxes: Sequence[NDArray[Any]], texts: NDArray[Any], ignored: NDArray[np.bool_], *, count_duplicates: bool = False
 ) -> Matches:
-    """What boxes of a page, each (n, 2), find of ground truth polygons (N, P, 2), some of them `ignored` (N,).
+    """Match boxes of a page, each (n, 2), with ground truth polygons (N, P, 2), some of them `ignored` (N,).
 
     A box matches the first text that it overlaps. A second box on one text is neither right nor false, as in MindOCR;
     with `count_duplicates` it is a false positive, as in ICDAR: each text takes the first free box.

@@ -32,8 +32,8 @@ class AttentionCell(nn.Cell):
 class AttentionHead(nn.Cell):
     """A sequence (T, N, C) to logits (N, L, classes) if targets are given, else to probabilities of that shape.
 
-    L is `batch_max_length` and one for EOS. `targets` (N, at least L) int32 are the previous token of each time step,
-    BOS first: with them the head is teacher-forced, without them it continues from its own predictions.
+    L is `batch_max_length` + 1, for EOS. `targets` (N, at least L) int32 are the previous token of each time step, BOS
+    first: with them the head is teacher-forced, without them it continues from its own predictions.
     """
 
     def __init__(self, channels: int, *, out_channels: int, hidden_size: int = 256, batch_max_length: int = 25) -> None:

@@ -29,7 +29,8 @@ EPSILON = 1e-5
 class Gelu(nn.Cell):
     """x times the normal distribution function of x (Hendrycks and Gimpel 2016), not the approximation by tanh.
 
-    On CPU in evaluation it differs from that by rounding only. `hccl_kit.ocr.adapt.onednn_gelu` replaces `exact`.
+    On CPU in evaluation a polynomial takes its place, which differs by rounding only. `hccl_kit.ocr.adapt.onednn_gelu`
+    replaces `exact`.
     """
 
     def __init__(self) -> None:
@@ -70,7 +71,7 @@ class Scale(nn.Cell):
 def mean_of_pixels(x: Tensor) -> Tensor:
     """The means (N, C, 1, 1) of maps (N, C, H, W).
 
-    Of the rows of a matrix: with more axes the mean takes ten times as long (measured).
+    They are computed over the rows of a matrix: with more axes the mean takes ten times as long (measured).
     """
     count, channels, height, width = x.shape
     means = ops.mean(ops.reshape(x, (count * channels, height * width)), 1)

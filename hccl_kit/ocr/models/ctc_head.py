@@ -28,7 +28,8 @@ class CTCHead(nn.Cell):
     def construct(self, sequence: Tensor) -> Tensor:
         if self.training:
             return self.dense1(sequence)
-        # Before the classifier: with a large dictionary its output is a hundred times as large as its input.
+        # Transposed before the classifier, whose output for a large dictionary is a hundred times as large as its
+        # input.
         return ops.softmax(self.dense1(ops.transpose(sequence, (1, 0, 2))), 2)
 
 

@@ -72,7 +72,7 @@ def scaled(channels: int, alpha: float) -> int:
 
 
 def convolution(before: int, after: int, kernel: int = 1, *, stride: int = 1, group: int = 1) -> nn.Conv2d:
-    """A convolution without bias, for a normalisation follows; a stride rounds sizes up."""
+    """A convolution without bias, because a normalisation follows; a stride rounds sizes up."""
     start = Normal(sqrt(2 / (kernel * kernel * after)))
     mode = {"pad_mode": "pad", "padding": kernel // 2} if group == 1 else {"pad_mode": "same"}
     return nn.Conv2d(before, after, kernel, stride=stride, group=group, has_bias=False, weight_init=start, **mode)

@@ -17,7 +17,7 @@ from hccl_kit.ocr.models.bilinear import ORIGIN, bilinear
 from hccl_kit.ocr.models.network import Network
 
 MOMENTUM = 0.1
-"""Of the moving statistics of neck and head: the last batch has a weight of 0.9."""
+"""Momentum of the moving statistics of neck and head: the last batch has a weight of 0.9."""
 
 
 def _convolution(before: int, after: int, kernel: int) -> nn.Conv2d:

@@ -15,7 +15,7 @@ Features = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def _convolution(before: int, after: int, kernel: int, stride: int = 1) -> nn.Conv2d:
-    """A convolution without bias, for a normalisation follows."""
+    """A convolution without bias, because a normalisation follows."""
     start = HeNormal(mode="fan_out", nonlinearity="relu")
     return nn.Conv2d(
         before, after, kernel, stride=stride, pad_mode="pad", padding=kernel // 2, has_bias=False, weight_init=start
@@ -77,7 +77,7 @@ Block = type[BasicBlock] | type[Bottleneck]
 
 
 class ResNet(nn.Cell):
-    """Images (N, 3, H, W) to four maps (N, out_channels[i], H/s, W/s), s = 4, 8, 16, 32; H and W divide by 32.
+    """Images (N, 3, H, W) to four maps (N, out_channels[i], H/s, W/s), s = 4, 8, 16, 32; H and W are multiples of 32.
 
     `depths` is the number of blocks of each stage.
     """

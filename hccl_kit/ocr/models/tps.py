@@ -97,7 +97,8 @@ class Rectifier(nn.Cell):
         self.outputs = outputs
         self.shrink = Resize(inputs)
         self.stn_head = Localisation(channels, inputs, count=len(targets))
-        # Two matrices instead of their product: as MindOCR rounds, whose models learnt so (a thousandth of a pixel).
+        # Two matrices instead of their product: this rounds as in MindOCR, where the models were trained (a thousandth
+        # of a pixel).
         self.coefficients = Tensor(coefficients(targets).astype(np.float32))
         self.values = Tensor(values(targets, _pixels(outputs)).astype(np.float32))
         self.sample = Sample()

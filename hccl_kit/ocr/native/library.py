@@ -1,7 +1,6 @@
 """The compiled operators.cpp: made once with the C++ compiler of this computer, and kept in the cache folder.
 
-A wheel of Python code stays one for all computers this way. Where it cannot be compiled, networks keep the convolutions
-of MindSpore.
+So one pure Python wheel serves all computers. If it cannot be compiled, networks keep the convolutions of MindSpore.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ SOURCE = Path(__file__).with_name("operators.cpp")
 COMPILERS = ("c++", "g++", "clang++")
 OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
 LIBRARIES = ("libdnnl.so.3", "libmindspore_core.so", "plugin/libmindspore_ops_cpu.so")
-"""Those of MindSpore that it calls, in its folder lib: oneDNN, and two for MindSpore's threads."""
+"""The libraries in MindSpore's folder lib that it calls: oneDNN, and two for MindSpore's threads."""
 TIMEOUT = 120
 MOST_OF_REASON = 1000
 """Bytes of the reason of a failure that other processes read."""
@@ -39,12 +38,12 @@ WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 def library(folder: Path, environ: Mapping[str, str]) -> Path:
     """The library for this MindSpore in `folder`, compiled if it is not there yet.
 
-    CXX is the compiler if it is set; none is needed later. Raises KitError if MindSpore has no oneDNN, there is no
+    CXX names the compiler if it is set; later runs need none. Raises KitError if MindSpore has no oneDNN, there is no
     compiler, it fails, or others may write into the folder.
     """
     called = _called()
     source = hashlib.sha256(SOURCE.read_bytes()).hexdigest()
-    # A home folder may be that of several hosts.
+    # Several hosts may share a home folder.
     facts = [source, *OPTIONS, *map(str, called), _version(), platform.machine(), *platform.libc_ver()]
     path = folder / f"operators-{_name(facts)}.so"
     if ":" in str(path):
@@ -60,9 +59,9 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
 
 
 def hold(path: Path) -> None:
-    """Keep the library at `path` in memory: MindSpore closes it each time that it has asked for a shape.
+    """Keep the library at `path` in memory: otherwise MindSpore closes it after each shape inference.
 
-    To be called after MindSpore is imported. Raises KitError if it cannot be loaded.
+    Call it after MindSpore is imported. Raises KitError if it cannot be loaded.
     """
     try:
         ctypes.CDLL(str(path), mode=os.RTLD_NOW)
@@ -123,7 +122,7 @@ def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
 
 
 def _assert_private(folder: Path) -> None:
-    """What is loaded runs as this user, so nobody else may have put it there."""
+    """Raises KitError if others own the folder or may write into it: what is loaded runs as this user."""
     status = folder.stat()
     if status.st_uid not in (os.geteuid(), 0):
         raise KitError(f"{folder} belongs to another user", hint="set HCCL_KIT_CACHE to a folder of your own")
@@ -178,7 +177,7 @@ def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, en
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=TIMEOUT,
-            env={**environ, "LC_ALL": "C"},  # _reason reads what it says
+            env={**environ, "LC_ALL": "C"},  # _reason parses its messages
         )
         if done.returncode:
             reason = _reason(done.stderr.decode(errors="replace").splitlines()) or f"exit code {done.returncode}"
@@ -191,6 +190,6 @@ def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, en
 
 
 def _reason(lines: Sequence[str]) -> str:
-    """The line that says why a compiler failed; that of `collect2` says only that the linker did, which said why."""
+    """The line that says why a compiler failed; the line of `collect2` only says that the linker failed."""
     telling = [line for line in lines if re.search(r"error|failed|undefined", line) and not line.startswith("collect2")]
     return next(iter([*telling, *lines]), "")

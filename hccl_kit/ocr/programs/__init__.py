@@ -1,4 +1,4 @@
-"""The programs of the training wing: `hccl-kit train` and so on, also `python -m hccl_kit.ocr.programs.train`.
+"""The programs for training and inference: `hccl-kit train` and so on, also `python -m hccl_kit.ocr.programs.train`.
 
 Each module is one program. It imports MindSpore, numpy and OpenCV only once its command line is known to be valid.
 """

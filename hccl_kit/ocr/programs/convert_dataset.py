@@ -147,7 +147,7 @@ def _convert(request: Request) -> None:
     _assert_places(request)
     lines, left_out = _words(request) if request.is_list else _folders(request)
     _assert_some(lines, left_out, request.labels)
-    # Last: it stands for a complete set.
+    # Written last: where it exists, the set is complete.
     write_atomically(request.output, "".join(f"{line}\n" for line in lines))
     for reason in left_out[:SHOWN]:
         progress.say(printable(f"warning: left out: {reason}"))
@@ -298,14 +298,14 @@ def _quad(poly: NDArray[np.float32]) -> NDArray[np.float32]:
 
     from hccl_kit.ocr.decode.boxes import clockwise  # noqa: PLC0415
 
-    own = len(poly)  # of the corners; the last one is repeated for the sake of longer polygons beside it
+    own = len(poly)  # corners without padding, which repeats the last one
     while own > 4 and (poly[own - 1] == poly[own - 2]).all():
         own -= 1
     return poly[:4] if own == 4 else clockwise(cv2.boxPoints(cv2.minAreaRect(poly[:own])))
 
 
 def _words(request: Request) -> tuple[list[str], list[str]]:
-    """The rows of a set whose words are cut already, and what was left out."""
+    """The lines of the label file for a set of cropped words, and what was left out."""
     images = request.images or request.labels.parent
     lines, left_out = [], []
     for row in sets.WORD_SETS[request.dataset](request.labels, images):

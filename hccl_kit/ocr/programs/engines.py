@@ -29,8 +29,8 @@ from hccl_kit.ocr.train import build
 def trained(config: Config, inference: Inference, wanted: str, *, images: int) -> nn.Cell | Runner:
     """The network with its weights, to run about `images` images with `inference`.
 
-    `wanted` is a value of --engine. With `auto` a network that cannot be exported runs in MindSpore, and a line says
-    why; with `onnxruntime` KitError is raised.
+    `wanted` is a value of --engine. With `auto` a network that cannot be exported runs in MindSpore, and a line on
+    standard error says why; with `onnxruntime` KitError is raised.
     """
     if engine.chosen(wanted, ms.get_context("device_target")) == engine.MINDSPORE:
         return build.network_to_use(config)
@@ -45,8 +45,8 @@ def trained(config: Config, inference: Inference, wanted: str, *, images: int) -
 
 
 def _exported(config: Config, inference: Inference, images: int) -> Runner:
-    """Its first file is there or written: what cannot be exported is known before the first image is read."""
-    from hccl_kit.ocr.serve.onnx_runner import OnnxRunner  # noqa: PLC0415  # onnxruntime is of an extra
+    """The network in onnxruntime; its first file is exported here, so that errors show before an image is read."""
+    from hccl_kit.ocr.serve.onnx_runner import OnnxRunner  # noqa: PLC0415  # onnxruntime is an extra
 
     any_size = export_metadata.takes_all_sizes(config)
     order = range(len(inference.task.classes)) if any_size else ()
@@ -67,7 +67,7 @@ def _exported(config: Config, inference: Inference, images: int) -> Runner:
 
 
 def _name(config: Config, task: Task) -> str:
-    """A name with all that the exported files depend on, but their shapes."""
+    """A digest of everything that the exported files depend on, except their shapes."""
     weights = fetch.local_path("eval.ckpt_load_path", str(config.weights), os.environ)
     facts = {
         "code": code_digest(),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hccl_kit.runtime.worker_env import WorkerEnv
 
 MOST = {"det": 40}
-"""Samples in a picture by the type of the network: formats of images have a largest height."""
+"""Maximum samples in a picture by `model.type`: image formats limit the height."""
 MOST_LINES = 200
 
 

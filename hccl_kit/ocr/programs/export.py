@@ -43,7 +43,7 @@ SUFFIXES = {"mindir": (".mindir",), "onnx": (".onnx",), "both": (".mindir", ".on
 ON_CPU = ("system.device_target=CPU", "system.mode=0")
 """The outputs are compared in float32, and the file holds a graph."""
 LOG_NOTHING = "4"
-"""For GLOG_v: MindSpore logs a page when it cannot compile or write a network; our error after it has one line."""
+"""Value of GLOG_v: MindSpore logs a page when it cannot compile or write a network; this program prints one line."""
 
 
 @dataclass(frozen=True, slots=True)

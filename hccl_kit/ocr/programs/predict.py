@@ -207,7 +207,7 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
                 progress.say(printable(f"warning: {prediction.path} could not be read: {prediction.error}"))
     if request.json:
         text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
-        # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
+        # A name that is not UTF-8 contains lone surrogates, which this writes as JSON escapes.
         write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
         progress.say(f"wrote: {request.json}")
     program.assert_read(unread, len(rows))
@@ -240,7 +240,7 @@ def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator
         inference = predict.inference_of(config)
         return inference, engines.trained(config, inference, request.engine, images=images)
 
-    # Of the lines of one page: the next page waits for them.
+    # One batch at a time: all lines of a page are read before the next page.
     reader, turner = (made(other, 1) if other else None for other in (request.read.load(), request.turn.load()))
     for number, found in enumerate(predict.find_texts(*made(config, len(images)), images), 1):
         page = found

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from hccl_kit.ocr.serve.pages import PageOfText
 
 VERSION = 1
-"""Of the form of --json."""
+"""Version of the format of --json."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Opened(NamedTuple):
     """The image of a file, or why it cannot be read, and the seconds that it took."""
 
     number: int
-    """Of the page, from 1 on."""
+    """Number of the page, from 1."""
     path: Path
     image: Image | None
     error: str
@@ -117,7 +117,7 @@ def _read(request: Request) -> None:
             _show(timed.page)
     if request.json:
         text = json.dumps(_document(done, chosen), ensure_ascii=False, indent=1) + "\n"
-        # A name that is not UTF-8 has halves of surrogates, and this writes them as JSON does.
+        # A name that is not UTF-8 contains lone surrogates, which this writes as JSON escapes.
         write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
         progress.say(f"wrote: {request.json}")
     if request.picture:

@@ -118,7 +118,7 @@ def _render(request: Request) -> None:
 
 
 def _texts(request: Request, own: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Texts]]:
-    """For each set its name, and the text of the image of a number: from its own texts, if there are some."""
+    """The name of each set and the function that makes the text of an image, from the `own` texts if there are any."""
     from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415  # after --help
 
     if own:
@@ -157,7 +157,7 @@ def _characters(path: Path) -> str:
 
 
 def _pen(request: Request, texts: Mapping[str, Sequence[str]]) -> Draw:
-    """What draws the texts. Raises KitError if a character of them is missing in the fonts."""
+    """The function that draws the texts. Raises KitError if a character of them is missing in the fonts."""
     from hccl_kit.ocr.data.synthetic import fonts, render  # noqa: PLC0415  # after --help
 
     own = [line for lines in texts.values() for line in lines]
@@ -175,7 +175,7 @@ def _pen(request: Request, texts: Mapping[str, Sequence[str]]) -> Draw:
 
 
 def _write(request: Request, texts: dict[str, Texts], draw: Draw) -> None:
-    """Both sets: all images are drawn before one gets its place, and a label file stands for a complete set."""
+    """Write both sets: images move to their folders after all are drawn, and the label files are written last."""
     with ExitStack() as stack:
         folders = {name: stack.enter_context(staged(request.output / name)) for name in SETS}
         labels = {name: _draw_set(request, name, texts[name], draw, folder) for name, folder in folders.items()}

@@ -23,18 +23,18 @@ Run = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 SURE = 0.9
 """The probability of lying upside down above which a line is turned."""
 TRUSTED = 0.5
-"""Readings of less confidence are left out."""
+"""Readings with less confidence are left out."""
 
 
 class Networks(NamedTuple):
     """What reads a page."""
 
     detect: Run
-    """To the probability of text (N, 1, H, W)."""
+    """From images to the probability of text (N, 1, H, W)."""
     direct: Run
-    """To the probabilities (N, 2) of lying upright and upside down."""
+    """From images to the probabilities (N, 2) of lying upright and upside down."""
     recognise: Run
-    """To probabilities (N, T, classes)."""
+    """From images to probabilities (N, T, classes)."""
     charset: Charset
     blank_first: bool = False
     """Whether the CTC blank is the first class, as in PaddleOCR's files, and not the last."""
@@ -48,7 +48,7 @@ class Text(NamedTuple):
     points: NDArray[np.float32]
     """Corners (4, 2) in pixels of the image, clockwise from the upper left one."""
     score: float
-    """Of the detection, from 0 to 1."""
+    """Score of the detection, from 0 to 1."""
     reading: Reading
 
 
@@ -66,7 +66,7 @@ def read(networks: Networks, image: Image) -> list[Text]:
 
 
 def upright(direct: Run, cuts: Sequence[Image]) -> list[Image]:
-    """The lines, those that lie upside down turned."""
+    """The lines, with those that lie upside down rotated by 180 degrees."""
     turned = list(cuts)
     for batch in lines.batches(cuts, width=lines.DIRECTION_WIDTH):
         for number, share in zip(batch.numbers, direct(batch.images)[:, 1], strict=True):

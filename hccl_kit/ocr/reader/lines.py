@@ -13,20 +13,20 @@ from numpy.typing import NDArray
 from hccl_kit.ocr.reader.page import Image, normalised
 
 HEIGHT, WIDTH = 48, 320
-"""Of the image of a line in the recogniser; wider ones keep their ratio."""
+"""Height and least width of a line image in the recogniser; longer lines keep their ratio."""
 DIRECTION_WIDTH = 192
-"""In the classifier of directions, into which longer lines are squeezed."""
+"""Width of a line image in the classifier of directions; longer lines are squeezed into it."""
 GROUP = 6
-"""Lines of one width in the recogniser."""
+"""Lines in a group of one width in the recogniser."""
 MOST_COLUMNS = 1 << 14
-"""Of all lines of a batch: a batch of the widest lines would take gigabytes in the attention."""
+"""Maximum sum of the widths in a batch: a batch of the widest lines would take gigabytes in the attention."""
 
 
 class Batch(NamedTuple):
     """Lines that a network takes at once."""
 
     numbers: NDArray[np.intp]
-    """Their places among all lines."""
+    """Their indices among all lines."""
     images: NDArray[np.float32]
     """(N, 3, 48, W) from -1 to 1, zero to the right of each line."""
 

@@ -66,7 +66,7 @@ def cells() -> Cells:
 
 
 def published() -> Networks:
-    """The same as functions of arrays. Raises KitError as `cells` does."""
+    """The networks of `cells` as functions of arrays. Raises KitError as `cells` does."""
     made = cells()
     if ms.get_context("device_target") == "CPU":
         folded_norm.fold(made.classifier)  # the others have none in a sequence

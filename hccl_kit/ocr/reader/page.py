@@ -23,7 +23,7 @@ DETECTED = 736
 """The least length of the shorter side in the detector."""
 STRIDE = 32
 MOST_PIXELS = 1 << 23
-"""Of an image in the detector, which takes about 0.4 GB for a million of them."""
+"""Maximum pixels of an image in the detector, which takes about 0.4 GB for a million of them."""
 
 
 class Page(NamedTuple):

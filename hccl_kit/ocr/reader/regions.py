@@ -13,7 +13,7 @@ from hccl_kit.ocr.reader.page import Image
 SMALLEST = 4
 """Sides of a box in pixels of the page; shorter ones are noise."""
 ROW = 10
-"""Pixels between the upper left corners of two boxes, from top to bottom, from which a new row of texts begins."""
+"""Vertical distance of consecutive boxes, by their upper left corners in pixels, from which a new row begins."""
 _decode = db_postprocess(
     binary_thresh=0.3, box_thresh=0.5, max_candidates=1000, expand_ratio=1.6, score_mode="box", dilate=True
 )

@@ -25,8 +25,8 @@ def of_onednn(
 ) -> Path | None:
     """The library that computes convolutions, ready to be used; None if MindSpore computes them.
 
-    MindSpore does so in PyNative mode, where gradients that nobody uses are computed too, with
-    `system.convolutions: plain`, and where the library cannot be compiled, which is said.
+    MindSpore does so in PyNative mode, where unused gradients are computed too, with `system.convolutions: plain`, and
+    if the library cannot be compiled, which `say` reports.
     """
     if system["convolutions"] == PLAIN or system["mode"] != 0:
         return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_BYTES = 1 << 30
-"""Of metrics.jsonl: enough for millions of steps."""
+"""Limit for metrics.jsonl: enough for millions of steps."""
 SCORES = {
     "accuracy": "accuracy",
     "word_accuracy": "word accuracy",

@@ -16,7 +16,7 @@ OPTION: Mapping[str, Any] = {
     "default": AUTO,
     "help": "what runs the networks (default: auto; that is onnxruntime on a CPU if it is installed, else MindSpore)",
 }
-"""Of --engine, for `add_argument`."""
+"""The arguments of `add_argument` for --engine."""
 
 
 def chosen(wanted: str, target: str) -> str:

@@ -1,10 +1,11 @@
 """Compiled graphs, kept for the next start of the same job on this computer (on CPU).
 
 MindSpore's own cache (2.10) numbers graphs by the order in which a process compiles them, and compares the script that
-was started, nothing else. After any other change, or in another order, it takes the graph of another network. So it has
-one graph at a time here: before a cell is compiled, the graph with the name of all that it depends on is laid where
-MindSpore looks for it. If there is none, MindSpore compiles, and what it writes is kept under that name. Every rank of
-a job has a folder of its own, and decides alone: a graph that is taken computes what the compiled one does.
+was started, nothing else. After any other change, or in another order, it takes the graph of another network. So here
+its cache holds one graph at a time: before a cell is compiled, the graph that is kept under a digest of everything it
+depends on is put where MindSpore looks for it. If there is none, MindSpore compiles, and its file is kept under that
+digest. Every rank of a job has a folder of its own, and decides alone: a graph that is taken computes what the compiled
+one does.
 
 A graph from the cache uses the parameters of the cell that is called, by their names; of any other it has a copy. So
 cells hold parameters as attributes or in a ParameterTuple, which registers them, not in a tuple. The graph of a cell
@@ -47,15 +48,15 @@ from hccl_kit.runtime.worker_env import MISLEADING
 ENABLE, PLACE = "MS_COMPILER_CACHE_ENABLE", "MS_COMPILER_CACHE_PATH"
 """MindSpore's variables, which it reads for each graph; the second one only once in a process."""
 TRUST = "MS_DEV_FORCE_USE_COMPILE_CACHE"
-"""MindSpore's variable to take the graph that is there, although the one before it was missing."""
+"""Makes MindSpore use a cached graph although the one before it was missing."""
 ROLES = ("", "MS_WORKER")
 """What MindSpore puts before the names of graphs; the second one if the job has a scheduler."""
 HIDDEN_STATE = "side_effect_hidden"
 """MindSpore's mark of operators that draw random numbers."""
 MAX_BYTES = 1 << 28
-"""Of a graph; those of the shipped configurations take a few million."""
+"""Maximum size of a graph; those of the shipped configurations take a few million."""
 KEPT = 100
-"""Folders, one for each rank of a job; those that have not been used for the longest time are removed."""
+"""Maximum number of folders, one for each rank of a job; the least recently used ones are removed."""
 SECTIONS = ("model", "loss", "optimizer", "loss_scaler", "parallel", "postprocess", "system", "train")
 ELSEWHERE = {
     "system": {
@@ -77,13 +78,13 @@ def keep(
     network: nn.Cell,
     say: Callable[[str], None],
 ) -> None:
-    """From now on these cells, by any names, take the graphs that they would compile from the cache folder.
+    """From now on these cells take the graphs that they would compile from the cache folder. The keys are any names.
 
     A graph that is not there is compiled and kept. Inputs of `cells` always have the same shapes, those of `by_shape`
     may differ. All are compiled as usual if the folder cannot be written, and if one of MindSpore's variables is set:
     MS_COMPILER_CACHE_ENABLE=0 switches this off.
     """
-    environ = os.environ  # that of MindSpore
+    environ = os.environ  # the environment that MindSpore reads
     if not _usable(world, environ):
         return
     with suppress(OSError, KitError):
@@ -146,7 +147,7 @@ class _Folder:
             self._say_once(f"compiled graphs are taken from {self.path}")
 
     def _write(self, key: str, graph: bytes, title: str, cell: nn.Cell) -> None:
-        """Keep the graph, unless it would be another one in another start.
+        """Keep the graph, unless another start could not use it.
 
         Raises DecodeError if MindSpore has not written it to its end, KitError if there is no room for it.
         """
@@ -156,7 +157,7 @@ class _Folder:
         write_atomically(self.path / key, hashlib.sha256(graph).digest() + graph, mode=0o600)
 
     def _say_once(self, line: str) -> None:
-        """Every width of a line has a graph of its own."""
+        """Report a line once: images of each width have a graph of their own."""
         if line not in self.said:
             self.said.add(line)
             self.say(line)
@@ -173,12 +174,12 @@ class _Folder:
 
 
 class _Process:
-    """The folder that MindSpore has as its cache in this process: it holds the graph that is compiled, or none."""
+    """MindSpore's cache folder in this process: it holds the graph that is being compiled, or none."""
 
     def __init__(self, parent: Path) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="process-", dir=parent))
         self.number = 0
-        """Of the next graph, as MindSpore counts them."""
+        """Number of the next graph, as MindSpore counts them."""
         self.given: dict[Path, int] = {}
         """The graph that MindSpore is to take, and when its file was written."""
 

@@ -85,7 +85,7 @@ class RunLog:
             self._tensorboard.picture(name, image, step)
 
     def rewind(self, step: int) -> None:
-        """Remove the lines of metrics.jsonl after `step`, whose steps will be repeated (rank 0)."""
+        """Open TensorBoard, and remove the lines of metrics.jsonl after `step`, whose steps are repeated (rank 0)."""
         if self.is_main:
             self._tensorboard = TensorBoard(self.folder, step=step)
         path = self.folder / METRICS

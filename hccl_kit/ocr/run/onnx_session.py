@@ -13,9 +13,9 @@ import onnxruntime
 from numpy.typing import NDArray
 
 MOST_AT_ONCE = 8
-"""A page takes up to half a gigabyte."""
+"""Maximum number of pages or batches at the same time: a page takes up to half a gigabyte."""
 SILENT = 4
-"""Of onnxruntime's levels: it warns of the form of PaddleOCR's files."""
+"""Log level of onnxruntime: at lower ones it warns of the form of PaddleOCR's files."""
 
 
 class Share(NamedTuple):
@@ -28,7 +28,7 @@ class Share(NamedTuple):
 
 
 def share(tasks: int) -> Share:
-    """For `tasks` pages or batches. One core for each of several keeps all at work, also while one is decoded."""
+    """Share the cores among `tasks` pages or batches: with one core for each, all work while an image is decoded."""
     cores = len(os.sched_getaffinity(0))
     at_once = max(1, min(tasks, cores, MOST_AT_ONCE))
     return Share(at_once, cores // at_once)
@@ -49,7 +49,7 @@ class Session:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What the file says of itself."""
+        """The metadata of the file."""
         found: Mapping[str, str] = self.network.get_modelmeta().custom_metadata_map
         return found
 

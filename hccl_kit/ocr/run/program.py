@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 OVERRIDES: Mapping[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "KEY=VALUE"}
-"""Of an option that takes overrides, for `add_argument`."""
+"""The arguments of `add_argument` for an option that takes overrides."""
 
 
 class UnreadError(KitError):
@@ -247,7 +247,7 @@ def assert_weights(config: Config, option: str = "-o") -> None:
 
 
 def missing(error: ImportError) -> KitError:
-    """The error for a package that cannot be imported, with the extra to install: a MindSpore that is there stays."""
+    """The error for a package that cannot be imported, with the extra to install; an installed MindSpore is kept."""
     extra = "train" if error.name == "mindspore" or find_spec("mindspore") is None else "ocr"
     return KitError(f"{error.name or 'a package'} cannot be imported: {error}", hint=install_extra(extra))
 
@@ -258,10 +258,11 @@ def install_extra(name: str) -> str:
 
 
 def leave(code: int, world: World | None) -> NoReturn:
-    """End this process: orderly after success, at once after an error.
+    """End this process: after success it leaves the group first, after an error it exits at once.
 
-    MindSpore's threads that serve a store or wait for ranks that are gone would keep a failed rank alive. A group of
-    HCCL or of msrun's scheduler is always left orderly: the scheduler would wait for a missing rank.
+    After an error, or with a store, os._exit is needed: MindSpore's threads that serve a store or wait for missing
+    ranks would keep the process alive. After success in a group of HCCL or of msrun's scheduler, the interpreter exits
+    normally: the scheduler would wait for a missing rank.
     """
     if world is not None and not code:
         try:
@@ -291,7 +292,7 @@ def _flush() -> None:
 
 
 def _complain(text: str) -> None:
-    """Print the last word of a program, if standard error can be written to."""
+    """Print the last message of a program, if standard error can be written to."""
     with suppress(OSError):
         progress.say(text)
 

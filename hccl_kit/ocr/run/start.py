@@ -60,7 +60,7 @@ def start_alone() -> None:
 
 
 def _prepare_convolutions(system: Mapping[str, Any], say: Callable[[str], None], *, plain: bool = False) -> None:
-    """Compile what computes them, or limit MindSpore's oneDNN to an instruction set for which it has fast code."""
+    """Compile the library for convolutions, or limit MindSpore's oneDNN to an instruction set with fast code."""
     if not plain and convolutions.of_onednn(system, os.environ, say):
         if system["convolutions"] == convolutions.BFLOAT16 and not instruction_set.has_bfloat16():
             say("system.convolutions is bfloat16, which this processor does not multiply: float32 is used")

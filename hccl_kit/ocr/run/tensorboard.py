@@ -48,9 +48,9 @@ class TensorBoard:
         self._opened().close()
 
     def _opened(self) -> Any:
-        """The writer, which has the pictures that waited."""
+        """The writer, after the pending pictures are added to it."""
         if self._writer is None:
-            with _not_installed("torch"):  # imported only to know its tensors, and longer than a first step
+            with _not_installed("torch"):  # imported only to recognise its tensors; takes longer than a first step
                 from tensorboardX import SummaryWriter  # noqa: PLC0415  # on rank 0 alone
             with self._writable():
                 self._writer = SummaryWriter(str(self._folder), purge_step=self._step + 1)
@@ -73,7 +73,7 @@ def _not_installed(package: str) -> Iterator[None]:
     if package in sys.modules:
         yield
         return
-    sys.modules[package] = None  # type: ignore[assignment]  # for an import, this is a package that is not there
+    sys.modules[package] = None  # type: ignore[assignment]  # makes the import fail
     try:
         yield
     finally:

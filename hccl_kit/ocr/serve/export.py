@@ -32,7 +32,7 @@ for the recogniser v6_small_receipts, on an image of 896 columns, and 4.4e-4 for
 wrong operator differs by more.
 """
 FLAT = 0.01
-"""The least largest output: that of a trained detector is close to 0 everywhere on an image without text."""
+"""Lower bound of the denominator: a trained detector gives values close to 0 on an image without text."""
 STEEP = 10
 """The difference may be this many times the change of the network's own outputs when its input is rounded.
 
@@ -83,7 +83,7 @@ def export(
     `facts` become the metadata of an ONNX file; MINDIR has none. `order` has, for each class of the ONNX file of a
     recogniser of PP-OCR, its number in the network, see `export_metadata.order`. Raises KitError if the network does
     not accept such images, MindSpore cannot export it or the file cannot be written, and DifferenceError if the outputs
-    differ. Then `path` is unchanged.
+    differ. `path` is unchanged in these cases.
     """
     images = np.random.default_rng(0).standard_normal(tuple(shape)).astype(np.float32)
     network.set_train(False)
@@ -123,8 +123,8 @@ def _mindir(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str
 
 
 def _onnx(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str], order: Sequence[int]) -> Array:
-    """Write the file; returns its outputs in onnxruntime, classes as in the network."""
-    import onnx  # noqa: PLC0415  # of the extra `export`; MINDIR goes without
+    """Write the file; returns its outputs in onnxruntime, with the classes in the order of the network."""
+    import onnx  # noqa: PLC0415  # of the extra `export`; MINDIR does not need it
     import onnxruntime  # noqa: PLC0415  # the same
 
     from hccl_kit.ocr.serve import ppocr_graph  # noqa: PLC0415  # the same

@@ -17,18 +17,18 @@ from hccl_kit.ocr.tasks import classification, detection_heads, line_images, tex
 
 Size = tuple[int, int]
 MAX_PIXELS = 2**25
-"""Of all images of a batch: 32 of 1024 x 1024."""
+"""Limit for all images of a batch: 32 of 1024 x 1024."""
 NOT_OF_THE_FILE = ("character_dict_path", "label_list", "language_model")
-"""Keys of `postprocess` that stand elsewhere in the metadata, or do not belong to the network."""
+"""Keys of `postprocess` that are elsewhere in the metadata, or do not belong to the network."""
 RESIZING = (*line_images.RESIZES, RESIZE_FOR_INFERENCE, "Rotate90IfVertical", "DarkOnLight")
 INTERPOLATION = "INTER_LINEAR"
-"""Of every transform that resizes: between the four nearest pixels, even if an image becomes much smaller."""
+"""The interpolation of every transform that resizes: the four nearest pixels, even if an image becomes much smaller."""
 BEFORE, AFTER = "before normalising", "after normalising"
 RESIZING_PAGES = ("DetResize", "ScalePadImage", "GridResize")
 OF_PPOCR = ("rec_pplcnet_v3", "rec_pplcnet_v4", "det_pplcnet_v3", "det_pplcnet_v4")
 """Backbones whose networks are exported in the form of PaddleOCR's files, with free sizes."""
 PAGE_OF_PPOCR = (736, 736)
-"""On which their files are compared with the network, unless another size is given."""
+"""The size of the page on which their files are compared with the network, unless another size is given."""
 
 
 def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tuple[int, int, int, int]:

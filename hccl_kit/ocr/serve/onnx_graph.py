@@ -13,13 +13,14 @@ from onnx import helper, numpy_helper
 from hccl_kit.base.errors import KitError
 
 Part = Callable[["Graph", Any, Any], Any]
-"""From the graph, a cell and its input, the name of a value or several, to its output."""
+"""Writes a cell: from the graph, the cell and the name of its input, or several names, to those of its output."""
 
 
 class Graph:
     """Nodes and weights under construction.
 
-    `parts` has for each kind of cell what writes it; `order` the classes of a recogniser, see `ppocr_graph.model`.
+    `parts` has for each kind of cell the function that writes it; `order` the classes of a recogniser, see
+    `ppocr_graph.model`.
     """
 
     def __init__(self, parts: Mapping[type, Part], order: Sequence[int] = ()) -> None:

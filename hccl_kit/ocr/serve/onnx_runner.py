@@ -16,14 +16,14 @@ Shape = tuple[int, ...]
 Export = Callable[[Shape, Path], object]
 """Writes the file for images of a shape."""
 KEPT = 50
-"""Files in the folder; those that have not been used for the longest time are removed."""
+"""Maximum number of files in the folder; the least recently used ones are removed."""
 
 
 class OnnxRunner:
     """Files `name*.onnx` in `folder`, written by `export` when they are missing.
 
-    `any_size`: one file takes images of all sizes; else there is one for each shape. Of several batches, of which
-    `batches` are expected, some run at once.
+    `any_size`: one file takes images of all sizes; else there is one for each shape. `batches` is the expected number
+    of batches, of which some run at the same time.
     """
 
     def __init__(self, folder: Path, name: str, export: Export, *, any_size: bool, batches: int) -> None:
@@ -44,7 +44,7 @@ class OnnxRunner:
         return self.sessions[key]
 
     def _kept(self, path: Path) -> Session | None:
-        """None if there is no file, or it is damaged."""
+        """The session of a file; None if there is no file, or it is damaged."""
         try:
             os.utime(path)
             return onnx_session.opened(path, self.threads)

@@ -55,7 +55,10 @@ class PageOfText:
 
 
 def decoded(path: Path) -> NDArray[np.uint8]:
-    """The image HxWx3 of a file, BGR, upright by its EXIF data. Raises BadSampleError if it is none or too large."""
+    """The image HxWx3 of a file, BGR, upright by its EXIF data.
+
+    Raises BadSampleError if it is not an image or too large.
+    """
     return image_of(decode_image()(Sample(path), np.random.default_rng(0)))
 
 

@@ -1,4 +1,4 @@
-"""The networks of PP-OCR as ONNX graphs with free sizes, such as programs that run PaddleOCR's files take.
+"""The networks of PP-OCR as ONNX graphs with free sizes, for programs that run PaddleOCR's files.
 
 MindSpore cannot export these: its writer lacks the error function of GELU, and fixes all shapes. So each kind of cell
 is written here with the operators of ONNX, from the parameters that it has.
@@ -101,7 +101,7 @@ def _product(graph: Graph, weight: NDArray[Any], bias: NDArray[Any], x: str) -> 
 
 
 def _gelu(graph: Graph, _: nn.Cell, x: str) -> str:
-    # In this order onnxruntime makes one operator of it: in another one its detector takes 12 % longer (measured).
+    # onnxruntime fuses these nodes in this order; in another order its detector takes 12 % longer (measured).
     error = graph.add("Erf", graph.add("Div", x, graph.constant(sqrt(2))))
     double = graph.add("Mul", x, graph.add("Add", error, graph.constant(1)))
     return graph.add("Mul", double, graph.constant(0.5))
@@ -183,7 +183,7 @@ def _svtr_block(graph: Graph, cell: light_svtr.Block, x: str) -> str:
 
 
 def _light_svtr(graph: Graph, cell: light_svtr.LightSVTR, features: str) -> str:
-    """Columns (N, T, C): the batch stays in front. In the order of the cells, by which a file is read again."""
+    """Columns (N, T, C), batch first. Nodes are in the order of the cells, by which `onnx_weights` reads a file."""
     skipped = graph.columns(graph.put(cell.skip, features))
     x = graph.put(cell.reduce, features)
     x = graph.add("Add", x, graph.put(cell.local, x))
@@ -241,4 +241,4 @@ _PARTS: Mapping[type, Part] = {
     CTCHead: _ctc_head,
     MultiHead: _ctc_head,
 }
-"""By the kind of cell, what writes it."""
+"""By the kind of cell, the function that writes it."""

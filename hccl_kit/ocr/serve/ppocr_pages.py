@@ -19,7 +19,7 @@ def _backbone_v4(graph: Graph, cell: lcnet_v4.PageBackbone, x: str) -> list[str]
 
 
 def _backbone_v3(graph: Graph, cell: lcnet_v3.PageBackbone, x: str) -> list[str]:
-    """The maps are reduced after all stages, as in the order of the cells, by which a file is read again."""
+    """The maps are reduced after all stages: the order of the cells, by which `adapt.onnx_weights` reads a file."""
     first, *others = cell.stages  # a slice would rename their parameters
     x = graph.put(first, graph.put(cell.stem, x))
     maps = []
@@ -106,4 +106,4 @@ PARTS: Mapping[type, Part] = {
     DBHead: _db_head,
     aux_head.AuxDBHead: _db_head,
 }
-"""By the kind of cell, what writes it."""
+"""By the kind of cell, the function that writes it."""

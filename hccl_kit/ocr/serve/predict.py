@@ -108,7 +108,7 @@ def _turned(line: TextLine) -> TextLine:
 
 
 def page_image(config: Config, path: Path) -> NDArray[np.uint8]:
-    """The image HxWx3, BGR, in the orientation that the pipeline of this detector gives it: its boxes fit it.
+    """The image HxWx3, BGR, in the orientation that the pipeline of this detector gives it, so that its boxes fit.
 
     Raises BadSampleError if the pipeline would reject it.
     """
@@ -123,7 +123,7 @@ def write_lines(path: Path, lines: Sequence[Line], config: Config) -> None:
     for line in lines[: drawing.MAX_ROWS]:
         try:
             shown = page_image(config, line.path)
-        except BadSampleError:  # the results have its error
+        except BadSampleError:  # the results report the error
             shown = BLANK
         rows.append(drawing.Row(shown, line.reading.text, line.reading.confidence, line.truth))
     write_atomically(path, drawing.encoded(drawing.draw(rows), path.suffix.lower()))

@@ -1,1 +1,1 @@
-"""Recognition, detection and classification: what a task learns from and how it is scored."""
+"""Recognition, detection and classification: samples, targets, loss, decoding and metric of each task."""

@@ -82,7 +82,7 @@ class Classification:
         return None if sample.text == prediction.text else f"{sample.path}\t{sample.text}\t{prediction.text}"
 
     def distance(self, counts: ClassCounts, prediction: Reading) -> float:
-        """The confidence of a wrong prediction."""
+        """The confidence of a wrong prediction; 0 if it is right."""
         return (1 - counts.right) * prediction.confidence
 
     def picture(self, batch: Batch) -> NDArray[np.uint8]:

@@ -21,7 +21,9 @@ from hccl_kit.ocr.losses.east import EASTLoss
 from hccl_kit.ocr.losses.pse import PSEDiceLoss
 
 Shown = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-"""Kernels and borders (H, W) of the texts of an image, from 0 to 1, and the mask (H, W), 0 where nothing is learnt."""
+"""Kernels and borders (H, W) of the texts of an image, from 0 to 1, and the mask (H, W), 0 for pixels that the loss
+ignores.
+"""
 
 
 @dataclass(frozen=True, slots=True)

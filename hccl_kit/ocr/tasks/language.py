@@ -17,7 +17,8 @@ from hccl_kit.ocr.decode.language_model import LanguageModel
 
 T = TypeVar("T")
 MOST = 100_000
-"""Texts that a model learns from; of more every second, third and so on. These take about a second."""
+"""Maximum number of texts that a model learns from: of more, every second, third and so on. They take about a second.
+"""
 
 
 def texts_of(config: Config) -> Sequence[str]:

@@ -27,13 +27,13 @@ def blank(line: TextLine) -> TextLine:
 
 
 def labelled(config: Config, batch: Batch, texts: Sequence[str]) -> drawing.Image:
-    """A batch that the pipeline of the training has made, with a text for each line."""
+    """A picture of a batch from the pipeline of the training, with a text for each line."""
     pixels = pixel_format(config.transforms("train"))
     return drawing.draw_labels([pixels.restored(image) for image in batch.images], texts)
 
 
 def comparison(config: Config, predicted: Iterable[tuple[TextLine, Reading]]) -> drawing.Image:
-    """Lines that the pipeline of the evaluation has made, with what was read and the truth."""
+    """A picture of lines from the pipeline of the evaluation, with reading and truth."""
     pixels = pixel_format(config.transforms("eval"))
     return drawing.draw(
         [

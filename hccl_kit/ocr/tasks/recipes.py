@@ -2,13 +2,13 @@
 
 To add a family, write one module and one row:
 
-1. `models/<name>.py` with the network, and `build(model)`, which makes it of the section `model` of a configuration.
+1. `models/<name>.py` with the network, and `build(model)`, which makes it from the section `model` of a configuration.
    A backbone for lines of text needs less: a cell from images (N, 3, H, W) to features (N, C, 1, T) with an attribute
    `out_channels` (C), the constant `HEIGHT` (H) and `sequence_length(width)` (T); `crnn.build` and `rare.build` do the
    rest.
 2. A row in RECIPES: the names of the parts in a configuration, `build`, and the task.
 
-The names and options of the parts also stand in schemas/train_config.schema.json, which refuses all others before
+The names and options of the parts are also in schemas/train_config.schema.json, which rejects all others before
 MindSpore is loaded; a test compares them with RECIPES. A head with a loss or a decoding of its own has a row in
 `text_heads.HEADS` or `detection_heads.HEADS` too.
 """

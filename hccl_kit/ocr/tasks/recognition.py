@@ -27,7 +27,7 @@ from hccl_kit.ocr.tasks.task import Warn, assert_names
 from hccl_kit.runtime import World
 
 LABEL_TRANSFORMS = frozenset(line_transforms.MAX_TEXT_LEN)
-"""Each works with every head: it gives the numbers of the characters, and the head makes its targets of these."""
+"""Each works with every head: it gives the numbers of the characters, from which the head makes its targets."""
 SHOWN = 3
 """Labels that a warning names; the others are counted."""
 
@@ -220,7 +220,7 @@ def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_h
 
 
 def _assert_case(config: Config) -> None:
-    """Raises KitError if `loss.ignore_case` meets a loss that cannot."""
+    """Raises KitError if `loss.ignore_case` is set for a loss that does not support it."""
     if "loss" in config and config["loss"]["ignore_case"] and config["loss"]["name"] != "CTCLoss":
         raise KitError(f"loss.ignore_case is for CTCLoss, and loss.name is {config['loss']['name']}")
 

@@ -28,7 +28,7 @@ class Task(Protocol):
     characters: str
     """The dictionary of a recogniser, in order; empty if the network reads nothing."""
     texts: Sequence[str]
-    """What the language model of a recogniser learns from; empty if it has none."""
+    """The training texts of a recogniser's language model; empty if it has none."""
     classes: Sequence[str | None]
     """What each class of the network stands for, None the CTC blank; empty if it has no dictionary of characters."""
     counts: type[Counts]
@@ -39,7 +39,7 @@ class Task(Protocol):
         """A cell that takes the network's output in training and the targets, and returns a scalar."""
 
     def train_samples(self, warn: Warn) -> tuple[Sequence[Any], int]:
-        """The samples that can be learnt from, and the number of the others."""
+        """The usable training samples, and the number of the others."""
 
     def eval_samples(self, warn: Warn) -> Sequence[Any]:
         """The samples that the evaluation counts."""

@@ -33,7 +33,7 @@ class TextHead:
     classes: Callable[[Charset], list[str | None]]
     """The token of each class; None for the CTC blank."""
     loss: Callable[[Charset, Sequence[bool] | None], nn.Cell]
-    """The loss. With `tells_case` of CaselessCTCLoss, which only `CTC` takes, a character stands for both its cases."""
+    """The loss. With `tells_case` of CaselessCTCLoss, which only `CTC` uses, a character counts as both its cases."""
     min_length: Callable[[Label], int]
     """The least sequence length that a label needs."""
     targets: Callable[[Sequence[Label], int], Targets]

@@ -93,7 +93,7 @@ def network_to_export(config: Config) -> nn.Cell:
         return network
     values = {parameter.name: parameter.asnumpy() for parameter in network.get_parameters()}
     plain = {**model, "backbone": {**model["backbone"], "branches": False}}
-    if "bias" in model["head"]:  # a folded normalisation is one
+    if "bias" in model["head"]:  # a folded normalisation becomes a bias
         plain["head"] = {**model["head"], "bias": True}
     folded = recipes.network(Config({**config.values, "model": plain}, config.source))
     values = forms.folded(values)
@@ -103,7 +103,7 @@ def network_to_export(config: Config) -> nn.Cell:
 
 
 def network_to_use(config: Config) -> nn.Cell:
-    """What `network_to_export` gives, on CPU with normalisations folded too: the same outputs in less time."""
+    """The network of `network_to_export`, on CPU with normalisations folded too: the same outputs in less time."""
     network = network_to_export(config)
     if ms.get_context("device_target") == "CPU":
         folded_norm.fold(network)
@@ -112,7 +112,7 @@ def network_to_use(config: Config) -> nn.Cell:
 
 
 def _computed_by_onednn(network: nn.Cell, system: Mapping[str, Any]) -> bool:
-    """Whether all convolutions of `network` are computed by oneDNN in its own layouts from now on, and GELU by it."""
+    """Let oneDNN compute the convolutions of `network` in its own layouts, and GELU; returns whether it can."""
     path = convolutions.of_onednn(system, os.environ)
     if path is None:
         return False

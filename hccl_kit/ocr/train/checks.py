@@ -24,7 +24,7 @@ class TrainingError(JointError):
 
 
 def assert_finite(job: Job, result: StepResult, batch: Batch, step: int) -> None:
-    """Raises TrainingError if loss or gradient are not finite; logs an overflow that lowers the loss scale."""
+    """Raises TrainingError if loss or gradient are not finite; logs an overflow that only skips the update."""
     if result.skipped:
         job.log.say(f"step {step + 1} overflowed with loss scale {result.scale:g}: update skipped, scale lowered")
     if result.finite or result.skipped:

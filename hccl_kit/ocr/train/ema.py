@@ -17,8 +17,8 @@ class Ema(nn.Cell):
     """The average of all parameters of a network, statistics of batch normalisation included.
 
     A call updates it: average = d average + (1 - d) value, d = decay (1 - exp(-updates / 2000)), as in MindOCR. Early
-    averages forget the initial weights fast; after some thousand updates d is `decay`. To be created when all ranks
-    have the same weights; checkpoints of a run hold its parameters.
+    averages forget the initial weights fast; after some thousand updates d is `decay`. Create it once all ranks have
+    the same weights; checkpoints of a run hold its parameters.
     """
 
     def __init__(self, network: nn.Cell, decay: float) -> None:

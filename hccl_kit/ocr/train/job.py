@@ -30,7 +30,7 @@ from hccl_kit.runtime.heartbeat import Heartbeat
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The parts of a run. How far the run is, is not among them: the loop holds that."""
+    """The parts of a run. Its progress is not among them: the loop holds that."""
 
     config: Config
     world: World
@@ -42,7 +42,7 @@ class Job:
     network: nn.Cell
     step: TrainStep
     start: Progress
-    """Step 0, or where the checkpoint stands from which the run resumes."""
+    """Step 0, or the progress of the checkpoint from which the run resumes."""
     initial: Mapping[str, NDArray[np.float32]]
     """The trainable parameters at the start, by name."""
     left_out: int

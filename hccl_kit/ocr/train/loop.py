@@ -119,7 +119,7 @@ def _save_and_evaluate(job: Job, progress: Progress) -> Progress:
 
 
 def _report(job: Job, step: int, rate: float, meter: Meter) -> None:
-    """A line of the log and one of metrics.jsonl on the steps since the last ones."""
+    """Write a line to the log and one to metrics.jsonl about the steps since the last report."""
     epoch = (step - 1) // job.feed.steps_per_epoch
     text = f"step {step}/{job.last_step} epoch {epoch} loss {meter.loss:.4f} lr {rate:.2e} {meter.interval}"
     job.log.say(", ".join(filter(None, [text, meter.interval.left(job.last_step - step)])))

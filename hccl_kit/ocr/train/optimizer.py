@@ -78,9 +78,9 @@ def decays(section: Section, parameters: Sequence[Parameter]) -> list[float]:
 
 
 def rate_factors(factors: Mapping[str, float], parameters: Sequence[Parameter]) -> list[float]:
-    """What the learning rate of every parameter is multiplied by: the factor of the longest prefix of its name, or 1.
+    """The factor of each parameter's learning rate: that of the longest prefix of its name, or 1.
 
-    Raises KitError if no trained parameter has a prefix.
+    Raises KitError if a prefix matches no trained parameter.
     """
     for prefix in factors:
         if not any(begins(parameter.name, prefix) for parameter in parameters):
@@ -110,8 +110,8 @@ def _named_parts(section: Section) -> tuple[str, ...]:
 class Update(nn.Cell):
     """Inputs: a factor for all gradients, the learning rate, and the gradients of all parameters.
 
-    Each parameter has the learning rate times its own of `factors`. `decay` is added to the gradients (L2); decoupled
-    weight decay is part of `rule`.
+    The learning rate of each parameter is multiplied by its value in `factors`. `decay` is added to the gradients (L2);
+    decoupled weight decay is part of `rule`.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ def copy(network: nn.Cell) -> dict[str, NDArray[np.float32]]:
 
 
 def still(before: Mapping[str, NDArray[np.float32]], network: nn.Cell) -> list[str]:
-    """The weights that have not changed since `before`, without biases and norms: those start at 0 and always move."""
+    """The weights that have not changed since `before`; biases and norms are left out, because they always move."""
     return [
         parameter.name
         for parameter in network.trainable_params()

@@ -28,7 +28,7 @@ class StragglerCheck:
         self._first_step: int | None = None
 
     def add(self, step: int, data_s: float, result: StepResult) -> None:
-        """Count the step that made them `step` steps. Every rank must call it for each of its steps.
+        """Count a step; `step` is the number of steps done. Every rank must call it for each of its steps.
 
         The first step of the process does not count: it compiles the network.
         """

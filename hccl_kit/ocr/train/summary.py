@@ -82,7 +82,7 @@ def comparison(
     """The scores before the training, those of the weights in best.ckpt, and the last ones.
 
     `evaluations` are those of the whole run by their step, in order, and `indicator` is `metric.main_indicator`. Empty
-    if none of them stands before the first step.
+    if there is none before the first step.
     """
     if 0 not in evaluations:
         return {}

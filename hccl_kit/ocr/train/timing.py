@@ -74,7 +74,7 @@ class Meter:
     losses: list[float] = field(default_factory=list)
 
     def add(self, result: StepResult, data_s: float, *, samples: int) -> None:
-        """Count one step; the first one of the run counts in no interval but for its loss."""
+        """Count one step; of the first step of the run, only the loss counts in an interval."""
         self.losses.append(result.loss)
         for timing in (self.rest, self.interval) if self.first.steps else (self.first,):
             timing.add(data_s, result, samples)

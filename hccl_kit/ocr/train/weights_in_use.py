@@ -1,4 +1,4 @@
-"""Other weights for the time of an evaluation than those that are trained."""
+"""Replaces the trained weights of a network during an evaluation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StartShare:
     """A weighted mean of the weights at the start and those of now: `train.start_share`.
 
     A network that is fine-tuned forgets what the new samples do not show. The mean keeps most of it, and often reads
-    the new samples better too (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). To be created when the
+    the new samples better too (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). Create it when the
     network has its initial weights, also in a run that resumes.
     """
 

@@ -62,7 +62,7 @@ CODES = {
 
 
 INNER = ("EI9999", "EE9999", "E39999", "EZ9999")
-"""Codes of any internal error: the text tells more."""
+"""Codes of any internal error: the text has the details."""
 
 
 class Phrase(NamedTuple):
@@ -142,7 +142,7 @@ def of_text(module: str, text: str) -> Fault | None:
 
 
 def of_module(record: Record) -> Fault | None:
-    """The error of a module that has no rows: the first one of a process tells most."""
+    """The error of a module that has no rows; the first one of a process is the most informative."""
     if record.level != "ERROR" or record.module is None or record.module in (*OF_LINKS, "TORCH") or not record.is_whole:
         return None
     if _NOISE.search(record.text) or "Ascend Error Message" in record.text:
@@ -237,7 +237,7 @@ def _gloo(found: Found) -> Iterator[Fact]:
 
 
 def _gloo_sizes(found: Found) -> Iterator[Fact]:
-    """The line after that."""
+    """The line after that of `_gloo`, with both sizes."""
     yield Oversized(int(found.match["received"]), int(found.match["expected"]))
 
 
@@ -248,7 +248,7 @@ def _call(found: Found) -> Iterator[Fact]:
 
 
 def _phrase(found: Found) -> Iterator[Fact]:
-    """An error that stands without a code and a module, as torch_npu and vLLM print it."""
+    """An error without code and module, as torch_npu and vLLM print it."""
     if found.record.level in ("ERROR", None) and (fault := of_text("RUNTIME", without_prefix(found.record.text))):
         yield fault
 

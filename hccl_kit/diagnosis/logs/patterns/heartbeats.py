@@ -1,4 +1,4 @@
-"""Lines of the watch over the other cards: lost heartbeats, ranks that stand still, broken packets."""
+"""Lines of HCCL's monitoring of other cards: lost heartbeats, ranks that stand still, lost packets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 
 def _arrival(text: str | None) -> float | None:
-    """The time that C's ctime prints, in any language setting of this process."""
+    """The time that C's ctime prints, whatever the locale of this process is."""
     found = re.fullmatch(
         r"\w{3} (\w{3}) {1,2}([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4})", (text or "").strip()
     )

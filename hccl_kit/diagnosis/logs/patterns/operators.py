@@ -1,7 +1,7 @@
 """Lines about operators: entered, divergent, or waiting for another rank for too long.
 
 HCCL prints one time-out as up to four records in a row (base, para, groupRank and opData information); each yields a
-fact with its part of the values, and `assembling.py` makes one of them.
+fact with its part of the values, and `assembling.py` joins them into one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _timed_out(found: Found) -> Iterator[Fact]:
 
 
 def part(text: str, fields: Fields) -> OperatorTimedOut:
-    """What a record, or a message with all of it, tells about the operator that timed out."""
+    """What a record, or a message with all parts, says about the operator that timed out."""
     tag = fields.text("tag")
     return OperatorTimedOut(
         fields.rank("rankid", "localrank"),

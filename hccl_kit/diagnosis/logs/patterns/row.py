@@ -24,8 +24,8 @@ _RANK = re.compile(r"[0-9]{1,10}")
 class Row(NamedTuple):
     """A kind of line. A record whose text holds `key` and matches `pattern` states what `make` returns.
 
-    `key` lets whole blocks be skipped, so it must be in every such line, as it stands. `pattern` is searched from the
-    key on; with `before` it is searched in the whole text. `whole`: a line without an end tells nothing.
+    `key` lets whole blocks be skipped, so it must be in every such line literally. `pattern` is searched from the key
+    on; with `before` it is searched in the whole text. `whole`: a line without an end tells nothing.
     """
 
     key: str

@@ -14,7 +14,7 @@ _SETTING = (
 
 
 def _settings(found: Found) -> Iterator[Fact]:
-    """All on the line; "EmptyString" stands for an empty one."""
+    """All settings on the line; "EmptyString" is an empty value."""
     for one in re.finditer(_SETTING, found.record.text):
         value = one["value"].strip()[:MAX_WORD]
         yield Setting(one["name"], "" if value == "EmptyString" else re.sub(r"^([0-9]+) ?s$", r"\1", value))

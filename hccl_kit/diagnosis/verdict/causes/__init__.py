@@ -1,7 +1,7 @@
-"""What may have broken a job: one function per kind of cause, in the order in which they are believed.
+"""What may have broken a job: one function per kind of cause, in order of precedence.
 
 Each takes the case and returns a cause, or None if its facts are not there. The first answer counts; "cannot_tell" is
-an answer too, which keeps weaker causes from a guess.
+an answer too: it keeps weaker causes from guessing.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from hccl_kit.diagnosis.logs.facts import RootCreated, RootSilent
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
 
 ENOUGH = 3
-"""Ranks that gave up at the root, which are enough to name one that did not although logs are missing."""
+"""Number of ranks that gave up at the root, from which on the one that did not is named although logs are missing."""
 
 
 def alone_without_error(case: Case) -> Cause | None:

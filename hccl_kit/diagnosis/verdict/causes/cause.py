@@ -37,7 +37,7 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """All that a cause is judged by."""
+    """All that a cause is derived from."""
 
     job: Job
     waits: Waits
@@ -45,7 +45,7 @@ class Case:
 
     @cached_property
     def without_error(self) -> tuple[Rank, ...]:
-        """Ranks whose log is whole and has no error; a process that names no rank may be none."""
+        """Ranks whose log is whole and has no error; processes whose log names no rank are left out."""
         return tuple(
             rank
             for rank in self.job.ranks

@@ -11,7 +11,7 @@ from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import Edge
 
 ENOUGH = 3
-"""Ranks that wait for one and the same: fewer may be a chain whose other end is in a lost log."""
+"""Number of ranks that wait for the same one: fewer may be a chain whose other end is in a lost log."""
 
 
 def cut_off(case: Case) -> Cause | None:
@@ -30,7 +30,7 @@ def cut_off(case: Case) -> Cause | None:
     (server,) = common
     members = servers[server]
     if any(rank.is_cut or rank.card.server is None for rank in case.job.ranks):
-        return None  # A link within the server, or the server of a rank, may have stood in what is lost.
+        return None  # The lost part of a log may have had a link within the server, or the server of a rank.
     waiting = {edge.source for edge in case.waits.edges} & members
     if len(waiting) < 2 or len(waiting) * 2 < sum(one.server == server for one in case.job.everyone):
         return None
@@ -99,10 +99,10 @@ def chain(case: Case) -> Cause | None:
 
 
 def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
-    """Why the end of the chains may be a victim; "" if nothing speaks for that.
+    """Why the end of the chains may be a victim; "" if nothing suggests that.
 
-    A rank without a log, or one that was ended early, may itself have waited for a rank whose log is lost. If all
-    wait for it at first hand, they would also wait for the other one.
+    A rank without a log, or one that was ended early, may itself have waited for a rank whose log is lost. If all wait
+    for it directly, they would also wait for the other one.
     """
     if not case.waits.all_lead_to(end):
         return f"not all ranks wait for {named(end)}"

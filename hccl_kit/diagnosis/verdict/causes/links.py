@@ -1,4 +1,4 @@
-"""Links between cards: settings that differ, broken pairs, and the ends of the chains of waits."""
+"""Links between cards: TLS that differs, lost packets, broken pairs, and ranks that were late."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def tls(case: Case) -> Cause | None:
 
 
 def error_cqe(case: Case) -> Cause | None:
-    """Pairs that lost packets: the peer that several name, or that left before."""
+    """Pairs that lost packets: the peer that most ranks name, or both ends of one link."""
     pairs = [
         (rank, case.job.at_card(event.fact.peer), event)
         for rank in case.job.ranks
@@ -115,7 +115,7 @@ def _by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
 
 
 def _before(case: Case, rank: Rank, event: Event) -> bool:
-    """Whether the rank timed out waiting before its packets were lost."""
+    """Whether the rank's first time-out is earlier than its lost packets."""
     waiting = case.waits.waiting[rank.suspect]
     return waiting.time is not None and event.time is not None and waiting.time < event.time
 
@@ -165,7 +165,7 @@ def detector(case: Case) -> Cause | None:
 
 
 def late(case: Case) -> Cause | None:
-    """A rank that began to wait when all that it waits for had already given up, and they on it."""
+    """A rank that began to wait after the others had already given up waiting for it."""
     waiting = [
         (time, rank, event)
         for rank in case.job.ranks

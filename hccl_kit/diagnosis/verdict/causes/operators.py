@@ -20,12 +20,12 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 
 MANY = 3
-"""As many ranks in one operator tell that the one in another is odd."""
+"""With more than this many ranks for each one in the rarest operator, the rank in that operator is the odd one."""
 _FIX = "make all ranks call the same operators in the same order: compare the branches that their programs took"
 
 
 class Position(NamedTuple):
-    """Where a rank stands in a communicator: the number of the operator, which one it is, its arguments."""
+    """The position of a rank in a communicator: the number of the operator, which one it is, its arguments."""
 
     suspect: Suspect
     event: Event
@@ -142,7 +142,7 @@ def _odd(positions: list[Position], keys: Sequence[Hashable], kind: str, group: 
 
 
 def _positions(case: Case) -> dict[str, list[Position]]:
-    """The operator in which each rank of a communicator stood when it gave up."""
+    """The operator in which each rank of a communicator was when it gave up."""
     found: dict[str, list[Position]] = defaultdict(list)
     for rank in case.job.ranks:
         for group, position in _of_rank(case, rank):
@@ -175,7 +175,9 @@ def _of_rank(case: Case, rank: Rank) -> Iterator[tuple[str, Position]]:
 
 
 def _operator(tag: str) -> str:
-    """`AllReduce` of `AllReduce_10.0.0.1%eth0_60000_0_1732766162316022`, `HcomAllGather_58718_0`."""
+    """`allreduce` for the tag `AllReduce_10.0.0.1%eth0_60000_0_1732766162316022`, `allgather` for
+    `HcomAllGather_58718_0`.
+    """
     return re.split(r"[_-]", tag, maxsplit=1)[0].removeprefix("Hcom").lower()
 
 

@@ -1,6 +1,6 @@
-"""A rank with a fault of its own: an exception, an error of another module, a port that is taken, a death.
+"""A rank with a fault of its own: an exception, an error of another module, a port that is taken, a signal.
 
-Such a fault beats all time-outs. A fault after the first wait of the same process is a consequence: a process
+Such a fault goes before all time-outs. A fault after the first wait of the same process is a consequence: a process
 that gives up waiting ends with an exception.
 """
 
@@ -22,7 +22,7 @@ MAX_TEXT = 200
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
 MANY = 64
-"""Faults of which the waits of others may pick one."""
+"""Maximum number of faults among which the waits of other ranks decide."""
 _SAID_BETTER = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
 """Codes of what two ranks or more take part in; the lines above them name both, and have causes of their own."""
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")

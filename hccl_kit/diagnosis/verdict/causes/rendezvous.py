@@ -25,7 +25,7 @@ IN_OPERATORS = (*LINK_FACTS, OperatorTimedOut, Watchdog)
 
 
 class _Roll(NamedTuple):
-    """What a root says of absent ranks: by number as its communicator counts, and as ranks of the job if known."""
+    """The ranks that a root reports as absent: by number in its communicator, and as ranks of the job if known."""
 
     root: Rank
     event: Event
@@ -67,7 +67,7 @@ def missing_at_root(case: Case) -> Cause | None:
 
 
 def _speaker(rank: Rank) -> str:
-    """The root, or a rank that it has told which ranks are absent."""
+    """The root, or a rank that knows from the root which ranks are absent."""
     is_root = rank.number in (0, None) or any(isinstance(event.fact, RootCreated) for event in rank.events)
     return f"{named(rank.suspect)}, the root," if is_root else f"as {named(rank.suspect)} says, the root"
 
@@ -91,7 +91,7 @@ def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
 
 
 def _waits_in(case: Case, suspect: Suspect) -> object:
-    """The first that a rank timed out waiting for."""
+    """The fact of a rank's first time-out; None if it has none."""
     event = case.waits.waiting.get(suspect)
     return None if event is None else event.fact
 

@@ -128,7 +128,7 @@ def _add_collective(rank: Rank, fact: Collective, event: Event) -> None:
 
 
 def _estimate_offsets(ranks: Iterable[Rank]) -> None:
-    """All ranks leave a collective at almost the same moment, so what their clocks say differs by the offset."""
+    """Set the clock offset of each rank: all ranks leave a collective at almost the same moment."""
     known = [rank for rank in sorted(ranks, key=lambda rank: rank.number) if rank.entries]
     by_host: dict[str | None, float] = {}
     for rank in known:

@@ -206,7 +206,7 @@ CAUSES: Sequence[tuple[Rule[...], Callable[[Job], Cause | None]]] = (
 
 
 def cause_of(job: Job) -> Cause | None:
-    """The first of CAUSES that fits, with the id of its rule, or None: it cannot be told."""
+    """The first of CAUSES that fits, with the id of its rule; None if none does."""
     return next((found._replace(rule=rule.id) for rule, ask in CAUSES if (found := ask(job)) is not None), None)
 
 

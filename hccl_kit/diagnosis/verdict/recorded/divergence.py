@@ -12,7 +12,7 @@ FRONT = 3
 """How many of the last collectives that all ranks reached are compared: an earlier divergence did not stop the job."""
 
 CONTEXTS = (2, 1, 0)
-"""Numbers of preceding collectives that are looked for earlier in the recording, tried in this order."""
+"""Numbers of preceding collectives that are matched against earlier ones in the recording, tried in this order."""
 
 _FIX = "all ranks must take the same path: look for a condition on the rank, its data or its clock"
 

@@ -9,7 +9,7 @@ import math
 import re
 
 BYTES = {"Byte": 1, "Char": 1, "Half": 2, "BFloat16": 2, "Int": 4, "Float": 4, "Long": 8, "Double": 8}
-"""Of an element, by the names of torch's recorder."""
+"""Bytes of an element, by the type names of torch's recorder."""
 MAX_SEGMENT = 1 << 20
 _SHAPE = re.compile(r"(?P<type>[A-Za-z0-9]{1,16}) \[(?P<sizes>[0-9]{1,12}(?:, ?[0-9]{1,12}){0,15})\]")
 

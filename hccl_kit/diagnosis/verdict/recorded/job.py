@@ -49,7 +49,7 @@ class End(NamedTuple):
 
 @dataclass
 class Rank:
-    """What is known of a rank; `offset` is what its host's clock is ahead of that of the first rank."""
+    """What is known of a rank; `offset` is the seconds by which its host's clock is ahead of that of the first rank."""
 
     number: int
     place: Place | None = None
@@ -122,7 +122,7 @@ class Job:
     endings: Sequence[tuple[JobEnding, float | None, Place]]
     members: Mapping[str, frozenset[int]] = field(default_factory=dict)
     mismatch: Place | None = None
-    """Where a rank says that it has received something else than it expected."""
+    """Where a rank reports that it received another size than it expected."""
     expected: Mapping[int, int] = field(default_factory=dict)
     """Bytes that ranks were about to receive when gloo ended them."""
 
@@ -145,7 +145,7 @@ class Job:
 
     @property
     def now(self) -> float | None:
-        """By the clock of the first rank's host."""
+        """The time of the last record of any rank, by the clock of the first rank's host."""
         times = [rank.corrected(time) for rank in self.ranks.values() for time in (rank.alive, _time(rank.end))]
         if len({rank.host for rank in self.ranks.values()}) == 1:  # the launcher has their clock
             times += [time for _, time, _ in self.endings]

@@ -10,7 +10,7 @@ from hccl_kit.diagnosis.verdict.recorded.causes import cause_of
 from hccl_kit.diagnosis.verdict.recorded.job import Job, Rank
 
 LEAST_OFFSET = 1.0
-"""Seconds of difference between clocks that are worth telling."""
+"""Seconds by which clocks must differ to be reported."""
 
 
 def judge_recorded(evidence: Evidence) -> Diagnosis | None:

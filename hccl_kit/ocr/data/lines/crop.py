@@ -16,11 +16,11 @@ UPRIGHT = 1.5
 
 
 def crop_line(image: NDArray[Any], quad: NDArray[Any]) -> NDArray[Any]:
-    """The part HxWx3 of an image inside the corners `quad` (4, 2), which go clockwise from the start of the text.
+    """The content of the quadrilateral `quad` (4, 2), clockwise from the start of the text, as a rectangle HxWx3.
 
-    Width and height are those of the longer opposite sides. A tall line is rotated counterclockwise, so that its text
-    runs from left to right, as in MindOCR and PaddleOCR. Beyond the image its border is repeated. Raises BadSampleError
-    if the line or the image is too large for OpenCV.
+    Width and height are those of the longer of two opposite sides. A tall line is rotated counterclockwise, so that its
+    text runs from left to right, as in MindOCR and PaddleOCR. Outside of the image its border is repeated. Raises
+    BadSampleError if the line or the image is too large for OpenCV.
     """
     corners = quad.astype(np.float32)
     sides = np.linalg.norm(corners - np.roll(corners, -1, axis=0), axis=1)

@@ -39,8 +39,9 @@ def geometry(
 ) -> Transform[TextLine]:
     """With probability `p` a rotation, an affine map or a perspective map; with `aug_type` 1 one to three of them.
 
-    `degrees` and `shear` are angles, `translate` shares of the height, `distortion` the inward shift of the corners as
-    a share of the size. New areas repeat the border of the image, and the canvas grows with the line.
+    `degrees` and `shear` are the largest angles, `translate` the largest shifts as shares of the height, `distortion`
+    twice the largest inward shift of a corner as a share of the size. New areas repeat the border of the image, and the
+    canvas grows with the line.
     """
 
     def rotation(draw: Draw, _: int, __: int) -> Matrix:

@@ -28,9 +28,9 @@ def join_lines(
 ) -> Mix[TextLine]:
     """With probability `prob` join up to `ext_data_num` more lines on the right, without a space between the texts.
 
-    Another line is passed over if it makes the line wider than `image_shape` (height, width), or its text longer than
-    `max_text_length` time steps of CTC. All get the height of `image_shape`. Raises KitError if the label has been
-    encoded already.
+    A further line is skipped if the result would be wider than `image_shape` (height, width), or if its text would need
+    more than `max_text_length` time steps of CTC. Joined lines get the height of `image_shape`. Raises KitError if the
+    label has been encoded already.
     """
     height, width = image_shape[:2]
 

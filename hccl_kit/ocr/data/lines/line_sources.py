@@ -19,7 +19,7 @@ Numbers = NDArray[np.int64]
 class Lines(Sequence[TextLine]):
     """The lines of several parts, one part after the other, restricted to those in `chosen`.
 
-    Holds only their numbers: 8 bytes per line.
+    It takes 8 bytes per line besides the parts.
     """
 
     def __init__(self, parts: Sequence[Sequence[TextLine]], chosen: Numbers | None = None) -> None:
@@ -32,7 +32,6 @@ class Lines(Sequence[TextLine]):
         return Lines(self._parts, self._chosen[np.asarray(numbers, np.int64)])
 
     def __len__(self) -> int:
-        """The number of lines."""
         return len(self._chosen)
 
     @overload
@@ -48,7 +47,6 @@ class Lines(Sequence[TextLine]):
         return self._parts[part][number - int(self._ends[part - 1] if part else 0)]
 
     def __iter__(self) -> Iterator[TextLine]:
-        """All lines in order."""
         return (self[number] for number in range(len(self)))
 
 

@@ -72,11 +72,11 @@ def resize(
     infer_mode: bool = False,
     character_dict_path: str | None = None,
 ) -> Transform[TextLine]:
-    """To height x width; with `padding` the ratio is kept, times the line's stretch, and the right side is black.
+    """Resize to height x width; `padding` keeps the ratio, times the line's stretch, and fills the right with black.
 
     A padded line narrower than `min_width` is stretched to it, so that a narrow word has time steps for its characters
     (Shi, Bai, Yao 2015, section 3.2: at least 100 pixels). `infer_mode` with a dictionary also pads, as in MindOCR.
-    Raises KitError if `min_width` exceeds the width or there is no padding.
+    Raises KitError if `min_width` exceeds the width, or is given without padding.
     """
     height, width = image_shape
     keeps_ratio = padding or (infer_mode and character_dict_path is not None)

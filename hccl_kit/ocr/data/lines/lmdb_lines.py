@@ -62,7 +62,6 @@ class LmdbLines(Sequence[TextLine]):
             raise KitError(f"{folder}: num-samples is {text}, but the database has only {entries} rows")
 
     def __len__(self) -> int:
-        """The number of lines."""
         return self._count
 
     @overload

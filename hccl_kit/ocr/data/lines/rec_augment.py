@@ -23,7 +23,7 @@ STRETCH, DISTORT, PERSPECTIVE = 1 / 4, 1 / 6, 1 / 4
 """Largest shifts of a knot: the first two in segments, together less than half, so that no column is drawn twice; the
 last one in heights."""
 CROP = 8
-"""Most rows that are cut off, and at most a fifth of the height."""
+"""Maximum number of rows that are cut off, which is also at most a fifth of the height."""
 VARIANCE = 20.0
 JITTER = 4
 """Largest diagonal shift in pixels."""
@@ -65,7 +65,7 @@ def rec_augment(
 
 
 def _warped(image: Image, draw: Draw) -> Image:
-    """Columns stretched, knots on both long edges shifted, corners moved inwards; its border is repeated."""
+    """Stretch columns, shift knots on both long edges, and move corners inwards; the border is repeated."""
     height, width = image.shape[:2]
     if min(height, width) < SMALLEST:
         return image
@@ -104,7 +104,7 @@ def _lit(image: Image, draw: Draw) -> Image:
 
 
 def _jittered(image: Image, draw: Draw) -> Image:
-    """The image over itself, shifted right and down."""
+    """The image shifted right and down over itself."""
     by = int(draw.integers(1, JITTER + 1))
     shifted = image.copy()
     shifted[by:, by:] = image[:-by, :-by]

@@ -45,7 +45,10 @@ def border_map(
 def draw_borders(
     polys: Polygons, size: tuple[int, int], *, shrink_ratio: float, fast: bool = False
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Nearness (H, W), 1 on an edge and 0 from `distance` pixels on; mask (H, W), 1 in the expanded polygons."""
+    """Nearness (H, W), 1 on an edge and 0 from `distance` pixels on; mask (H, W), 1 in polygons expanded by `distance`.
+
+    `distance` of a polygon is area * (1 - `shrink_ratio`^2) / perimeter.
+    """
     nearness, mask = np.zeros(size, np.float32), np.zeros(size, np.float32)
     for poly in polys:
         distance = area_by_perimeter(poly) * (1 - shrink_ratio**2)

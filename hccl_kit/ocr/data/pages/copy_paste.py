@@ -1,4 +1,4 @@
-"""CopyPaste: texts of other pages on free places of a page, after PaddleOCR's transform of that name."""
+"""CopyPaste: pastes texts of another page into free areas of a page, after PaddleOCR's transform of that name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
 from hccl_kit.ocr.data.transforms import Mix, image_of
 
 TRIES = 10
-"""Places that are tried for a text."""
+"""Number of random positions tried for a text."""
 Boxes = NDArray[np.int64]
 """Rectangles around polygons (N, 4): left, top, right and bottom, in whole pixels, the last two exclusive."""
 

@@ -35,7 +35,7 @@ def east_process_train(*, scale: float = 0.25, length: int = 512) -> Transform[P
     The page is stretched by up to a fifth in each direction, rotated by up to 10 degrees with probability 0.5, and
     cropped to `length` x `length` pixels, if possible without cutting a text. Scores (1, h, w), 1 in the shrunk texts;
     geometry (5, h, w), the distances to the upper, lower, left and right edge in pixels and the angle in radians;
-    ignored (1, h, w), 1 where nothing is learnt.
+    ignored (1, h, w), 1 for pixels that the loss ignores.
     """
 
     def cut(view: View, generator: np.random.Generator) -> View:

@@ -1,4 +1,4 @@
-"""What a page may hold."""
+"""Limits for the regions of a page."""
 
 MAX_REGIONS, MAX_CORNERS = 10_000, 256
 MAX_COORDINATE = 1 << 20

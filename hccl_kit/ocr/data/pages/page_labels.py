@@ -72,7 +72,7 @@ def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
 
 
 def read_label_file(path: Path, images: Path) -> Iterator[Page | str]:
-    """A page for each line `path TAB [{"transcription": text, "points": [[x, y], ...]}, ...]`; `path: reason` else."""
+    """A page for each line `path TAB [{"transcription": text, "points": [[x, y], ...]}, ...]`; else `path: reason`."""
     for number, line in numbered_lines(path):
         name, tab, label = line.partition("\t")
         if tab and name:

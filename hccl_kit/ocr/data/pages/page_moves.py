@@ -110,7 +110,7 @@ def crop(
 def crop_with_text(
     *,
     size: Sequence[int],
-    main_key: str = "gt_text",  # noqa: ARG001  # what MindOCR crops: here the page, before targets are drawn
+    main_key: str = "gt_text",  # noqa: ARG001  # what MindOCR crops; here it is the page, before targets are drawn
     crop_keys: Sequence[str] = ("image", "gt_text", "gt_kernels", "mask"),  # noqa: ARG001
     p: float = 3 / 8,
 ) -> Transform[Page]:

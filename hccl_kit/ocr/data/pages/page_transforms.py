@@ -102,9 +102,9 @@ def resize(
 
     `target_size` has priority over `limit_type`. `keep_ratio`: as large as fits into it, with `padding` black below and
     on the right. `limit_type` "min": the shorter side has at least this length; "max": the longer side at most; None:
-    no limit. If the ratio is kept, sides are first rounded to multiples of 32, as in MindOCR, before padding too and
-    independent of the other options. `force_divisable`: the target is rounded to multiples of `divisor`, and so are,
-    upwards, sides that are not padded. The page's `shape` leads back to the source.
+    no limit. Sides that are scaled with their ratio are first rounded to multiples of 32, as in MindOCR, whatever the
+    other options are, and also before padding. `force_divisable`: the target is rounded to multiples of `divisor`, and
+    so are, upwards, sides that are not padded. The page's `shape` leads back to the source.
     """
     if target_size is None and limit_type not in (*NO_LIMIT, "min", "max"):
         raise KitError(f"DetResize: limit_type is {limit_type!r}; accepted: min, max, None")

@@ -17,9 +17,9 @@ Polygons = NDArray[np.float32]
 """Shape (N, P, 2): x and y of the corners in pixels; a polygon with fewer corners repeats its last one."""
 
 UNREADABLE = frozenset({"*", "###"})
-"""Transcriptions of illegible texts: their regions are ignored, neither learnt nor counted."""
+"""Transcriptions of illegible texts: their regions are ignored by loss and metric."""
 MAX_PIXELS = 1 << 26
-"""Of an image that a transform enlarges: 200 MB, and 800 MB as float32."""
+"""Limit for an image that a transform enlarges: 200 MB, and 800 MB as float32."""
 Region = tuple[str, Sequence[Sequence[float]]]
 """A text and the corners (x, y) of its polygon."""
 
@@ -95,7 +95,7 @@ def pad_polygons(polys: Iterable[Sequence[Any] | NDArray[Any]]) -> Polygons:
 
 
 def unreadable(texts: Iterable[str]) -> NDArray[np.bool_]:
-    """Which texts are transcriptions of illegible ones."""
+    """Which texts are marks for illegible ones (N,)."""
     return np.array([text in UNREADABLE for text in texts], bool)
 
 

@@ -25,8 +25,8 @@ def pse_gt_decode(
 ) -> Transform[Page]:
     """Enlarge a page to a shorter side of at least `min_shortest_edge` pixels, and add three maps.
 
-    Texts (H, W), kernels (`kernel_num` - 1, H, W) from large to small, and mask (H, W), 0 where nothing is learnt. The
-    maps are drawn after the geometric transforms that follow.
+    Texts (H, W), kernels (`kernel_num` - 1, H, W) from large to small, and mask (H, W), 0 for pixels that the loss
+    ignores. The maps are drawn after the geometric transforms that follow.
     """
 
     def grow(view: View, _: np.random.Generator) -> View:
@@ -50,7 +50,8 @@ def draw_kernels(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Texts (H, W), a kernel for each ratio (n, H, W), 1 inside, and mask (H, W), 0 in what is ignored.
 
-    A kernel is its text shrunk by area * (1 - ratio^2) / perimeter; if it vanishes, the whole text is drawn.
+    A kernel is its text shrunk by area * (1 - ratio^2) / perimeter, at most FARTHEST; if it vanishes, the whole text is
+    drawn.
     """
     texts, mask = np.zeros(size, np.float32), np.ones(size, np.float32)
     kernels = np.zeros((len(ratios), *size), np.float32)

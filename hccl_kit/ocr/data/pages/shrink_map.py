@@ -1,7 +1,7 @@
 """ShrinkBinaryMap: the kernels of the texts, the target of DBNet's probability map.
 
-After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.4; the distance is Vatti's
-as in Wang et al. 2019 (PSENet): a polygon is shrunk by area * (1 - ratio^2) / perimeter.
+After Liao et al. 2019, "Real-time Scene Text Detection with Differentiable Binarization", 3.4; as in Wang et al. 2019
+(PSENet), a polygon is shrunk by area * (1 - ratio^2) / perimeter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def shrink_binary_map(*, min_text_size: float = 8, shrink_ratio: float = 0.4) ->
 def draw_kernels(
     polys: Polygons, ignored: NDArray[np.bool_], size: tuple[int, int], *, min_text_size: float, shrink_ratio: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_]]:
-    """Kernels (H, W), 1 inside; mask (H, W), 0 where nothing is learnt; and the ignored regions (N,) bool.
+    """Kernels (H, W), 1 inside; mask (H, W), 0 for pixels that the loss ignores; and the ignored regions (N,) bool.
 
     Regions become ignored if they are lower or narrower than `min_text_size` pixels, or vanish when they shrink.
     """

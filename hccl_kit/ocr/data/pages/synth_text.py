@@ -40,7 +40,7 @@ def read_mat(path: Path, images: Path) -> Iterator[Page | str]:
 
 
 def _columns(path: Path) -> list[list[Array | None]]:
-    """Raises KitError if a variable is missing or their lengths differ."""
+    """The cells of `imnames`, `wordBB` and `txt`. Raises KitError if one is missing or their lengths differ."""
     columns = cells(path, (NAMES, CORNERS, TEXTS), MAX_PAGES)
     missing = [name for name in (NAMES, CORNERS, TEXTS) if name not in columns]
     if missing:
@@ -62,7 +62,7 @@ def _page(path: Path, corners: Array | None, texts: Array | None) -> Page:
         raise BadSampleError(f"{CORNERS} must be 2 x 4 x words, found {' x '.join(map(str, shape)) or 'no numbers'}")
     if len(corners.data) != math.prod(shape) * np.dtype(corners.kind).itemsize:
         raise BadSampleError(f"{CORNERS} has not as many numbers as its sizes say")
-    quads = np.frombuffer(corners.data, corners.kind).reshape(-1, 4, 2)  # the first index runs fastest
+    quads = np.frombuffer(corners.data, corners.kind).reshape(-1, 4, 2)  # column-major order
     if len(quads) != len(words):
         raise BadSampleError(f"{len(quads)} boxes and {len(words)} words; accepted: as many of each")
     page = checked_page(path, [(word, quad.tolist()) for word, quad in zip(words, quads, strict=True)])

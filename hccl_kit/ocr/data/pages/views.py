@@ -125,7 +125,7 @@ def _draw(image: NDArray[Any], view: View) -> NDArray[Any]:
 
 
 def _reduced(image: NDArray[Any], matrix: Matrix) -> tuple[NDArray[Any], Matrix]:
-    """An image that shrinks to less than half is averaged first: interpolation alone reads 2 x 2 pixels.
+    """An image that shrinks to half or less is averaged first: interpolation alone reads 2 x 2 pixels.
 
     In a perspective view the scale is that of the linear part, near enough for a slight one.
     """

@@ -1,1 +1,1 @@
-"""Published sets of pages and words: each in the form in which its authors give it away. Without numpy and OpenCV."""
+"""Readers of published sets of pages and words, each in its authors' format. They load neither numpy nor OpenCV."""

@@ -1,4 +1,4 @@
-"""CCPD: pictures of cars whose file names say where the number plate is and what it reads.
+"""CCPD: photos of cars, whose file names encode the corners and the text of the number plate.
 
 025-95_113-154&383_386&473-386&473_177&454_154&383_363&402-0_0_22_27_27_33_16-37-15.jpg: share of the area, tilt, box,
 four corners from the lower right one on, indices of the characters, brightness, blur.

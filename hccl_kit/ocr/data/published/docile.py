@@ -1,7 +1,7 @@
 """DocILE: pages of invoices. For each document, ocr/ID.json has all words, and annotations/ID.json some fields.
 
-docTR has read the words, people have marked the fields. Places are shares of a page. The pages are published as PDF;
-the library of the set writes their images: cached_images/ID/0.png, 1.png and so on.
+docTR has read the words, people have marked the fields. Coordinates are shares of a page. The pages are published as
+PDF; the library of the set writes their images: cached_images/ID/0.png, 1.png and so on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIELDS = ("field_extractions", "line_item_extractions", "line_item_headers")
 
 
 class Row(NamedTuple):
-    """A word or field as its file has it; `shares` are left, top, right and bottom."""
+    """A word or field as in its file; `shares` are left, top, right and bottom as shares of the page."""
 
     page: Any
     text: Any
@@ -30,12 +30,12 @@ class Row(NamedTuple):
 
 
 def words(labels: Path, images: Path) -> Iterator[Marked | str]:
-    """A page for each one in the files of `ocr`."""
+    """The pages in the files of `ocr`, with their words."""
     return _documents(labels, images, _words)
 
 
 def fields(labels: Path, images: Path) -> Iterator[Marked | str]:
-    """A page for each one with fields in the files of `annotations`; a field of several lines is left out."""
+    """The pages with fields in the files of `annotations`; a field of several lines is left out."""
     return _documents(labels, images, _fields)
 
 

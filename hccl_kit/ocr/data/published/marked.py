@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Region
 
 ILLEGIBLE = "###"
-"""What stands for a text that cannot be read, in all label files of the trainer."""
+"""The transcription of an illegible text in label files for training."""
 MAX_FILE_BYTES = 1 << 29
-"""Of a file with the labels of all images; TextOCR's has 272 MB."""
+"""Limit for a file with the labels of all images; TextOCR's has 272 MB."""
 MAX_NAME_BYTES = 255
 NOT_IN_LABELS = ("Cc", "Cs")
-"""Unicode categories that a line of a label file cannot hold: control characters, and what is not UTF-8."""
+"""Unicode categories that a line of a label file cannot hold: control characters and surrogates."""
 
 _NUMBER = re.compile(r"\s*[+-]?[0-9]{1,9}(\.[0-9]{0,20})?([eE][+-]?[0-9]{1,2})?\s*")
 T = TypeVar("T")
@@ -75,10 +75,10 @@ def pairs(
 
 
 def find_image(images: Path, name: Any) -> Path:
-    """The image that a label names by its path below `images`, or below a folder that `images` stands for.
+    """The image that a label names: its path below `images`, or its file name in `images`.
 
-    Sets say train/a.jpg, and the folder given may be the one that holds train, or train itself. Raises BadSampleError
-    for a name that leads elsewhere, and if there is no such file.
+    Labels name train/a.jpg, and `images` may be the folder that holds train, or train itself. Raises BadSampleError for
+    a name that leads elsewhere, and if there is no such file.
     """
     path = image_path(images, name)
     for place in (images / path, images / path.name) if path.name else ():
@@ -107,7 +107,7 @@ def legible(text: Any) -> str:
 
 
 def numbers(fields: Iterable[str]) -> list[float]:
-    """The numbers of a row of text; whole ones are whole. Raises BadSampleError for anything else."""
+    """The fields of a row as floats. Raises BadSampleError if one is not a number."""
     values = []
     for field in fields:
         if not _NUMBER.fullmatch(field):
@@ -119,7 +119,7 @@ def numbers(fields: Iterable[str]) -> list[float]:
 def corners(values: Sequence[Any]) -> list[tuple[float, float]]:
     """The polygon x1, y1, x2, y2, ..., clockwise on the screen and from its first corner on.
 
-    Raises BadSampleError if it has fewer than three corners or no area, or if a value is not the number of a pixel.
+    Raises BadSampleError if it has fewer than three corners or no area, or if a value is not a valid coordinate.
     """
     if len(values) % 2 or not 3 <= len(values) // 2 <= MAX_CORNERS:
         raise BadSampleError(f"a polygon needs x and y of 3 to {MAX_CORNERS} corners, found {len(values)} numbers")
@@ -142,7 +142,7 @@ def box(values: Sequence[Any]) -> list[tuple[float, float]]:
 
 
 def turned(width: float, height: float, angle: float, *, at: tuple[float, float]) -> list[tuple[float, float]]:
-    """The corners of a rectangle whose unturned upper left corner is `at`, turned about its centre by `angle`.
+    """The corners of a rectangle rotated about its centre by `angle`; before, its upper left corner is `at`.
 
     The angle is in radians, clockwise on the screen.
     """

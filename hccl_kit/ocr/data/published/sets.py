@@ -22,7 +22,7 @@ class PageSet:
     labels: str = "a folder"
     """What the labels are: a folder, a file, or a folder or a file."""
     illegible: frozenset[str] = frozenset({ILLEGIBLE})
-    """What stands for a text that cannot be read."""
+    """Transcriptions that stand for an illegible text."""
     tasks: tuple[str, ...] = ("det", "rec", "cls")
 
 
@@ -64,7 +64,7 @@ WORD_SETS: Mapping[str, Callable[[Path, Path], Iterator[tuple[str, str] | str]]]
     "cute80": words.cute80,
     "iiit5k": words.iiit5k,
 }
-"""Sets with a list of words that are cut already: the path and text of each one."""
+"""Sets with a list of cropped words: path and text of each."""
 NAMES = tuple(dict.fromkeys([*PAGE_SETS, *WORD_SETS]))
 
 

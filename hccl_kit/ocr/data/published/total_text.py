@@ -1,4 +1,4 @@
-"""Total-Text: poly_gt_img1.txt with an entry for each polygon, which may go on in the next lines.
+"""Total-Text: poly_gt_img1.txt with an entry for each polygon, which may continue on the next lines.
 
 x: [[153 161 179]], y: [[347 323 305]], ornt: [u'c'], transcriptions: [u'the']
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HIDDEN = "#"
 _ENTRY = re.compile(r"x: *\[\[([^]]*)\]\], *y: *\[\[([^]]*)\]\], *ornt: *\[[^]]*\], *transcriptions: *\[(.*)\] *")
 _LITERAL = re.compile(r"""u?'((?:[^'\\]|\\.)*)(?:'|$)|u?"((?:[^"\\]|\\.)*)(?:"|$)""")
-"""A text that does not end goes on to the end: the search would else start again at each quote."""
+"""A text without closing quote extends to the end: otherwise the search would start again at each quote."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))")
 
 

@@ -1,4 +1,4 @@
-"""Sets of words that are cut already: ICDAR 2015, IIIT 5K-word, CUTE80."""
+"""Sets of cropped words: ICDAR 2015, IIIT 5K-word, CUTE80."""
 
 from __future__ import annotations
 

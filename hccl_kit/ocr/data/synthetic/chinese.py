@@ -1,10 +1,10 @@
-"""Common Chinese characters, for lines that show what a recogniser of many languages still reads."""
+"""Common Chinese characters, for lines that show whether a recogniser of many languages still reads Chinese."""
 
 from __future__ import annotations
 
 NAME = "gb2312"
 ROWS = range(16, 56)
-"""Level 1 of GB 2312-80: its characters by frequency of use, sorted by pronunciation."""
+"""Level 1 of GB 2312-80: the most frequent characters, sorted by pronunciation."""
 CELLS = range(1, 95)
 FIRST = 0xA0
 

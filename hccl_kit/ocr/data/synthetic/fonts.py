@@ -18,11 +18,11 @@ from hccl_kit.base.errors import KitError
 SMALLEST, LARGEST = 24, 36
 """Font sizes in pixels."""
 KEPT = 64
-"""Cached fonts, each of one size."""
+"""Maximum number of cached fonts; each has one size."""
 MAX_BYTES = 1 << 28
-"""Of a font file; collections of all CJK characters have half of it."""
+"""Limit for a font file; collections of all CJK characters have half of it."""
 MAX_PIXELS = 1 << 24
-"""Of a drawn text; the glyphs of a damaged font may have any size."""
+"""Limit for a drawn text; the glyphs of a damaged font may have any size."""
 
 
 class Font:
@@ -39,7 +39,7 @@ class Font:
             raise KitError(f"{path} is not a usable font: {error}", hint="accepted: .ttf, .otf, .ttc") from error
 
     def lacks(self, text: str) -> str:
-        """The characters of a text that the font has no glyph for."""
+        """The characters of a text for which the font has no glyph."""
         return "".join(sorted({character for character in text if ord(character) not in self._known}))
 
     def coverage(self, text: str, size: int) -> NDArray[np.uint8]:
@@ -64,7 +64,7 @@ class Fonts:
         self.fonts = [Font(path) for path in paths]
 
     def assert_complete(self, texts: Iterable[str]) -> None:
-        """Raises KitError for the first text that no font has all characters of."""
+        """Raises KitError if no font has all characters of a text."""
         for text in texts:
             if not self._able(text):
                 lacking = {font.path.name: font.lacks(text)[:5] for font in self.fonts}

@@ -1,4 +1,4 @@
-"""Heads at the levels of the pyramid, which only the training of the detectors of PP-OCRv6 has.
+"""Heads at the levels of the pyramid, used only to train the detectors of PP-OCRv6.
 
 After PaddleOCR's configurations and its `DBHead`: the sums of the pyramid at strides 16, 8 and 4, resized to a quarter
 of the page, each with a head of its own. Published weights have none of them, and detection does not use them.

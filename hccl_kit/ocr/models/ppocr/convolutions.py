@@ -28,7 +28,7 @@ def convolution(
 ) -> nn.Conv2d:
     """A convolution that keeps the size, or divides it by the stride and rounds up.
 
-    A kernel of 2 pads one row below and one column to the right. `init` None: as PaddleOCR starts its backbones.
+    A kernel of 2 pads one row below and one column to the right. `init` None: PaddleOCR's initialisation of backbones.
     """
     padding = (0, 1, 0, 1) if kernel == 2 else dilation * (kernel // 2)
     return nn.Conv2d(
@@ -47,7 +47,7 @@ def convolution(
 
 
 def norm(channels: int, *, gamma: str = "ones") -> nn.BatchNorm2d:
-    """A batch normalisation of PaddlePaddle's defaults."""
+    """A batch normalisation with PaddlePaddle's defaults."""
     return nn.BatchNorm2d(channels, eps=EPSILON, momentum=0.9, gamma_init=gamma)
 
 
@@ -89,9 +89,9 @@ class NormedDouble(nn.Cell):
 
 
 class Dilated(nn.Cell):
-    """A large depthwise kernel and smaller ones with gaps, each normalised, added: (N, C, H, W) to the same.
+    """The sum of a large depthwise kernel and smaller dilated ones, each normalised: (N, C, H, W) to the same.
 
-    `folding.DILATED` has the smaller ones. After Ding et al. 2024, "UniRepLKNet".
+    `folding.DILATED` lists the smaller ones. After Ding et al. 2024, "UniRepLKNet".
     """
 
     def __init__(self, channels: int, kernel: int) -> None:
@@ -109,7 +109,7 @@ class Dilated(nn.Cell):
 
 
 class RepDepthwise(nn.Cell):
-    """Depthwise kernels of 3x3 and of one pixel and the map itself, added and normalised: (N, C, H, W) to the same.
+    """The normalised sum of depthwise 3x3 and 1x1 convolutions and the map itself: (N, C, H, W) to the same.
 
     After PaddleOCR's PP-OCRv6; see Ding et al. 2021, "RepVGG: Making VGG-style ConvNets Great Again".
     """

@@ -1,6 +1,6 @@
 """From the layers that PP-OCRv6 is trained with to those that are published: each group becomes one convolution.
 
-After Ding et al. 2021, "RepVGG: Making VGG-style ConvNets Great Again", and for kernels with gaps Ding et al. 2024,
+After Ding et al. 2021, "RepVGG: Making VGG-style ConvNets Great Again", and for dilated kernels Ding et al. 2024,
 "UniRepLKNet: A Universal Perception Large-Kernel ConvNet for Audio, Video, Point Cloud, Time-Series and Image
 Recognition". In evaluation a batch normalisation is linear, and a sum of convolutions of one map is one convolution.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 EPSILON = 1e-5
-"""Of all batch normalisations."""
+"""Epsilon of all batch normalisations."""
 DILATED: Mapping[int, tuple[tuple[int, int], ...]] = {
     5: ((3, 1), (3, 2)),
     7: ((5, 1), (3, 2), (3, 3)),
@@ -23,12 +23,12 @@ DILATED: Mapping[int, tuple[tuple[int, int], ...]] = {
     11: ((5, 1), (5, 2), (3, 3), (3, 4), (3, 5)),
     13: ((5, 1), (7, 2), (3, 3), (3, 4), (3, 5)),
 }
-"""For the side of a large kernel, those that are trained beside it: their side and their dilation."""
+"""By the side of a large kernel: side and dilation of the smaller kernels that are trained in parallel."""
 
 MOST_NUMBERS = 1 << 22
-"""Three times those of the largest dense kernel, 64 x 256 x 9 x 9."""
+"""About three times those of the largest dense kernel, 64 x 256 x 9 x 9."""
 PRODUCT = 1e-3
-"""The greatest share of a kernel that may be no product, of rounding in half precision."""
+"""Largest second singular value, as a share of the first, that counts as rounding in half precision."""
 
 
 class Convolution(NamedTuple):
@@ -48,7 +48,7 @@ class Norm(NamedTuple):
 
 
 def normalised(weight: Array, norm: Norm, *, bias: Array | None = None, transposed: bool = False) -> Convolution:
-    """A convolution and the normalisation of its maps."""
+    """A convolution and the normalisation of its output as one convolution."""
     scale = norm.gamma / np.sqrt(norm.variance + EPSILON)
     channels = (1, -1, 1, 1) if transposed else (-1, 1, 1, 1)
     offset = norm.mean if bias is None else norm.mean - bias

@@ -47,7 +47,7 @@ def unfolded(values: Arrays, wanted: Iterable[str]) -> dict[str, Array]:
     """The parameters `wanted` of cells with branches whose folded convolution is among `values`; not of `Branched`.
 
     In evaluation the outputs are the same. The statistics of the normalisations are 0 and 1, not those of any images:
-    train with them frozen (`model.freeze_batch_norm`). The branches of one pixel and those with gaps start at zero.
+    train with them frozen (`model.freeze_batch_norm`). The 1x1 and the dilated branches start at zero.
     """
     found = {}
     for name in wanted:
@@ -60,7 +60,7 @@ def unfolded(values: Arrays, wanted: Iterable[str]) -> dict[str, Array]:
 
 
 def _cells(values: Arrays) -> dict[str, Convolution]:
-    """The cells with branches, by their names."""
+    """The folded convolution of each cell with branches, by the name of the cell."""
     found: dict[str, Convolution | None] = {}
     for ending, fold in (
         (FIRST, _sum),
@@ -126,7 +126,7 @@ def _depthwise(values: Arrays, cell: str) -> Convolution | None:
 
 
 def _sum(values: Arrays, cell: str) -> Convolution | None:
-    """The sum of several convolutions of one size, one of a pixel and a normalised map, the last two if present."""
+    """The sum of several convolutions of one size, a 1x1 convolution and a normalised map, the last two if present."""
     parts, number = [], 0
     while f"{cell}.branches.{number}{CONV}" in values:
         parts.append(_normed(values, f"{cell}.branches.{number}"))
@@ -165,7 +165,7 @@ def _without_identity(weight: Array, _: Array) -> Array:
 
 
 def _gap_kernel(number: int) -> Callable[[Array, Array], Array]:
-    """Zeros in the shape of the kernel of that number beside a large one; an empty array if there is none."""
+    """Zeros in the shape of the dilated kernel of that number in a `Dilated`; an empty array if there is none."""
 
     def zeros(weight: Array, _: Array) -> Array:
         sizes = [size for size, _ in folding.DILATED.get(weight.shape[-1], ())]
@@ -179,7 +179,7 @@ def _filled(value: float) -> Callable[[Array, Array], Array]:
 
 
 MOST = 1 + max(map(len, folding.DILATED.values()))
-"""Kernels of a large one with those beside it."""
+"""Maximum number of kernels in a `Dilated`."""
 _ONE = float(np.sqrt(1 + folding.EPSILON))
 """The gamma with which a normalisation of statistics 0 and 1 changes nothing."""
 _UNFOLDED: Mapping[str, Callable[[Array, Array], Array]] = {
@@ -205,4 +205,4 @@ _UNFOLDED: Mapping[str, Callable[[Array, Array], Array]] = {
     **{f".kernels.{number}.bn.moving_mean": _filled(0) for number in range(MOST)},
     **{f".kernels.{number}.bn.moving_variance": _filled(1) for number in range(MOST)},
 }
-"""What each part of a cell is for the weight and the bias of its folded convolution."""
+"""How each parameter of a cell follows from the weight and the bias of its folded convolution."""

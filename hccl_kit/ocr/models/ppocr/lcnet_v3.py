@@ -2,8 +2,8 @@
 
 After PaddleOCR's configurations and published weights. Each convolution is followed by a scale and an offset for all
 channels, hard-swish, and another scale and offset; those that halve both sides have the first scale and offset alone.
-With `branches` it is the sum of four convolutions, one of a pixel and the map itself, each normalised; without, they
-are folded into one. Cells are created in the order in which they run, see `lcnet_v4`.
+With `branches` the convolution is the sum of four of its size, a 1x1 convolution and the map itself, each normalised;
+without, they are folded into one. Cells are created in the order in which they run, see `lcnet_v4`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Stages = tuple[tuple[Block, ...], ...]
 
 
 def _stages(*strides: Stride) -> Stages:
-    """The blocks with the strides of the second to the fifth stage, and that inside the fifth."""
+    """The blocks; `strides` are those of the second to the fifth stage, and one inside the fifth."""
     two, three, four, five, inside = strides
     return (
         (Block(3, 32),),

@@ -35,7 +35,7 @@ class Shape(NamedTuple):
     stem: tuple[int, int]
     """Channels inside the stem and after it."""
     joined: bool
-    """The stem has two branches, which are joined; else it is two convolutions."""
+    """Whether the stem has two branches, which are joined; else it is two convolutions."""
     stages: tuple[Stage, ...]
 
 

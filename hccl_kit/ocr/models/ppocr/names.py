@@ -149,7 +149,7 @@ def translated(values: Arrays) -> dict[str, NDArray[Any]]:
 
 
 def _separated(values: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Each large kernel over all channels as the depthwise and the pointwise convolution that it is the product of."""
+    """Replace each dense large kernel by the depthwise and pointwise convolution whose product it is, or drop it."""
     found: dict[str, NDArray[Any]] = {}
     for name, array in values.items():
         cell, _, key = name.partition(f".{DENSE}.")

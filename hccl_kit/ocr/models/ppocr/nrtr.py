@@ -2,7 +2,7 @@
 
 After Sheng, Chen, Xu 2018, "NRTR: A No-Recurrence Sequence-to-Sequence Model For Scene Text Recognition", with the
 sizes of PaddleOCR's configurations of PP-OCRv6: four layers, heads of 32 channels, perceptrons four times as wide, a
-dropout of 0.1 on every residual. The decoder is no part of published weights and is not used to read.
+dropout of 0.1 on every residual. The decoder is not part of published weights and is not used for inference.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Layer(nn.Cell):
 class Decoder(nn.Cell):
     """Features (N, C, 1, T) and tokens (N, L) int32 to the logits of each next token, (N, L - 1, classes).
 
-    Padding needs no mask: it stands at the end, so no token before it attends to it.
+    Padding needs no mask: it is at the end, so no token before it attends to it.
     """
 
     def __init__(self, channels: int, classes: int, *, dims: int, layers: int) -> None:
@@ -90,10 +90,10 @@ class Decoder(nn.Cell):
 
 
 class MultiHead(CTCHead):
-    """`CTCHead` with a decoder beside it, which only training uses.
+    """`CTCHead` and a parallel decoder, which only training uses.
 
-    A sequence (T, N, C) alone gives what `CTCHead` gives. With features (N, channels of them, 1, T) and tokens (N, L):
-    the logits (T, N, out_channels) of CTC and those of the decoder, (N, L - 1, out_channels + 3). `nrtr_dims`, a
+    A sequence (T, N, C) alone gives what `CTCHead` gives. With features (N, `of_features`, 1, T) and tokens (N, L) it
+    gives the logits (T, N, out_channels) of CTC and those of the decoder, (N, L - 1, out_channels + 3). `nrtr_dims`, a
     multiple of 32, and `nrtr_layers` are the width and the number of layers of the decoder.
     """
 

@@ -31,7 +31,7 @@ HEADS: Mapping[str, tuple[type[Network], type[DBHead]]] = {
     "DBHead": (Network, DBHead),
     "AuxDBHead": (AuxNetwork, AuxDBHead),
 }
-"""With the network that gives each what it takes."""
+"""Each head with the network that passes its inputs."""
 
 
 def build(model: Mapping[str, Any]) -> Network:

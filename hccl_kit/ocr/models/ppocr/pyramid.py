@@ -18,11 +18,11 @@ from hccl_kit.ocr.models.ppocr.lcnet_v4 import SqueezeExcite
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
 SLOPE = 0.2
-"""Of the hard sigmoid of the necks' squeeze and excitation; the backbones have 1/6."""
+"""Slope of the hard sigmoid in the necks' squeeze and excitation; the backbones have 1/6."""
 
 
 def without_bias(before: int, after: int, kernel: int = 1, *, stride: int = 1) -> nn.Conv2d:
-    """A convolution as PaddleOCR starts those of its necks."""
+    """A convolution without bias, initialised as in PaddleOCR's necks."""
     return convolution(before, after, kernel, stride=stride, bias=False, init=HeUniform())
 
 

@@ -1,7 +1,7 @@
 """The necks that smooth each level of the pyramid: RepLKFPN of PP-OCRv6 (tiny, small) and RSEFPN of PP-OCRv5 mobile.
 
 After PaddleOCR's configurations and published weights; large kernels as in Ding et al. 2022, "Scaling Up Your Kernels
-to 31x31", in training with smaller ones beside them. Cells are created in the order in which they run, see `lcnet_v4`.
+to 31x31", in training with smaller ones in parallel. Cells are created in the order in which they run, see `lcnet_v4`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class RepLKFPN(SmoothPyramid):
 
 
 class RSEFPN(SmoothPyramid):
-    """Sums are smoothed by a convolution of 3x3; `out_channels` is a multiple of 16. It has one form."""
+    """Sums are smoothed by a convolution of 3x3; `out_channels` is a multiple of 16. Branches do not change it."""
 
     def __init__(self, channels: tuple[int, ...], _branches: bool = False, *, out_channels: int) -> None:
         super().__init__(channels, out_channels, lambda: Excited(out_channels, out_channels // LEVELS, 3))

@@ -14,7 +14,7 @@ from hccl_kit.ocr.models.ppocr.convolutions import Normed, convolution, large_ke
 from hccl_kit.ocr.models.ppocr.pyramid import Four, Pyramid, without_bias
 
 SIDES = (7, 5, 3)
-"""Of the kernels of `IntraCL`, in the order in which they run."""
+"""Sides of the kernels of `IntraCL`, in the order in which they run."""
 SQUEEZE = 2
 """`IntraCL` works on a half of its channels."""
 
