@@ -33,6 +33,18 @@ def test_an_option_takes_hyphens_and_its_help_is_no_rest_of_a_sentence(verb: str
             assert not re.match("(of|for|as|between|default|it|them) |default:", action.help or "it ")
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_output_has_one_name(verb: str) -> None:
+    """`-o` is the output of every program, except where `-o KEY=VALUE` overrides a configuration."""
+    overrides = {"-o", "--opt"}
+    for action in parser_of(verb)._actions:
+        names = set(action.option_strings)
+        if "-o" in names and not overrides <= names:
+            assert "--output" in names
+        if "--output" in names:
+            assert "-o" in names or any(overrides <= set(one.option_strings) for one in parser_of(verb)._actions)
+
+
 def test_a_verb_whose_packages_are_missing_has_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "json", None)
     monkeypatch.delitem(sys.modules, "hccl_kit.cli.diff", raising=False)

@@ -126,7 +126,8 @@ def make_parser() -> Parser:
         help="the folder or the file of the labels",
     )
     parser.add_argument(
-        *("-o", "--output_path", "--output-path"),
+        *("-o", "--output", "--output_path", "--output-path"),
+        dest="output_path",
         type=a_path,
         metavar="FILE",
         help="the label file to write (default: next to the labels, such as images_det_gt.txt for --image_dir images;"

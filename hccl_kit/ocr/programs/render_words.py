@@ -83,7 +83,12 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "render-words")
     parser.add_argument(
-        "--output", type=a_path, default=Path("data/words"), metavar="DIR", help="where to write (default: %(default)s)"
+        "-o",
+        "--output",
+        type=a_path,
+        default=Path("data/words"),
+        metavar="DIR",
+        help="where to write (default: %(default)s)",
     )
     parser.add_argument("--force", action="store_true", help="overwrite an existing data set")
     parser.add_argument(
