@@ -27,7 +27,7 @@ def needs(shell: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(shell) is None, reason=f"{shell} is not installed")
 
 
-# What is typed, and words that are offered for its end; one of them alone would be completed at once.
+# The typed text, and the words offered to complete it; a single word would be completed at once.
 TYPED = [
     ("hccl-kit ch", {"check"}),
     ("hccl-kit check --sel", {"--select"}),
@@ -118,7 +118,7 @@ def test_every_verb_has_its_options(shell: str, tmp_path: Path) -> None:
         assert words.lstrip("-") in text
 
 
-def test_other_programs_do_not_load_it(tmp_path: Path) -> None:
+def test_other_programs_do_not_import_it(tmp_path: Path) -> None:
     code = (
         "import sys; from hccl_kit.cli.kit import main; main(['rules']); print('shtab' in sys.modules, file=sys.stderr)"
     )
