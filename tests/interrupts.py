@@ -26,10 +26,10 @@ except KeyboardInterrupt:
 
 
 def assert_unseen_interrupt_ends(imports: str, body: str, folder: Path) -> None:
-    """A program that executes `body`, which starts SLEEPER as `folder`/sleeper, is ended by SIGINT, and leaves nothing.
+    """A program that executes `body`, which starts SLEEPER as `folder`/sleeper, is ended by SIGINT with its child.
 
-    Another thread gets the signal. So it is after a signal that comes just before the main thread waits for a lock:
-    Python knows of the signal, and the wait does not end.
+    Another thread receives the signal. This simulates a signal just before the main thread waits for a lock:
+    Python has recorded the signal, but the wait does not end.
     """
     (folder / "sleeper").write_text(SLEEPER)
     (folder / "sleeper").chmod(0o755)

@@ -23,7 +23,7 @@ PATIENCE = 900.0
 
 
 def finish(job: Job, command: Command) -> str:
-    """What a job has printed that succeeds."""
+    """The output of a job, which must succeed."""
     done = job.finish(job.start(command), seconds=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert job.summary["ranks_equal"] is True

@@ -1,4 +1,4 @@
-"""Every way of starting two ranks trains the same network, bit for bit, and ends with exit code 0."""
+"""Every launcher of two ranks trains the same network, bit for bit, and ends with exit code 0."""
 
 import os
 import sys
@@ -43,7 +43,7 @@ def test_the_script_of_hccl_gen(two_ranks: Job) -> None:
     assert_same(two_ranks, two_ranks, "script")
     for rank in range(2):
         log = (two_ranks.folder / "run" / f"log_{rank}.txt").read_text(encoding="utf-8")
-        assert "launcher script (the environment holds HCCL_KIT_RUN_ID=" in log  # detection never picks in silence
+        assert "launcher script (the environment holds HCCL_KIT_RUN_ID=" in log  # detection always logs its choice
         assert f": rank {rank} of 2 on CPU" in log
 
 
