@@ -257,7 +257,7 @@ def write_error(rank: str, when: str, text: str) -> str:
     ("hear", "code"), [("signal.signal(signal.SIGTERM, lambda *_: sys.exit(6))", 6), ("pass", 5)], ids=["own", "ended"]
 )
 def test_the_earliest_recorded_error_is_shown(tmp_path: Path, hear: str, code: int) -> None:
-    """Both fail; the one that fails as a consequence exits first. The signal that ends the slower one is not its exit code."""
+    """Both fail; the victim exits first. The signal that ends the slower one is not its exit code."""
     write = write_error("rank", "100 - rank", "Traceback ...\nValueError: the reason")
     wait = "while not os.path.exists(os.environ['HCCL_KIT_LOG_DIR'] + '/error_1.json'): time.sleep(0.02)"
     job = python_job(
