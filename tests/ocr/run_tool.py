@@ -1,4 +1,4 @@
-"""The programs of tools/, started as a user starts them."""
+"""The programs of tools/, run as by a user."""
 
 import json
 import os
@@ -25,13 +25,13 @@ def tool(name: str, *args: object, python: tuple[str, ...] = ()) -> subprocess.C
 
 
 def train(folder: Path, words: Path, *overrides: str, config: Path = CONFIG) -> subprocess.CompletedProcess[str]:
-    """tools/train.py on the rendered words, writing into `folder`."""
+    """Run tools/train.py on the rendered words, with output in `folder`."""
     places = (f"{section}.dataset.dataset_root={words}" for section in ("train", "eval"))
     return tool("train", "-c", config, "-o", *places, f"train.ckpt_save_dir={folder}", *overrides)
 
 
 def summary(folder: Path) -> dict[str, Any]:
-    """What summary.json of a run holds."""
+    """The content of summary.json of a run."""
     values: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return values
 

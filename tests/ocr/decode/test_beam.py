@@ -107,5 +107,5 @@ def test_a_step_without_a_likely_class_uses_its_best_class() -> None:
     assert search().decode(flat, charset)[0].text == charset.characters[7]
 
 
-def test_nan_outputs_give_an_empty_text_and_no_error() -> None:
+def test_nan_outputs_cause_no_error() -> None:
     assert len(search().decode(np.full((1, 3, 9), np.nan, np.float32), WORDS)) == 1

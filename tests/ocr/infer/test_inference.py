@@ -106,7 +106,7 @@ def test_a_line_is_padded_to_the_next_width_whatever_the_others_are(
 def test_a_batch_is_filled_up_only_for_a_fixed_shape_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, any_width: bool
 ) -> None:
-    """Five lines of one width in batches of four: the last one has one line, with the same result as in a full batch."""
+    """Five lines of one width in batches of four: the last batch has one line, with the result of a full batch."""
     for number in range(5):
         write_image(tmp_path / f"{number}.png", 40 * number, width=10)
     lines = [TextLine(tmp_path / f"{number}.png", text="a") for number in range(5)]

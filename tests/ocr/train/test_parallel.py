@@ -1,4 +1,4 @@
-"""The ways to join gradients: which one is taken, and functions of the user's own."""
+"""Gradient reduction: selection of the implementation, and functions of the user."""
 
 import sys
 from dataclasses import replace
@@ -26,7 +26,7 @@ PAIR = replace(ALONE, env=replace(ALONE.env, size=2))
         ("my.own", "script", "CPU", "my.own"),
     ],
 )
-def test_auto_takes_mpi_where_it_can(strategy: str, launcher: str, target: str, chosen: str) -> None:
+def test_auto_selects_mpi_if_possible(strategy: str, launcher: str, target: str, chosen: str) -> None:
     assert parallel.choose(strategy, replace(PAIR, launcher=launcher, device_target=target)) == chosen
 
 
@@ -48,7 +48,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.train
-def test_a_function_of_the_user_joins_the_gradients(module: str) -> None:
+def test_a_function_of_the_user_reduces_the_gradients(module: str) -> None:
     vector = Tensor(np.array([1.0, 2.0, 3.0], np.float32))
     assert parallel.all_reduce(f"{module}.double")(vector).asnumpy().tolist() == [2, 4, 6]
     with pytest.raises(KitError, match=r"returned float32 \(1,\) for a float32 vector \(3,\)"):

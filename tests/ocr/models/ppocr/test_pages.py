@@ -95,7 +95,7 @@ def count(cell: Any) -> int:
 
 
 @pytest.mark.parametrize("model", ALL.values(), ids=ALL)
-def test_the_number_of_parameters_of_each_size(model: dict[str, dict[str, Any]]) -> None:
+def test_every_size_gives_one_map_of_the_size_of_the_image(model: dict[str, dict[str, Any]]) -> None:
     assert pages.build(model).set_train(False)(Tensor(image(64, 96))).shape == (1, 1, 64, 96)
 
 
