@@ -1,4 +1,4 @@
-"""Waiting for what another process or thread does."""
+"""Waiting for an action of another process or thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATIENCE = 180.0
 
 
 def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> bool:
-    """Whether a condition comes true in time. It is asked at least once."""
+    """Whether a condition becomes true in time. It is evaluated at least once."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

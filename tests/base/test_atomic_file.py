@@ -73,7 +73,7 @@ def test_does_not_replace_a_device(tmp_path: Path) -> None:
         assert path.exists()
 
 
-def test_a_failed_write_keeps_the_old_content(tmp_path: Path) -> None:
+def test_a_failing_write_keeps_the_old_content(tmp_path: Path) -> None:
     """A limit on the size of files simulates a full disk: the write fails halfway. It runs in a separate process."""
     (tmp_path / "t.json").write_text("old")
     code = (

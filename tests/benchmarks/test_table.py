@@ -26,7 +26,7 @@ def test_a_reason_is_escaped_in_a_cell() -> None:
     assert "a / b" in markdown([Row("x", "y", missing="a | b")])
 
 
-def test_only_the_section_of_this_processor_is_replaced() -> None:
+def test_only_the_section_of_this_processor_is_written() -> None:
     page = placed(f"# Page\n\n### Other\n{BEGIN}\n{END}\nafter\n", "### One (AVX2)\n\nold\n")
     assert page == f"# Page\n\n### Other\n{BEGIN}\n\n### One (AVX2)\n\nold\n\n{END}\nafter\n"
     both = placed(page, "### Two\n\n| a |\n| b |\n")

@@ -168,7 +168,7 @@ def test_some_traits_are_only_a_note(document: Any, expected: list[str]) -> None
 
 
 @pytest.mark.parametrize("kind", OTHERS)
-def test_files_of_other_programs_are_recognised(kind: str) -> None:
+def test_the_files_of_other_programs_are_recognised(kind: str) -> None:
     assert rules(OTHERS[kind]) == ["HK105"]
     assert check_text(json.dumps(OTHERS[kind]), "t.json").format == kind
 

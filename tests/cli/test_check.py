@@ -238,7 +238,7 @@ def test_a_product_that_was_not_named_is_reported(tmp_path: Path) -> None:
     assert check("t.json", "--product", "a3", cwd=tmp_path).stdout.endswith(b"product a3\n")
 
 
-def test_a_check_imports_only_what_it_needs(tmp_path: Path) -> None:
+def test_a_check_loads_only_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     code = (
         "import sys; from hccl_kit.cli.check import main; main(['t.json', '--product', '910']);"

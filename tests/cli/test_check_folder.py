@@ -67,7 +67,7 @@ def test_a_file_that_cannot_be_read_is_not_counted_as_checked(tmp_path: Path) ->
     assert done.stdout.endswith(b"checked 1 file, none with errors\n")
 
 
-def test_a_symbolic_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     tree(tmp_path, tables__good=text())
     (tmp_path / "tables" / "loop").symlink_to(tmp_path / "tables")
     assert check("tables", cwd=tmp_path).stdout.endswith(b"checked 1 file, none with errors\n")

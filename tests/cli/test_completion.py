@@ -118,7 +118,7 @@ def test_every_verb_has_its_options(shell: str, tmp_path: Path) -> None:
         assert words.lstrip("-") in text
 
 
-def test_other_programs_do_not_import_it(tmp_path: Path) -> None:
+def test_other_programs_do_not_load_it(tmp_path: Path) -> None:
     code = (
         "import sys; from hccl_kit.cli.kit import main; main(['rules']); print('shtab' in sys.modules, file=sys.stderr)"
     )

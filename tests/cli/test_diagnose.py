@@ -126,7 +126,7 @@ def test_an_html_page_of_another_program_is_not_overwritten(
     assert "rank 27" in (desk / "r.html").read_text()
 
 
-def test_a_mask_hides_names_in_every_format(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mask_hides_names_in_every_form(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
     assert diagnose.main(["plog-7_1.log", "--mask", "--html", "r.html"]) == 0
     assert diagnose.main(["plog-7_1.log", "--mask", "--format", "json"]) == 0
     every = capsys.readouterr().out + (desk / "r.html").read_text()

@@ -30,7 +30,7 @@ def lab() -> Iterator[Hosts]:
 
 
 @needs_hosts
-def test_reads_logs_from_the_servers_of_the_table(lab: Hosts, tmp_path: Path) -> None:
+def test_logs_come_from_the_servers_of_the_table(lab: Hosts, tmp_path: Path) -> None:
     made = value(2, 2)
     for server, address in zip(made["server_list"], lab.addresses[1:], strict=True):
         server["server_id"] = address

@@ -341,13 +341,13 @@ def test_detected_loopback_is_a_warning(desk: Desk) -> None:
     assert "server id: 127.0.0.1, from HCCL_IF_IP" in done.stdout
 
 
-def test_an_interface_that_hccl_would_not_find_is_refused(desk: Desk) -> None:
+def test_interface_that_hccl_would_not_find_is_refused(desk: Desk) -> None:
     text = refused(desk.gen("--device_num", "[0,8)", variables={"HCCL_SOCKET_IFNAME": "=nosuch0"}), desk)
     assert "HCCL_SOCKET_IFNAME==nosuch0 matches no interface" in text
     assert "--server_ip" in text
 
 
-def test_a_second_run_changes_nothing(desk: Desk) -> None:
+def test_second_run_changes_nothing(desk: Desk) -> None:
     arguments = ("--device_num", "[4,8)", "--server_ip", "a")
     desk.gen(*arguments)
     before = {path.name: path.stat().st_mtime_ns for path in desk.work.iterdir()}
@@ -377,7 +377,7 @@ def test_a_folder_at_the_output_path_is_refused(desk: Desk) -> None:
     assert "ascend4p.sh is a folder" in done.stderr
 
 
-def test_dry_run_prints_everything_and_writes_nothing(desk: Desk) -> None:
+def test_dry_run_shows_everything_and_writes_nothing(desk: Desk) -> None:
     arguments = ("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
     dry = desk.gen(*arguments, "--dry-run")
     assert (dry.returncode, dry.stderr, desk.written()) == (0, "", [])

@@ -101,7 +101,7 @@ def test_many_servers_can_be_simulated(desk: Desk) -> None:
     assert check_text((desk.work / "hccl_8192s_65536p.json").read_bytes(), "t.json", find_product("910")).ok
 
 
-def test_a_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
+def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
     arguments = ("--device_num", "[0,8)", "--hosts", "a[1-2]", "--simulate")
     dry = desk.gen(*arguments, "--dry-run")
     assert (dry.returncode, desk.written()) == (0, [])
@@ -211,7 +211,7 @@ def a3_server(desk: Desk) -> dict[str, str]:
     return {"FAKE_NPU_SMI": str(desk.cards)}
 
 
-def test_npu_smi_provides_the_super_pod_of_this_server(desk: Desk) -> None:
+def test_npu_smi_gives_the_super_pod_of_this_server(desk: Desk) -> None:
     variables = a3_server(desk)
     arguments = ("--device_num", "[0,16)", "--server_ip", "a", "--product", "a3")
     done = desk.gen(*arguments, variables=variables)

@@ -203,7 +203,7 @@ def test_addresses_that_break_a_rule_are_refused(tmp_path: Path) -> None:
     assert refused(servers.gen("--device_num", "[0,8)"), servers).startswith("error: HK302")
 
 
-def test_missing_mpi4py_is_one_message(tmp_path: Path) -> None:
+def test_missing_mpi4py_is_one_clear_message(tmp_path: Path) -> None:
     (tmp_path / "empty" / "mpi4py").mkdir(parents=True)
     (tmp_path / "empty" / "mpi4py" / "__init__.py").write_text("")
     servers = Servers(tmp_path, 2)

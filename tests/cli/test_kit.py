@@ -134,7 +134,7 @@ def test_the_entry_point_is_declared_in_pyproject() -> None:
 
 
 @pytest.mark.parametrize("argument", ["--help", "--version"])
-def test_a_full_disk_is_one_error_line(argument: str, tmp_path: Path) -> None:
+def test_a_full_disk_is_one_line(argument: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hccl_kit.cli.kit", argument]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     with Path("/dev/full").open("w", encoding="utf-8") as full:

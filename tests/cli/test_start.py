@@ -43,7 +43,7 @@ def ours(modules: set[str]) -> set[str]:
     return {name for name in modules if name.startswith("hccl_kit")}
 
 
-def test_a_check_of_a_valid_table_imports_few_modules(tmp_path: Path) -> None:
+def test_a_check_of_a_valid_table_loads_few_modules(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(value()), encoding="utf-8")
     modules = loaded(CHECK, "t.json", cwd=tmp_path)
     assert modules.isdisjoint(SLOW)
@@ -58,7 +58,7 @@ def test_a_project_file_without_our_settings_is_not_parsed(tmp_path: Path) -> No
     assert loaded(CHECK, "t.json", cwd=tmp_path).isdisjoint(SLOW)
 
 
-def test_the_help_of_hccl_gen_imports_few_modules(tmp_path: Path) -> None:
+def test_the_help_of_hccl_gen_loads_few_modules(tmp_path: Path) -> None:
     modules = loaded(HELP, cwd=tmp_path)
     assert modules.isdisjoint(
         {"typing", "json", "pathlib", "dataclasses", "inspect", "hccl_kit.table", "hccl_kit.check"}

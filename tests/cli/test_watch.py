@@ -200,7 +200,7 @@ def test_on_a_terminal_the_screen_is_drawn_and_restored(tmp_path: Path, terminal
     assert "owned\x07" not in text
 
 
-def test_without_rich_a_terminal_shows_lines_and_a_hint(tmp_path: Path, terminal: tuple[int, int]) -> None:
+def test_without_rich_a_terminal_gets_lines_and_a_hint(tmp_path: Path, terminal: tuple[int, int]) -> None:
     run(tmp_path / "run", ended="done")
     code = (
         "import sys, hccl_kit.cli.watch_steps as steps; from hccl_kit.cli.watch import main\n"

@@ -186,7 +186,7 @@ def test_several_errors_in_one_text_are_all_explained() -> None:
     assert len(told_by(log)) == 6
 
 
-def test_few_rules_are_shown_with_their_page_and_many_with_one_line() -> None:
+def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
     page = as_page(explain("HK203"))
     assert page.startswith(
         "HK203 duplicate-device (error): A server lists a device twice.\n\nWhat:           two devices"

@@ -122,7 +122,7 @@ def test_a_path_in_an_inaccessible_folder_may_be_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["#!/bin/sh\n", "#!/no/such/shell\n"])
-def test_a_tool_that_does_not_start_is_an_error(tmp_path: Path, content: str) -> None:
+def test_tool_that_does_not_start_is_an_error(tmp_path: Path, content: str) -> None:
     tool = tmp_path / "hccn_tool"
     tool.write_text(content)
     tool.chmod(0o755 if "no" in content else 0o644)
@@ -130,7 +130,7 @@ def test_a_tool_that_does_not_start_is_an_error(tmp_path: Path, content: str) ->
         hccn_tool.cards(str(tool), [0])
 
 
-def test_the_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{FAKES}{os.pathsep}{os.environ['PATH']}")
     assert hccn_tool.find() == TOOL
 

@@ -194,6 +194,6 @@ def test_a_device_is_refused() -> None:
         inventory.read(Path("/dev/zero"))
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"cannot read .*/none\.yaml: No such file"):
         inventory.read(tmp_path / "none.yaml")

@@ -78,7 +78,7 @@ def test_a_tool_without_output_times_out(chips: Path) -> None:
         npu_smi.places(TOOL, [0], timeout=0.5)
 
 
-def test_the_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{FAKES}{os.pathsep}{os.environ['PATH']}")
     assert npu_smi.find() == TOOL
 

@@ -23,7 +23,7 @@ def test_the_table_of_every_generation_is_parsed(folder: str, chips: int, first:
     assert (found.chips[0], found.chips[-1]) == (first, last)
 
 
-def test_processes_are_parsed_with_and_without_name() -> None:
+def test_processes_are_read_with_and_without_name() -> None:
     found = parse(sample("a2/npu-smi-info-busy.txt"))
     assert found is not None
     assert found.processes == (

@@ -100,7 +100,7 @@ def test_socket_family_is_tried_first() -> None:
         choose(ALL, {"HCCL_SOCKET_FAMILY": "IPv6"})
 
 
-def test_a_machine_without_an_address_is_an_error() -> None:
+def test_machine_without_an_address_is_an_error() -> None:
     with pytest.raises(KitError, match="no network address; its addresses are: none"):
         choose((), {})
 

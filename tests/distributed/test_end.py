@@ -67,7 +67,7 @@ ENDLESS = ("train.max_steps=null", "scheduler.num_epochs=100000")
 
 
 @pytest.mark.long  # tests/ocr/test_interrupt.py has one process, tests/launch/test_bash_run.py the script
-def test_ctrl_c_on_the_script_prints_how_to_resume_and_leaves_no_dump(job: Job) -> None:
+def test_ctrl_c_on_the_script_prints_how_to_continue_and_leaves_no_dump(job: Job) -> None:
     """The script forwards SIGINT to its ranks, which are in their steps."""
     process = job.start(job.script(*ENDLESS))
     beats = [job.folder / "hccl_logs" / "latest" / f"step_{rank}" for rank in range(2)]

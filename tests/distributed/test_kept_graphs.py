@@ -55,7 +55,7 @@ def cleared(job: Job) -> None:
 
 
 @pytest.mark.parametrize("way", ["script", pytest.param("mpirun", marks=needs_mpirun)])
-def test_a_second_start_and_a_resumed_one_compile_nothing(job: Job, two_ranks: Job, way: str) -> None:
+def test_the_second_start_and_a_resumed_one_compile_nothing(job: Job, two_ranks: Job, way: str) -> None:
     started(job, way)
     assert (took(job), digests(job)) == ([0, 0], digests(two_ranks))
     graphs = written(job)

@@ -59,7 +59,7 @@ def test_every_no_has_an_explanation(page: str) -> None:
 
 
 @pytest.mark.parametrize("launcher", sorted(LAUNCHERS))
-def test_the_variables_in_a_row_are_in_the_files(launcher: str) -> None:
+def test_the_variables_of_a_row_are_in_the_files(launcher: str) -> None:
     cells, text = rows()[launcher], text_of(launcher)
     names = re.findall(r"`([A-Z_]+)`", cells["sets"])
     assert names or cells["sets"].startswith("as ")

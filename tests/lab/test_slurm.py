@@ -36,7 +36,7 @@ def test_a_job_runs_on_two_hosts_that_resolve_each_other(lab: Cluster) -> None:
     assert (done.returncode, sorted(done.stdout.split())) == (0, ["n1", "n2"])
 
 
-def test_the_exit_code_of_a_job_is_returned(lab: Cluster, tmp_path: Path) -> None:
+def test_the_exit_code_of_a_job_is_seen(lab: Cluster, tmp_path: Path) -> None:
     number = lab.submit(["--wrap", "exit 7"], folder=tmp_path)
     assert lab.exit_code(number) == 7
     assert lab.jobs() == []

@@ -228,7 +228,7 @@ def test_an_option_and_its_value_may_be_joined_by_an_equals_sign(tmp_path: Path)
     assert job.run("--max-restarts=").stderr.startswith("error: --max-restarts is ''; accepted: ")
 
 
-def test_an_option_without_a_value_is_refused(tmp_path: Path) -> None:
+def test_an_option_without_its_value_is_refused(tmp_path: Path) -> None:
     done = make_job(tmp_path, ("true",), ranks=1).run("--max-restarts")
     assert (done.returncode, done.stderr) == (2, "error: --max-restarts needs a value\n")
 

@@ -93,7 +93,7 @@ def test_a_rank_that_fails_after_the_guard_is_killed_ends_the_job(tmp_path: Path
     assert job.processes() == []
 
 
-def test_a_killed_guard_does_not_prevent_a_restart(tmp_path: Path) -> None:
+def test_a_dead_guard_does_not_prevent_a_restart(tmp_path: Path) -> None:
     program = f"print('ready')\nif os.environ.get('HCCL_KIT_RESTART'): sys.exit(0)\n{SLEEP}"
     job = python_job(tmp_path, program, ranks=2)
     process = job.start("--max-restarts", "1")

@@ -122,7 +122,7 @@ def test_a_step_that_is_not_a_number_is_ignored(tmp_path: Path, text: str) -> No
     assert (done.stdout, done.stderr) == ("7 0\n" if text == "5" else "7 1\n", "")
 
 
-def test_a_step_file_that_is_a_pipe_or_contains_nul_is_not_read(tmp_path: Path) -> None:
+def test_a_step_file_that_is_a_pipe_or_has_nul_is_not_read(tmp_path: Path) -> None:
     script = bash_script(tmp_path)
     subprocess.run(["mkfifo", tmp_path / "step_0"], check=True)
     (tmp_path / "step_1").write_bytes(b"\0\0[$(touch pwned)]\n")
@@ -261,7 +261,7 @@ def test_a_hostile_error_file_of_a_rank_is_not_executed(tmp_path: Path, error: s
     ],
     ids=repr,
 )
-def test_an_impostor_at_the_port_of_node_0_executes_nothing(tmp_path: Path, answer: bytes) -> None:
+def test_an_impostor_at_the_port_of_node_0_runs_nothing(tmp_path: Path, answer: bytes) -> None:
     job = python_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), "time.sleep(60)")
     with socket.create_server(("127.0.0.1", 0)) as impostor:
         environ = clean_environ({LINK_PORT: str(impostor.getsockname()[1])})

@@ -33,7 +33,7 @@ dist.destroy_process_group()
 
 
 @pytest.mark.long
-def test_a_ddp_program_trains_on_two_hosts(tmp_path: Path) -> None:
+def test_a_ddp_program_trains_over_two_hosts(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     with hosts(2) as lab:
         job = python_nodes_job(tmp_path, lab, DDP)

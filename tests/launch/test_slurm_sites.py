@@ -191,7 +191,7 @@ def test_apptainer_runs_each_rank(lab: Cluster, tmp_path: Path) -> None:
     assert job.note(3)["argv"] == ["a b", ""]
 
 
-def test_slurm_accepts_the_topology_of_an_inventory(lab: Cluster, tmp_path: Path) -> None:
+def test_slurm_reads_the_topology_of_an_inventory(lab: Cluster, tmp_path: Path) -> None:
     """Each node is a separate super pod: a job of two nodes on one switch waits, on two switches it runs."""
     shown = lab.run(["scontrol", "show", "topology"]).stdout
     assert re.findall(r"SwitchName=(\S+) Level=(\d)", shown) == [("sp-a", "0"), ("sp-b", "0"), ("all", "1")]

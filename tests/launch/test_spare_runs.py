@@ -258,7 +258,9 @@ def lab() -> Iterator[Hosts]:
 @needs_hosts
 @pytest.mark.long
 @pytest.mark.parametrize("how", [CUT, CRASH])
-def test_a_job_that_loses_a_host_has_the_parameters_of_an_undisturbed_one(tmp_path: Path, lab: Hosts, how: str) -> None:
+def test_a_job_that_loses_a_host_ends_with_the_parameters_of_an_undisturbed_one(
+    tmp_path: Path, lab: Hosts, how: str
+) -> None:
     """The host is really lost; waits until its ranks have ended."""
     results = []
     for is_disturbed in (False, True):

@@ -115,7 +115,7 @@ def test_without_job_numbers_the_second_job_cannot_listen(tmp_path: Path, lab: H
         assert [finish(process).returncode for process in running] == [0, 0]
 
 
-def test_with_job_numbers_both_jobs_run_at_once(tmp_path: Path, lab: Hosts) -> None:
+def test_with_numbers_both_jobs_run_at_once(tmp_path: Path, lab: Hosts) -> None:
     jobs = [Job(tmp_path / str(number), lab, "bash", "--job", str(number)) for number in range(2)]
     running = [process for job in jobs for process in job.start()]
     try:

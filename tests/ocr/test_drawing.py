@@ -90,7 +90,7 @@ def page(name: str = "", height: int = 60, width: int = 100) -> ComparedPage:
     ("kind", "colours"),
     [("found", {"green"}), ("missed", {"red"}), ("false", {"blue"}), ("ignored", set()), ("", set())],
 )
-def test_outlines_on_a_page_have_the_colour_of_the_legend(kind: str, colours: set[str]) -> None:
+def test_outlines_of_a_page_have_the_colour_of_the_legend(kind: str, colours: set[str]) -> None:
     drawn = drawing.draw_comparisons([page(kind)])
     assert tints(drawn[2 * HEADER :]) == colours
     assert tints(drawn[:HEADER]) >= colours

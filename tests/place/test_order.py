@@ -75,7 +75,7 @@ def test_a_given_order_better_than_all_orders_with_whole_blocks_is_kept() -> Non
     assert (found.is_kept, found.order, found.cost[0]) == (True, (0, 1, 2, 3), 0)
 
 
-def test_the_rows_of_all_kinds_add_up_to_the_cost() -> None:
+def test_the_rows_of_the_kinds_add_up_to_the_cost() -> None:
     table = table_of(whole(2, 4, 8), random.Random(3).sample(range(64), 64))
     grid = grid_of(64, tp=4, pp=2, ep=8)
     kinds = traffic(grid, model_for(grid, Model()))

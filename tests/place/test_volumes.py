@@ -46,7 +46,7 @@ def test_groups_of_one_rank_send_nothing() -> None:
     ("pattern", "total"),
     [("ring", 12), ("chain", 3 * 2 * 3), ("all-to-all", 3 * 4 * 3)],
 )
-def test_the_total_over_twelve_ranks_in_groups_of_four(pattern: str, total: int) -> None:
+def test_the_total_of_twelve_ranks_in_groups_of_four(pattern: str, total: int) -> None:
     assert Traffic("x", pattern, 1, 4, 10).total(12) == 10 * total  # type: ignore[arg-type]
 
 

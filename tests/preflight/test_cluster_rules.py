@@ -109,7 +109,7 @@ def test_server_names_are_folded_if_possible() -> None:
     assert folded([f"a b{n}" for n in range(20)]).endswith(" and 12 more")
 
 
-def test_errors_have_the_hccl_code_that_they_prevent() -> None:
+def test_errors_have_the_code_they_prevent() -> None:
     servers = answers(facts={"node1": {TABLE: "b"}}, variables={"node1": {"HCCL_ALGO": "x"}})
     assert [(one.severity, one.hccl_error) for one in differences(Round(servers, "a", {}))] == [
         ("error", "EI0014"),

@@ -2,7 +2,7 @@
 
 A server is JSON: its differences from a healthy one. `files` are those of its system (null: absent), `hccn_tool` and
 `npu_smi` the outputs of the tools, `replace` pairs of words in them, `hangs` queries that hang. A cluster is JSON
-too: the report of each server. Golden reports are written by `pytest --update-golden` only; look at the diff afterwards.
+too: the report of each server. Golden reports are written by `pytest --update-golden` only; review the diff afterwards.
 """
 
 import json

@@ -148,7 +148,7 @@ def test_an_interrupt_ends_the_connections_that_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ended").exists()
 
 
-def test_an_interrupt_that_wakes_no_thread_ends_all_connections(tmp_path: Path) -> None:
+def test_an_interrupt_that_wakes_no_thread_ends_all(tmp_path: Path) -> None:
     assert_unseen_interrupt_ends(
         "from hccl_kit.preflight.over_ssh import run_on_all",
         "run_on_all(['./sleeper'], [('node1', '')], b'', timeout=600)",

@@ -97,7 +97,7 @@ def _deep(depth: int) -> None:
     raise ValueError("\N{GRINNING FACE}" * 10**6)
 
 
-def test_an_error_of_any_size_gives_a_small_file(tmp_path: Path) -> None:
+def test_an_error_of_any_size_makes_a_small_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="\N{GRINNING FACE}") as caught:
         _deep(100)
     record(caught.value, environ=environ(tmp_path))

@@ -68,7 +68,7 @@ def test_a_collective_that_fails_is_not_recorded_as_left(tmp_path: Path) -> None
     assert [(entry["left"], entry["bytes"]) for entry in entries(tmp_path)] == [(None, None)]
 
 
-def test_the_ring_buffer_has_the_last_collectives(tmp_path: Path) -> None:
+def test_the_ring_has_the_last_collectives(tmp_path: Path) -> None:
     made = recorder(environ(tmp_path))
     for _ in range(RING + 10):
         with made.collective("all_reduce", 1):

@@ -304,7 +304,7 @@ def test_a_single_process_in_a_container_gets_a_hint_to_the_launcher(folder: Pat
     assert detect(environ, launcher="single").env.size == 1
 
 
-def test_the_loop_of_a_notebook_reads_the_folder(folder: Path) -> None:
+def test_the_loop_of_a_notebook_reads_the_folder_too(folder: Path) -> None:
     put(folder, cloud(("a", "192.168.0.25", (0, 1))))
     environ = {"RANK_TABLE_FILE": str(folder), "RANK_SIZE": "2", "RANK_ID": "1", "DEVICE_ID": "1"}
     found = detect(environ)
@@ -320,7 +320,7 @@ def tables() -> Iterator[st.SearchStrategy[tuple[tuple[str, str, tuple[int, ...]
 
 
 @given(next(tables()))
-def test_the_processes_of_all_containers_are_all_ranks(
+def test_all_processes_of_all_containers_are_all_ranks(
     tmp_path_factory: pytest.TempPathFactory, pods: tuple[tuple[str, str, tuple[int, ...]], ...]
 ) -> None:
     folder = put(tmp_path_factory.mktemp("config"), cloud(*pods))

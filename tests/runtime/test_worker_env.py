@@ -86,7 +86,7 @@ def test_a_missing_field_is_named(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["rank", "size", "local_rank", "local_size", "device"])
-def test_one_name_of_a_field_is_sufficient(key: str) -> None:
+def test_one_name_of_a_field_is_enough(key: str) -> None:
     environ = ENV.to_environ()
     for name in NAMES[key][1:]:
         del environ[name]

@@ -80,7 +80,7 @@ def test_a_folder_name_is_quoted_for_the_remote_shell(ssh: Path, tmp_path: Path)
     assert not (tmp_path / "owned").exists()
 
 
-def test_an_interrupt_that_wakes_no_thread_ends_all_connections(tmp_path: Path) -> None:
+def test_an_interrupt_that_wakes_no_thread_ends_all(tmp_path: Path) -> None:
     assert_unseen_interrupt_ends(
         "from hccl_kit.diagnosis.logs.remote import Host, Remote, read_remote",
         "read_remote(Remote([Host('node1', 'node1')], ['./sleeper']))",

@@ -97,7 +97,7 @@ def test_without_a_first_fault_the_suspects_are_shown(page: Page, tmp_path: Path
     assert page.complaints == []
 
 
-def test_a_rank_without_errors_is_not_reported_as_silent() -> None:
+def test_a_rank_without_errors_is_not_called_silent() -> None:
     text = as_html(port_taken()._replace(ranks=(RankLine(suspect(1), ()),), silent=()))
     assert "no error in its log" in text
     assert "no log" not in text.split('id="timeline"')[1]

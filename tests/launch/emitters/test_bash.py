@@ -64,7 +64,7 @@ def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]
         assert (job.logs / "rank_0.log").read_bytes().decode().split("\0") == ["first", *baked, *passed_on, ""]
 
 
-def test_the_name_of_the_table_is_quoted(tmp_path: Path) -> None:
+def test_the_name_of_the_table_is_quoted_too(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",), ranks=1, table_name="a'; touch hacked; '$(touch hacked)\n训.json")
     done = job.run()
     assert (done.returncode, done.stderr) == (0, "")

@@ -108,7 +108,7 @@ def test_entries_that_are_not_regular_files_are_not_fetched(fetch: Fetch, tmp_pa
     assert (tmp_path / "top" / "mine").read_text() == "mine"
 
 
-def test_a_folder_that_is_a_symbolic_link_is_not_followed(
+def test_a_folder_that_is_a_link_is_not_followed(
     fetch: Fetch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     outside = tmp_path / "outside"
@@ -119,7 +119,7 @@ def test_a_folder_that_is_a_symbolic_link_is_not_followed(
     assert "logs of server 'n2' were not all fetched: " in capfd.readouterr().err
 
 
-def test_a_plog_folder_that_is_a_symbolic_link_is_not_followed(fetch: Fetch, tmp_path: Path) -> None:
+def test_a_folder_of_plogs_that_is_a_link_is_not_followed(fetch: Fetch, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (tmp_path / "top" / "logs" / "plog").mkdir()

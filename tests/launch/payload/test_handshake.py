@@ -377,7 +377,7 @@ def test_a_secret_must_be_a_private_regular_file(tmp_path: Path) -> None:
             read_secret(str(path))
 
 
-def test_without_a_secret_the_hint_shows_how_to_create_one(nodes: Nodes, tmp_path: Path) -> None:
+def test_without_a_secret_the_hint_shows_how_to_make_one(nodes: Nodes, tmp_path: Path) -> None:
     nodes.secret = tmp_path / "a b"
     node = nodes.start(0)
     _, err = node.communicate(timeout=PATIENCE)

@@ -90,7 +90,7 @@ def test_a_missing_folder_is_one_error_line(members: Membership, tmp_path: Path)
 @pytest.mark.parametrize(
     "content", [b'{"version": "1.0", "server_li', b"\xff\xfe", b"", b"[]", b'{"server_list":[{"a":1}]}']
 )
-def test_a_table_that_was_damaged_meanwhile_is_one_error_line(members: Membership, content: bytes) -> None:
+def test_a_table_that_was_damaged_meanwhile_is_one_line(members: Membership, content: bytes) -> None:
     members.table.write_bytes(content)
     with pytest.raises(NoSpareError, match="is not the table any more with which the job started"):
         replaced(members, {B})

@@ -125,7 +125,7 @@ def test_a_disconnected_server_ends_the_job_at_once(is_here: bool) -> None:
     played(2, play)
 
 
-def test_a_malformed_message_is_one_error_line() -> None:
+def test_a_malformed_message_is_one_line() -> None:
     async def play(servers: Servers) -> None:
         for line in (b"over 1 2 x", b"failed a[$(id)] 1 0", b"\x1b[2J", b""):
             servers.relay.receive(1, line)

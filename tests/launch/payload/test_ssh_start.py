@@ -150,7 +150,7 @@ def test_an_invalid_address_is_not_given_to_ssh(tmp_path: Path, address: str) ->
 
 
 @pytest.mark.parametrize("name", ["a=b", "--", "-oProxyCommand=touch hacked", "--ssh"])
-def test_a_server_with_any_name_is_started_by_its_address(tmp_path: Path, ssh: str, name: str) -> None:
+def test_a_server_of_any_name_is_started_by_its_address(tmp_path: Path, ssh: str, name: str) -> None:
     table = table_of(IDS)
     first, second = table.servers
     table = table._replace(servers=(first, second._replace(id=name, extra={"host_ip": IDS[1]})))

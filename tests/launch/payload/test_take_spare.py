@@ -38,7 +38,7 @@ def test_a_spare_without_a_required_card_is_one_error_line(tmp_path: Path) -> No
     assert done.stderr == "error: spare 10.0.0.9 has no card 1, which server 10.0.0.2 uses\n"
 
 
-def test_a_folder_that_cannot_be_written_is_one_error_line(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     done = take(tmp_path, "10.0.0.2", entry_of(hosts(1, [0, 1], first=9)[0]), to="gone")
     assert done.returncode == 2
     assert done.stderr == (

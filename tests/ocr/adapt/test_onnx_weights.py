@@ -338,7 +338,7 @@ def _outside() -> onnx.TensorProto:
         (_outside(), "'w' in another file"),
     ],
 )
-def test_a_hostile_tensor_in_a_constant_is_one_error_line(tmp_path: Path, row: onnx.TensorProto, message: str) -> None:
+def test_a_hostile_tensor_in_a_constant_is_one_line(tmp_path: Path, row: onnx.TensorProto, message: str) -> None:
     constant = onnx.helper.make_node("Constant", [], ["w"])
     constant.attribute.add(name="value", type=onnx.AttributeProto.TENSOR).t.CopyFrom(row)
     write_nodes(tmp_path / "a.onnx", [constant, onnx.helper.make_node("MatMul", ["x", "w"], ["y"])])

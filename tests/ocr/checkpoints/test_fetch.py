@@ -187,9 +187,7 @@ def test_https_never_falls_back_to_http() -> None:
     assert download._refusal(plain, secure) is None
 
 
-def test_the_size_limit_applies_if_the_size_is_unknown(
-    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_limit_holds_if_the_size_is_unknown(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "MAX_BYTES", 1000)
     with pytest.raises(KitError, match="it is larger than 1000 bytes"):
         get(tmp_path, f"{server}/unsaid/net.ckpt")

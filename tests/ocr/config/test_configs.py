@@ -242,7 +242,7 @@ def test_the_schema_and_the_transforms_have_the_same_options_and_defaults(step: 
             assert default == (list(own) if isinstance(own, tuple) else own), name
 
 
-def test_shipped_files_are_plain_yaml() -> None:
+def test_shipped_files_are_plain_yaml_too() -> None:
     for path in SHIPPED:
         assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)
 

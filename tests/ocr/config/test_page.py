@@ -18,7 +18,7 @@ def test_the_published_document_is_current(request: pytest.FixtureRequest) -> No
     )
 
 
-def test_every_definition_with_a_title_has_a_section() -> None:
+def test_every_definition_with_a_title_has_its_section() -> None:
     titles = [rule["title"] for rule in root()["$defs"].values() if "title" in rule]
     headings = [line[3:] for line in page.as_markdown().split("\n") if line.startswith("## ")]
     assert sorted(headings) == sorted(titles)

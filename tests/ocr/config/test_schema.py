@@ -193,7 +193,7 @@ def test_other_keys_that_a_key_requires_are_named(path: Path, key: str, near: st
     assert caught.value.message.endswith(f"is not a key of this release; {near}")
 
 
-def test_the_keys_of_mindocr_data_sets_are_accepted() -> None:
+def test_the_keys_of_mindocrs_data_sets_are_accepted() -> None:
     lines = config.ineffective(
         config.load(DETECTION, ["train.dataset.use_minddata=True", "eval.dataset.use_minddata=False"])
     )

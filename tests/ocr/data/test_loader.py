@@ -40,7 +40,7 @@ def test_long_lines_are_distributed_evenly_over_the_ranks(size: int, batch: int)
 
 
 @given(counts, sizes, batches, seeds)
-def test_no_sample_occurs_twice_in_an_epoch(count: int, size: int, batch: int, seed: int) -> None:
+def test_no_sample_comes_twice_in_an_epoch(count: int, size: int, batch: int, seed: int) -> None:
     order = loader.epoch_order(count, seed=seed, epoch=3, shuffle=True)
     shares = [loader.train_steps(order, batch_size=batch, rank=rank, size=size) for rank in range(size)]
     seen = np.concatenate([share.ravel() for share in shares])

@@ -288,7 +288,7 @@ def test_each_colour_factor_follows_its_formula(factor: float) -> None:
         assert np.abs(result - np.clip(expected, 0, 255)).max() < 1, name
 
 
-def test_a_single_number_is_a_range_around_one() -> None:
+def test_a_number_is_a_range_around_one() -> None:
     grey = np.full((1, 1, 3), 100, np.uint8)
     step = transforms.random_colour_adjust(brightness=0.2, saturation=0)
     drawn = (step(TextLine(Path(), grey), np.random.default_rng(n)) for n in range(200))

@@ -100,7 +100,7 @@ def test_damaged_images_are_named_and_count_as_wrong(tmp_path: Path, bad: set[in
         assert any(f"/{number}.png counts as not read: not an image" in warning for warning in warnings)
 
 
-def test_a_damaged_image_is_named_once_per_run(tmp_path: Path) -> None:
+def test_a_damaged_image_is_named_once_in_a_run(tmp_path: Path) -> None:
     made = section(tmp_path, ["0", "1"])
     (tmp_path / "images" / "1.png").unlink()
     warnings: list[str] = []

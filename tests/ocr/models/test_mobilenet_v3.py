@@ -35,7 +35,7 @@ def test_the_default_stages_match_the_recipe() -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("architecture", ["large", "small"])
-def test_has_maps_of_strides_4_8_16_and_32(architecture: str) -> None:
+def test_maps_of_strides_4_8_16_and_32(architecture: str) -> None:
     network = backbone(architecture=architecture, alpha=0.35)
     network.set_train(False)
     shapes = [x.shape for x in network(golden.images((1, 3, 64, 96)))]

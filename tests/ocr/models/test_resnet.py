@@ -18,7 +18,7 @@ def test_the_number_of_parameters_is_that_of_the_paper_without_the_classifier(na
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", ["det_resnet18", "det_resnet50"])
-def test_has_maps_of_strides_4_8_16_and_32(name: str) -> None:
+def test_maps_of_strides_4_8_16_and_32(name: str) -> None:
     network = BACKBONES[name]()
     network.set_train(False)
     shapes = [x.shape for x in network(golden.images((1, 3, 64, 96)))]

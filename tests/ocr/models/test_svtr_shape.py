@@ -18,7 +18,7 @@ def test_every_block_belongs_to_one_stage() -> None:
     assert [list(shape.blocks(stage)) for stage in range(3)] == [[0, 1, 2], [3, 4, 5, 6, 7, 8], [9, 10, 11]]
 
 
-def test_the_rate_of_stochastic_depth_increases_to_the_configured_one() -> None:
+def test_the_rate_of_stochastic_depth_grows_to_the_configured_one() -> None:
     shape = SvtrShape(drop_path_rate=0.22)
     assert [shape.drop_path(block) for block in range(12)] == pytest.approx([0.02 * block for block in range(12)])
     assert SvtrShape(depth=(1, 0, 0), mixer=("Local",)).drop_path(0) == 0

@@ -25,7 +25,7 @@ def places(count: int) -> tps.Points:
     return np.random.default_rng(0).uniform(0, 1, (count, 2))
 
 
-def test_the_spline_passes_through_its_points() -> None:
+def test_the_spline_goes_through_its_points() -> None:
     sources = TARGETS + np.random.default_rng(1).normal(0, 0.1, TARGETS.shape)
     np.testing.assert_allclose(warp(sources, TARGETS), sources, atol=1e-9)
 
@@ -36,7 +36,7 @@ def test_an_affine_map_is_reproduced(matrix: tps.Points) -> None:
     np.testing.assert_allclose(warp(TARGETS @ matrix + 0.1, places(50)), places(50) @ matrix + 0.1, atol=1e-9)
 
 
-def test_points_are_on_both_edges_in_reading_order() -> None:
+def test_points_lie_on_both_edges_in_reading_order() -> None:
     points = tps.edge_points(6, (0.1, 0.2))
     np.testing.assert_allclose(points[:, 0], [0.1, 0.5, 0.9] * 2)
     np.testing.assert_allclose(points[:, 1], [0.2] * 3 + [0.8] * 3)

@@ -155,7 +155,7 @@ def test_a_blank_compiler_variable_is_ignored(tmp_path: Path) -> None:
         library(tmp_path, {"CXX": " ", "PATH": "/nowhere"})
 
 
-def test_a_file_in_place_of_the_folder_is_one_error_line(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("")
     with pytest.raises(KitError, match="cache: "):
         library(tmp_path / "cache", os.environ)

@@ -187,9 +187,7 @@ def test_heavy_packages_are_not_imported_for_an_invalid_configuration(words: Pat
 
 
 @pytest.mark.long
-def test_a_new_run_in_the_same_folder_keeps_the_results_of_the_previous_one(
-    run: Path, words: Path, tmp_path: Path
-) -> None:
+def test_a_new_run_in_the_same_folder_keeps_the_results_of_the_first(run: Path, words: Path, tmp_path: Path) -> None:
     """Also if it starts from the archive that it overwrites."""
     folder = tmp_path / "run"
     shutil.copytree(run, folder)

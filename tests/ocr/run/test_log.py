@@ -56,7 +56,7 @@ def test_only_a_resumed_run_appends_to_existing_files(tmp_path: Path, resumed: b
     assert ("hello" in (tmp_path / "log_0.txt").read_text()) is resumed
 
 
-def test_a_folder_that_cannot_be_created_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(KitError, match=r"cannot write into .*file/run: Not a directory") as caught:
         RunLog(tmp_path / "file" / "run", 0)

@@ -72,7 +72,7 @@ def test_a_damaged_file_is_skipped_and_the_previous_one_used(tmp_path: Path, sys
         assert_equal(network, networks[0])
 
 
-def test_a_crash_between_two_files_leaves_the_previous_one(tmp_path: Path) -> None:
+def test_a_crash_between_two_files_leaves_the_one_before(tmp_path: Path) -> None:
     saved(tmp_path, 3, 6, job=own_job(tmp_path))
     (tmp_path / RESUME).unlink()
     assert begin(tmp_path, restart=1)[0].progress.step == 3

@@ -118,7 +118,7 @@ def test_the_warm_up_is_linear_and_ends_at_lr(case: tuple[dict[str, Any], int], 
 
 
 @given(schedules(whole=True), st.floats(0, 1))
-def test_the_cosine_decreases_and_stays_above_min_lr(case: tuple[dict[str, Any], int], share: float) -> None:
+def test_the_cosine_falls_and_stays_above_min_lr(case: tuple[dict[str, Any], int], share: float) -> None:
     scheduler, steps = case
     scheduler["min_lr"] = scheduler["lr"] * share
     falling = rates(scheduler, steps)[scheduler["warmup_epochs"] * steps :]

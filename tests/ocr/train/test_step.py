@@ -193,7 +193,7 @@ def test_each_part_of_a_batch_has_its_own_random_numbers() -> None:
     assert parameters.digest(one) != parameters.digest(two)
 
 
-def test_a_batch_in_parts_has_the_gradient_of_the_whole_batch() -> None:
+def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
     whole, parts = alike(Linear, 2)
     data = batch((12, 1, 1, 3))
     one = step_of(whole, clip_norm=0.5)(data, 0.1)

@@ -99,7 +99,7 @@ def test_a_real_process_is_not_touched(machine: Machine) -> None:
         assert process.poll() is None
         assert process.stdin is not None
         process.stdin.close()
-    assert process.returncode == 1  # its own standard input was empty
+    assert process.returncode == 1  # it ended by itself, at the end of its input
 
 
 def test_the_owner_of_a_real_process_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,6 @@ def test_in_a_pipeline_the_previous_transforms_load_the_other_lines(tmp_path: Pa
     assert [int(image_of(made)[24, x, 0]) for x in (40, 150, 250)] == [10, 90, 0]
 
 
-def test_a_label_that_is_already_encoded_is_an_error() -> None:
+def test_a_label_that_is_encoded_already_is_an_error() -> None:
     with pytest.raises(KitError, match="follows the transform that encodes labels"):
         joined(replace(line("a", 255), label=(1,)), [], 0)

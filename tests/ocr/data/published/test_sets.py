@@ -31,7 +31,7 @@ def test_every_set_has_test_files() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FORMS.keys() - {"synthtext"}))
-def test_a_set_is_read_in_its_published_format(name: str, tmp_path: Path) -> None:
+def test_a_set_is_read_in_its_published_form(name: str, tmp_path: Path) -> None:
     make, expected = FORMS[name]
     labels, images = make(tmp_path)
     pages = list(read(name, (labels, images)))

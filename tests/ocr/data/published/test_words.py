@@ -92,7 +92,7 @@ def test_deeply_nested_cells_do_not_crash_the_process(tmp_path: Path) -> None:
     assert list(words.iiit5k(path, tmp_path)) == [f"{path}: word 1: not the name of an image: 'None'"]
 
 
-def test_words_of_cute80_are_read(tmp_path: Path) -> None:
+def test_the_words_of_cute80_are_read(tmp_path: Path) -> None:
     made = cute80_words(tmp_path, "timage/001.jpg RONALDO 1 RONALDO", "timage/002.jpg 7", "timage/001.jpg A 2 A B")
     first, second = "timage/001.jpg", "timage/002.jpg"
     assert list(words.cute80(*made)) == [(first, "RONALDO"), (second, "7"), (first, "A")]

@@ -71,7 +71,7 @@ def test_does_not_block_on_a_pipe(tmp_path: Path) -> None:
         Font(tmp_path / "a.ttf")
 
 
-def test_a_text_that_would_exhaust_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fonts, "MAX_PIXELS", 1000)
     assert Font(SANS).coverage("ab", 24).size <= 1000
     with pytest.raises(KitError, match=r"draws 'abcdefgh' in \d+ x \d+ pixels; accepted: up to 1000 in all"):

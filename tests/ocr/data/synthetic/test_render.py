@@ -71,7 +71,7 @@ def section(root: Path, name: str) -> dict[str, str]:
     return {"type": "RecDataset", "dataset_root": str(root), "label_file": f"{name}_gt.txt", "data_dir": name}
 
 
-def test_the_program_writes_a_training_set_and_one_of_real_words(words: Path) -> None:
+def test_the_program_writes_a_set_for_training_and_one_of_real_words(words: Path) -> None:
     train, test = (list(read_lines(section(words, name))) for name in ("train", "test"))
     assert (len(train), len(test)) == (96, 20)
     assert all(sample.path.is_file() for sample in (*train, *test))
