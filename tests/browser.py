@@ -16,7 +16,7 @@ from typing import Any
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 TIMEOUT = 120.0
 REPLACED = -32000
-"""The code of an error of the browser, such as of a page that was replaced while it was asked."""
+"""Error code of the browser if the page was replaced during a call."""
 
 
 class Page:

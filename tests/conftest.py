@@ -14,7 +14,7 @@ from hypothesis import settings
 from tests.places import FILES_OF_MPIRUN
 
 SOME = 40
-"""Examples of a law, unless it says how many or the long tests run too: each run draws others."""
+"""Hypothesis examples per test, unless it sets a number or long tests run; each run draws different ones."""
 CACHE = Path(__file__).parent.parent / ".test_cache"
 settings.register_profile("any machine", deadline=None)  # a busy machine may be slow, which is not an error
 settings.register_profile("some examples", settings.get_profile("any machine"), max_examples=SOME)

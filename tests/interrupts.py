@@ -12,7 +12,7 @@ from tests.places import ROOT
 from tests.waiting import PATIENCE, wait_until
 
 SLEEPER = "#!/bin/sh\necho $$ >pid.new\nmv pid.new pid\nexec sleep 600\n"
-"""A program that does not end, and what it writes first."""
+"""A program that writes its PID and does not end."""
 PROGRAM = """\
 import signal, sys, threading
 {imports}

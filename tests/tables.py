@@ -113,7 +113,7 @@ tables = st.builds(
     declared_servers=st.none() | _ids,
     extra=_extra,
 )
-"""Any table that a file of version 1.0 can hold, sound or not."""
+"""Any table that a file of version 1.0 can represent, valid or not."""
 
 _pod_devices = st.tuples(devices, st.none() | _ids).map(lambda pair: pair[0]._replace(sdid=pair[1]))
 
@@ -135,4 +135,4 @@ pod_tables = st.builds(
     declared_servers=st.none() | _ids,
     extra=_extra,
 )
-"""Any table that a file of version 1.2 can hold, sound or not."""
+"""Any table that a file of version 1.2 can represent, valid or not."""

@@ -240,7 +240,7 @@ FLOORS = {
     },
 }
 OF_TRAINING = ("base", "runtime", "ocr", "table.pointer")
-"""What the training wing sees. The other wing sees nothing of it."""
+"""Packages that the training code may import. The other code may not import the training code."""
 HEAVY = ("mindspore", "mpi4py", "numpy", "cv2", "torch")
 
 

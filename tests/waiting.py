@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 180.0
-"""Seconds after which a test gives up, on a slow machine too; ranks sleep longer, so no job ends by their end."""
+"""Timeout of a test in seconds, also on a slow machine; ranks sleep longer, so that no job ends by itself."""
 
 
 def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> bool:

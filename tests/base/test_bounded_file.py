@@ -48,7 +48,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
     assert done.stderr.endswith(b"/pipe: it is not a regular file\n")
 
 
-def test_what_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="cannot read /dev/zero: it is not a regular file"):
         read_bounded(Path("/dev/zero"), 5)
     with socket.socket(socket.AF_UNIX) as listener:

@@ -15,7 +15,7 @@ def test_joined_has_one_conjunction(items: list[int], text: str) -> None:
     assert joined(items) == text
 
 
-def test_joined_takes_another_conjunction() -> None:
+def test_joined_accepts_another_conjunction() -> None:
     assert joined(["a", "b"], "or") == "a or b"
 
 
@@ -49,5 +49,5 @@ def test_spans_name_every_number(numbers: set[int]) -> None:
     assert named == sorted(numbers)
 
 
-def test_spans_takes_another_separator() -> None:
+def test_spans_accepts_another_separator() -> None:
     assert spans([4, 5], " to ") == ["4 to 5"]

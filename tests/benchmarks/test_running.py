@@ -1,4 +1,4 @@
-"""A benchmark that fails, hangs or lacks a package has a row that says so."""
+"""A benchmark that fails, hangs or lacks a package has a row with the reason."""
 
 import os
 import subprocess

@@ -47,7 +47,7 @@ SLIPS: list[Replace] = [
     swap("\n", "\r\n"),
     swap("    ", "\t"),
 ]
-"""Each spoils a table of two servers in a way that has one right answer, or not at all."""
+"""Each breaks a table of two servers in a way that has exactly one fix, or does not break it."""
 
 
 def spoilt(chosen: list[int]) -> str:
@@ -195,7 +195,7 @@ def test_a_damaged_table_never_gets_worse(chosen: list[int], data: st.DataObject
     assert not any(found.fix for found in outcome.report.findings)
     again = fix_text(outcome.text, "t.json")
     assert (again.text, again.applied) == (outcome.text, ())
-    if before.table and outcome.report.table:  # nothing was hidden behind the structure
+    if before.table and outcome.report.table:  # no finding was hidden by the structure error
         assert errors_of(outcome.report) <= errors_of(before)
 
 

@@ -25,7 +25,7 @@ from hccl_kit.table.products import PRODUCTS, Product
 from tests.damage import DAMAGES, SEEDS, Numbers, broken, damaged
 
 MOST_SECONDS = 3.0
-"""For one input; the largest is some hundred kilobytes."""
+"""For one input; the largest has some hundred kilobytes."""
 
 
 def look(data: bytes, product: Product | None) -> Report:

@@ -22,7 +22,7 @@ from tests.check.rules.test_golden import FOLDERS, product_of
 
 MARK = "the mark"
 BROKEN = [folder for folder in FOLDERS if not folder.name.startswith("HK0")]
-"""Without those whose text itself is wrong."""
+"""Without those whose text is not valid."""
 
 
 def value_at(document: Any, pointer: Pointer) -> Any:

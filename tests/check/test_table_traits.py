@@ -1,6 +1,6 @@
 """Tables with the traits of those in manuals, HCCL's own tests and repositories, and the rules they break.
 
-None is a copy: each is a valid table of ours with the one trait. `pytest --corpus FOLDER` checks the originals.
+None is a copy: each is one of our valid tables with a single trait. `pytest --corpus FOLDER` checks the originals.
 """
 
 import copy
@@ -131,7 +131,7 @@ OTHERS = {
         "decode_device_list": [{"server_id": "a", "device_id": "1", "device_ip": "10.0.0.2", "cluster_id": "2"}],
     },
 }
-"""By the name of their format: files of other programs that look like rank tables."""
+"""By format name: files of other programs that look like rank tables."""
 
 NOTED: dict[str, tuple[Any, list[str]]] = {
     "a table that is not ready": (value(0) | {"status": "initializing"}, ["HK109"]),

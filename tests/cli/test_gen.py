@@ -22,7 +22,7 @@ FAKES = ROOT / "tests" / "fakes" / "bin"
 TUTORIAL = Path(__file__).parent / "tutorial"
 NOTHING: Mapping[str, str] = {}
 DETECTED = {"HCCL_IF_IP": "127.0.0.1"}
-"""What every machine can be asked to detect."""
+"""Settings with which detection works on any machine."""
 
 
 class Desk:

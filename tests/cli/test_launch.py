@@ -1,4 +1,4 @@
-"""hccl-kit launch as a user runs it: the files of each launcher, what is refused, and a job that really starts."""
+"""hccl-kit launch as a user runs it: the files of each launcher, errors, and a job that really starts."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from tests.places import ROOT
 
 TABLE = "hccl_2s_4p.json"
 COMMANDS = {"vllm": ("vllm", "serve", "train.py", "--port", "8001")}
-"""What a launcher starts that does not start any command."""
+"""Commands of launchers that do not accept any command."""
 NEEDED = {name: ("--image", "registry/train:1") for name, row in LAUNCHERS.items() if row.runs_pods} | {
     "vllm": ("-o", ".")
 }

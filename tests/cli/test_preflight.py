@@ -16,7 +16,7 @@ from tests.places import ROOT
 from tests.preflight.nodes import HERE, NOTHING, free_base, table_text
 
 HOST_SIDE = ("--select", "HK60,HK61", "--ignore", "HK605,HK613,HK614")
-"""What this machine decides is left out: its kernel's settings, its limits, its disk; and it has no cards."""
+"""Selects rules that do not depend on this machine: its kernel settings, limits, disk and missing cards."""
 FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_ID", "MS_", "OMPI_", "PMIX_", "CM_", "MINDSPORE_")
 
 

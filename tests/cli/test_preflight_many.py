@@ -18,9 +18,9 @@ from tests.waiting import wait_until
 
 MANY = [pytest.param(150), pytest.param(1000, marks=pytest.mark.long)]
 PATIENCE = 600.0
-"""Seconds; less than the program waits for a server, or a busy machine would see servers given up and others asked."""
+"""Seconds; shorter than the timeout for a server, so that no server times out on a busy machine."""
 END = 120.0
-"""Seconds to end after Ctrl-C, which takes two."""
+"""Seconds to end after Ctrl-C; it normally takes two."""
 
 
 def start(folder: Path, count: int, kind: str, fake: str = FAKE) -> "subprocess.Popen[str]":

@@ -15,7 +15,7 @@ from tests.places import FAKES, ROOT
 from tests.tables import text
 
 BASE_ONLY = ("-S",)
-"""Python without its site-packages: nothing is installed but what the package itself needs to start."""
+"""Python without its site-packages: only the standard library is available."""
 
 
 def report(

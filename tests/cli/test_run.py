@@ -92,7 +92,7 @@ def test_standard_input_that_is_closed_is_one_line_and_exit_2(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full"])
-def test_an_error_that_cannot_be_printed_keeps_its_exit_code_and_stays_out_of_the_output(
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code_and_is_not_in_stdout(
     tmp_path: Path, redirections: str
 ) -> None:
     done = start(tmp_path, "check", "missing.json", "--format", "json", redirections=redirections)

@@ -23,7 +23,7 @@ SLOW = (
     *("tomllib", "traceback", "urllib.parse", "hccl_kit.check.exact", "hccl_kit.check.rules", "hccl_kit.table.formats"),
     *("hccl_kit.table.document", "hccl_kit.table.model"),
 )
-"""None of these is needed to show that a table is valid."""
+"""None of these is needed to check a valid table."""
 
 
 def loaded(code: str, *arguments: str, cwd: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""What a bug report shows of the environment."""
+"""The part of the environment that a bug report shows."""
 
 import pytest
 from hypothesis import given

@@ -26,7 +26,7 @@ def conf(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_keys_may_stand_in_any_order_with_gaps(tmp_path: Path) -> None:
+def test_keys_may_be_in_any_order_with_gaps(tmp_path: Path) -> None:
     path = conf(tmp_path, CONF.replace("address_5=nobody asked\n", ""))
     assert hccn_conf.addresses(path, [10, 0, 1]) == {
         10: "192.168.102.110",

@@ -21,7 +21,7 @@ TRAIN = ROOT / "tools" / "train.py"
 DUMP = Path(__file__).parent / "dump.py"
 CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
 PATIENCE = 600.0
-"""Seconds after which a test gives up; the longest job takes a twentieth of it where nothing else runs."""
+"""Timeout of a test in seconds; the longest job takes a twentieth of it on an idle machine."""
 OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
 """Set by the tests of hccl_kit.ocr for their own process; a user has not set them."""
 
@@ -96,7 +96,7 @@ class Job:
         raise AssertionError(f"rank {rank} does not run")
 
     def kill(self) -> None:
-        """Kill what is left of the job."""
+        """Kill the remaining processes of the job."""
         for process in self.processes():
             with suppress(ProcessLookupError):  # it ended meanwhile
                 os.kill(process, signal.SIGKILL)

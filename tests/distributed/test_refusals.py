@@ -61,7 +61,7 @@ def test_ranks_with_different_data_are_refused(job: Job) -> None:
         assert "fix: all servers need the same files" in done.stderr
 
 
-def test_a_port_that_is_taken_is_named(job: Job) -> None:
+def test_a_port_in_use_is_named(job: Job) -> None:
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
         done = job.run(job.train(), torch_names(0, port))

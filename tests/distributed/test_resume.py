@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.train
 
 LONG = ("train.max_steps=48", "train.resume_interval_steps=4")
-"""Eight epochs of six steps with two ranks; checkpoints within the epochs and, by the configuration, at every third."""
+"""Eight epochs of six steps with two ranks; checkpoints within epochs, and (configured) at every third."""
 
 
 @pytest.fixture(scope="module")

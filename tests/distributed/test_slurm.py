@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.train, needs_slurm]
 LONG = ("train.max_steps=90", "train.resume_interval_steps=4")
 ENVIRON = {"PYTHONPATH": str(ROOT)}
 CPUS = f"--cpus-per-task={len(os.sched_getaffinity(0))}"
-"""Slurm gives a rank one CPU otherwise, and training takes four times as long."""
+"""Otherwise Slurm gives a rank one CPU, and training takes four times as long."""
 
 
 @pytest.fixture(scope="module")

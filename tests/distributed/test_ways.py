@@ -30,7 +30,7 @@ for rank in "${ranks[@]}"; do
     wait "$rank" || exit
 done
 """
-"""The loop of the tutorials, its wrong DEVICE_NUM included."""
+"""The loop of the tutorials, including its wrong DEVICE_NUM."""
 
 
 def assert_same(job: Job, two_ranks: Job, launcher: str) -> None:

@@ -11,7 +11,7 @@ from tests.places import FAKES, ROOT
 
 FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_", "MS_", "OMPI_", "PMIX_", "SLURM_", "COLUMNS", "LINES")
 TOOLS = "/usr/local/Ascend/driver/tools"
-"""The folder of the driver's tools on a server; here they are fakes."""
+"""The folder of the driver tools on a server, which are fakes here."""
 
 
 class Desk:

@@ -27,9 +27,9 @@ import pytest
 
 MAX_HOSTS = 16
 PATIENCE = 60.0
-"""Seconds in which a killed process is gone."""
+"""Seconds until a killed process has ended."""
 SSHD_PATIENCE = 180.0
-"""Seconds in which an sshd answers; on a busy machine, a login alone takes many."""
+"""Seconds until an sshd answers; on a busy machine, a login takes long."""
 NETNS = Path("/etc/netns")
 PREFIX = "hk"
 

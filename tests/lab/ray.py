@@ -28,9 +28,9 @@ from tests.launch.jobs import clean_environ
 PYTHON = os.environ.get("HCCL_KIT_TEST_RAY") or sys.executable
 PORT = 6379
 PATIENCE = 120.0
-"""Seconds in which a node of Ray starts."""
+"""Seconds until a Ray node has started."""
 MEMORY = 80 << 20
-"""Bytes of a node's object store, of which Ray wants at least 75 MiB."""
+"""Bytes of a node's object store; Ray requires at least 75 MiB."""
 
 
 @dataclass(frozen=True)

@@ -31,10 +31,10 @@ from tests.launch.jobs import clean_environ
 
 PREFIX = "hkslurm"
 PATIENCE = 180.0
-"""Seconds in which the nodes are there, and in which they are gone."""
+"""Seconds until the nodes have started, and until they have ended."""
 NODES = ("n1", "n2")
 CPUS = 8
-"""That a node says it has; nobody is bound to one."""
+"""CPUs that a node declares; processes are not bound to them."""
 SBIN = ":/usr/sbin:/usr/local/sbin:/sbin"
 
 CONF = """\
@@ -297,4 +297,4 @@ def _missing() -> str | None:
 
 _reason = _missing()
 needs_slurm = pytest.mark.skipif(_reason is not None, reason=_reason or "")
-"""For tests that use a cluster."""
+"""Skips tests if no cluster can be created."""

@@ -18,7 +18,7 @@ from tests.launch.jobs import SCRIPT, TABLE, clean_environ
 from tests.launch.ways import write_secret
 
 RANKS = 2
-"""Of each server."""
+"""Ranks per server."""
 
 
 def table_of(ids: Sequence[str]) -> RankTable:

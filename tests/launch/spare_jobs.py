@@ -30,7 +30,7 @@ from tests.waiting import wait_until
 
 CUT, KILL, CRASH = "cut", "kill", "crash"
 LOSSES = (CUT, KILL, CRASH)
-"""The cable is pulled and all goes on behind it; all processes die, sshd too; both, as when the power fails."""
+"""The cable is cut and processes keep running; all processes die, including sshd; both, as in a power failure."""
 FENCE = "\nFENCE = 11.0\n"
 PROGRAM = (sys.executable, "-u", "-m", "benchmarks.spare_hosts_program")
 

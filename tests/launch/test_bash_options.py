@@ -15,7 +15,7 @@ from tests.launch.jobs import Job, finish, make_job, python_job
 from tests.waiting import wait_until
 
 STEP = "open(os.environ['HCCL_KIT_LOG_DIR'] + f'/step_{rank}', 'w').write"
-"""The heartbeat, as a program without our package may write it."""
+"""The heartbeat, as written by a program without our package."""
 RESTARTED = f"restart = int(os.environ.get('{RESTART}', 0))"
 
 

@@ -19,7 +19,7 @@ LEAVE_CHILD = (
     f"subprocess.Popen([sys.executable, '-c', '''import signal, time\\n{DEAF}\\ntime.sleep(600)''', __file__]);"
     " time.sleep(0.3)"
 )
-"""A grandchild of the script that hears no signal but KILL."""
+"""A grandchild of the script that ignores all signals except SIGKILL."""
 
 
 def test_all_ranks_succeed(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_command_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     assert "no-such-program" in done.stderr.splitlines()[-1]
 
 
-def test_ranks_that_ignore_sigterm_are_gone_within_two_seconds(tmp_path: Path) -> None:
+def test_ranks_that_ignore_sigterm_are_killed_within_two_seconds(tmp_path: Path) -> None:
     others = f"{DEAF}; {LEAVE_CHILD}; {SLEEP}"
     job = python_job(tmp_path, f"if rank != 0: {others}\ntime.sleep(1); sys.exit(3)", ranks=3)
     done = job.run()

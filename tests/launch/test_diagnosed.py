@@ -102,7 +102,7 @@ def test_there_is_no_diagnosis_before_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["late", "ctrl-c"])
-def test_a_diagnosis_that_takes_too_long_is_ended(tmp_path: Path, how: str) -> None:
+def test_a_diagnosis_that_exceeds_its_time_limit_is_ended(tmp_path: Path, how: str) -> None:
     environ = fake_kit(tmp_path, f"echo begun; touch {tmp_path}/begun; exec sleep 600")
     job = python_job(tmp_path, FAIL, ranks=2)
     process = job.start(environ={**environ, DIAGNOSE: "1" if how == "late" else "300"})

@@ -36,7 +36,7 @@ with open(f"{folder}/rank_{rank}.part", "w") as file:
     json.dump(note, file)
 os.rename(f"{folder}/rank_{rank}.part", f"{folder}/rank_{rank}.json")
 """
-"""What a rank finds, by the eyes of hccl_kit.runtime; FOLDER is exported by the name PYTHON_FOLDER."""
+"""Records what hccl_kit.runtime detects in a rank; FOLDER is exported as PYTHON_FOLDER."""
 
 
 def installed() -> Iterator[Path]:

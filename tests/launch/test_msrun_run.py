@@ -36,7 +36,7 @@ with open(f"FOLDER/rank_{{rank}}.part", "w") as file:
     json.dump(note, file)
 os.rename(f"FOLDER/rank_{{rank}}.part", f"FOLDER/rank_{{rank}}.json")
 """
-"""What a rank finds, by the eyes of hccl_kit.runtime."""
+"""Records what hccl_kit.runtime detects in a rank."""
 LONG = pytest.mark.long
 """Each start of msrun imports MindSpore."""
 

@@ -26,7 +26,7 @@ SSH = """
 while [[ $1 == -* ]]; do case $1 in -o) shift 2 ;; *) shift ;; esac; done
 exec env -i HOME=/ bash -c "$2"
 """
-"""ssh that runs the command on this host."""
+"""A fake ssh that runs the command on this host."""
 
 
 class Pair:

@@ -38,7 +38,7 @@ open(f"{rank}.ready", "w").close()
 while len([name for name in os.listdir() if name.endswith(".ready")]) < 4:
     time.sleep(0.1)
 """
-"""Every rank is there."""
+"""Waits until every rank has started."""
 SLEEP = f"{WAIT}\ntime.sleep(600)"
 
 

@@ -129,7 +129,7 @@ def test_a_cancelled_job_is_not_restarted(lab: Cluster, tmp_path: Path) -> None:
 
 
 PMIX = Path("/usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so")
-"""What the plugin pmix of Debian's Slurm opens."""
+"""The library that the pmix plugin of Debian's Slurm opens."""
 needs_pmix = pytest.mark.skipif(not PMIX.exists(), reason="needs PMIx: apt-get install libpmix2 libpmix-dev")
 MPI = [pytest.param("pmi2", "PMI_RANK"), pytest.param("pmix", "PMIX_RANK", marks=needs_pmix)]
 

@@ -36,7 +36,7 @@ while kill -0 $! 2>/dev/null; do
 done
 wait $!
 """
-"""In place of ssh: every server is this host; where there is a file down_ADDRESS, the server is lost."""
+"""A fake ssh: every server is this host; if there is a file down_ADDRESS, the server is lost."""
 PROGRAM = """
 import json, os, sys, time
 rank, restart = int(os.environ["RANK"]), int(os.environ.get("HCCL_KIT_RESTART", 0))

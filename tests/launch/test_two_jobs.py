@@ -53,7 +53,7 @@ os.rename(f"up_{rank}.part", f"up_{rank}.json")
 while not os.path.exists("go"):
     time.sleep(0.05)
 """
-"""A rank that listens as HCCL does: on the host at the base port plus its card, or in the range; and on its card."""
+"""A rank that listens like HCCL: on the host at the base port plus its card, or in the range; and on its card."""
 
 
 @pytest.fixture(scope="module")

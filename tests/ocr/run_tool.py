@@ -13,7 +13,7 @@ CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
 OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
 """Set by conftest.py for the tests of this process; a user has not set them."""
 PATIENCE = 900.0
-"""Seconds; a training of MobileNetV3 took more than 300 where much else ran."""
+"""Seconds; a training of MobileNetV3 took more than 300 on a busy machine."""
 
 
 def tool(name: str, *args: object, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:

@@ -18,7 +18,7 @@ def rectangle(width: float, height: float) -> list[list[float]]:
 
 
 @given(sides, sides, st.sampled_from([0, 7.5, -300]))
-def test_area_by_perimeter_is_that_of_a_rectangle_wherever_it_lies(width: int, height: int, by: float) -> None:
+def test_area_by_perimeter_of_a_rectangle_does_not_depend_on_its_position(width: int, height: int, by: float) -> None:
     found = area_by_perimeter(np.array(rectangle(width, height)) + by)
     assert found == pytest.approx(width * height / (2 * (width + height)), rel=1e-5)
 

@@ -21,11 +21,11 @@ from hccl_kit.table.products import any_product, find_product
 from tests.tables import value
 
 HERE = choose(interfaces(), {}).address
-"""The address that HCCL would take on this machine."""
+"""The address that HCCL would use on this machine."""
 NAME = next(one.name for one in interfaces() if one.address == HERE)
 """Its interface."""
 LINK_LOCAL = [one for one in interfaces() if one.is_link_local and one.name == NAME]
-"""The link-local addresses of its interface. Those of others may go: tests of several hosts have interfaces too."""
+"""The link-local addresses of its interface. Other interfaces may disappear: tests of several hosts create some."""
 NOTHING: Mapping[str, str] = {}
 
 

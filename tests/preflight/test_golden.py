@@ -33,7 +33,7 @@ GOLDEN = Path(__file__).parent / "golden"
 FOLDERS = sorted(GOLDEN.iterdir())
 OF_CLUSTERS = {rule.id for rule in CLUSTER_RULES}
 DEPENDS_ON_THIS_MACHINE = {"HK613", "HK614"}
-"""Whether a server is good is decided by the limits and disks of the machine that runs the tests."""
+"""Whether a server is valid depends on the limits and disks of the machine that runs the tests."""
 
 
 @pytest.fixture(autouse=True)

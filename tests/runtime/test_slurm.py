@@ -28,7 +28,7 @@ BATCH = {
     "SLURM_PROCID": "0",
     "SLURM_TASKS_PER_NODE": "2(x2)",
 }
-"""What the shell of a batch script has, of version 22.05."""
+"""The variables of the shell of a batch script in version 22.05."""
 STEP = {
     **BATCH,
     "SLURM_STEP_ID": "0",
@@ -39,7 +39,7 @@ STEP = {
     "SLURM_LOCALID": "1",
     "SLURM_NODEID": "1",
 }
-"""What the last of four tasks on two nodes has."""
+"""The variables of the last of four tasks on two nodes."""
 WHO = f"""
 import json, os, sys
 sys.path.insert(0, {str(ROOT)!r})

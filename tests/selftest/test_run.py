@@ -23,7 +23,7 @@ NOISE: dict[str, Noise] = {
     "busy": lambda dice: dice.lognormvariate(0, 0.7),
     "drops": lambda dice: 0.1 if dice.random() < 0.4 else 1.0,
 }
-"""What other programs do to a measurement: half or twice the speed is usual, or two of five have a tenth."""
+"""The effect of other programs on a measurement: half or twice the speed is common, or two of five have a tenth."""
 
 
 class Fabric:

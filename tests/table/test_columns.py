@@ -6,7 +6,7 @@ from hccl_kit.check.engine import check_text
 from tests.check.quick.tables import VALID, text_of
 
 WITHOUT = ("backups", "one rank", "options of 2.0", "ports", "ranks")
-"""Their devices hold more than columns."""
+"""Their devices have more data than the columns."""
 
 
 @pytest.mark.parametrize("name", sorted(VALID))

@@ -11,7 +11,7 @@ from hccl_kit.runtime.flight_recorder import ENTRY, HEAD, RING
 from hccl_kit.runtime.pulse import POINTS
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 <script>alert(1)</script> [red]x[/red] \u202e \ud800"
-"""What a terminal, a page, rich and a decoder must not take for theirs."""
+"""Text that a terminal, a page, rich or a decoder must not interpret."""
 
 
 def line(row: Any, length: int) -> bytes:

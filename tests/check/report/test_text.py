@@ -131,7 +131,7 @@ def test_the_last_line_names_the_product_if_none_was_given() -> None:
         ("a2", "01", ""),
     ],
 )
-def test_the_last_line_says_that_a_table_breaks_the_rule_of_its_product(product: str, cards: str, told: str) -> None:
+def test_the_last_line_reports_a_table_that_breaks_the_rule_of_its_product(product: str, cards: str, told: str) -> None:
     document = value(1, 2)
     for device, card in zip(document["server_list"][0]["device"], cards, strict=True):
         device["device_id"] = card

@@ -17,9 +17,9 @@ from hccl_kit.table.products import Product, find_product
 HERE = Path(__file__).parent
 FOLDERS = sorted(path for path in HERE.iterdir() if path.name.startswith("HK"))
 TOO_LARGE_TO_KEEP = {"HK007", "HK009"}
-"""Their bad files are of 40 MiB and more; see tests/test_document.py."""
+"""Their bad files have 40 MiB and more; see tests/table/test_document.py."""
 ALWAYS_SAID = {"1.1": ["HK236"]}
-"""By kind: what is said of every table of it, valid or not."""
+"""By format: rules that every table of it has, valid or not."""
 
 
 def product_of(folder: Path) -> Product | None:

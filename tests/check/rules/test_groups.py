@@ -237,7 +237,7 @@ def test_the_addresses_of_a_pod_alone_in_its_group_are_not_checked(unread: Any) 
     assert findings(document) == []
     table = read(document, recognise(document))  # type: ignore[arg-type]  # it is template 2
     assert isinstance(table, RankTable)
-    assert json.loads(write(table)) == document  # what is not read stays
+    assert json.loads(write(table)) == document  # keys that are not read are kept
 
 
 def test_the_addresses_of_several_pods_in_a_group_are_checked() -> None:

@@ -9,7 +9,7 @@ from hccl_kit.diagnosis.logs.log_file import Log, read_log
 
 GROUP = "10.1.2.3%eth0_60000_0_1750000000123456"
 TIME = 1_750_000_000.5
-"""That of `plog`."""
+"""The time of `plog` records."""
 
 
 def plog(text: str, *, level: str = "ERROR", module: str = "HCCL", pid: int = 77, thread: str = "[78]") -> str:

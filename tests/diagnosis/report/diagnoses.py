@@ -115,4 +115,4 @@ diagnoses = st.builds(
     ranks=st.lists(lines, max_size=5).map(tuple),
     notes=st.lists(_texts, max_size=2).map(tuple),
 )
-"""Any diagnosis at all, also one that no judge gives."""
+"""Any diagnosis, including those that are never produced."""

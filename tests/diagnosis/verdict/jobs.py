@@ -31,7 +31,7 @@ GROUP = "10.1.0.0%eth0_60000_0_1760000000000000"
 START, JOINED, GAVE_UP = 1000.0, 1010.0, 1140.0
 """Seconds on the clock of every server: the processes start, the group is complete, links are given up."""
 STUCK = JOINED + 100 + 1836
-"""When an operator of training is given up."""
+"""When a training operator times out."""
 CARDS = 4
 
 
@@ -220,4 +220,4 @@ PLANTED: dict[str, tuple[Callable[[], Logs], frozenset[int]]] = {
     "cut off": (cut_off, frozenset({4, 5, 6, 7})),
     "packets lost": (packets_lost, frozenset({1, 5})),
 }
-"""Jobs, and the ranks that are a right answer."""
+"""Jobs, and the ranks that are a correct verdict."""

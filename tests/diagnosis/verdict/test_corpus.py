@@ -1,7 +1,7 @@
 """Logs of failed jobs with known verdicts: run with `--corpus FOLDER`.
 
-`corpus/hccl_logs/cases/NAME` has the logs of a job and verdict.json. What is done to the logs here, whoever collects
-them may do as well: clocks are wrong, a worker's logs are missing, a file is cut.
+`corpus/hccl_logs/cases/NAME` has the logs of a job and verdict.json. The logs are damaged here as
+may happen when they are collected: clocks are wrong, a worker's logs are missing, a file is truncated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([- ])(\d\d:\d\d:\d\d)(?=\.\d{3}[.\d])")
 WORKER = re.compile(r"worker|w_|rank_|host")
 SHIFTS = (-1800, -601, -130, -10, 10, 130, 601, 1800)
 CUTS = 12
-"""Places at which each file is cut."""
+"""Number of positions at which each file is truncated."""
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ PLANS = {
 OPEN_MPI = 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) {version}"; exit; fi'
 SHOW = f"{OPEN_MPI}\nprintf '%s\\n' \"$@\""
 RUN_ONE = f'{OPEN_MPI}\nwhile [[ $1 != bash ]]; do shift; done\nexec "$@"'
-"""Open MPI as a shell sees it: its options end where the program begins."""
+"""A fake Open MPI in shell: its options end where the program begins."""
 
 
 def script(folder: Path, table: RankTable, *command: str) -> Path:

@@ -45,7 +45,7 @@ while [[ $1 != python ]]; do
 done
 MS_ROLE=MS_WORKER RANK_ID=${FAKE_RANK:-0} "$@" >"$logs/worker_${FAKE_RANK:-0}.log" 2>&1
 """
-"""msrun as a shell sees it: options by twos, then the program, here as one worker. It leaves its words in `options`."""
+"""A fake msrun in shell: pairs of options, then the program, run as one worker. It writes its words to `options`."""
 
 
 def script(folder: Path, table: RankTable, *command: str) -> Path:

@@ -320,7 +320,7 @@ def started(cluster: Cluster, kind: str, environ: Mapping[str, str] | None = Non
 
 
 LEFT_OVER = dict.fromkeys([*MISLEADING, "RANK_ID", "RANK_TABLE_FILE", "DEVICE_ID"], "7")
-"""What may be set in an image, or by a controller that knows nothing of cards."""
+"""Variables that may be set in an image, or by a controller that is unaware of cards."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -23,11 +23,11 @@ SERVERS = 1000
 PODS = [name for name, row in LAUNCHERS.items() if row.runs_pods]
 GIVEN = [name for name in PODS if "fixed_table" in {option.name for option in LAUNCHERS[name].options}]
 MAX_SCRIPT = 4 << 20
-"""Bytes of a batch script that Slurm takes unless the site sets another max_script_size."""
+"""Maximum bytes of a batch script in Slurm, unless the site sets another max_script_size."""
 MAX_ARGUMENT, MAX_ARGUMENTS = 128 << 10, 2 << 20
-"""Bytes of one argument of a program, and of all with its environment, where the stack may have 8 MiB."""
+"""Maximum bytes of one program argument, and of all with the environment, for a stack limit of 8 MiB."""
 MAX_REQUEST = 1536 << 10
-"""Bytes of an object that etcd takes."""
+"""Maximum bytes of an object in etcd."""
 SHAPES = {"8 cards": (servers, 8), "16 dies in super pods": (super_pods, 16)}
 
 

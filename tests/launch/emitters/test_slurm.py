@@ -37,7 +37,7 @@ SITES: dict[str, tuple[RankTable, dict[str, Any]]] = {
 }
 DIRECTIVES = {**WISHES, "nodelist": "n1", "switches": "1", "signal": "USR2@120", "array": "0-9"}
 HERE = servers((4,), ids=("127.0.0.1",))
-"""One rank on a server that any host is."""
+"""One rank on a server that matches any host."""
 JOB = {"SLURM_JOB_ID": "25007", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1"}
 SRUN = """
 echo "$@" >>"$0.calls"
@@ -46,7 +46,7 @@ export SLURM_STEP_ID=0 SLURM_LOCALID=${LOCALID:-0} SLURMD_NODENAME=n1
 eval "${BEFORE:-}"
 "$@" 2>&1
 """
-"""Slurm as a script sees it: srun starts one task of those it should."""
+"""A fake Slurm: srun starts only one of the tasks."""
 
 
 def script(folder: Path, table: RankTable, *command: str) -> Path:

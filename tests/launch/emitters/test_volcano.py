@@ -26,7 +26,7 @@ from tests.launch.ways import assert_golden, planned, servers
 TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
 LARGE = servers(*[range(8)] * 1000, ids=[f"10.1.{number // 250}.{number % 250}" for number in range(1000)])
 FOLDER = "user_serverid_devindex_config"
-"""Where the folder of the table is while a pod is played."""
+"""The folder of the table in a simulated pod."""
 
 
 def emit(*words: str, table: RankTable = TWO, **options: Any) -> tuple[LaunchFile, ...]:

@@ -42,7 +42,7 @@ while True:
         except OSError: pass
     if len(open_ones) > 500: open_ones.pop(0).close()
 """
-"""Holds 500 connections and opens new ones for ever."""
+"""Holds 500 connections and opens new ones forever."""
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,7 @@ def test_a_node_that_joins_while_the_job_ends_does_not_disturb_the_end() -> None
         await close(peers.values())
         return asyncio.get_running_loop().time() - began
 
-    made = Channel(None, Writer(), "key", is_node_0=True)  # type: ignore[arg-type]  # it has what is used
+    made = Channel(None, Writer(), "key", is_node_0=True)  # type: ignore[arg-type]  # it has all used attributes
     peers = dict.fromkeys(range(100), made)
     assert asyncio.run(seconds()) < 50
     assert len(peers) == 200

@@ -114,7 +114,7 @@ def test_exit_code_255_of_a_rank_is_not_reported_as_a_failure_of_ssh(tmp_path: P
     assert ssh_command.OWN_CODE not in done.stderr
 
 
-def test_a_server_without_the_script_reports_what_is_missing(tmp_path: Path) -> None:
+def test_a_server_without_the_script_reports_the_missing_file(tmp_path: Path) -> None:
     """Runs the line that the remote shell is given."""
     command = remote_command("/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"])
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)

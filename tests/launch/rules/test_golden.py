@@ -20,7 +20,7 @@ from tests.launch.ways import large
 GOLDEN = Path(__file__).parent / "golden"
 FOLDERS = sorted(GOLDEN.iterdir())
 ALSO = {("HK505", "slurm"): ["HK520"]}
-"""The same server breaks both: Slurm must know each server, and the ranks must reach the first."""
+"""The same server breaks both: each server must be a Slurm node, and the ranks must reach the first."""
 LAUNCHERS = {rule.id: rule.kinds for rule in PLAN_RULES}
 
 

@@ -18,7 +18,7 @@ KNOWN = Path(__file__).with_name("models.yaml")
 MINDOCR = "0cdff0e744a637292b7f33a6eb2813349fc707f4"
 """The version of MindOCR whose pages are cited."""
 CROPS = {"RandomCropWithBBox": "crop_size", "RandomCropWithMask": "size", "EASTProcessTrain": "length"}
-"""Transforms that give a page its size in training, and their key for it."""
+"""Transforms that determine the size of a page in training, and their key for it."""
 TOP = """\
 # Models
 

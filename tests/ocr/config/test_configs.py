@@ -248,7 +248,7 @@ def test_shipped_files_are_plain_yaml_too() -> None:
 
 
 NOT_OPTIONS = ("name", "pretrained", "bottleneck_params", "rescale_fields")
-"""Keys that say which part it is, or what is done with what it gives."""
+"""Keys that name the part, or describe the use of its output."""
 
 
 def options_of(name: str) -> dict[str, Any]:

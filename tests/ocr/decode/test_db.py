@@ -18,7 +18,7 @@ from tests.ocr.reference import reference_arrays
 
 SIZE = (160, 240)
 SHRINK = 1 - 0.4**2
-"""What the kernel of a text is moved inwards by, in areas by perimeter."""
+"""The offset of the kernel of a text, in units of area by perimeter."""
 
 
 def rotated(centre: tuple[float, float], size: tuple[float, float], degrees: float) -> NDArray[np.float32]:

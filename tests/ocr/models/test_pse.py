@@ -30,7 +30,7 @@ MODELS: dict[str, dict[str, Any]] = {
     },
 }
 WITH_OUTPUTS = {"psenet_r50": 1e-4, "psenet_r152": 2e-3}
-"""How far their outputs in training may be off: noise of 1e-7 in the images moves those of 152 layers by 1.6e-3."""
+"""Tolerance of their training outputs: noise of 1e-7 in the images changes those of 152 layers by 1.6e-3."""
 
 
 def built(name: str) -> nn.Cell:

@@ -17,9 +17,9 @@ from tests.places import ROOT
 
 pytest.importorskip("mindspore")
 COUNTING = '#!/bin/sh\necho x >>"{calls}"\nexec c++ "$@"\n'
-"""A compiler that keeps count of its calls."""
+"""A fake compiler that counts its calls."""
 EMPTY = '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n'
-"""A compiler whose libraries are empty files."""
+"""A fake compiler whose libraries are empty files."""
 
 
 def compiler(folder: Path, text: str) -> str:

@@ -35,9 +35,9 @@ class Process:
         self.next = 0
         self.done: list[str] = []
         self.parameters: list[str] = []
-        """Those that the next graphs use."""
+        """The parameters of the next graphs."""
         self.room: int | None = None
-        """Bytes of a graph that the disk has room for."""
+        """Maximum bytes of a graph that fit on the disk."""
 
     def compile(self, graph: str, rank: int) -> None:
         """Load the graph with the next number if it is valid, otherwise write this one."""

@@ -30,7 +30,7 @@ from hccl_kit.ocr.serve.onnx_graph import Graph  # noqa: E402
 pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
 
 LARGER = ("small", "medium")
-"""Sizes of the form that `tiny` has."""
+"""Sizes with the same form as `tiny`."""
 DETECTOR = ROOT / "configs/det/ppocr/v6_small_finetune.yaml"
 
 

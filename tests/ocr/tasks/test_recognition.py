@@ -191,7 +191,7 @@ ATTENTION = [
     "postprocess.name=RecAttnLabelDecode",
     "loss.name=AttentionLoss",
 ]
-"""Gives the small CRNN an attention head."""
+"""Overrides that give the small CRNN an attention head."""
 
 
 def test_targets_of_an_attention_head_are_the_labels_between_bos_and_eos() -> None:

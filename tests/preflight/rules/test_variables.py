@@ -84,7 +84,7 @@ def test_some_limits_depend_on_the_product(product: str, name: str, value: str, 
 
 
 NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])
-"""How os.environ holds bytes that are not UTF-8."""
+"""The representation of bytes that are not UTF-8 in os.environ."""
 
 
 @given(

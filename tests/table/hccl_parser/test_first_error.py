@@ -235,7 +235,7 @@ def test_a_single_error_of_nodes_has_its_code(change: Change, code: str | None) 
 
 
 STRICTER = {"HK004", "HK007", "HK009", "HK209", "HK215", "HK303"}
-"""Rules that refuse what HCCL takes; their pages say why."""
+"""Rules that refuse what HCCL accepts; their pages explain why."""
 OF_TEXT = {"HK001", "HK002", "HK005", "HK006"}
 
 

@@ -49,7 +49,7 @@ KEYS = (
     *("host_port", "net_type", "net_attr", "plane_id", "control_plane", "backup_addr", "replaced_local_id"),
 )
 ARGUED = {"HK102", "HK103", "HK104", "HK108", "HK114", "HK115", "HK209", "HK215", "HK303", "HK308"}
-"""Rules that refuse what HCCL takes; their pages say why."""
+"""Rules that refuse what HCCL accepts; their pages explain why."""
 
 
 OLDER = ["910", "a2", "a3", "300i-duo", "a5"]

@@ -121,7 +121,7 @@ def test_any_change_of_version_2_changes_the_digest(pointer: tuple[Any, ...], ot
 
 
 WITHOUT = ("backups", "one rank", "options of 2.0", "ports", "ranks")
-"""Their devices hold more than columns."""
+"""Their devices have more data than the columns."""
 
 
 @pytest.mark.parametrize("name", sorted(VALID.keys() - {*WITHOUT}))

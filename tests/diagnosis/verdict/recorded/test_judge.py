@@ -30,7 +30,7 @@ from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
 START = 1_000_000.0
 OPERATORS = (("all_reduce", 4096), ("all_reduce", 8))
 STEPS = 6
-"""Steps that every rank has done; the job stands in the next one, STEPS."""
+"""Steps that every rank has completed; the job is in the next one, STEPS."""
 
 
 @dataclass

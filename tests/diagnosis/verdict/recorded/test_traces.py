@@ -31,7 +31,7 @@ WORLD = "gloo:0 (default_pg)"
 SHAPES = ("Float [1024]", "Float [2]")
 STEPS = 5
 LAST = 2 * STEPS + 1
-"""The collective in which the job stands: the first one of a step."""
+"""The collective that the job is in: the first one of a step."""
 START = 1_000_000.0
 
 

@@ -19,7 +19,7 @@ from tests.ocr.reference import reference_arrays
 GENERATOR = np.random.default_rng(0)
 RECTANGLE = [[10, 20], [110, 20], [110, 60], [10, 60]]
 ON_A_CORNER = (43, 18)
-"""Row and column of a pixel where the reference divides zero by zero and takes what comes out for background."""
+"""Row and column of a pixel where the reference divides zero by zero and treats the result as background."""
 
 # Multiples of one half: ties of the definition are ties in any arithmetic.
 corners = st.tuples(st.integers(-20, 120), st.integers(-20, 90)).map(lambda point: (point[0] / 2, point[1] / 2))

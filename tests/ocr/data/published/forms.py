@@ -260,4 +260,4 @@ FORMS: Mapping[str, tuple[Callable[[Path], Made], Mapping[str, list[tuple[str, l
     "ccpd": (_ccpd, {f"ccpd_base/{PLATE}.jpg": [("皖AY339S", QUAD)]}),
     "synthtext": (_synthtext, {"8/a.jpg": [("one", QUAD), ("two", SECOND)]}),
 }  # fmt: skip
-"""For each set of pages: what writes its files, and the regions that they hold."""
+"""For each set of pages: the function that writes its files, and their regions."""

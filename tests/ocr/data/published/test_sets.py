@@ -12,7 +12,7 @@ from hccl_kit.ocr.data.published.sets import PAGE_SETS
 from tests.ocr.data.published.forms import FORMS, PLATE, QUAD, Made, flat, image
 
 PAGES_OF_OURS = {"ic15", "sroie", "cocotext-val"}
-"""Read by readers that have tests of their own, and the other half of a set."""
+"""Sets whose readers have separate tests, and the other half of a set."""
 
 
 def read(name: str, made: Made) -> Iterator[Marked | str]:

@@ -33,7 +33,7 @@ MOBILE: dict[str, dict[str, Any]] = {
     "head": {"name": "CTCHead", "out_channels": 18385},
 }
 PUBLISHED = 5_267_683 - 53
-"""Numbers in the file of the small recogniser; 53 of them are constants of its operators."""
+"""Values in the file of the small recogniser; 53 of them are constants of its operators."""
 
 
 def size(model: dict[str, dict[str, Any]], *, branches: bool) -> int:
