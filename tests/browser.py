@@ -1,4 +1,4 @@
-"""A page in a real headless Chromium, driven through its debugging pipe; no driver or package is needed."""
+"""A page in a real headless Chromium, controlled through its debugging pipe; no driver or package is needed."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from typing import Any
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 TIMEOUT = 120.0
 REPLACED = -32000
-"""The code of an error of the browser, such as of a page that was replaced while it was asked."""
+"""Error code of the browser if the page was replaced during a call."""
 
 
 class Page:
-    """The page that is open: what it asked for, what it complained about, and its elements."""
+    """The open page: its requests, its errors and warnings, and its elements."""
 
     def __init__(self, to: int, back: int) -> None:
         self._to, self._back, self._rest, self._number = to, back, b"", 0
@@ -28,14 +28,14 @@ class Page:
         self.events: list[dict[str, Any]] = []
 
     def open(self, path: Path, *, dark: bool = False) -> None:
-        """Load a file into a new tab and wait for its end."""
+        """Load a file into a new tab and wait until it is loaded."""
         self.new_tab(dark=dark)
         self.call("Page.navigate", url=path.as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._take()
 
     def new_tab(self, *, dark: bool = False) -> None:
-        """Go on in a new tab without a page."""
+        """Continue in a new empty tab."""
         self._session = None
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -46,17 +46,17 @@ class Page:
         self.events.clear()
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        """Wait for something that the page causes."""
+        """Wait for a condition that the page causes."""
         end = time.monotonic() + TIMEOUT
         while not condition():
             assert time.monotonic() < end
-            self.value("1")  # takes the events
+            self.value("1")  # processes the events
             time.sleep(0.05)
 
     def value(self, expression: str) -> Any:
-        """What an expression is on the page. The debugger may run it although the page may run nothing.
+        """The value of an expression on the page. The debugger may run it although the page may not run scripts.
 
-        It is asked again if the page is loaded again meanwhile.
+        It is evaluated again if the page is reloaded meanwhile.
         """
         end = time.monotonic() + TIMEOUT
         while "error" in (answer := self._answer("Runtime.evaluate", expression=expression, returnByValue=True)):
@@ -72,13 +72,13 @@ class Page:
 
     @property
     def requests(self) -> list[str]:
-        """The addresses that were asked for, the page's own among them."""
+        """The requested addresses, including that of the page."""
         sent = [event for event in self.events if event["method"] == "Network.requestWillBeSent"]
         return [event["params"]["request"]["url"] for event in sent]
 
     @property
     def complaints(self) -> list[str]:
-        """Errors, warnings, violations of the policy, output of scripts, dialogs."""
+        """Errors, warnings, policy violations, output of scripts, dialogs."""
         told = ("Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
         return [json.dumps(event["params"]) for event in self.events if event["method"] in told]
 
@@ -100,7 +100,7 @@ class Page:
         return answer
 
     def _take(self) -> dict[str, Any]:
-        """The next message; an event is kept."""
+        """The next message; events are stored."""
         end = time.monotonic() + TIMEOUT
         while b"\0" not in self._rest:
             chunk = os.read(self._back, 1 << 20)
@@ -116,7 +116,7 @@ class Page:
 
 @contextmanager
 def browser() -> Iterator[Page]:
-    """A Chromium with an empty profile; it ends with the block."""
+    """A Chromium with an empty profile, which is closed at the end of the block."""
     assert CHROMIUM
     commands, to = os.pipe()
     back, answers = os.pipe()
@@ -133,7 +133,7 @@ def browser() -> Iterator[Page]:
             f"--user-data-dir={profile}",
             "--remote-debugging-pipe",
         ]
-        # The pipe is descriptors 3 and 4 of the browser.
+        # The browser reads and writes the pipe on descriptors 3 and 4.
         shell = f'exec 3<&{commands} 4>&{answers}; exec "$@"'
         process = subprocess.Popen(
             ["bash", "-c", shell, "bash", *command],

@@ -14,21 +14,21 @@ from hypothesis import settings
 from tests.places import FILES_OF_MPIRUN
 
 SOME = 40
-"""Examples of a law, unless it says how many or the long tests run too: each run draws others."""
+"""Hypothesis examples per test, unless it sets a number or long tests run; each run draws different ones."""
 CACHE = Path(__file__).parent.parent / ".test_cache"
-settings.register_profile("any machine", deadline=None)  # a busy one is slow now and then, which is no fault of ours
+settings.register_profile("any machine", deadline=None)  # a busy machine may be slow, which is not an error
 settings.register_profile("some examples", settings.get_profile("any machine"), max_examples=SOME)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """How many examples the laws get, and what the programs inherit that tests start.
+    """Sets the number of hypothesis examples, and what programs started by tests inherit.
 
-    They inherit neither ignored signals nor the wish for colors, and have a cache folder of their own, where the
-    convolutions of MindSpore are compiled once, and the graphs of each job. An mpirun does not start where one with
-    its PID was killed, so the folder for its files is new.
+    They inherit neither ignored signals nor color settings, and have a separate cache folder, where the
+    convolutions of MindSpore are compiled once, and the graphs of each job. mpirun does not start if an mpirun with
+    the same PID was killed, so the folder for its files is new.
 
-    In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts others with
-    the default.
+    In the background (`pytest &` in a script, nohup) signals are ignored; a program with a handler starts its children
+    with the default.
     """
     gc.disable()  # until all is collected: a quarter of that time
     settings.load_profile("some examples" if "not long" in config.getoption("markexpr") else "any machine")
@@ -52,9 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what needs --corpus if it is not given, and mix the files that train with the others.
+    """Deselect tests that need --corpus if it is not given, and interleave the files that train with the others.
 
-    The others wait for programs, for slurm most of all, while those that train keep the cores busy.
+    The others wait for programs, mostly for Slurm, while those that train keep the cores busy.
     """
     if config.getoption("--corpus") is None:
         without = [item for item in items if "corpus" in getattr(item, "fixturenames", ())]
@@ -69,9 +69,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Take what is imported by now out of garbage collection: MindSpore collects before each graph that it compiles.
+    """Exclude imported modules from garbage collection: MindSpore collects before each graph that it compiles.
 
-    With all test modules loaded that takes longer than to compile a small network.
+    With all test modules loaded, that takes longer than compiling a small network.
     """
     gc.collect()
     gc.freeze()
@@ -80,14 +80,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def corpus(pytestconfig: pytest.Config) -> Path:
-    """The folder of --corpus: rank tables of others in `corpus`, images of text in `data`."""
+    """The folder of --corpus: third-party rank tables in `corpus`, images of text in `data`."""
     folder: Path = pytestconfig.getoption("--corpus")
     return folder
 
 
 @pytest.fixture
 def no_privileges(tmp_path: Path) -> Iterator[None]:
-    """The folder `closed` of tmp_path may not be looked into: root, who may always, becomes nobody for the test."""
+    """The folder `closed` of tmp_path is inaccessible: root, who could access it, becomes nobody for the test."""
     (tmp_path / "closed").mkdir(mode=0)
     user = os.geteuid()
     if user == 0:

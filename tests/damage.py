@@ -1,4 +1,4 @@
-"""Tables with something wrong in them, in more ways than a person thinks of: wrong bytes, or JSON with wrong values."""
+"""Randomly damaged tables: wrong bytes, or JSON with wrong values."""
 
 import copy
 import json
@@ -53,7 +53,7 @@ def replace_number(data: bytes, at: Numbers) -> bytes:
 
 
 def replace_token(data: bytes, at: Numbers) -> bytes:
-    """A text of the file, with its quotes, for something else: a key, another text of the file, a number."""
+    """Replaces a string of the file, with its quotes, by a key, another string of the file, or a number."""
     parts = data.split(b'"')
     if len(parts) < 3:
         return data
@@ -93,7 +93,7 @@ DAMAGES: tuple[Damage, ...] = (
 
 
 def damaged(seed: int, steps: Iterable[tuple[int, Numbers]]) -> bytes:
-    """A text with some bytes wrong; most of them are no JSON any more."""
+    """A text with some wrong bytes; most results are not valid JSON."""
     data = SEEDS[seed % len(SEEDS)]
     for which, at in steps:
         data = DAMAGES[which % len(DAMAGES)](data, at)[:300_000]
@@ -130,7 +130,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def broken(seed: int, steps: Iterable[tuple[int, Numbers]], style: int) -> bytes:
-    """A document that is JSON, with some values, keys or items wrong, written in one of many ways."""
+    """A JSON document with some wrong values, keys or items, in one of many formattings."""
     try:
         document = json.loads(SEEDS[seed % len(SEEDS)].decode("utf-8-sig"))
     except ValueError:
@@ -171,6 +171,6 @@ def break_one(holder: Any, which: int, at: Numbers) -> None:
     elif way == 4 and isinstance(holder, dict):
         place = at[2] % (len(key) + 1)
         holder[key[:place] + "x_I"[at[2] % 3] + key[place + at[2] % 2 :]] = holder.pop(key)
-    else:  # a text for a number, a number for a text
+    else:  # a string for a number, a number for a string
         value = holder[key]
         holder[key] = int(value) if isinstance(value, str) and value.isdecimal() else str(value)

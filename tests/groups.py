@@ -1,4 +1,4 @@
-"""Good tables of template 2 and of version 1.1, for tests to break."""
+"""Valid tables of template 2 and of version 1.1, for tests to modify."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ def address(first: int, number: int) -> str:
 
 
 def cloud(pods: int = 2, cards: int = 2, groups: int = 1) -> dict[str, Any]:
-    """The value of a file of template 2, cloud form: every pod on a server of its own."""
+    """The value of a file of template 2, cloud form: every pod is on a separate server."""
     return {
         "status": "completed",
         "group_count": str(groups),
@@ -68,7 +68,7 @@ def lab(servers: int = 2, cards: int = 2) -> dict[str, Any]:
 
 
 def nodes() -> dict[str, Any]:
-    """The value of a file of version 1.1: a rank on an NPU, one on the CPU, one that says so."""
+    """The value of a file of version 1.1: a rank on an NPU, one on the CPU, one that declares it explicitly."""
     return {
         "version": "1.1",
         "status": "completed",

@@ -12,7 +12,7 @@ from tests.places import ROOT
 from tests.waiting import PATIENCE, wait_until
 
 SLEEPER = "#!/bin/sh\necho $$ >pid.new\nmv pid.new pid\nexec sleep 600\n"
-"""A program that does not end, and what it writes first."""
+"""A program that writes its PID and does not end."""
 PROGRAM = """\
 import signal, sys, threading
 {imports}
@@ -26,10 +26,10 @@ except KeyboardInterrupt:
 
 
 def assert_unseen_interrupt_ends(imports: str, body: str, folder: Path) -> None:
-    """A program that executes `body`, which starts SLEEPER as `folder`/sleeper, is ended by SIGINT, and leaves nothing.
+    """A program that executes `body`, which starts SLEEPER as `folder`/sleeper, is ended by SIGINT with its child.
 
-    Another thread gets the signal. So it is after a signal that comes just before the main thread waits for a lock:
-    Python knows of the signal, and the wait does not end.
+    Another thread receives the signal. This simulates a signal just before the main thread waits for a lock:
+    Python has recorded the signal, but the wait does not end.
     """
     (folder / "sleeper").write_text(SLEEPER)
     (folder / "sleeper").chmod(0o755)

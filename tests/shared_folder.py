@@ -1,4 +1,4 @@
-"""Folders that take long to fill, shared by the workers of pytest-xdist."""
+"""Folders that are expensive to fill, shared by the workers of pytest-xdist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 
 def filled_once(factory: pytest.TempPathFactory, name: str, fill: Callable[[Path], None]) -> Path:
-    """The folder `name` of this test run: the first worker fills it, the others wait for that.
+    """The folder `name` of this test run: the first worker fills it, the others wait for it.
 
     Tests must not write into it. If `fill` raises, the next worker tries again in a new folder.
     """

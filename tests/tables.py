@@ -1,4 +1,4 @@
-"""Good rank tables for tests to break."""
+"""Valid rank tables for tests to modify."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 
 def value(servers: int = 1, cards: int = 8) -> dict[str, Any]:
-    """The value of a version 1.0 file without any fault, on 910 too."""
+    """The value of a valid version 1.0 file, also on 910."""
     return {
         "version": "1.0",
         "server_count": str(servers),
@@ -34,14 +34,14 @@ def text(servers: int = 1, cards: int = 8) -> str:
 
 
 def sdid(server: int, card: int) -> int:
-    """The id in its super pod of a card of the server with that index, as the samples of Atlas A3 have it."""
+    """The SDID of a card of the server with this index, as in the samples of Atlas A3."""
     return server << 22 | card // 2 << 18 | card % 2 << 16 | card
 
 
 def pods_value(pods: int = 1, servers: int = 2, cards: int = 16) -> dict[str, Any]:
-    """The value of a version 1.2 file without any fault: `pods` super pods of `servers` servers of `cards` cards.
+    """The value of a valid version 1.2 file: `pods` super pods of `servers` servers of `cards` cards.
 
-    Every super pod counts its servers from 0, so with several of them their SDIDs repeat, which is legal.
+    Every super pod numbers its servers from 0, so SDIDs repeat in several super pods, which is valid.
     """
     table = value(pods * servers, cards)
     for s, server in enumerate(table["server_list"]):
@@ -58,7 +58,7 @@ def pods_text(pods: int = 1, servers: int = 2, cards: int = 16) -> str:
 
 
 def ranks_value(ranks: int = 2, networks: int = 1) -> dict[str, Any]:
-    """The value of a version 2.0 file without any fault: ranks in innermost networks, and in one around them."""
+    """The value of a valid version 2.0 file: ranks in innermost networks, and in one network around them."""
 
     def address(kind: str, text: str, port: str) -> dict[str, Any]:
         return {"addr_type": kind, "addr": text, "ports": [port]}
@@ -76,7 +76,7 @@ def ranks_value(ranks: int = 2, networks: int = 1) -> dict[str, Any]:
 
 
 def made(kind: Callable[..., Any]) -> Callable[..., Any]:
-    """The class as a function: of a tuple with names hypothesis would draw the fields that are left out, too."""
+    """The class as a function: for a named tuple, hypothesis would also draw the omitted fields."""
 
     def of(**fields: Any) -> Any:
         return kind(**fields)
@@ -113,7 +113,7 @@ tables = st.builds(
     declared_servers=st.none() | _ids,
     extra=_extra,
 )
-"""Any table that a file of version 1.0 can hold, sound or not."""
+"""Any table that a file of version 1.0 can represent, valid or not."""
 
 _pod_devices = st.tuples(devices, st.none() | _ids).map(lambda pair: pair[0]._replace(sdid=pair[1]))
 
@@ -135,4 +135,4 @@ pod_tables = st.builds(
     declared_servers=st.none() | _ids,
     extra=_extra,
 )
-"""Any table that a file of version 1.2 can hold, sound or not."""
+"""Any table that a file of version 1.2 can represent, valid or not."""

@@ -1,4 +1,4 @@
-"""The GitHub action, its steps run as the runner runs them, and the pre-commit hook."""
+"""The GitHub action, whose steps are run like by the runner, and the pre-commit hook."""
 
 import os
 import re
@@ -20,14 +20,14 @@ INSTALL, CHECK = ACTION["runs"]["steps"]
 
 
 def step(found: Mapping[str, Any], cwd: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run a step of the action: `shell: bash` of the runner, with what its expressions stand for."""
+    """Run a step of the action like `shell: bash` of the runner, with its expressions replaced."""
     values = {f"inputs.{name}": row["default"] for name, row in ACTION["inputs"].items()}
     values |= {f"inputs.{name}": value for name, value in inputs.items()}
     values["github.action_path"] = str(ROOT)
     environ = {
         name: re.sub(r"\$\{\{ (\S+) \}\}", lambda match: values[match[1]], text) for name, text in found["env"].items()
     }
-    assert "${{" not in found["run"]  # text of others reaches the script as a variable only
+    assert "${{" not in found["run"]  # untrusted text reaches the script only as a variable
     script = cwd / "step.sh"
     script.write_text(found["run"])
     command = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)]
@@ -45,7 +45,7 @@ def install(folder: Path) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository with a bad table, and hccl-kit where the first step installs it."""
+    """A repository with an invalid table, and hccl-kit at the path where the first step installs it."""
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "bad one.json").write_text(BAD)
     (tmp_path / "good.json").write_text(text())
@@ -71,17 +71,17 @@ def test_the_action_annotates_the_lines_of_a_repository(checkout: Path) -> None:
         ({"path": "--version"}, 2),
     ],
 )
-def test_inputs_of_the_action(checkout: Path, inputs: dict[str, str], code: int) -> None:
+def test_inputs_of_the_action_are_passed_safely(checkout: Path, inputs: dict[str, str], code: int) -> None:
     done = step(CHECK, checkout, **inputs)
     assert done.returncode == code, done.stdout + done.stderr
     assert not (checkout / "ran").exists()
 
 
 @pytest.mark.parametrize(("inputs", "installed"), [({}, str(ROOT)), ({"version": "0.1.0"}, "hccl-kit==0.1.0")])
-def test_the_action_installs_its_own_version_or_the_one_asked_for(
+def test_the_action_installs_its_own_version_or_the_requested_one(
     tmp_path: Path, inputs: dict[str, str], installed: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The python3 on PATH makes a "virtual environment" whose python writes down what it is asked."""
+    """The fake python3 on PATH creates a "virtual environment" whose python records its arguments."""
     fake = tmp_path / "bin" / "python3"
     fake.parent.mkdir()
     fake.write_text(
@@ -108,7 +108,7 @@ def test_files_of_github_are_valid(schema: str, path: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_issues_ask_for_the_report() -> None:
+def test_the_issue_template_asks_for_the_report() -> None:
     for name in ("bug", "hccl_error"):
         form = yaml.safe_load((ROOT / ".github/ISSUE_TEMPLATE" / f"{name}.yml").read_text(encoding="utf-8"))
         (field,) = (part for part in form["body"] if part["id"] == "report")

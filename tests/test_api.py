@@ -1,4 +1,4 @@
-"""The public API: what its import loads, that each name is typed and documented, and the examples of its page."""
+"""The public API: lazy imports, types and docstrings of each name, and the examples of its page."""
 
 import ast
 import inspect
@@ -24,7 +24,7 @@ def loaded_by(statement: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_the_import_loads_nothing_else_of_the_package() -> None:
+def test_importing_the_package_loads_no_other_module_of_it() -> None:
     assert loaded_by("import hccl_kit; dir(hccl_kit)") == ["hccl_kit"]
 
 

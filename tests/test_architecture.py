@@ -1,4 +1,4 @@
-"""The floors of the package: imports point down, also those inside functions, and none run in a circle."""
+"""The layers of the package: imports, also those inside functions, point down, and there are no cycles."""
 
 import ast
 import subprocess
@@ -14,8 +14,8 @@ from tests.places import ROOT
 
 PACKAGE = ROOT / "hccl_kit"
 
-# Folder -> the floor of each module and folder in it. A module imports from lower floors of its folder only. Folders of
-# modules alone need no row: they must be free of circles.
+# Folder -> the layer of each module and folder in it. A module imports from lower layers of its folder only. Folders of
+# modules alone need no row: they must be free of cycles.
 FLOORS = {
     "": {
         "base": 0,
@@ -240,12 +240,12 @@ FLOORS = {
     },
 }
 OF_TRAINING = ("base", "runtime", "ocr", "table.pointer")
-"""What the training wing sees. The other wing sees nothing of it."""
+"""Packages that the training code may import. The other code may not import the training code."""
 HEAVY = ("mindspore", "mpi4py", "numpy", "cv2", "torch")
 
 
 def module_of(path: Path) -> str:
-    """The name below hccl_kit; "" for the package itself."""
+    """The module name relative to hccl_kit; "" for the package itself."""
     return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
 
 
@@ -278,20 +278,20 @@ def _named(node: ast.AST) -> Iterator[str]:
 
 
 def _module(name: str) -> str:
-    """`check.engine.Report` is of `check.engine`."""
+    """The module of a name: `check.engine` for `check.engine.Report`."""
     while name not in modules():
         name = name.rpartition(".")[0]
     return name
 
 
 def below(folder: str, module: str) -> str | None:
-    """Which module or folder directly below `folder` a module belongs to; None if it is elsewhere."""
+    """The module or folder directly below `folder` that a module belongs to; None if it is elsewhere."""
     prefix = f"{folder}." if folder else ""
     return module.removeprefix(prefix).split(".")[0] if module.startswith(prefix) and module != folder else None
 
 
 def arrows(folder: str) -> Iterator[tuple[str, str, str]]:
-    """Who imports whom among what stands directly below `folder`, and the module where the import is."""
+    """The imports between modules and folders directly below `folder`, and the importing module of each."""
     for module in modules():
         source = below(folder, module)
         for other in imports_of(module):
@@ -301,7 +301,7 @@ def arrows(folder: str) -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("folder", FLOORS)
-def test_all_that_stands_in_a_folder_has_a_floor(folder: str) -> None:
+def test_every_module_and_folder_has_a_layer(folder: str) -> None:
     assert {child for module in modules() if (child := below(folder, module))} == FLOORS[folder].keys()
 
 
@@ -312,19 +312,19 @@ def test_imports_point_down(folder: str) -> None:
     assert up == []
 
 
-def test_a_folder_of_folders_has_floors() -> None:
-    """A folder of modules alone may stay out of the table: the next test keeps it free of circles."""
+def test_a_folder_with_subfolders_has_layers() -> None:
+    """A folder of modules alone may be omitted from the table: the next test detects its cycles."""
     parents = {module.rpartition(".")[0] for module, path in modules().items() if path.name == "__init__.py" and module}
     assert parents == FLOORS.keys()
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_there_are_no_import_cycles() -> None:
     graph = {module: imports_of(module) for module in modules()}
     TopologicalSorter(graph).prepare()
 
 
 def test_no_function_takes_a_parsed_command_line() -> None:
-    """The parser makes a value of it, with a type for each field (`GenRequest`)."""
+    """The parser converts it to a value with a type for each field (`GenRequest`)."""
     wrong = [
         f"{module}.{node.name}"
         for module, path in modules().items()
@@ -336,7 +336,7 @@ def test_no_function_takes_a_parsed_command_line() -> None:
     assert wrong == []
 
 
-def test_the_wings_meet_only_in_the_environment_of_a_worker() -> None:
+def test_training_and_tools_share_only_the_worker_environment() -> None:
     wrong = [
         f"{module} imports {other}"
         for module in modules()
@@ -347,7 +347,7 @@ def test_the_wings_meet_only_in_the_environment_of_a_worker() -> None:
     assert wrong == []
 
 
-def test_command_line_loads_nothing_heavy() -> None:
+def test_the_command_line_imports_no_heavy_packages() -> None:
     code = (
         "import sys, hccl_kit.cli, hccl_kit.cli.gen, hccl_kit.cli.check, hccl_kit.runtime;"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"

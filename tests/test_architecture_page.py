@@ -1,4 +1,4 @@
-"""docs/architecture.md: its floors are those of the test, and its examples work in a copy of the package."""
+"""docs/architecture.md: its layers match the test, and its examples work in a copy of the package."""
 
 import os
 import re
@@ -41,7 +41,7 @@ class Desk:
         return done.stdout + done.stderr
 
     def edit(self, path: str, diff: str) -> None:
-        """Apply a diff of lines or parts of a line; what it changes stands once in the file."""
+        """Apply a diff of lines or parts of a line; the changed text must occur once in the file."""
         lines = diff.splitlines()
         old = "\n".join(line[1:] for line in lines if line[0] != "+")
         new = "\n".join(line[1:] for line in lines if line[0] != "-")
@@ -50,7 +50,7 @@ class Desk:
         (self.copy / path).write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_the_floors_are_those_of_the_test() -> None:
+def test_the_documented_layers_match_the_test() -> None:
     shown: dict[str, int] = {}
     for line in SECTIONS["Folders and floors"].split("```")[1].splitlines()[1:]:
         floor, names = line[0], re.split(r"\s{3,}", line[1:].strip())[0]
@@ -58,14 +58,14 @@ def test_the_floors_are_those_of_the_test() -> None:
     assert shown == {name: floor for name, floor in FLOORS[""].items() if not name.startswith("_")}
 
 
-def test_the_folders_of_the_way_exist() -> None:
+def test_the_documented_folders_exist() -> None:
     named = re.findall(r"^\| \d+ \| `([\w/]+)`", SECTIONS['The path of "[4,8)"'], re.MULTILINE)
     assert len(named) == 10
     assert [name for name in named if not list((ROOT / "hccl_kit").glob(f"{name}*"))] == []
 
 
 def worked(section: str, desk: Desk) -> str:
-    """The section with what its examples print: files are written, rows added, commands and code run."""
+    """The section with the output of its examples: files are written, rows added, commands and code run."""
     printed: str | None = None
 
     def one(block: re.Match[str]) -> str:

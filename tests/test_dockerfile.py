@@ -1,4 +1,4 @@
-"""The Dockerfile, as far as it can be checked where no image can be built."""
+"""The Dockerfile, as far as it can be checked without building an image."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from tests.places import ROOT
 TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 
 
-def test_it_has_no_findings() -> None:
+def test_hadolint_reports_nothing() -> None:
     hadolint = Path(sys.executable).with_name("hadolint")
     if not hadolint.exists():
         pytest.skip("hadolint is not installed")
@@ -40,7 +40,7 @@ def test_the_entry_point_runs_the_command_and_sources_cann(tmp_path: Path) -> No
     assert done.stdout == "here a b\n"
 
 
-def test_what_the_wheel_needs_is_sent_to_the_builder() -> None:
+def test_the_build_context_has_all_files_for_the_wheel() -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").split("\n")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     included = re.findall(r'^"(\w+)" = "', project, re.MULTILINE)

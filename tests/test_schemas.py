@@ -1,4 +1,4 @@
-"""The published schemas, as an editor and check-jsonschema use them, over all files that are shipped."""
+"""The published schemas, as used by editors and check-jsonschema, on all shipped files."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def test_every_schema_is_valid() -> None:
 
 
 @pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
-def test_the_id_of_a_schema_is_its_address(path: Path) -> None:
+def test_the_id_of_a_schema_is_its_url(path: Path) -> None:
     assert json.loads(path.read_text(encoding="utf-8"))["$id"] == PUBLISHED + path.name
 
 
@@ -68,7 +68,7 @@ def test_an_inventory_is_valid(tmp_path: Path) -> None:
         ("system: {distribute: true}\n", "'model' is a required property"),
     ],
 )
-def test_an_editor_shows_what_is_wrong_in_a_configuration(text: str, found: str, tmp_path: Path) -> None:
+def test_the_schema_reports_mistakes_in_a_configuration(text: str, found: str, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(text)
     done = check_jsonschema("--schemafile", FOLDER / "train_config.schema.json", tmp_path / "mine.yaml")
     assert done.returncode == 1
@@ -83,14 +83,14 @@ def test_a_configuration_names_its_schema_to_the_editor(path: Path) -> None:
     assert (path.parent / match[1]).resolve() == FOLDER / "train_config.schema.json"
 
 
-def test_the_entries_for_schemastore_name_schemas_of_ours() -> None:
+def test_the_entries_for_schemastore_refer_to_published_schemas() -> None:
     entries = json.loads((FOLDER / "schemastore.json").read_text(encoding="utf-8"))["schemas"]
     addresses = {address for entry in entries for address in (entry["url"], *entry.get("versions", {}).values())}
     assert addresses <= {PUBLISHED + path.name for path in SCHEMAS}
     assert all(entry.keys() >= {"name", "description", "fileMatch", "url"} for entry in entries)
 
 
-def test_the_settings_know_all_products() -> None:
+def test_the_settings_schema_has_all_products() -> None:
     schema = json.loads((FOLDER / "settings.schema.json").read_text(encoding="utf-8"))
     assert schema["properties"].keys() == set(Settings._fields)
     assert schema["properties"]["product"]["enum"] == [*PRODUCT_NAMES, "auto"]

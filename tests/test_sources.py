@@ -1,4 +1,4 @@
-"""docs/sources.md: each fact that the repository names by number is there."""
+"""docs/sources.md has each fact that the repository refers to by number."""
 
 import re
 
@@ -20,7 +20,7 @@ def test_each_number_has_one_row_with_a_source() -> None:
     assert [row[0] for row in rows if len(row) != 5 or not all(cell.strip(" |") for cell in row)] == []
 
 
-def test_each_number_that_is_used_has_a_row() -> None:
+def test_each_referenced_number_has_a_row() -> None:
     used = {int(number) for path in TEXTS for number in FACT.findall(path.read_text(encoding="utf-8"))}
     assert used
     assert used <= set(range(1, 35))

@@ -1,6 +1,6 @@
-"""The package as users get it: an sdist, the wheel built from it, and a fresh environment outside the checkout.
+"""The package as users install it: an sdist, the wheel built from it, and a new environment outside the checkout.
 
-Nothing is downloaded: the environment takes the dependencies from the one that runs the tests.
+Nothing is downloaded: the environment uses the dependencies of the one that runs the tests.
 """
 
 import json
@@ -28,7 +28,7 @@ WITH_DICTIONARY = "rec/crnn/crnn_receipts.yaml"
 
 @dataclass(frozen=True)
 class Installed:
-    """The two archives, and a folder to work in with the programs of the wheel on PATH."""
+    """The two archives, and a working folder with the programs of the wheel on PATH."""
 
     sdist: Path
     wheel: Path
@@ -69,7 +69,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(sdist, wheel, folder / "work", venv / "bin")
 
 
-def test_the_archives_pass_the_check_of_the_package_index(installed: Installed) -> None:
+def test_the_archives_pass_twine_check(installed: Installed) -> None:
     argv = [sys.executable, "-m", "twine", "check", "--strict", str(installed.sdist), str(installed.wheel)]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -85,17 +85,17 @@ def test_all_links_of_the_package_page_are_absolute(installed: Installed) -> Non
     assert "Project-URL: Documentation, https://" in page
 
 
-def test_the_sdist_has_what_the_wheel_needs_and_no_tests(installed: Installed) -> None:
+def test_the_sdist_has_all_files_for_the_wheel_and_no_tests(installed: Installed) -> None:
     with tarfile.open(installed.sdist) as archive:
         tops = {name.split("/")[1] for name in archive.getnames()}
     assert {"hccl_kit", "schemas", "configs", "tools", "pyproject.toml", "LICENSE"} <= tops
     assert not {"tests", "benchmarks", ".ci"} & tops
 
 
-def test_shipped_configurations_are_found_by_name_with_what_they_name(installed: Installed) -> None:
+def test_shipped_configurations_and_their_files_are_found_by_name(installed: Installed) -> None:
     names = installed.run("hccl-kit", "train", "--list-configs").stdout.split()
     assert names == sorted(path.relative_to(ROOT / "configs").as_posix() for path in ROOT.glob("configs/**/*.yaml"))
-    for name in (WITH_DICTIONARY, f"configs/{WITH_DICTIONARY}"):  # builds on another file, and has a dictionary
+    for name in (WITH_DICTIONARY, f"configs/{WITH_DICTIONARY}"):  # has a base file and a dictionary
         done = installed.run("hccl-kit", "export", "-c", name, "--format", "mindir", code=2)
         where, error = done.stderr.splitlines()[:2]
         assert where.endswith(f"/hccl_kit/configs/{WITH_DICTIONARY} (shipped with hccl-kit)")
@@ -105,7 +105,7 @@ def test_shipped_configurations_are_found_by_name_with_what_they_name(installed:
     assert "fix: did you mean rec/crnn/crnn_small.yaml" in done.stderr
 
 
-def test_a_file_here_comes_before_a_shipped_one_and_may_build_on_it(installed: Installed) -> None:
+def test_a_local_file_takes_precedence_over_a_shipped_one_and_may_extend_it(installed: Installed) -> None:
     (installed.work / "mine.yaml").write_text(f"__base__: {WITH_DICTIONARY}\nsystem: {{seed: x}}\n")
     done = installed.run("hccl-kit", "train", "-c", "mine.yaml", code=2)
     assert "mine.yaml:2: system.seed is 'x'" in done.stderr
@@ -118,8 +118,8 @@ def test_a_file_here_comes_before_a_shipped_one_and_may_build_on_it(installed: I
 
 
 @pytest.mark.train
-def test_the_way_of_the_readme(installed: Installed) -> None:
-    """From a range of cards to an exported model, with nothing but the installed programs."""
+def test_the_steps_of_the_readme_work(installed: Installed) -> None:
+    """From a range of cards to an exported model, using only the installed programs."""
     run = installed.run
     assert run("hccl-gen", "--device_num", "[0,2)", "--simulate").stderr == ""
     run("hccl-check", "hccl_2p_01_127.0.0.1.json")

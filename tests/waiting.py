@@ -1,4 +1,4 @@
-"""Waiting for what another process or thread does."""
+"""Waiting for an action of another process or thread."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 PATIENCE = 180.0
-"""Seconds after which a test gives up, on a slow machine too; ranks sleep longer, so no job ends by their end."""
+"""Timeout of a test in seconds, also on a slow machine; ranks sleep longer, so that no job ends by itself."""
 
 
 def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> bool:
-    """Whether a condition comes true in time. It is asked at least once."""
+    """Whether a condition becomes true in time. It is evaluated at least once."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

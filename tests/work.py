@@ -1,4 +1,4 @@
-"""How much work a call does, counted and not timed, so that a loaded machine makes no difference."""
+"""The amount of work of a call, counted instead of timed, so that the load of the machine does not matter."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def executed_lines(check: Callable[..., Iterable[object]], *arguments: object) -> int:
-    """The lines of Python that run until `check` has yielded everything; built-in functions count as one line."""
+    """The number of Python lines run until `check` has yielded everything; built-in functions count as one line."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:

@@ -1,4 +1,4 @@
-"""A file holds the old content or the new one at every moment, and nothing else is left behind."""
+"""A file has either its old or its new content at every moment, and no temporary file is left behind."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ from tests.places import ROOT
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(st.binary(max_size=1000) | st.text(st.characters(codec="utf-8"), max_size=1000))
-def test_what_is_written_is_there_and_nothing_else(tmp_path: Path, content: bytes | str) -> None:
+def test_writes_the_content_and_leaves_no_other_file(tmp_path: Path, content: bytes | str) -> None:
     path = tmp_path / "t.json"
     write_atomically(path, content)
     assert path.read_bytes() == (content.encode() if isinstance(content, str) else content)
@@ -26,7 +26,7 @@ def test_what_is_written_is_there_and_nothing_else(tmp_path: Path, content: byte
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o755])
 @pytest.mark.parametrize("umask", [0, 0o022, 0o027, 0o077])
-def test_the_mode_is_the_one_asked_for_without_what_the_umask_forbids(tmp_path: Path, mode: int, umask: int) -> None:
+def test_the_mode_is_the_requested_one_minus_the_umask(tmp_path: Path, mode: int, umask: int) -> None:
     (tmp_path / "t").write_text("old")
     (tmp_path / "t").chmod(0o600)
     before = os.umask(umask)
@@ -38,7 +38,7 @@ def test_the_mode_is_the_one_asked_for_without_what_the_umask_forbids(tmp_path: 
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o664, 0o777])
-def test_a_file_like_the_old_one_has_its_mode_whatever_the_umask(tmp_path: Path, mode: int) -> None:
+def test_keeps_the_mode_of_the_old_file_despite_the_umask(tmp_path: Path, mode: int) -> None:
     path = tmp_path / "t"
     path.write_text("old")
     path.chmod(mode)
@@ -50,13 +50,13 @@ def test_a_file_like_the_old_one_has_its_mode_whatever_the_umask(tmp_path: Path,
     assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("x", mode)
 
 
-def test_no_folder_is_reported_with_the_path(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported_with_the_path(tmp_path: Path) -> None:
     with pytest.raises(KitError) as caught:
         write_atomically(tmp_path / "missing" / "t.json", "x")
     assert caught.value.message == f"cannot write {tmp_path / 'missing' / 't.json'}: No such file or directory"
 
 
-def test_a_folder_in_the_place_of_the_file_stays(tmp_path: Path) -> None:
+def test_does_not_replace_a_folder(tmp_path: Path) -> None:
     (tmp_path / "t.json").mkdir()
     (tmp_path / "t.json" / "inside").write_text("kept")
     with pytest.raises(KitError):
@@ -64,7 +64,7 @@ def test_a_folder_in_the_place_of_the_file_stays(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.json"]
 
 
-def test_a_device_stays(tmp_path: Path) -> None:
+def test_does_not_replace_a_device(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/null")):
         with pytest.raises(KitError, match=f"{path} is not a regular file, so the file cannot be written"):
@@ -74,7 +74,7 @@ def test_a_device_stays(tmp_path: Path) -> None:
 
 
 def test_a_failing_write_keeps_the_old_content(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for a full disk: the write fails half-way, in a process of its own."""
+    """A limit on the size of files simulates a full disk: the write fails halfway. It runs in a separate process."""
     (tmp_path / "t.json").write_text("old")
     code = (
         "import resource, signal, sys\n"
@@ -97,7 +97,7 @@ def test_a_failing_write_keeps_the_old_content(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["t.json"]
 
 
-def test_a_reader_with_the_old_file_open_keeps_it(tmp_path: Path) -> None:
+def test_an_open_reader_still_sees_the_old_content(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text("old")
     with path.open() as reader:

@@ -1,4 +1,4 @@
-"""A file is read up to its limit; nothing that a path can name makes the reader wait or fill the memory."""
+"""A file is read up to its limit; no kind of file can block the reader or exhaust the memory."""
 
 import os
 import socket
@@ -48,7 +48,7 @@ def test_a_pipe_without_a_writer_is_not_waited_for(tmp_path: Path) -> None:
     assert done.stderr.endswith(b"/pipe: it is not a regular file\n")
 
 
-def test_what_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="cannot read /dev/zero: it is not a regular file"):
         read_bounded(Path("/dev/zero"), 5)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -61,26 +61,26 @@ def test_what_is_not_a_regular_file_is_refused(tmp_path: Path) -> None:
     ("name", "reason"),
     [("missing", "No such file"), (".", "Is a directory"), ("a\0b", "embedded null"), ("x" * 300, "name too long")],
 )
-def test_what_cannot_be_opened_is_named(tmp_path: Path, name: str, reason: str) -> None:
+def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(KitError, match=f"cannot read .*: .*{reason}"):
         read_bounded(tmp_path / name, 5)
 
 
 @pytest.mark.parametrize("path", ["/dev/stdin", "/dev/fd/0"])
-def test_what_the_shell_opened_may_be_a_pipe(path: str) -> None:
+def test_reads_a_pipe_that_the_shell_opened(path: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", READ, path], cwd=ROOT, input=b"12345", capture_output=True, check=True, timeout=300
     )
     assert done.stdout == b"b'12345'\n"
 
 
-def test_text_is_utf_8_without_its_mark(tmp_path: Path) -> None:
+def test_text_is_decoded_as_utf_8_without_its_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_bytes(b"\xef\xbb\xbf\xe4\xb8\xad\xe6\x96\x87\r\n")
     assert read_text(path, 100) == "中文\r\n"
 
 
-def test_text_that_is_not_utf_8_names_the_byte(tmp_path: Path) -> None:
+def test_an_error_about_invalid_utf_8_names_the_byte(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_bytes(b"ab\xff")
     with pytest.raises(KitError, match=r"words.txt is not UTF-8: byte 2"):
@@ -104,14 +104,14 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path) -> None
     assert done.stderr.endswith(b"/f: it changed while it was read\n"), done.stderr
 
 
-def test_a_file_without_a_size_is_read_whole() -> None:
+def test_a_file_that_reports_size_0_is_read_to_the_end() -> None:
     for name in ("/proc/self/maps", "/proc/kallsyms", "/proc/self/mountinfo"):
         whole = read_bounded(Path(name), 1 << 28)
         assert whole.count(b"\n") >= 10
         assert whole.endswith(b"\n")
 
 
-def test_a_descriptor_without_data_is_refused_if_waiting_is_not_allowed() -> None:
+def test_a_descriptor_without_data_is_refused_if_blocking_is_not_allowed() -> None:
     reading, writing = os.pipe()
     try:
         os.set_blocking(reading, False)

@@ -48,7 +48,7 @@ def started(arguments: list[str], error: str, folder: Path) -> subprocess.Comple
     ],
     ids=lambda arguments: arguments[-1].rpartition("/")[2],
 )
-def test_a_program_that_is_interrupted_while_it_loads_says_so(arguments: list[str], tmp_path: Path) -> None:
+def test_a_program_interrupted_during_import_reports_it(arguments: list[str], tmp_path: Path) -> None:
     done = started(arguments, "KeyboardInterrupt", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 

@@ -1,4 +1,4 @@
-"""Errors as people read them, and their exit codes."""
+"""How errors are rendered, and their exit codes."""
 
 import errno
 import os
@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_TERMINATED, KitError, ParseError, under_way
 
 
-def test_an_error_says_what_and_how_to_go_on() -> None:
+def test_an_error_shows_the_message_and_the_fix() -> None:
     assert KitError("no such card").render() == "error: no such card"
     assert KitError("no such card", hint="look\nagain").render() == "error: no such card\n  fix: look\n       again"
     assert KitError("no such card").exit_code == EXIT_CANNOT_RUN
 
 
-def test_a_parse_error_points_at_its_place() -> None:
+def test_a_parse_error_points_at_the_column() -> None:
     error = ParseError("wrong end", source="[0,x)", column=3, hint="write a number")
     assert error.render() == "error: wrong end\n    [0,x)\n       ^\n  fix: write a number"
 
 
-def test_nothing_of_a_source_moves_the_cursor_or_the_caret() -> None:
+def test_control_characters_are_replaced_and_the_caret_stays_aligned() -> None:
     error = ParseError("wrong \x1b[2J", source="\x1b[服\n0,x)", column=6, hint="not \x1b")
     assert error.render() == "error: wrong \ufffd[2J\n    \ufffd[服\ufffd0,x)\n           ^\n  fix: not \ufffd"
 
@@ -31,13 +31,13 @@ def test_a_long_source_is_shown_around_the_error() -> None:
 
 
 @given(st.integers(0, 20), st.integers(0, 5))
-def test_the_caret_is_as_wide_as_the_part_and_never_absent(column: int, width: int) -> None:
+def test_the_carets_cover_the_marked_part_and_at_least_one_column(column: int, width: int) -> None:
     caret = ParseError("x", source="s" * 30, column=column, width=width).render().split("\n")[2]
     assert caret == " " * (4 + column) + "^" * max(1, width)
 
 
-def test_what_stops_work_that_has_begun_has_exit_code_1() -> None:
-    """2 is for what never started."""
+def test_an_error_after_the_work_has_started_has_exit_code_1() -> None:
+    """Exit code 2 means that the work did not start."""
     with pytest.raises(KitError, match="no room") as caught, under_way():
         raise KitError("no room")
     assert caught.value.exit_code == EXIT_FINDINGS
@@ -46,7 +46,7 @@ def test_what_stops_work_that_has_begun_has_exit_code_1() -> None:
     assert caught.value.exit_code == EXIT_FINDINGS
 
 
-def test_other_exit_codes_stay_under_way() -> None:
+def test_under_way_keeps_other_exit_codes_and_broken_pipe_errors() -> None:
     class TerminatedError(KitError):
         exit_code = EXIT_TERMINATED
 

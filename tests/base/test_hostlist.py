@@ -27,7 +27,7 @@ def test_a_run_of_numbers_folds_into_one_range(first: int, digits: int, count: i
 
 
 @given(st.text(alphabet="a1,-[] ", max_size=12))
-def test_expand_is_total(text: str) -> None:
+def test_expand_returns_names_or_a_parse_error_for_any_text(text: str) -> None:
     try:
         names = expand(text)
     except ParseError as error:
@@ -51,7 +51,7 @@ def test_expand_is_total(text: str) -> None:
         ("节点[1-2]", "节点1 节点2"),
     ],
 )
-def test_lists_of_slurm(text: str, names: str) -> None:
+def test_expands_the_host_lists_of_slurm(text: str, names: str) -> None:
     assert expand(text) == tuple(names.split())
 
 
@@ -66,7 +66,7 @@ def test_lists_of_slurm(text: str, names: str) -> None:
         ("n2 n1", "n[2,1]"),
     ],
 )
-def test_short_forms(names: str, text: str) -> None:
+def test_folds_to_the_shortest_list(names: str, text: str) -> None:
     assert fold(tuple(names.split())) == text
 
 
@@ -94,25 +94,25 @@ def test_short_forms(names: str, text: str) -> None:
         ("a[" + "9" * 5000 + "]", 2, "5000 digits"),
     ],
 )
-def test_what_is_wrong_is_pointed_at(text: str, column: int, message: str) -> None:
+def test_an_error_points_at_the_column(text: str, column: int, message: str) -> None:
     with pytest.raises(ParseError, match=message) as caught:
         expand(text)
     assert caught.value.column == column
 
 
-def test_as_many_as_hccl_knows() -> None:
+def test_accepts_at_most_65536_hosts() -> None:
     assert len(expand("a[0-255]-[0-255]")) == MAX_HOSTS
     with pytest.raises(ParseError, match="more than 65536"):
         expand("a[0-65535],b")
 
 
-def test_a_typo_is_answered() -> None:
+def test_a_typo_gets_a_suggestion() -> None:
     with pytest.raises(ParseError) as caught:
         expand("node[01-4]")
     assert caught.value.hint == 'did you mean "01-04"?'
 
 
 @pytest.mark.parametrize("names", [(), ("",), ("a,b",), ("a b",), ("a[1]",), ("x" * 256,)])
-def test_names_that_no_list_can_hold(names: tuple[str, ...]) -> None:
+def test_fold_refuses_names_that_a_host_list_cannot_express(names: tuple[str, ...]) -> None:
     with pytest.raises(KitError):
         fold(names)

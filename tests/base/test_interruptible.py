@@ -1,4 +1,4 @@
-"""Ctrl-C ends work in threads, wherever the main thread is when it comes, and even if nothing wakes it."""
+"""Ctrl-C ends work in threads, whatever line the main thread is at, and even if no event wakes it up."""
 
 import gc
 import os
@@ -34,7 +34,7 @@ def work():
 
 @pytest.fixture(autouse=True)
 def handler() -> Iterator[None]:
-    """The usual handler, also where pytest runs in the background; it is there after each test too."""
+    """Installs Python's default SIGINT handler before and after each test, even if pytest runs in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -44,12 +44,12 @@ def handler() -> Iterator[None]:
 
 
 def interrupt() -> None:
-    """Ctrl-C, until the main thread has seen it."""
+    """Sends SIGINT until the main thread has handled it."""
     os.kill(os.getpid(), signal.SIGINT)
     assert wait_until(is_interrupted)
 
 
-def test_the_result_or_the_error_is_that_of_the_work() -> None:
+def test_returns_the_result_or_raises_the_error_of_the_work() -> None:
     assert interruptible(threading.current_thread) is not threading.main_thread()
     with pytest.raises(KitError, match="broken"):
         interruptible(lambda: fail("broken"))
@@ -81,7 +81,7 @@ def test_an_error_of_interrupted_work_is_not_raised() -> None:
         interruptible(work)
 
 
-def test_a_handler_that_raises_nothing_is_called_and_the_work_has_no_result() -> None:
+def test_a_handler_that_does_not_raise_is_called_and_the_work_is_interrupted() -> None:
     called = []
     signal.signal(signal.SIGINT, lambda number, _: called.append(number))
     try:
@@ -109,7 +109,7 @@ def test_a_second_interrupt_does_not_wait_for_the_work() -> None:
     assert interruptible(is_interrupted) is False
 
 
-def test_nested_work_and_work_with_ignored_signals_have_no_thread_of_their_own() -> None:
+def test_nested_work_and_work_with_ignored_signals_start_no_thread() -> None:
     outer, inner = interruptible(lambda: (threading.get_ident(), interruptible(threading.get_ident)))
     assert outer == inner != threading.get_ident()
     before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
@@ -120,7 +120,7 @@ def test_nested_work_and_work_with_ignored_signals_have_no_thread_of_their_own()
             signal.signal(number, handler)
 
 
-def test_a_program_that_ignores_ctrl_c_goes_on() -> None:
+def test_a_program_that_ignores_ctrl_c_continues() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         interruptible(lambda: os.kill(os.getpid(), signal.SIGINT))
@@ -129,7 +129,7 @@ def test_a_program_that_ignores_ctrl_c_goes_on() -> None:
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGQUIT"])
-def test_what_ends_a_program_ends_what_it_started_first(name: str, tmp_path: Path) -> None:
+def test_a_signal_that_ends_the_program_ends_its_child_processes_first(name: str, tmp_path: Path) -> None:
     (tmp_path / "sleeper").write_text(SLEEPER)
     (tmp_path / "sleeper").chmod(0o755)
     pid = tmp_path / "pid"
@@ -142,8 +142,8 @@ def test_what_ends_a_program_ends_what_it_started_first(name: str, tmp_path: Pat
     assert not Path("/proc", pid.read_text().strip(), "exe").exists()
 
 
-def test_at_whatever_line_of_the_main_thread_it_comes() -> None:
-    """At the first, at the second, and so on, until the work ends before that line."""
+def test_an_interrupt_at_any_line_of_the_main_thread_ends_the_work() -> None:
+    """Interrupts at the first line, then at the second, and so on, until the work ends before the line is reached."""
     place = 0
     before = threading.active_count()
     while interrupted_at(place := place + 1):
@@ -154,10 +154,10 @@ def test_at_whatever_line_of_the_main_thread_it_comes() -> None:
 
 
 def interrupted_at(line: int) -> bool:
-    """Whether the interrupt came, at that line of those that `interruptible` executes here.
+    """Whether the interrupt was raised at this line, counted among those that `interruptible` executes here.
 
-    Without garbage collection: its callbacks have lines too, where Python ignores an interrupt, which ends a program
-    (`ctrl_c`) and so the process of the tests.
+    Garbage collection is off: Python ignores an interrupt in its callbacks, which have lines too; that ends a program
+    (see `ctrl_c`) and would end the test process.
     """
     left = line
 
@@ -181,5 +181,5 @@ def interrupted_at(line: int) -> bool:
     return False
 
 
-def test_an_interrupt_that_wakes_nobody(tmp_path: Path) -> None:
+def test_an_interrupt_that_does_not_wake_the_main_thread_ends_the_work(tmp_path: Path) -> None:
     assert_unseen_interrupt_ends(IMPORTS + WORK, "interruptible(work)", tmp_path)

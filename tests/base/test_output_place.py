@@ -1,4 +1,4 @@
-"""Places are tried before the work, what lies there is kept, and what fails leaves nothing half-written."""
+"""Output paths are checked before the work, existing files are kept, and a failure leaves no partial output."""
 
 import os
 from pathlib import Path
@@ -9,13 +9,13 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 
 
-def test_a_new_file_is_fine_and_trying_leaves_nothing(tmp_path: Path) -> None:
+def test_a_new_file_is_accepted_and_the_check_creates_nothing(tmp_path: Path) -> None:
     assert_free_files([tmp_path / "a", tmp_path / "b"], "--json", force=False)
     assert_free_folder(tmp_path / "new" / "deep", "--output", force=False)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_is_overwritten_only_if_forced(tmp_path: Path) -> None:
+def test_an_existing_file_is_overwritten_only_with_force(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("mine")
     (tmp_path / "b").write_text("mine")
     with pytest.raises(KitError, match=f"^--json: {tmp_path}/a, {tmp_path}/b already exists$") as caught:
@@ -28,7 +28,7 @@ def test_what_is_there_is_overwritten_only_if_forced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("force", [False, True])
-def test_what_takes_no_file_is_refused_whatever_is_asked(tmp_path: Path, force: bool) -> None:
+def test_a_path_that_cannot_be_a_file_is_refused_even_with_force(tmp_path: Path, force: bool) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe")
@@ -49,9 +49,9 @@ def test_what_takes_no_file_is_refused_whatever_is_asked(tmp_path: Path, force: 
         assert_free_files([Path("/dev/null")], "--json", force=force)
 
 
-def test_a_folder_without_permission_is_reported_before(tmp_path: Path) -> None:
+def test_a_folder_without_write_permission_is_reported_before_the_work(tmp_path: Path) -> None:
     if os.geteuid() == 0:
-        place = Path("/proc/sys")  # takes no files, not even from root
+        place = Path("/proc/sys")  # not even root can create files here
     else:
         place = tmp_path
         place.chmod(0o500)
@@ -59,7 +59,7 @@ def test_a_folder_without_permission_is_reported_before(tmp_path: Path) -> None:
         assert_free_files([place / "a"], "--json", force=False)
 
 
-def test_a_missing_folder_is_made_by_the_next_step(tmp_path: Path) -> None:
+def test_the_hint_creates_the_missing_folder(tmp_path: Path) -> None:
     with pytest.raises(KitError) as caught:
         assert_free_files([tmp_path / "a b" / "c"], "--json", force=False)
     assert caught.value.hint == f"mkdir -p '{tmp_path}/a b'"
@@ -81,22 +81,20 @@ def test_staged_files_appear_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
-def test_what_fails_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+def test_a_failure_leaves_no_staged_files(tmp_path: Path, error: type[BaseException]) -> None:
     with pytest.raises(error), staged(tmp_path / "set") as place:
         (place / "new").write_text("half")
         raise error
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_takes_nothing_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(KitError, match=r"cannot write into .*/file/set: "), staged(tmp_path / "file" / "set"):
         pass
 
 
-def test_what_cannot_be_read_is_not_said_to_be_what_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_read_error_is_not_reported_as_a_write_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sets").mkdir()
     monkeypatch.chdir(tmp_path / "sets")
     for folder in (Path("set"), tmp_path / "sets" / "set"):

@@ -1,4 +1,4 @@
-"""Progress as a user sees it: real processes, whose stderr is a terminal, a file or closed."""
+"""Progress display in real processes whose stderr is a terminal, a file or closed."""
 
 import fcntl
 import os
@@ -34,7 +34,7 @@ def test_control_characters_of_a_name_do_not_reach_the_screen() -> None:
 
 
 @pytest.mark.parametrize("call", ["say('text', sys.stdout)", "flush(sys.stdout)"])
-def test_a_standard_output_that_is_full_is_named(call: str) -> None:
+def test_an_error_on_a_full_standard_output_names_it(call: str) -> None:
     program = f"""
 import sys
 from hccl_kit.base import progress
@@ -52,12 +52,12 @@ except KitError as error:
 
 
 def run(*, wait: float = 0, quiet: bool = False, body: str = "pass", terminal: bool = False) -> tuple[str, str]:
-    """Standard output and what came on stderr."""
+    """Returns the standard output and the standard error."""
     return started(PROGRAM.format(wait=wait, quiet=quiet, body=body), terminal=terminal)
 
 
 def started(program: str, *, terminal: bool) -> tuple[str, str]:
-    """As `run`, for any program."""
+    """Like `run`, for any program."""
     argv = [sys.executable, "-c", program]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     if not terminal:
@@ -77,12 +77,12 @@ def started(program: str, *, terminal: bool) -> tuple[str, str]:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 4096)
-    except OSError:  # EIO: the other end is closed, and all is read
+    except OSError:  # EIO: the other end is closed, and everything has been read
         return b""
 
 
 def last_line(shown: str) -> str:
-    """What a terminal shows in the end, of carriage returns and texts."""
+    """The last line that a terminal shows after it has interpreted the carriage returns."""
     row = ""
     for part in shown.rstrip("\r\n").split("\r"):
         row = part + row[len(part) :]
@@ -109,7 +109,7 @@ def test_a_warning_does_not_run_into_the_bar() -> None:
     assert [line for line in lines if "warning" in line] == ["warning: a", "warning: b", "warning: c"]
 
 
-def test_a_message_of_a_program_that_ends_at_once_has_a_line_of_its_own() -> None:
+def test_a_final_message_has_its_own_line() -> None:
     body = "import os; os.write(2, f'{progress.line_break()}interrupted'.encode()); os._exit(130)"
     _, shown = run(terminal=True, body=body)
     assert "reading letters" in shown
@@ -123,7 +123,7 @@ def test_a_log_gets_lines_and_no_bar() -> None:
     assert shown == "reading letters: 1 of 3, about 0 s left\nreading letters: 2 of 3, about 0 s left\n"
 
 
-def test_quick_work_shows_nothing_and_loads_nothing() -> None:
+def test_quick_work_shows_nothing_and_imports_no_module() -> None:
     for terminal in (False, True):
         assert run(wait=60, terminal=terminal) == ("a\nb\nc\nFalse\n", "")
 
@@ -151,14 +151,14 @@ print("tqdm" in __import__("sys").modules)
 """
 
 
-def test_work_that_tells_has_a_bar_on_a_terminal() -> None:
+def test_work_with_callbacks_has_a_bar_on_a_terminal() -> None:
     out, shown = started(TOLD.format(wait=0), terminal=True)
     assert out == "True\n"
     assert "reading logs:   0%" in shown
     assert last_line(shown) == ""
 
 
-def test_work_that_tells_has_lines_in_a_log() -> None:
+def test_work_with_callbacks_has_lines_in_a_log() -> None:
     assert started(TOLD.format(wait=0), terminal=False) == (
         "False\n",
         "reading logs: 0 %\nreading logs: 50 %\nreading logs: 100 %\n",

@@ -26,11 +26,11 @@ def test_a_shipped_file_is_found_by_its_name(name: str) -> None:
         "a" * 300,
     ],
 )
-def test_nothing_else_is(name: str) -> None:
+def test_no_other_path_is_found(name: str) -> None:
     assert shipped.config(Path(name)) is None
 
 
-def test_every_name_is_one_that_is_found() -> None:
+def test_every_listed_name_is_found() -> None:
     names = shipped.config_names()
     assert "rec/crnn/crnn_small.yaml" in names
     assert all(shipped.config(Path(name)) for name in names)

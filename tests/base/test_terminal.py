@@ -1,4 +1,4 @@
-"""Text of others on a screen."""
+"""Untrusted text on a terminal."""
 
 from io import StringIO
 
@@ -10,7 +10,7 @@ from hccl_kit.base.terminal import escaped, marked, printable, shown
 
 
 @given(st.text())
-def test_one_character_stays_one_that_moves_no_cursor(text: str) -> None:
+def test_printable_keeps_the_length_and_removes_control_characters(text: str) -> None:
     assert len(printable(text)) == len(text)
     assert printable(text).isprintable()
     assert printable(printable(text)) == printable(text)
@@ -24,14 +24,14 @@ def test_carets_count_cells_and_not_characters() -> None:
 
 
 @given(st.integers(0, 2000), st.integers(0, 500))
-def test_a_long_line_is_a_window_with_the_carets_in_it(start: int, width: int) -> None:
+def test_a_long_line_is_cut_to_a_window_around_the_carets(start: int, width: int) -> None:
     source, caret = marked("x" * 2000, start, width)
     assert len(source) <= 100
     assert len(caret) <= 101
     assert caret.count("^") >= 1
 
 
-def test_a_terminal_gets_what_moves_no_cursor_and_a_file_gets_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_characters_are_replaced_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a\tb\n\x9b31m\u202e"
     assert shown(text) == text
     monkeypatch.setattr("sys.stdout", Terminal())
@@ -45,9 +45,9 @@ class Terminal(StringIO):
 
 
 @given(st.text())
-def test_a_field_has_no_character_that_is_not_seen(text: str) -> None:
+def test_a_field_has_no_invisible_characters(text: str) -> None:
     assert escaped(text).isprintable()
 
 
-def test_a_field_is_kept_but_for_such_characters() -> None:
+def test_a_field_keeps_all_visible_characters() -> None:
     assert escaped("服 a\u202eb\n") == "服 a\\u202eb\\n"

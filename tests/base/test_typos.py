@@ -1,4 +1,4 @@
-"""A slip is one letter, or two neighbours: never another word."""
+"""A typo is one letter added, missing or replaced, or two swapped neighbours: never another word."""
 
 import pytest
 from hypothesis import given
@@ -34,7 +34,7 @@ def test_one_letter_more_less_or_other_and_two_swapped_are_typos(key: str, data:
         ("rank_id ", "rank_id"),
     ],
 )
-def test_typos_that_were_seen(written: str, key: str) -> None:
+def test_typos_from_real_tables(written: str, key: str) -> None:
     assert is_typo(written, key)
 
 
@@ -58,7 +58,7 @@ def test_other_words_are_not_typos(written: str, key: str) -> None:
     assert not is_typo(written, key)
 
 
-def test_a_key_is_meant_where_nothing_else_can_be() -> None:
+def test_a_typo_is_only_found_if_the_intended_key_is_unambiguous() -> None:
     absent = ("device_id", "device_ip")
     assert find_typos(["devcie_ip", "colour"], absent) == {"devcie_ip": "device_ip"}
     assert find_typos(["device_i"], absent) == {}

@@ -15,12 +15,12 @@ def test_joined_has_one_conjunction(items: list[int], text: str) -> None:
     assert joined(items) == text
 
 
-def test_another_conjunction() -> None:
+def test_joined_accepts_another_conjunction() -> None:
     assert joined(["a", "b"], "or") == "a or b"
 
 
 @pytest.mark.parametrize(("limit", "text"), [(3, "a, b, c"), (2, "a, b and 1 more"), (1, "a and 2 more")])
-def test_a_list_counts_what_it_leaves_out(limit: int, text: str) -> None:
+def test_a_truncated_list_counts_the_omitted_items(limit: int, text: str) -> None:
     assert listed("abc", limit) == text
 
 
@@ -28,7 +28,7 @@ def test_indented_lines_stay_below_the_message() -> None:
     assert "lost:" + indented(["a\nb", "c"]) == "lost:\n    a\n    b\n    c"
 
 
-def test_lines_count_what_they_leave_out() -> None:
+def test_truncated_lines_count_the_omitted_ones() -> None:
     assert shortened(["a", "b"], 2) == ["a", "b"]
     assert shortened(["a", "b", "c"], 1) == ["a", "and 2 more"]
 
@@ -49,5 +49,5 @@ def test_spans_name_every_number(numbers: set[int]) -> None:
     assert named == sorted(numbers)
 
 
-def test_a_span_in_words() -> None:
+def test_spans_accepts_another_separator() -> None:
     assert spans([4, 5], " to ") == ["4 to 5"]

@@ -1,4 +1,4 @@
-"""A benchmark that does not end, and neither does what it starts."""
+"""A benchmark that never ends, and neither does its child process."""
 
 import os
 import subprocess

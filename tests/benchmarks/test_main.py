@@ -1,4 +1,4 @@
-"""python -m benchmarks as a user starts it."""
+"""`python -m benchmarks` as a user runs it."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ def start(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
 
 
-def test_one_benchmark() -> None:
+def test_runs_one_benchmark() -> None:
     done = start("--only", "startup")
     assert (done.returncode, done.stderr) == (0, "1 of 1: startup, start of the programs\n")
     name, head, table = done.stdout.split("\n\n")
@@ -35,7 +35,7 @@ def test_one_benchmark() -> None:
         assert 1 < ratio < 20
 
 
-def test_the_list() -> None:
+def test_lists_the_benchmarks() -> None:
     done = start("--list")
     assert done.returncode == 0
     assert "crnn_vgg7           training step of CRNN VGG7, against PyTorch\n" in done.stdout
@@ -50,13 +50,13 @@ def test_the_list() -> None:
         (("--quick", "--full"), "not allowed with argument"),
     ],
 )
-def test_a_wrong_command_line(arguments: tuple[str, ...], said: str) -> None:
+def test_rejects_an_invalid_command_line(arguments: tuple[str, ...], said: str) -> None:
     done = start(*arguments)
     assert done.returncode == 2
     assert said in done.stderr
 
 
-def test_all_are_written_although_one_fails(
+def test_all_rows_are_written_although_one_benchmark_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "docs" / "page.md"
@@ -74,7 +74,9 @@ def test_all_are_written_although_one_fails(
     assert capsys.readouterr().out in written
 
 
-def test_a_page_without_a_place_is_found_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_without_the_table_marker_is_reported_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "page.md").write_text("# Speed\n", encoding="utf-8")
     monkeypatch.setattr(program, "rows_of", None)
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--write"])

@@ -1,4 +1,4 @@
-"""A benchmark that fails, hangs or lacks a package has a row that says so."""
+"""A benchmark that fails, hangs or lacks a package has a row with the reason."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ def made(module: str, *needs: str, seconds: int = 240) -> Benchmark:
     return Benchmark(module, "a test", "a peer", needs, seconds, f"tests.benchmarks.{module}")
 
 
-def test_one_that_fails_keeps_its_rows() -> None:
+def test_a_benchmark_that_fails_keeps_its_rows() -> None:
     rows, failed = rows_of(made("failing"), full=True)
     assert failed
     assert [(row.what, row.ratio) for row in rows] == [("first, full True", 0.5), ("a test", None)]
@@ -29,13 +29,15 @@ def test_a_quick_run_is_not_full() -> None:
     assert rows_of(made("failing"), full=False)[0][0].what == "first, full False"
 
 
-def test_a_package_that_is_not_installed_is_no_failure() -> None:
+def test_a_missing_package_is_not_a_failure() -> None:
     rows, failed = rows_of(made("failing", "json", "no_such_package"), full=False)
     assert not failed
     assert [row.missing.split(";")[0] for row in rows] == ["no_such_package not installed"]
 
 
-def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_benchmark_that_hangs_is_killed_with_its_child_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ENDLESS", str(tmp_path / "pid"))
     rows, failed = rows_of(made("endless", seconds=20), full=True)
     assert failed
@@ -74,7 +76,7 @@ def runs(stat: Path) -> bool:
 
 
 def test_every_program_with_a_command_line_is_run_or_listed() -> None:
-    """Those without are the other sides of a benchmark: it starts them with arguments of its own."""
+    """The others are the reference side of a benchmark, which starts them with its own arguments."""
     programs = {
         path.stem
         for path in (ROOT / "benchmarks").glob("*.py")

@@ -1,4 +1,4 @@
-"""The table of all measurements and its place in the page."""
+"""The table of all measurements, and how it is inserted into the page."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ def test_a_row_has_both_figures_and_the_ratio() -> None:
     ]
 
 
-def test_a_reason_breaks_no_cell() -> None:
+def test_a_reason_is_escaped_in_a_cell() -> None:
     assert "a / b" in markdown([Row("x", "y", missing="a | b")])
 
 
@@ -36,12 +36,12 @@ def test_only_the_section_of_this_processor_is_written() -> None:
 
 
 @pytest.mark.parametrize("page", ["", BEGIN, END, f"{END}{BEGIN}", f"{BEGIN}{BEGIN}{END}", f"{BEGIN}{END}{END}"])
-def test_a_page_without_a_place_is_refused(page: str) -> None:
+def test_a_page_without_the_table_marker_is_refused(page: str) -> None:
     with pytest.raises(PageError, match="needs one line"):
         placed(page, "### x\n")
 
 
-def test_the_processor_is_named_with_what_decides_its_speed(tmp_path: Path) -> None:
+def test_the_processor_is_named_with_its_instruction_sets(tmp_path: Path) -> None:
     core = "processor\t: {}\nmodel name\t: Some {} CPU @ 2.50GHz\nflags\t\t: fpu avx2 avx512f {}\n\n"
     (tmp_path / "cpuinfo").write_text(core.format(0, "first", "amx_tile") + core.format(1, "other", ""))
     assert processor(tmp_path / "cpuinfo") == "Some first CPU @ 2.50GHz (AVX2, AVX-512, AMX)"

@@ -1,4 +1,4 @@
-"""The time to 95 %: what is read from the logs of both sides, and that they say it."""
+"""The time to 95 %: parsing of the logs of both sides, and that both print what is parsed."""
 
 import importlib.util
 import sys
@@ -32,7 +32,7 @@ LINES = [
 ]
 
 
-def test_a_log() -> None:
+def test_parses_a_log() -> None:
     found = course(LINES)
     assert found.parameters == 153733
     assert [evaluation.share for evaluation in found.evaluations] == [0, 0.9, 0.95, 1]
@@ -41,7 +41,7 @@ def test_a_log() -> None:
     assert found.training == 6.0 - 2.0
 
 
-def test_a_program_is_ended_at_the_goal() -> None:
+def test_a_program_is_stopped_at_the_goal() -> None:
     said = "".join(line.text for line in LINES)
     lines = lines_until_goal([sys.executable, "-c", f"print({said!r}, flush=True)\nimport time\ntime.sleep(600)"])
     assert [line.text for line in lines] == [line.text for line in LINES[:5]]
@@ -50,7 +50,7 @@ def test_a_program_is_ended_at_the_goal() -> None:
         lines_until_goal([sys.executable, "-c", "0/0"])
 
 
-def test_a_training_that_does_not_get_there() -> None:
+def test_a_training_that_misses_the_goal_is_an_error() -> None:
     with pytest.raises(SystemExit, match=r"read 90\.0% of the test words at best, not 95%"):
         _ = course(LINES[:4]).reached
 
@@ -78,7 +78,7 @@ def test_the_rows_are_means(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no torch")
-def test_both_say_what_is_read(tmp_path: Path) -> None:
+def test_both_programs_print_what_is_parsed(tmp_path: Path) -> None:
     folder = drawn(tmp_path)
     options = ("scheduler.num_epochs=1", "scheduler.warmup_epochs=0", "scheduler.decay_epochs=1")
     one, other = theirs(folder, 1, LAYOUTS[0], *options), ours(folder, 1, *options)

@@ -1,4 +1,4 @@
-"""The verdict: total, and one finding for one mistake."""
+"""The check accepts any input, and reports one finding per mistake."""
 
 import copy
 import json
@@ -23,7 +23,7 @@ products = st.sampled_from([None, *PRODUCTS])
 
 
 @given(st.text() | st.binary() | json_values.map(json.dumps) | tables.map(write), products)
-def test_check_is_total(data: bytes | str, product: Any) -> None:
+def test_checking_never_fails_on_any_input(data: bytes | str, product: Any) -> None:
     report = check_text(data, STDIN, product)
     assert report.ok == (not any(found.severity == "error" for found in report.findings))
     assert report.ok or report.findings
@@ -61,7 +61,7 @@ def changed(pointer: Pointer, replacement: Any) -> Any:
 
 @settings(max_examples=300)
 @given(st.sampled_from(scalars(GOOD)), st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.just([]))
-def test_one_changed_field_is_found_where_it_stands(pointer: Pointer, replacement: Any) -> None:
+def test_one_changed_field_is_reported_at_its_position(pointer: Pointer, replacement: Any) -> None:
     check_one_change(changed(pointer, replacement), pointer, replacement)
 
 
@@ -69,7 +69,7 @@ def test_one_changed_field_is_found_where_it_stands(pointer: Pointer, replacemen
 @pytest.mark.parametrize(
     "replacement", ["0", "1", "2", "4", "99", "10.0.0.1", "192.168.100.1", "127.0.0.1", "", "fd00::1"]
 )
-def test_one_changed_field_to_a_likely_value_is_found_where_it_stands(pointer: Pointer, replacement: str) -> None:
+def test_one_field_changed_to_a_plausible_value_is_reported_at_its_position(pointer: Pointer, replacement: str) -> None:
     check_one_change(changed(pointer, replacement), pointer, replacement)
 
 
@@ -80,20 +80,20 @@ def check_one_change(document: Any, pointer: Pointer, replacement: Any) -> None:
         assert after == json.dumps(GOOD) or is_free_choice(str(pointer[-1]), replacement)
         return
     (found,) = report.findings
-    # Of two equal values the later one is reported, so the one that was changed may be the other.
+    # The later of two equal values is reported, so the changed one may be the other.
     others = [other.span for other in found.related]
     assert found.pointer in (pointer, pointer[:-1]) or parse(after, STDIN).locate(pointer) in others
 
 
 def is_free_choice(key: str, replacement: Any) -> bool:
-    """Whether another value of the key may be as good as the one it had."""
+    """Whether another value of the key may be as valid as the original one."""
     if not isinstance(replacement, str):
         return False
     free_address = key == "device_ip" and parse_address(replacement) is not None
     return key == "server_id" or free_address or (key == "device_id" and replacement.isdecimal())
 
 
-def test_product_and_version_are_held_against_each_other() -> None:
+def test_a_version_that_the_product_does_not_read_is_an_error() -> None:
     for product in PRODUCTS:
         rules = [found.rule for found in check_text(text(), "t.json", product).findings]
         assert rules == ([] if "1.0" in product.table_versions else ["HK108"])
@@ -103,7 +103,7 @@ def test_product_and_version_are_held_against_each_other() -> None:
     assert "version 1.0 and version 1.2" in template_2.findings[0].message
 
 
-def test_an_unfinished_table_is_not_checked_and_not_silent() -> None:
+def test_an_unfinished_table_is_reported_and_not_checked() -> None:
     for document in ({"status": "initializing"}, value() | {"status": "initializing", "server_list": []}):
         report = check_text(json.dumps(document), "t.json")
         assert [(found.rule, found.severity) for found in report.findings] == [("HK109", "warning")]
@@ -111,7 +111,7 @@ def test_an_unfinished_table_is_not_checked_and_not_silent() -> None:
         assert report.table is None
 
 
-def test_faults_of_the_text_stop_the_rest_but_a_warning_does_not() -> None:
+def test_an_error_in_the_text_stops_the_check_but_a_warning_does_not() -> None:
     bad_rank = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')
     assert [found.rule for found in check_text(bad_rank + "}", "t.json").findings] == ["HK001"]
     assert [found.rule for found in check_text("\ufeff" + bad_rank, "t.txt").findings] == ["HK003", "HK008", "HK201"]
@@ -131,16 +131,16 @@ def test_a_valid_table_is_checked_without_jsonschema() -> None:
     ("document", "rules"),
     [(text(), ["HK007"]), (text().replace('"rank_id": "7"', '"rank_id": "6"'), ["HK007", "HK201"])],
 )
-def test_what_is_more_than_hccl_reads_is_checked_all_the_same(document: str, rules: list[str]) -> None:
+def test_a_file_larger_than_hccl_reads_is_still_checked(document: str, rules: list[str]) -> None:
     report = check_text(document + " " * HCCL_MAX_BYTES, "t.json")
     assert [found.rule for found in report.findings] == rules
     assert report.table is not None
 
 
-def test_version_2_may_be_larger_than_that() -> None:
+def test_version_2_may_be_larger() -> None:
     assert check_text(json.dumps(ranks_value()) + " " * HCCL_MAX_BYTES, "t.json").findings == ()
 
 
-def test_more_brackets_than_memory_is_taken_for_are_not_read() -> None:
+def test_rejects_a_text_with_too_many_brackets() -> None:
     (found,) = check_text("[" + "[]," * MAX_CONTAINERS + "[]]", STDIN).findings
     assert found.rule == "HK009"

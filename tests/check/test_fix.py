@@ -1,4 +1,4 @@
-"""Mending: what has one right answer is written, everything else stays, letter by letter."""
+"""Fixes: a value with exactly one correct answer is written, and everything else stays byte for byte."""
 
 import json
 import re
@@ -47,7 +47,7 @@ SLIPS: list[Replace] = [
     swap("\n", "\r\n"),
     swap("    ", "\t"),
 ]
-"""Each spoils a table of two servers in a way that has one right answer, or not at all."""
+"""Each breaks a table of two servers in a way that has exactly one fix, or does not break it."""
 
 
 def spoilt(chosen: list[int]) -> str:
@@ -69,8 +69,8 @@ def test_every_mix_of_typos_is_fixed(chosen: list[int]) -> None:
 
 
 @given(st.lists(st.sampled_from(range(len(SLIPS))), unique=True))
-def test_nothing_but_the_edits_changes(chosen: list[int]) -> None:
-    """Line by line, with keys, texts and numbers taken out: what is left is the same."""
+def test_only_the_edited_values_change(chosen: list[int]) -> None:
+    """Compares line by line without keys, strings and numbers: the rest is identical."""
     source = spoilt(chosen)
 
     def frame(lines: str) -> list[str]:
@@ -93,22 +93,22 @@ def ranked(*ranks: str) -> str:
 @pytest.mark.parametrize(
     ("found", "right"),
     [
-        ("0 8 2 3", "0 1 2 3"),  # the typo alone is changed
-        ("3 0 70 01", "3 0 2 01"),  # also where they stand in another order, and the text of the others stays
+        ("0 8 2 3", "0 1 2 3"),  # only the typo is changed
+        ("3 0 70 01", "3 0 2 01"),  # also in another order, and the text of the others stays
         ("0 2", "0 1"),
-        ("8 9 10 11", "0 1 2 3"),  # the second half of a table that was cut in two
+        ("8 9 10 11", "0 1 2 3"),  # the second half of a table that was split in two
         ("13 10 11 12", "3 0 1 2"),
         ("7", "0"),
     ],
 )
-def test_a_rank_outside_is_put_where_only_it_can_be(found: str, right: str) -> None:
+def test_a_rank_out_of_range_gets_the_only_free_number(found: str, right: str) -> None:
     outcome = fix_text(ranked(*found.split()), "t.json")
     assert outcome.text == ranked(*right.split())
     assert [found.rule for found in outcome.applied] == ["HK202"]
 
 
 @pytest.mark.parametrize("ranks", ["30 0 7 08", "1 2 3 4", "1 2", "0 8 9 3", "4 6 8 10", "8 9 10 12"])
-def test_ranks_with_several_numberings_are_left_and_it_is_said(ranks: str) -> None:
+def test_ambiguous_rank_numberings_are_not_fixed_but_reported(ranks: str) -> None:
     outcome = fix_text(ranked(*ranks.split()), "t.json")
     assert (outcome.text, outcome.applied) == (ranked(*ranks.split()), ())
     assert [found.rule for found in outcome.report.findings] == ["HK202"]
@@ -156,14 +156,14 @@ def first(document: Any) -> Any:
         ("[]", ["HK102"]),
     ],
 )
-def test_nothing_is_guessed(source: str, rules: list[str]) -> None:
+def test_ambiguous_values_are_not_fixed(source: str, rules: list[str]) -> None:
     outcome = fix_text(source, "t.json")
     assert (outcome.text, outcome.applied) == (source, ())
     assert [found.rule for found in outcome.report.findings] == rules
 
 
-def test_a_table_that_is_accepted_is_not_fixed_into_one_that_is_not() -> None:
-    """HCCL reads past a misspelt key; by its right name the address behind it would be looked at."""
+def test_a_fix_does_not_make_an_accepted_table_invalid() -> None:
+    """HCCL ignores a misspelled key; under its correct name, it would check the address."""
     source = pods_text().replace('"device_ip": "192.168.100.1"', '"evice_ip": "{192.168.100.1"')
     before = check_text(source, "t.json")
     assert before.ok
@@ -175,7 +175,7 @@ def test_a_table_that_is_accepted_is_not_fixed_into_one_that_is_not() -> None:
 
 
 @given(st.text() | st.binary() | json_values.map(json.dumps))
-def test_fixing_is_total_and_leaves_what_is_no_table(data: bytes | str) -> None:
+def test_fixing_never_fails_and_leaves_other_input_unchanged(data: bytes | str) -> None:
     outcome = fix_text(data, STDIN)
     if not outcome.applied:
         assert (outcome.text, outcome.report) == (decode(data), check_text(data, STDIN))
@@ -184,7 +184,7 @@ def test_fixing_is_total_and_leaves_what_is_no_table(data: bytes | str) -> None:
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from(range(len(SLIPS))), unique=True, max_size=3), st.data())
 def test_a_damaged_table_never_gets_worse(chosen: list[int], data: st.DataObject) -> None:
-    """What is accepted stays so, what was read stays read, nothing fixable is left, and once is enough."""
+    """A valid table stays valid, a parsed one stays parsed, no fixable finding is left, and fixing is idempotent."""
     source = spoilt(chosen)
     at = data.draw(st.integers(0, len(source) - 1))
     piece = data.draw(st.sampled_from(["0", "1", " ", '"', "-", "x", "", "192.168.100.1", "{", "1.0"]))
@@ -195,7 +195,7 @@ def test_a_damaged_table_never_gets_worse(chosen: list[int], data: st.DataObject
     assert not any(found.fix for found in outcome.report.findings)
     again = fix_text(outcome.text, "t.json")
     assert (again.text, again.applied) == (outcome.text, ())
-    if before.table and outcome.report.table:  # nothing was hidden behind the structure
+    if before.table and outcome.report.table:  # no finding was hidden by the structure error
         assert errors_of(outcome.report) <= errors_of(before)
 
 
@@ -214,7 +214,7 @@ def test_the_bad_table_of_a_rule_with_a_fix_is_fixed(folder: Path) -> None:
     assert not fixable or outcome.report.ok
 
 
-def test_an_edit_is_made_where_its_pointer_says() -> None:
+def test_an_edit_is_made_at_its_pointer() -> None:
     document = parse('{"a": {"b": "1", "c": [2, 3]}, "b" : "1"}', STDIN)
     edits = [
         Edit(("a", "c", 1), '"three"'),
@@ -242,7 +242,7 @@ def test_several_byte_order_marks_are_one_finding() -> None:
     assert [found.rule for found in outcome.applied] == ["HK003"]
 
 
-def test_the_rounds_are_enough_for_what_hides_behind_each_other() -> None:
+def test_the_rounds_are_enough_for_mistakes_that_hide_each_other() -> None:
     """The byte order mark, the version, the list, its keys, their types, the rules."""
     source = text(2, 4).replace('"version": "1.0"', '"verison": 1.0').replace('"server_list"', '"serverlist"')
     source = "\ufeff" + re.sub('"rank_id": "([0-9]+)"', r'"rank-id": 3\1', source.replace('"device":', '"devices":'))
@@ -252,7 +252,7 @@ def test_the_rounds_are_enough_for_what_hides_behind_each_other() -> None:
 
 
 @pytest.mark.parametrize("source", ["null", "[]", "{", '{"version": "1.0"}', text().replace('"0"', '"7"', 1)])
-def test_what_cannot_be_fixed_has_the_code_of_hccl(source: str) -> None:
+def test_the_report_of_an_unfixable_table_is_that_of_the_check(source: str) -> None:
     report = check_text(source, "t.json")
     assert not report.ok
     assert fix_text(source, "t.json").report == report

@@ -1,4 +1,4 @@
-"""Hostile input: no exception and no hang anywhere between the bytes and the report, and every place is in the text.
+"""Hostile input: no exception and no hang between bytes and report, and every position lies within the text.
 
 The short form lets hypothesis damage tables and shrink what breaks; the long form (`./scripts/test.sh --long`) runs
 10,000 inputs from a fixed seed.
@@ -25,11 +25,11 @@ from hccl_kit.table.products import PRODUCTS, Product
 from tests.damage import DAMAGES, SEEDS, Numbers, broken, damaged
 
 MOST_SECONDS = 3.0
-"""For one input; the largest is some hundred kilobytes."""
+"""For one input; the largest has some hundred kilobytes."""
 
 
 def look(data: bytes, product: Product | None) -> Report:
-    """Put one input through everything; fails where something is broken, and says by how much."""
+    """Check, report and fix one input; asserts every invariant on the way."""
     begin = time.process_time()
     report = check_text(data, "t.json", product)
     source = decode(data)
@@ -52,14 +52,14 @@ def look(data: bytes, product: Product | None) -> Report:
 
 
 def lies_in(span: Span, lines: list[str]) -> bool:
-    """Line and column are there; the mark may stand one character behind the end, where something is missing."""
+    """Whether line and column exist; a mark for missing text may be one character behind the end."""
     if not 1 <= span.line <= len(lines):
         return False
     length = len(lines[span.line - 1])
     return 1 <= span.column <= length + 1 and 0 <= span.width <= length + 2 - span.column
 
 
-def test_every_way_of_breaking_leaves_json() -> None:
+def test_every_mutation_of_values_is_still_json() -> None:
     for which in range(6):
         for style in range(42):
             json.loads(broken(style, [(which, (style, style, style))], style).decode("utf-8-sig"))
@@ -111,7 +111,7 @@ def test_ten_thousand_damaged_tables() -> None:
         read += report.table is not None
         refused += not report.ok
         fixable += any(found.fix for found in report.findings)
-    # Damage that leaves nothing to read, or nothing to refuse, would test little.
+    # Mutations that are all unreadable or all valid would test little.
     assert read > 700
     assert 5000 < refused < 9900
     assert fixable > 500

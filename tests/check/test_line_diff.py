@@ -1,4 +1,4 @@
-"""The diff is the one that everybody knows, in linear time and of bounded size."""
+"""The diff has the unified format, takes linear time and has a bounded size."""
 
 import difflib
 import time
@@ -10,7 +10,7 @@ from hccl_kit.check.line_diff import MAX_CHANGED, line_diff
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60))
-def test_it_is_the_unified_diff(is_changed: list[bool]) -> None:
+def test_equals_the_unified_diff_of_difflib(is_changed: list[bool]) -> None:
     before = [f"line {n}" for n in range(len(is_changed))]
     after = [
         f"changed {n}" if change else line for n, (line, change) in enumerate(zip(before, is_changed, strict=True))
@@ -39,7 +39,7 @@ def test_a_long_line_is_cut_around_its_change() -> None:
     assert lines[3].startswith("-...x")
 
 
-def test_nothing_in_it_moves_the_cursor() -> None:
+def test_control_characters_are_replaced() -> None:
     lines = list(line_diff("\x1b[31m\n\ufeff\r\n", "\x1b[32m\n\r\n", "a\x1b.json"))
     assert all(line.isprintable() for line in lines)
     assert lines[-2:] == ["+\N{REPLACEMENT CHARACTER}[32m", "+"]

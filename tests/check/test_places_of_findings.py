@@ -1,7 +1,7 @@
-"""However a table is written, a finding points at the right characters.
+"""A finding points at the right characters, however the table is formatted.
 
-The proof: put a mark in the place of the characters that line, column and width name, read the file again, and the mark
-is where the pointer says.
+Method: replace the characters at line, column and width by a mark and parse the file again; the mark must be
+at the pointer of the finding.
 """
 
 import json
@@ -22,7 +22,7 @@ from tests.check.rules.test_golden import FOLDERS, product_of
 
 MARK = "the mark"
 BROKEN = [folder for folder in FOLDERS if not folder.name.startswith("HK0")]
-"""Without those whose text itself is wrong."""
+"""Without those whose text is not valid."""
 
 
 def value_at(document: Any, pointer: Pointer) -> Any:
@@ -41,7 +41,7 @@ def replaced(source: str, span: Span) -> str:
 def assert_points_right(source: str, found: Finding) -> None:
     line = source.split("\n")[found.span.line - 1]
     marked = line[found.span.column - 1 :][: found.span.width]
-    if marked in ("{", "["):  # an object in a list, or the document, has no name to point at
+    if marked in ("{", "["):  # an object in a list, or the document, has no key to point at
         assert isinstance(value_at(json.loads(source), found.pointer), dict if marked == "{" else list)
         return
     after = json.loads(replaced(source, found.span))
@@ -66,7 +66,7 @@ texts = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     mark=st.sampled_from(["", "\ufeff"]),
     colon=st.sampled_from([":", ": ", " :\t"]),
 )
-def test_a_finding_points_at_its_value_however_the_table_is_written(
+def test_a_finding_points_at_its_value_in_any_formatting(
     *, folder: Path, remark: str, indent: Any, ascii_only: bool, newline: str, mark: str, colon: str
 ) -> None:
     document = json.loads((folder / "bad.json").read_text(encoding="utf-8"))
@@ -83,7 +83,7 @@ def test_a_finding_points_at_its_value_however_the_table_is_written(
         assert_points_right(source, found)
 
 
-def test_of_a_key_given_twice_the_second_is_marked_and_the_first_is_reported() -> None:
+def test_the_second_of_two_equal_keys_is_marked_with_a_reference_to_the_first() -> None:
     source = '\ufeff{\r\n\t"备注": "服务器", "rank_id": "0",\r\n\t"更多": ["值"],\t"rank_id": "1"\r\n}'
     found = check_text(source.encode(), "t.json").findings[1]
     assert (found.rule, found.span) == ("HK004", Span(3, 15, 9))
@@ -91,8 +91,8 @@ def test_of_a_key_given_twice_the_second_is_marked_and_the_first_is_reported() -
 
 
 @pytest.mark.long
-def test_a_table_as_large_as_hccl_reads_is_checked() -> None:
-    """40 MiB, and the last of its ranks is wrong."""
+def test_a_table_of_the_maximum_size_of_hccl_is_checked() -> None:
+    """40 MiB, whose last rank is wrong."""
     servers = [
         Server(f"服务器-{s}", tuple(Device(d, f"10.{s // 250}.{s % 250}.{d + 1}", 8 * s + d) for d in range(8)))
         for s in range(28_900)
@@ -104,7 +104,7 @@ def test_a_table_as_large_as_hccl_reads_is_checked() -> None:
     data = source.encode()
     assert 0.9 * HCCL_MAX_BYTES < len(data) <= HCCL_MAX_BYTES
     diagnostics = check_text(data, "t.json").findings
-    assert {found.rule for found in diagnostics} == {"HK201", "HK237"}  # the names are not those of hosts
+    assert {found.rule for found in diagnostics} == {"HK201", "HK237"}  # the names are not valid host names
     (found,) = [found for found in diagnostics if found.rule == "HK201"]
     assert found.pointer == ("server_list", len(servers) - 1, "device", 7, "rank_id")
     assert_points_right(source, found)

@@ -1,4 +1,4 @@
-"""The table of rules as it is published: every rule has a page, and every form holds every rule."""
+"""The published table of rules: every rule has a page, and every output format contains every rule."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def test_a_page_names_the_code_of_its_rule(rule: Rule[...]) -> None:
     assert rule.hccl_error is None or rule.hccl_error in sections["HCCL"]
 
 
-def test_every_rule_has_a_name_of_its_own() -> None:
+def test_every_rule_has_a_unique_name() -> None:
     names = [rule.name for rule in CATALOGUE]
     assert [name for name in names if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", name)] == []
     assert len(names) == len(set(names))
@@ -53,7 +53,7 @@ def test_every_family_is_named() -> None:
     assert {rule.id[:3] for rule in CATALOGUE} == set(FAMILIES)
 
 
-def test_the_published_document_is_that_of_the_code(request: pytest.FixtureRequest) -> None:
+def test_the_published_document_is_current(request: pytest.FixtureRequest) -> None:
     text = as_markdown(CATALOGUE)
     if request.config.getoption("--update-golden"):
         DOCUMENT.write_text(text, encoding="utf-8")
@@ -68,7 +68,7 @@ def test_markdown_has_a_row_and_a_page_for_every_rule() -> None:
     assert {row.count("|") for row in rows} == {7}
 
 
-def test_what_markdown_would_take_for_its_own_is_kept_plain() -> None:
+def test_markdown_syntax_in_a_text_is_escaped() -> None:
     def check(_table: object, _product: object) -> Iterator[Finding]:
         """Stars * are not `a_b*` stars.
 
@@ -94,7 +94,7 @@ def test_severity_is_reported_by_product() -> None:
     assert severities(Rule("HK999", "t", by_product={"a3": "error"})) == "error"
 
 
-def test_lines_stand_in_columns() -> None:
+def test_lines_are_aligned_in_columns() -> None:
     lines = as_lines(CATALOGUE).split("\n")
     assert len(lines) == len(CATALOGUE)
     starts = {line.index(rule.title) for line, rule in zip(lines, CATALOGUE, strict=True)}
@@ -102,7 +102,7 @@ def test_lines_stand_in_columns() -> None:
     assert in_columns([("a", "bb", ""), ("ccc", "d", "e")]) == "a    bb\nccc  d   e"
 
 
-def test_the_json_form_holds_everything() -> None:
+def test_the_json_form_has_every_field() -> None:
     document = json.loads(as_json(CATALOGUE))
     assert document["version"] == 1
     assert [row["id"] for row in document["rules"]] == [rule.id for rule in CATALOGUE]

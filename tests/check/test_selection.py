@@ -1,4 +1,4 @@
-"""The choice of rules, and what no choice may hide."""
+"""Selection of rules, and the findings that no selection may hide."""
 
 import json
 
@@ -26,7 +26,7 @@ def ids(report: Report) -> list[str]:
     return [found.rule for found in report.findings]
 
 
-def test_rules_are_named_by_id_or_by_its_beginning() -> None:
+def test_a_rule_is_selected_by_its_id_or_a_prefix() -> None:
     assert chosen_rules(["HK203"]) == {"HK203"}
     assert chosen_rules(["hk2, HK301", "HK109"]) == {rule for rule in RULE_BY_ID if rule.startswith("HK2")} | {
         "HK301",
@@ -37,7 +37,7 @@ def test_rules_are_named_by_id_or_by_its_beginning() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["HK299", "K2", "HK2,", "", "203", "HK2 HK3", "HK2031"])
-def test_a_name_of_no_rule_is_refused_with_the_nearest(wrong: str) -> None:
+def test_an_unknown_id_is_refused_with_a_suggestion(wrong: str) -> None:
     with pytest.raises(KitError) as caught:
         chosen_rules([wrong])
     assert "accepted: an id, its beginning or a name, such as HK" in caught.value.message
@@ -45,20 +45,20 @@ def test_a_name_of_no_rule_is_refused_with_the_nearest(wrong: str) -> None:
 
 
 @pytest.mark.parametrize(("typo", "meant"), [("HK2O3", "HK203"), ("HKI01", "HK101"), ("203", "HK203")])
-def test_a_typo_is_answered_with_the_rule_that_was_meant(typo: str, meant: str) -> None:
+def test_a_typo_in_an_id_gets_a_suggestion(typo: str, meant: str) -> None:
     with pytest.raises(KitError, match=f"such as {meant}, {meant[:3]} or "):
         chosen_rules([typo])
 
 
 @pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
-def test_every_rule_is_chosen_by_its_name(rule: Rule[...]) -> None:
+def test_every_rule_can_be_selected_by_name(rule: Rule[...]) -> None:
     assert chosen_rules([f" {rule.name.upper()},{rule.name}"], CATALOGUE) == {rule.id}
 
 
-def test_a_wrong_name_is_answered_with_the_nearest() -> None:
+def test_an_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(KitError, match=r"such as HK203, HK2 or duplicate-device$"):
         chosen_rules(["duplicate-devices"])
-    with pytest.raises(KitError, match="no rule is named 'duplicate'"):  # the beginning of a name is not enough
+    with pytest.raises(KitError, match="no rule is named 'duplicate'"):  # a prefix of a name is not accepted
         chosen_rules(["duplicate"])
 
 
@@ -75,14 +75,14 @@ def test_select_and_ignore() -> None:
 @pytest.mark.parametrize(
     ("document", "rule"), [("[", "HK001"), ("{}", "HK101"), ('{"status": "initializing"}', "HK109")]
 )
-def test_what_kept_a_file_from_being_checked_is_never_hidden(document: str, rule: str) -> None:
+def test_an_error_that_prevented_the_check_is_never_hidden(document: str, rule: str) -> None:
     report = check_text(document, "t.txt")
     narrow = narrowed(report, select=chosen_rules(["HK4"]), ignore=chosen_rules(["HK"]))
     assert set(ids(narrow)) == {rule}
     assert narrow.ok == report.ok
 
 
-def test_strict_makes_errors_of_warnings_only() -> None:
+def test_strict_turns_only_warnings_into_errors() -> None:
     report = check_text(ACROSS, "t.json", find_product("910"))
     assert [(found.rule, found.severity) for found in report.findings] == [("HK402", "warning")]
     strict = narrowed(report, strict=True)
@@ -93,7 +93,7 @@ def test_strict_makes_errors_of_warnings_only() -> None:
     assert note.ok
 
 
-def test_errors_only() -> None:
+def test_errors_only_drops_warnings_and_notes() -> None:
     assert ids(narrowed(check_text(LOOPBACK, "t.json"), errors_only=True)) == ["HK201"]
     report = check_text(ACROSS, "t.json", find_product("910"))
     assert ids(narrowed(report, errors_only=True)) == []
@@ -101,7 +101,7 @@ def test_errors_only() -> None:
 
 
 @given(st.sets(st.sampled_from(sorted(RULE_BY_ID))), st.booleans(), st.booleans())
-def test_the_order_stays_and_nothing_is_made_up(ignored: set[str], strict: bool, errors_only: bool) -> None:
+def test_a_selection_keeps_the_order_and_adds_no_finding(ignored: set[str], strict: bool, errors_only: bool) -> None:
     report = check_text(LOOPBACK, "t.txt")
     narrow = narrowed(report, ignore=frozenset(ignored), strict=strict, errors_only=errors_only)
     kept = set(ids(narrow))

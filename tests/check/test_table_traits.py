@@ -1,6 +1,6 @@
-"""Tables with the traits of those that manuals, HCCL's own tests and repositories hold, and the rules they break.
+"""Tables with the traits of those in manuals, HCCL's own tests and repositories, and the rules they break.
 
-None is a copy: each is a valid table of ours with the one trait. `pytest --corpus FOLDER` checks the originals.
+None is a copy: each is one of our valid tables with a single trait. `pytest --corpus FOLDER` checks the originals.
 """
 
 import copy
@@ -50,7 +50,7 @@ def cards(*ids: int) -> dict[str, Any]:
 
 
 def draft() -> dict[str, Any]:
-    """Version 2.0 before its release: other names, and a count that is a string."""
+    """A pre-release table of version 2.0: other key names, and a count that is a string."""
     level = {"level": 0, "id": "rack0", "fabric_type": "INNER", "rank_addr_type": "", "rank_addrs": []}
     ranks = [{"rank_id": rank, "local_id": rank, "level_list": [level]} for rank in range(2)]
     return {"version": "2.0", "rank_count": "2", "rank_list": ranks}
@@ -131,7 +131,7 @@ OTHERS = {
         "decode_device_list": [{"server_id": "a", "device_id": "1", "device_ip": "10.0.0.2", "cluster_id": "2"}],
     },
 }
-"""By the name of their format: files of other programs that look like rank tables."""
+"""By format name: files of other programs that look like rank tables."""
 
 NOTED: dict[str, tuple[Any, list[str]]] = {
     "a table that is not ready": (value(0) | {"status": "initializing"}, ["HK109"]),
@@ -145,7 +145,7 @@ NOTED: dict[str, tuple[Any, list[str]]] = {
 
 
 def rules(document: Any, product: str | None = None) -> list[str]:
-    """The rule of every finding, notes and warnings too."""
+    """The rule of every finding, including notes and warnings."""
     content = document if isinstance(document, str) else json.dumps(document)
     report = check_text(content, "t.json", find_product(product) if product else None)
     return [found.rule for found in report.findings]
@@ -157,12 +157,12 @@ def test_a_valid_table_has_no_finding(document: Any) -> None:
 
 
 @pytest.mark.parametrize(("document", "expected"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_wrong_table_has_the_errors_it_was_made_for(document: Any, expected: list[str]) -> None:
+def test_an_invalid_table_has_the_expected_errors(document: Any, expected: list[str]) -> None:
     assert rules(document) == expected
 
 
 @pytest.mark.parametrize(("document", "expected"), NOTED.values(), ids=NOTED.keys())
-def test_some_traits_are_noted_only(document: Any, expected: list[str]) -> None:
+def test_some_traits_are_only_a_note(document: Any, expected: list[str]) -> None:
     assert rules(document) == expected
     assert check_text(json.dumps(document), "t.json").ok
 
@@ -173,6 +173,6 @@ def test_the_files_of_other_programs_are_recognised(kind: str) -> None:
     assert check_text(json.dumps(OTHERS[kind]), "t.json").format == kind
 
 
-def test_the_product_decides_on_four_cards_of_two_groups() -> None:
+def test_the_product_decides_whether_four_cards_of_two_groups_are_valid() -> None:
     assert rules(cards(0, 1, 6, 7), "910") == ["HK403"]
     assert rules(cards(0, 1, 6, 7), "a2") == []

@@ -1,4 +1,4 @@
-"""hccl-check as a user meets it: real processes."""
+"""hccl-check as a user runs it: real processes."""
 
 import fcntl
 import json
@@ -42,7 +42,7 @@ def test_an_error_is_exit_1(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.json", "folder", "nul\\0.json"])
-def test_what_cannot_be_read_is_one_line_and_exit_2_after_the_rest_is_checked(
+def test_an_unreadable_file_is_one_line_and_exit_2_after_the_rest_is_checked(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.json").write_text(BAD)
@@ -74,7 +74,7 @@ def test_several_files_are_one_json_document(tmp_path: Path) -> None:
     ]
 
 
-def test_the_product_decides(tmp_path: Path) -> None:
+def test_the_product_option_selects_the_rules(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text(1, 3))
     assert [check("t.json", "--product", name, cwd=tmp_path).returncode for name in ("auto", "a2", "910", "a5")] == [
         0,
@@ -85,7 +85,7 @@ def test_the_product_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("t.json", "--product", "911"), ("t.json", "--format", "xml")])
-def test_a_wrong_command_line_is_exit_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_an_invalid_command_line_is_exit_2(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = check(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr
@@ -105,7 +105,7 @@ def test_a_larger_file_is_a_finding(tmp_path: Path) -> None:
     assert b"HK009" in check("large.json", cwd=tmp_path).stdout
 
 
-def test_a_device_or_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_device_or_a_pipe_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "/dev/zero"):
         done = check(name, cwd=tmp_path)
@@ -114,7 +114,7 @@ def test_a_device_or_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["/dev/stdin", "/dev/fd/0"])
-def test_what_the_shell_has_opened_is_read(tmp_path: Path, name: str) -> None:
+def test_reads_a_pipe_that_the_shell_opened(tmp_path: Path, name: str) -> None:
     assert b"HK201" in check(name, cwd=tmp_path, stdin=BAD.encode()).stdout
 
 
@@ -137,14 +137,14 @@ def on_a_terminal(*arguments: str, cwd: Path, **variables: str) -> str:
     try:
         while piece := os.read(ours, 4096):
             written += piece
-    except OSError:  # Linux says so when the last writer has gone
+    except OSError:  # Linux raises it when the last writer has closed the terminal
         pass
     os.close(ours)
     process.wait()
     return written.decode()
 
 
-def test_color_is_for_terminals_that_want_it(tmp_path: Path) -> None:
+def test_color_is_only_used_on_terminals_that_support_it(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(BAD)
     assert "\x1b[31m" in on_a_terminal("t.json", cwd=tmp_path)
     assert "\x1b" not in on_a_terminal("t.json", cwd=tmp_path, NO_COLOR="1")
@@ -152,7 +152,7 @@ def test_color_is_for_terminals_that_want_it(tmp_path: Path) -> None:
     assert b"\x1b" not in check("t.json", cwd=tmp_path).stdout
 
 
-def test_force_color_is_for_pipes_and_no_color_wins(tmp_path: Path) -> None:
+def test_force_color_colors_a_pipe_and_no_color_takes_precedence(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(BAD)
     assert b"\x1b[31m" in check("t.json", cwd=tmp_path, FORCE_COLOR="1").stdout
     assert b"\x1b" not in check("t.json", cwd=tmp_path, FORCE_COLOR="").stdout
@@ -195,7 +195,7 @@ def test_an_unknown_rule_is_exit_code_2_and_nothing_is_checked(tmp_path: Path) -
         )
 
 
-def test_strict_takes_warnings_for_errors(tmp_path: Path) -> None:
+def test_strict_turns_warnings_into_errors(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text(text())
     assert check("t.txt", cwd=tmp_path).returncode == 0
     done = check("t.txt", "--strict", cwd=tmp_path)
@@ -216,7 +216,7 @@ def test_quiet_reports_errors_only(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_every_form_holds_the_findings_of_every_file(tmp_path: Path) -> None:
+def test_every_format_has_the_findings_of_every_file(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
         (tmp_path / name).write_text(BAD)
     github = check("a.json", "b.json", "--format", "github", cwd=tmp_path)
@@ -253,7 +253,7 @@ def test_a_check_loads_only_what_it_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "platform"), [("jobstart_hccl.json", b"ModelArts"), ("hccl.json", b"Kubernetes")])
-def test_the_table_in_the_folder_of_a_platform_is_named_where_a_file_is_needed(
+def test_an_error_about_a_missing_file_names_the_table_of_the_platform(
     tmp_path: Path, name: str, platform: bytes
 ) -> None:
     (tmp_path / name).write_text(text())
@@ -275,14 +275,14 @@ def test_the_table_in_the_folder_of_a_platform_is_named_where_a_file_is_needed(
         (("t.json", "--select", "HK2", "--ignore", "HK"), b"no rule is left to check: --select HK2 --ignore HK"),
     ],
 )
-def test_a_typo_in_the_options_is_named(tmp_path: Path, arguments: tuple[str, ...], error: bytes) -> None:
+def test_a_typo_in_an_option_gets_a_suggestion(tmp_path: Path, arguments: tuple[str, ...], error: bytes) -> None:
     (tmp_path / "t.json").write_text(text())
     done = check(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout, error in done.stderr) == (2, b"", True), done.stderr
 
 
 def waits_for_more(process: int, pipe: int) -> bool:
-    """Whether a process has read all that is in a pipe and sleeps, or has ended too early."""
+    """Whether a process has read everything in a pipe and sleeps, or has ended too early."""
     unread = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
     state = Path(f"/proc/{process}/stat").read_text().rsplit(")")[-1].split()[0]
     return state == "Z" or (state == "S" and unread == 0)
@@ -290,9 +290,7 @@ def waits_for_more(process: int, pipe: int) -> bool:
 
 @pytest.mark.parametrize("options", [(), ("--fix",)], ids=["check", "fix"])
 @pytest.mark.parametrize("cut", [100, 70_000])
-def test_standard_input_that_does_not_block_is_read_to_its_end(
-    tmp_path: Path, cut: int, options: tuple[str, ...]
-) -> None:
+def test_non_blocking_standard_input_is_read_to_its_end(tmp_path: Path, cut: int, options: tuple[str, ...]) -> None:
     document = text(64, 8).encode()
     reader, writer = os.pipe()
     os.set_blocking(reader, False)

@@ -1,4 +1,4 @@
-"""hccl-check --fix and --diff as a user meets them: real processes and real files."""
+"""hccl-check --fix and --diff as a user runs them: real processes and real files."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_file_is_fixed_and_the_difference_shown(folder: Path) -> None:
+def test_fix_writes_the_file_and_shows_the_diff(folder: Path) -> None:
     done = check("--fix", "bad.json", cwd=folder)
     assert (done.returncode, done.stderr) == (0, b"")
     assert (folder / "bad.json").read_bytes() == MENDED
@@ -44,7 +44,7 @@ def test_the_file_is_fixed_and_the_difference_shown(folder: Path) -> None:
     assert lines[-2].startswith("bad.json: ok, ")
 
 
-def test_a_good_file_is_not_touched(folder: Path) -> None:
+def test_a_valid_file_is_not_modified(folder: Path) -> None:
     path = folder / "good.json"
     before = path.stat()
     done = check("--fix", "good.json", cwd=folder)
@@ -53,7 +53,7 @@ def test_a_good_file_is_not_touched(folder: Path) -> None:
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_what_needs_a_choice_stays_and_is_exit_1(folder: Path) -> None:
+def test_an_ambiguous_error_is_not_fixed_and_is_exit_1(folder: Path) -> None:
     (folder / "doubled.json").write_bytes(DOUBLED)
     done = check("--fix", "doubled.json", "bad.json", cwd=folder)
     assert done.returncode == 1
@@ -62,7 +62,7 @@ def test_what_needs_a_choice_stays_and_is_exit_1(folder: Path) -> None:
     assert b"HK201" in done.stdout
 
 
-def test_diff_shows_and_writes_nothing(folder: Path) -> None:
+def test_diff_shows_the_changes_and_writes_nothing(folder: Path) -> None:
     done = check("--diff", "bad.json", "good.json", cwd=folder)
     assert done.returncode == 1
     assert (folder / "bad.json").read_bytes() == BAD
@@ -72,7 +72,7 @@ def test_diff_shows_and_writes_nothing(folder: Path) -> None:
     assert done.stdout.count(b"---") == 1
 
 
-def test_what_is_not_reported_is_not_fixed(folder: Path) -> None:
+def test_findings_that_are_not_selected_are_not_fixed(folder: Path) -> None:
     spoilt = b"\xef\xbb\xbf" + GOOD.replace(b'"server_count": "2"', b'"server_count": "1"').replace(
         b"completed", b"Completed"
     )
@@ -96,20 +96,20 @@ def test_standard_input_is_fixed_to_standard_output(folder: Path) -> None:
         assert check("--fix", "-", cwd=folder, stdin=same).stdout == same
 
 
-def test_standard_input_that_was_not_read_to_its_end_is_not_cut(folder: Path) -> None:
+def test_incomplete_standard_input_gives_no_truncated_output(folder: Path) -> None:
     done = check("--fix", "-", cwd=folder, stdin=b" " * (MAX_BYTES + 2))
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"error: cannot fix <stdin>: it is larger than")
 
 
-def test_a_program_that_reads_json_is_not_disturbed(folder: Path) -> None:
+def test_with_format_json_standard_output_is_only_json(folder: Path) -> None:
     done = check("--fix", "--format", "json", "bad.json", cwd=folder)
     assert [result["ok"] for result in json.loads(done.stdout)["results"]] == [True]
     assert b'+    "server_count": "2",' in done.stderr
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o755])
-def test_the_mode_stays_whatever_the_umask(folder: Path, mode: int) -> None:
+def test_keeps_the_mode_of_the_file_despite_the_umask(folder: Path, mode: int) -> None:
     (folder / "bad.json").chmod(mode)
     before = os.umask(0o077)
     try:
@@ -120,13 +120,13 @@ def test_the_mode_stays_whatever_the_umask(folder: Path, mode: int) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-def test_the_owner_stays(folder: Path) -> None:
+def test_keeps_the_owner_of_the_file(folder: Path) -> None:
     os.chown(folder / "bad.json", 1234, 5678)
     assert check("--fix", "bad.json", cwd=folder).returncode == 0
     assert ((folder / "bad.json").stat().st_uid, (folder / "bad.json").stat().st_gid) == (1234, 5678)
 
 
-def test_a_link_is_followed_and_stays(folder: Path) -> None:
+def test_a_symbolic_link_is_followed_and_kept(folder: Path) -> None:
     (folder / "data").mkdir()
     (folder / "bad.json").rename(folder / "data" / "real.json")
     (folder / "link.json").symlink_to("data/real.json")
@@ -135,8 +135,8 @@ def test_a_link_is_followed_and_stays(folder: Path) -> None:
     assert (folder / "data" / "real.json").read_bytes() == MENDED
 
 
-def test_what_cannot_be_written_is_one_message_and_stays(folder: Path) -> None:
-    """A limit on the size of files stands in for a full disk."""
+def test_a_file_that_cannot_be_written_is_one_message_and_is_unchanged(folder: Path) -> None:
+    """A limit on the file size simulates a full disk."""
     program = f"ulimit -f 0; exec {sys.executable} -m hccl_kit.cli.check --fix bad.json good.json"
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(["bash", "-c", program], cwd=folder, capture_output=True, env=environ, check=False)
@@ -147,7 +147,7 @@ def test_what_cannot_be_written_is_one_message_and_stays(folder: Path) -> None:
     assert done.stdout.startswith(b"good.json: ok")
 
 
-def test_a_pipe_has_no_file_to_write(folder: Path) -> None:
+def test_fix_refuses_a_pipe(folder: Path) -> None:
     done = check("--fix", "/dev/stdin", cwd=folder, stdin=BAD)
     assert done.returncode == 2
     assert done.stderr.startswith(b"error: cannot fix /dev/stdin: it is not a regular file\n  fix: ")

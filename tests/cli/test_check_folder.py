@@ -1,4 +1,4 @@
-"""hccl-check on folders, and with settings, as a user meets it: real processes."""
+"""hccl-check on folders, and with settings, as a user runs it: real processes."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from tests.tables import text
 
 
 def tree(root: Path, **files: str) -> Path:
-    """Files below `root`; "__" in a name is a "/", and the ending is .json."""
+    """Creates .json files below `root`; "__" in a name is a "/"."""
     for name, content in files.items():
         path = root / (name.replace("__", "/") + ".json")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -18,7 +18,7 @@ def tree(root: Path, **files: str) -> Path:
     return root
 
 
-def test_a_folder_is_searched_for_tables_by_content(tmp_path: Path) -> None:
+def test_tables_in_a_folder_are_recognised_by_their_content(tmp_path: Path) -> None:
     tree(
         tmp_path,
         good=text(),
@@ -73,7 +73,7 @@ def test_a_link_to_a_folder_is_not_followed(tmp_path: Path) -> None:
     assert check("tables", cwd=tmp_path).stdout.endswith(b"checked 1 file, none with errors\n")
 
 
-def test_a_folder_is_fixed(tmp_path: Path) -> None:
+def test_fix_fixes_all_tables_in_a_folder(tmp_path: Path) -> None:
     tree(tmp_path, tables__t=text().replace('"server_count": "1"', '"server_count": 1'))
     before = check("tables", cwd=tmp_path)
     done = check("tables", "--fix", cwd=tmp_path)
@@ -84,7 +84,7 @@ def test_a_folder_is_fixed(tmp_path: Path) -> None:
 STRICT = 'ignore = ["HK201"]\nstrict = true\nproduct = "910"\n'
 
 
-def test_settings_are_those_of_the_nearest_file_above_the_table(tmp_path: Path) -> None:
+def test_the_nearest_settings_file_above_the_table_is_used(tmp_path: Path) -> None:
     tree(tmp_path, near__a__bad=BAD, far__bad=BAD)
     (tmp_path / "near" / ".hccl-kit.toml").write_text(STRICT)
     done = check("near/a/bad.json", "far/bad.json", "--format", "json", cwd=tmp_path)
@@ -94,7 +94,7 @@ def test_settings_are_those_of_the_nearest_file_above_the_table(tmp_path: Path) 
     assert {found["rule"] for found in far["findings"]} == {"HK201"}
 
 
-def test_settings_of_pyproject_and_of_the_current_folder(tmp_path: Path) -> None:
+def test_reads_settings_from_pyproject_and_for_the_current_folder(tmp_path: Path) -> None:
     tree(tmp_path, elsewhere__bad=BAD, project__sub__bad=BAD)
     (tmp_path / "project" / "pyproject.toml").write_text('[tool.hccl-kit]\nignore = ["HK201"]\n')
     (tmp_path / "project" / "sub" / "pyproject.toml").write_text('[project]\nname = "hccl-kit-user"\n')
@@ -129,7 +129,7 @@ def test_options_take_precedence_over_settings(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("place", [".hccl-kit.toml", "pyproject.toml"])
-def test_a_wrong_setting_is_one_message(written: str, message: str, place: str, tmp_path: Path) -> None:
+def test_an_invalid_setting_is_one_message(written: str, message: str, place: str, tmp_path: Path) -> None:
     tree(tmp_path, a=text(), b=text())
     head = "" if place.startswith(".") else "[tool.hccl-kit]\n"
     (tmp_path / place).write_text(head + written)
@@ -141,7 +141,7 @@ def test_a_wrong_setting_is_one_message(written: str, message: str, place: str, 
     assert error.count("error: ") == 1
 
 
-def test_a_check_without_settings_loads_no_toml(tmp_path: Path) -> None:
+def test_a_check_without_settings_does_not_import_tomllib(tmp_path: Path) -> None:
     tree(tmp_path, a=text())
     (tmp_path / "pyproject.toml").write_text("[project]\n")
     done = check("a.json", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")

@@ -1,4 +1,4 @@
-"""Colors in the programs: FORCE_COLOR and NO_COLOR, whatever the stream is."""
+"""Colors of the programs: FORCE_COLOR and NO_COLOR apply to any stream."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize(("arguments", "expected"), EXPECTED, ids=lambda value: " ".join(value[:2]))
-def test_colors_are_forced_and_refused(folder: Path, arguments: tuple[str, ...], expected: str) -> None:
+def test_force_color_and_no_color_are_obeyed(folder: Path, arguments: tuple[str, ...], expected: str) -> None:
     forced = kit(*arguments, cwd=folder, FORCE_COLOR="1")
     assert expected in forced.stdout + forced.stderr
     for variables in ({}, {"FORCE_COLOR": "1", "NO_COLOR": "1"}):
@@ -57,11 +57,11 @@ def test_colors_are_forced_and_refused(folder: Path, arguments: tuple[str, ...],
 
 
 @pytest.mark.parametrize("arguments", [("check", "bad.json"), ("rules",), ("diff", "good.json", "two.json")])
-def test_what_programs_read_has_no_colors(folder: Path, arguments: tuple[str, ...]) -> None:
+def test_machine_readable_output_has_no_colors(folder: Path, arguments: tuple[str, ...]) -> None:
     assert "\033" not in kit(*arguments, "--format", "json", cwd=folder, FORCE_COLOR="1").stdout
 
 
-def test_text_of_a_table_brings_no_escapes_of_its_own(folder: Path) -> None:
+def test_escape_sequences_in_a_table_are_replaced(folder: Path) -> None:
     (folder / "two.json").write_text(text().replace("10.0.0.1", "\\u001b[2J"))
     done = kit("diff", "good.json", "two.json", cwd=folder, FORCE_COLOR="1")
     assert "\033[2J" not in done.stdout

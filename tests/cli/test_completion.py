@@ -27,7 +27,7 @@ def needs(shell: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(shutil.which(shell) is None, reason=f"{shell} is not installed")
 
 
-# What is typed, and words that are offered for its end; one of them alone would be completed at once.
+# The typed text, and the words offered to complete it; a single word would be completed at once.
 TYPED = [
     ("hccl-kit ch", {"check"}),
     ("hccl-kit check --sel", {"--select"}),

@@ -1,4 +1,4 @@
-"""hccl-kit container: what a container lacks, by its file system."""
+"""hccl-kit container: reports what a container lacks, according to its file system."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ def table(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_everything_is_printed_for_docker(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prints_all_options_for_docker(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([table, "--complete"]) == 0
     words = capsys.readouterr().out.split()
     for option in ("--device=/dev/davinci0", "--device=/dev/davinci1", "--device=/dev/hisi_hdc", "--shm-size=1g"):
@@ -29,7 +29,7 @@ def test_everything_is_printed_for_docker(table: str, capsys: pytest.CaptureFixt
     assert "--device=/dev/davinci2" not in words
 
 
-def test_a_fragment_of_a_pod_is_valid_yaml(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_pod_fragment_is_valid_yaml(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([table, "--engine", "k8s", "--complete"]) == 0
     spec = yaml.safe_load(capsys.readouterr().out)["spec"]
     (container,) = spec["containers"]
@@ -38,8 +38,8 @@ def test_a_fragment_of_a_pod_is_valid_yaml(table: str, capsys: pytest.CaptureFix
     assert all(len(volume["name"]) <= 63 for volume in spec["volumes"])
 
 
-def test_what_lacks_here_ends_with_one(table: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """This machine has no card, as a container that was started without --device."""
+def test_missing_devices_are_exit_1(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """This machine has no card, like a container that was started without --device."""
     assert main([table, "--format", "json"]) == 1
     assert "/dev/davinci0" in json.loads(capsys.readouterr().out)["devices"]
 
@@ -52,7 +52,7 @@ def test_a_table_of_other_servers_needs_a_name(tmp_path: Path, capsys: pytest.Ca
     assert main([str(path), "--server", "10.9.9.9", "--complete"]) == 0
 
 
-def test_only_what_is_absent_lacks(tmp_path: Path) -> None:
+def test_only_absent_files_are_reported_as_missing(tmp_path: Path) -> None:
     needed = needs([0, 1], "1.0")
     for path in (*needed.devices, *needed.mounts):
         place = tmp_path / path[1:]
@@ -70,15 +70,15 @@ def test_only_what_is_absent_lacks(tmp_path: Path) -> None:
     assert list(found.mounts) == ["/etc/hccn.conf"]
 
 
-def test_a_driver_in_part_is_not_enough_for_atlas_950(tmp_path: Path) -> None:
-    """vllm-project/recipes#907: lib64 alone was mounted, and HCCL found no topology."""
+def test_a_partially_mounted_driver_is_reported_for_atlas_950(tmp_path: Path) -> None:
+    """vllm-project/recipes#907: only lib64 was mounted, and HCCL found no topology."""
     (tmp_path / "usr/local/Ascend/driver/lib64").mkdir(parents=True)
     assert "/usr/local/Ascend/driver" in lacking(needs([0], "2.0"), tmp_path, {}).mounts
     (tmp_path / "usr/local/Ascend/driver/topo").mkdir()
     assert "/usr/local/Ascend/driver" not in lacking(needs([0], "2.0"), tmp_path, {}).mounts
 
 
-def test_nothing_that_lacks_is_an_empty_fragment() -> None:
+def test_if_nothing_is_missing_the_fragment_is_empty() -> None:
     found = lacking(needs([0], "1.0"), Path("/nowhere"), DRIVER)._replace(devices={}, mounts={}, variables={}, shm=0)
     assert as_docker(found) == ""
     assert as_pod(found) == {"spec": {"containers": [{"name": "worker"}]}}

@@ -1,4 +1,4 @@
-"""hccl-kit convert as a user meets it."""
+"""hccl-kit convert as a user runs it."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_table_goes_to_standard_output_and_what_is_lost_to_the_other(
+def test_the_table_goes_to_stdout_and_notes_on_lost_data_to_stderr(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["a3.json", "--to", "1.0"]) == 0
@@ -32,7 +32,7 @@ def test_the_table_goes_to_standard_output_and_what_is_lost_to_the_other(
 
 
 @pytest.mark.parametrize("target", ["1.0", "1.2", "template2"])
-def test_a_file_is_written_and_kept_from_being_overwritten(target: str, desk: Path) -> None:
+def test_writes_a_file_and_does_not_overwrite_it(target: str, desk: Path) -> None:
     assert main(["a5.json", "--to", target, "-o", "new.json"]) == 0
     written = (desk / "new.json").read_text()
     assert check_text(written, "new.json").format == target
@@ -55,7 +55,7 @@ def test_standard_input_is_read(
 
 
 def test_a_result_that_hccl_would_refuse_is_not_written(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = pods_value(1, 2, 16)  # 16 cards on a server, of which template 2, for 910, knows 8
+    document = pods_value(1, 2, 16)  # 16 cards per server; template 2, which is for 910, allows 8
     (desk / "wide.json").write_text(json.dumps(document))
     assert main(["wide.json", "--to", "template2", "-o", "new.json"]) == 2
     assert ", in the table to be written" in capsys.readouterr().err
@@ -77,7 +77,7 @@ def test_a_warning_about_the_result_is_reported(desk: Path, capsys: pytest.Captu
         (("a3.json", "--to", "1.0", "-o", "none/t.json"), "none is not a folder"),
     ],
 )
-def test_a_typo_is_reported_in_one_error(
+def test_a_misspelled_key_is_one_error(
     arguments: tuple[str, ...], words: str, desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (desk / "bad.json").write_text("x")

@@ -1,4 +1,4 @@
-"""hccl-kit diagnose as a user meets it."""
+"""hccl-kit diagnose as a user runs it."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def judged(monkeypatch: pytest.MonkeyPatch) -> Judged:
-    """What the judge is given, each with the diagnosis of a port that is taken."""
+    """The arguments of the calls of the diagnosis, which is replaced by that of a port in use."""
     given: Judged = []
 
     def answer(logs: list[Path], table: RankTable | None, *_: object) -> Diagnosis:
@@ -97,7 +97,7 @@ def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
         (["none.log"], "cannot read none.log: No such file or directory"),
     ],
 )
-def test_what_cannot_be_done_is_exit_2(arguments: list[str], told: str, desk: Path) -> None:
+def test_an_error_is_exit_2(arguments: list[str], told: str, desk: Path) -> None:
     (desk / "other.json").write_text(text())
     done = kit(*arguments, cwd=desk)
     assert (done.returncode, done.stdout) == (2, "")
@@ -105,7 +105,9 @@ def test_what_cannot_be_done_is_exit_2(arguments: list[str], told: str, desk: Pa
     assert told in done.stderr
 
 
-def test_the_page_is_written_beside_the_answer(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_html_page_is_written_in_addition_to_the_text(
+    desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert diagnose.main(["plog-7_1.log", "--html", "r.html", "--format", "json"]) == 0
     printed = capsys.readouterr()
     jsonschema.validate(json.loads(printed.out), SCHEMA)
@@ -113,7 +115,9 @@ def test_the_page_is_written_beside_the_answer(desk: Path, judged: Judged, capsy
     assert 'id="timeline"' in (desk / "r.html").read_text()
 
 
-def test_a_page_of_others_is_not_overwritten(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_html_page_of_another_program_is_not_overwritten(
+    desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]
+) -> None:
     (desk / "r.html").write_text("mine")
     assert diagnose.main(["plog-7_1.log", "--html", "r.html"]) == 2
     assert (desk / "r.html").read_text() == "mine"
@@ -130,7 +134,7 @@ def test_a_mask_hides_names_in_every_form(desk: Path, judged: Judged, capsys: py
     assert "10.0.0" not in every
 
 
-def test_colors_are_for_terminals(
+def test_colors_are_only_used_on_terminals(
     desk: Path, judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -141,7 +145,7 @@ def test_colors_are_for_terminals(
 
 
 @pytest.mark.parametrize("kind", ["binary", "nul", "empty", "words", "fifo", "loop", "dangling", "folder", "device"])
-def test_what_is_no_log_is_one_clear_line(kind: str, tmp_path: Path) -> None:
+def test_an_input_that_is_not_a_log_is_one_error_line(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     if kind == "binary":
         path.write_bytes(bytes(range(256)) * 4000)
@@ -180,7 +184,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_a_strange_line_among_others_does_no_harm(kind: str, tmp_path: Path) -> None:
+def test_an_unusual_line_does_not_break_the_diagnosis(kind: str, tmp_path: Path) -> None:
     line = STRANGE[kind]
     head = "[ERROR] HCCL(7,python3):2025-11-20-21:37:51.000.000 [op_base.cc:1] [7]"
     (tmp_path / "plog-7_1.log").write_text(f"{LINE}{head}{line}\n{line}\n{LINE}")
@@ -191,7 +195,7 @@ def test_a_strange_line_among_others_does_no_harm(kind: str, tmp_path: Path) -> 
     assert len(done.stdout) < 10_000
 
 
-def test_a_job_of_two_servers_from_its_logs_to_the_page(tmp_path: Path) -> None:
+def test_diagnoses_a_job_of_two_servers_and_writes_the_page(tmp_path: Path) -> None:
     logs = Plogs(new_job(Random(7), 16), Random(7))
     planted = killed_in_training(logs, Random(7))
     logs.write(tmp_path / "logs")
@@ -246,9 +250,7 @@ def test_logs_of_the_servers_of_the_table_are_read_over_ssh(tmp_path: Path, monk
     assert "the logs of 10.20.0.1 cannot be read" in silent.stderr
 
 
-def test_ctrl_c_ends_the_connections_to_servers_that_are_silent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_ends_the_connections_to_silent_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "job.json").write_text(json.dumps(value(2, 8)))
     (tmp_path / "ssh").write_text(f"#!/bin/sh\necho $$ >>{tmp_path}/pids\nexec sleep 600\n")
     (tmp_path / "ssh").chmod(0o755)

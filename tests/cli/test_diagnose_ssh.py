@@ -54,7 +54,7 @@ def test_logs_come_from_the_servers_of_the_table(lab: Hosts, tmp_path: Path) -> 
     finally:
         lab.heal(2)
     found = json.loads(done.stdout)
-    # Half of the ranks are not heard from, so that the port that is taken is a suspect only.
+    # The logs of half of the ranks are missing, so the port in use is only a suspect.
     assert (done.returncode, found["certainty"]) == (1, "cannot_tell"), done.stderr
     assert [(one["rank"], one["server"]) for one in found["suspects"]] == [(1, lab.addresses[1])]
     assert found["silent_ranks"] == [2, 3]

@@ -1,4 +1,4 @@
-"""hccl-kit diff as a user meets it."""
+"""hccl-kit diff as a user runs it."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def put(path: Path, document: Any) -> None:
     path.write_text(json.dumps(document))
 
 
-def test_the_same_meaning_in_another_text_is_exit_0(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_equivalent_tables_are_exit_0(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     turned = value(8, 8)
     turned["server_list"].reverse()
     (desk / "b.json").write_text(json.dumps(turned, indent=1, sort_keys=True))
@@ -32,7 +32,7 @@ def test_the_same_meaning_in_another_text_is_exit_0(desk: Path, capsys: pytest.C
     assert json.loads(capsys.readouterr().out) == {"version": 1, "changes": []}
 
 
-def test_differences_are_exit_1_and_stand_under_their_server(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_are_exit_1_and_are_grouped_by_server(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = value(8, 8)
     other["server_list"][2]["device"][3]["device_ip"] = "192.168.7.7"
     del other["server_list"][2]["host_nic_ip"]
@@ -58,9 +58,7 @@ def test_differences_are_exit_1_and_stand_under_their_server(desk: Path, capsys:
     }
 
 
-def test_what_many_have_in_common_and_a_shift_of_ranks_are_a_line_each(
-    desk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_common_changes_and_a_shift_of_ranks_are_one_line_each(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = value(9, 8)
     other["server_list"] = other["server_list"][1:] + other["server_list"][:1]
     for server in other["server_list"]:
@@ -81,7 +79,9 @@ def test_what_many_have_in_common_and_a_shift_of_ranks_are_a_line_each(
     assert lines[2] == "  device 0: rank: 0 -> 63"
 
 
-def test_a_long_text_is_folded_and_the_json_is_not(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text_limits_the_number_of_changes_and_the_json_has_all(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = value(64, 8)
     first = value(64, 8)
     for n, device in enumerate(device for server in other["server_list"] for device in server["device"]):
@@ -94,7 +94,7 @@ def test_a_long_text_is_folded_and_the_json_is_not(desk: Path, capsys: pytest.Ca
     assert len(json.loads(capsys.readouterr().out)["changes"]) == 512
 
 
-def test_long_values_are_cut_and_nothing_moves_the_cursor() -> None:
+def test_long_values_are_truncated_and_control_characters_replaced() -> None:
     line = as_text([Change('key "x"', '"' + "a" * 200, "\x1b[2J")])
     assert len(line) < 150
     assert "\x1b" not in line
@@ -112,7 +112,7 @@ def test_tables_that_hccl_refuses_are_compared_too(desk: Path) -> None:
 
 
 @pytest.mark.parametrize(("file", "words"), [("none.json", "cannot read none.json"), ("bad.json", "HK001")])
-def test_what_cannot_be_read_is_exit_2(file: str, words: str, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unreadable_file_is_exit_2(file: str, words: str, desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (desk / "bad.json").write_text("{")
     assert main(["a.json", file]) == 2
     assert words in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""hccl-kit digest as a user meets it."""
+"""hccl-kit digest as a user runs it."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from hccl_kit.table.operations.digest import digest
 from tests.tables import value
 
 
-def test_a_line_for_every_file_as_sha256sum_has_it(
+def test_prints_one_line_per_file_like_sha256sum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -23,7 +23,7 @@ def test_a_line_for_every_file_as_sha256sum_has_it(
     assert capsys.readouterr().out == f"{same}  a.json\n{same}  b.json\n{other}  c.json\n"
 
 
-def test_a_file_that_cannot_be_read_keeps_no_other_from_its_line(
+def test_an_unreadable_file_does_not_suppress_the_lines_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""hccl-kit env, as a user meets it: text, JSON and lines for a shell; what ranks had; other servers over ssh."""
+"""hccl-kit env as a user runs it: text, JSON and lines for a shell; --check of ranks; other servers over ssh."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def test_each_variable_has_its_reason(folder: Path) -> None:
     assert "  HCCL_IF_IP=198.51.100.2" in lines
 
 
-def test_json_is_that_of_the_schema(folder: Path) -> None:
+def test_json_output_is_valid_by_its_schema(folder: Path) -> None:
     validator = Draft202012Validator(load("env"))
     (folder / "bad.txt").write_text("HCCL_CONNECT_TIMEOUT=1\n")
     for arguments in (["one.json"], ["two.json"], ["one.json", "--check", "bad.txt"]):
@@ -72,7 +72,7 @@ def test_json_is_that_of_the_schema(folder: Path) -> None:
     assert {one["source"] for one in json.loads(done.stdout)["differences"]} == {"bad.txt"}
 
 
-def test_a_shell_takes_the_lines_and_the_check_finds_no_difference(folder: Path) -> None:
+def test_a_shell_that_sources_the_lines_passes_the_check(folder: Path) -> None:
     evaluated = f'eval "$({" ".join(KIT)} one.json --job 2 --format sh)" && env >env.txt && echo "$HCCL_SOCKET_IFNAME"'
     done = subprocess.run(
         ["bash", "-euc", evaluated], cwd=folder, env=environ_of({}), capture_output=True, text=True, check=True
@@ -119,20 +119,20 @@ def test_running_ranks_and_logs_are_compared(folder: Path) -> None:
         (["one.json", "--check", "none"], "error: cannot read none: No such file or directory"),
     ],
 )
-def test_what_cannot_be_is_one_line(arguments: list[str], error: str, folder: Path) -> None:
+def test_an_invalid_argument_is_one_line(arguments: list[str], error: str, folder: Path) -> None:
     done = env(folder, *arguments)
     assert (done.returncode, done.stdout, done.stderr.splitlines()[0]) == (2, "", error)
 
 
-def test_escapes_do_not_reach_the_terminal(folder: Path) -> None:
+def test_control_characters_do_not_reach_the_terminal(folder: Path) -> None:
     (folder / "e\x1b[2J.txt").write_bytes(b"HCCL_CONNECT_TIMEOUT=\x1b[31m1\x07\n")
     done = env(folder, "one.json", "--check", "e\x1b[2J.txt")
     assert "accepted: 120 to 7200" in done.stdout
     assert not set(done.stdout) & {"\x1b", "\x07"}
 
 
-def test_a_name_of_an_interface_reaches_no_shell() -> None:
-    """Linux takes any character but a slash and white space."""
+def test_an_interface_name_is_quoted_for_the_shell() -> None:
+    """Linux allows any character except a slash and white space."""
     (line,) = as_sh([Variable("HCCL_SOCKET_IFNAME", "=a;`id`$(id)'", "")])
     printed = subprocess.run(
         ["bash", "-c", f'{line}\nprintf %s "$HCCL_SOCKET_IFNAME"'], capture_output=True, text=True, check=True
@@ -147,8 +147,8 @@ def lab() -> Iterator[Hosts]:
 
 
 @needs_hosts
-def test_every_server_is_asked_over_ssh(lab: Hosts, tmp_path: Path) -> None:
-    """The second host gives the highest ports away, so the job of both takes others."""
+def test_every_server_is_queried_over_ssh(lab: Hosts, tmp_path: Path) -> None:
+    """The ephemeral range of the second host includes the highest ports, so the job uses others."""
     (tmp_path / "two.json").write_text(formats.write(table_of(lab.addresses)))
     sysctl = ["sh", "-c", "echo 32768 65535 >/proc/sys/net/ipv4/ip_local_port_range"]
     assert lab.run(1, sysctl).returncode == 0

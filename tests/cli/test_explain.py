@@ -1,4 +1,4 @@
-"""hccl-kit explain as a user meets it: from an error text to the place and the fix, in one command."""
+"""hccl-kit explain as a user runs it: from an error text to the position and the fix, in one command."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def explain(*arguments: str, cwd: Path, stdin: str = "", **variables: str) -> su
     )
 
 
-def test_from_the_text_of_an_error_to_the_fix_with_one_command(tmp_path: Path) -> None:
+def test_an_error_text_and_a_table_give_the_finding_and_its_fix(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(COUNT)
     line = "EI0014 ... Value 2 for ranktable variable server_count is invalid"
     done = explain(line, "t.json", cwd=tmp_path)
@@ -65,7 +65,7 @@ def test_a_text_needs_no_quotes(tmp_path: Path) -> None:
     assert bare.stdout.endswith(NEXT)
 
 
-def test_a_file_without_the_error_has_no_such_finding_and_is_not_praised(tmp_path: Path) -> None:
+def test_a_file_without_this_error_is_reported_with_its_other_findings(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"'))
     (tmp_path / "good.json").write_text(text())
     done = explain("HK207", "bad.json", "good.json", cwd=tmp_path)
@@ -85,7 +85,7 @@ LOG = (
 )
 
 
-def test_of_a_log_the_line_that_tells_most_is_explained(tmp_path: Path) -> None:
+def test_the_most_informative_line_of_a_log_is_explained(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text(LOG)
     piped, named = explain("-", cwd=tmp_path, stdin=LOG), explain("train.log", cwd=tmp_path)
     assert (piped.returncode, piped.stderr) == (0, "")
@@ -114,20 +114,20 @@ def test_several_sources_are_distinguished(tmp_path: Path) -> None:
         ("\0\0", "error: <stdin> is not a log: it has NUL bytes\n"),
     ],
 )
-def test_a_log_that_says_nothing_is_exit_2(stdin: str, error: str, tmp_path: Path) -> None:
+def test_a_log_without_a_known_line_is_exit_2(stdin: str, error: str, tmp_path: Path) -> None:
     done = explain("-", cwd=tmp_path, stdin=stdin)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(error)
 
 
-def test_a_folder_is_for_another_command(tmp_path: Path) -> None:
+def test_a_folder_is_refused_with_a_hint_to_diagnose(tmp_path: Path) -> None:
     done = explain(str(tmp_path), cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(f"error: {tmp_path} is a folder\n  fix: hccl-kit diagnose ")
 
 
 @pytest.mark.parametrize(("mask", "server"), [("10.1.1.7", "10.1.1.7"), ("10.*.*.*", "10.0.0.0")])
-def test_a_table_that_the_line_holds_is_judged(mask: str, server: str, tmp_path: Path) -> None:
+def test_a_rank_table_in_the_line_is_checked(mask: str, server: str, tmp_path: Path) -> None:
     devices = [{"device_id": "1", "device_ip": f"192.168.100.10{rank}", "rank_id": str(rank)} for rank in range(2)]
     table = {"server_count": "1", "server_list": [{"device": devices, "server_id": mask}], "status": "completed"}
     line = "EI0004: The ranktable is invalid,Reason:[The ranktable config devId is inconsistent with the local devId.]"
@@ -146,13 +146,13 @@ def test_the_output_is_as_wide_as_the_terminal(tmp_path: Path) -> None:
         assert max(map(len, explain("EI0014", cwd=tmp_path, COLUMNS=columns).stdout.split("\n"))) <= max(widest, 60)
 
 
-def test_the_product_decides(tmp_path: Path) -> None:
+def test_the_product_option_selects_the_rules(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text(1, 3))
     assert "no such finding" in explain("HK401", "t.json", cwd=tmp_path).stdout
     assert "HK401 error" in explain("HK401", "t.json", "--product", "910", cwd=tmp_path).stdout
 
 
-def test_what_no_table_shows_looks_at_none(tmp_path: Path) -> None:
+def test_an_error_without_a_table_rule_does_not_check_the_table(tmp_path: Path) -> None:
     done = explain("ranktable config devId[1],but local devId[3]", "t.json", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.endswith("\nt.json: not checked, since no rule for tables reports this\n")
@@ -178,14 +178,14 @@ def test_a_file_is_distinguished_from_a_text(tmp_path: Path) -> None:
         ((), "usage: "),
     ],
 )
-def test_what_cannot_be_explained_is_exit_2(arguments: tuple[str, ...], error: str, tmp_path: Path) -> None:
+def test_an_unknown_text_is_exit_2(arguments: tuple[str, ...], error: str, tmp_path: Path) -> None:
     done = explain(*arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(error)
     assert "Traceback" not in done.stderr
 
 
-def test_a_pasted_text_reaches_no_terminal_raw_and_no_terminal_stops_it(tmp_path: Path) -> None:
+def test_control_characters_are_replaced_and_any_encoding_is_supported(tmp_path: Path) -> None:
     done = explain("Value \x1b[2J服 for ranktable variable version is invalid", cwd=tmp_path, PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout

@@ -1,4 +1,4 @@
-"""hccl-gen as a user meets it: real processes, fake programs on PATH."""
+"""hccl-gen as a user runs it: real processes, fake programs on PATH."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit import __version__
-from hccl_kit.cli import gen_steps  # noqa: F401  # loaded while we may read it; see no_privileges
+from hccl_kit.cli import gen_steps  # noqa: F401  # imported while the folder is readable; see no_privileges
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED
 from hccl_kit.cli.gen import main
 from hccl_kit.discovery import hccn_conf, hccn_tool
@@ -22,7 +22,7 @@ FAKES = ROOT / "tests" / "fakes" / "bin"
 TUTORIAL = Path(__file__).parent / "tutorial"
 NOTHING: Mapping[str, str] = {}
 DETECTED = {"HCCL_IF_IP": "127.0.0.1"}
-"""What every machine can be asked to detect."""
+"""Settings with which detection works on any machine."""
 
 
 class Desk:
@@ -32,7 +32,7 @@ class Desk:
         self.work = folder / "work"
         self.cards = folder / "cards"
         self.modules = folder / "modules"
-        (self.modules / "mindspore").mkdir(parents=True)  # found, and never imported
+        (self.modules / "mindspore").mkdir(parents=True)  # found by its spec, never imported
         (self.modules / "mindspore" / "__init__.py").write_text("raise ImportError")
         (self.modules / "hccl-kit").touch(0o755)
         self.work.mkdir()
@@ -73,7 +73,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def refused(done: subprocess.CompletedProcess[str], desk: Desk) -> str:
-    """The error of a run that must have written nothing."""
+    """The error of a run, which must not have written any file."""
     assert (done.returncode, desk.written()) == (2, [])
     assert done.stderr.count("error:") == 1
     assert "Traceback" not in done.stderr
@@ -81,7 +81,7 @@ def refused(done: subprocess.CompletedProcess[str], desk: Desk) -> str:
 
 
 @pytest.mark.parametrize(("cards", "ids"), [("[0,8)", "01234567"), ("[4,8)", "4567")])
-def test_tables_of_the_tutorial_come_out_byte_for_byte(desk: Desk, cards: str, ids: str) -> None:
+def test_reproduces_the_tables_of_the_tutorial_byte_for_byte(desk: Desk, cards: str, ids: str) -> None:
     done = desk.gen("--device_num", cards, "--server_ip", "127.0.0.1")
     table, script = f"hccl_{len(ids)}p_{ids}_127.0.0.1.json", f"ascend{len(ids)}p.sh"
     assert (done.returncode, done.stderr) == (0, "")
@@ -107,7 +107,7 @@ def test_the_default_command_in_a_checkout_is_that_of_the_tutorial(desk: Desk) -
 
 
 def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> None:
-    """The table is written all the same: it may be for another machine."""
+    """The table is still written: it may be for another machine."""
     hidden = desk.modules / "sitecustomize.py"
     hidden.write_text(
         "import importlib.util as util\nfind = util.find_spec\n"
@@ -136,7 +136,7 @@ def test_script_runs_the_command_after_two_dashes(desk: Desk) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_options_take_dashes_too_and_another_folder(desk: Desk) -> None:
+def test_options_accept_dashes_and_another_output_folder(desk: Desk) -> None:
     out = desk.work / "o ut"
     out.mkdir()
     done = desk.gen("--device-num", "0,1,2,3", "--visible-devices", "4-7", "--server-ip", "node7", "-o", "o ut")
@@ -152,19 +152,19 @@ def test_logical_ids_become_physical_ones_and_are_shown(desk: Desk) -> None:
     assert (desk.work / name).read_bytes() == (TUTORIAL / name).read_bytes()
 
 
-def test_visible_devices_of_the_environment_are_not_used_silently(desk: Desk) -> None:
+def test_visible_devices_of_the_environment_are_reported(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,4)", "--server_ip", "a", variables={"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"})
     assert done.returncode == 0
     assert done.stderr.startswith("note: --device_num is read as physical ids; ASCEND_RT_VISIBLE_DEVICES=4,5,6,7")
     assert "hccl_4p_0123_a.json" in desk.written()
 
 
-def test_closed_range_is_closed(desk: Desk) -> None:
+def test_a_closed_range_includes_its_end(desk: Desk) -> None:
     assert desk.gen("--device_num", "[0,7]", "--server_ip", "a").returncode == 0
     assert "hccl_8p_01234567_a.json" in desk.written()
 
 
-def test_nine_cards_are_refused_with_the_eight_that_were_meant(desk: Desk) -> None:
+def test_nine_cards_are_refused_with_a_suggestion_of_eight(desk: Desk) -> None:
     text = refused(desk.gen("--device_num", "[0,8]", "--server_ip", "a"), desk)
     lines = text.splitlines()
     assert lines[0].startswith("error: HK")
@@ -181,7 +181,7 @@ def test_nine_cards_are_refused_with_the_eight_that_were_meant(desk: Desk) -> No
         (("--device_num", "[0,2)", "--visible_devices", "3,4"), "^^^^^", "physical"),
     ],
 )
-def test_cards_that_are_not_linked_are_refused_with_the_nearest_legal_choice(
+def test_unlinked_cards_are_refused_with_the_nearest_valid_set(
     desk: Desk, arguments: tuple[str, ...], marked: str, nearest: str
 ) -> None:
     text = refused(desk.gen(*arguments, "--server_ip", "a"), desk)
@@ -221,7 +221,7 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
         (("--device_num", "[0,8)", "-o", "n" * 300), "File name too long"),
     ],
 )
-def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
+def test_invalid_usage_is_one_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
     named = () if "--server_ip" in arguments else ("--server_ip", "a")
     at = arguments.index("--") if "--" in arguments else len(arguments)
     assert message in refused(desk.gen(*arguments[:at], *named, *arguments[at:]), desk)
@@ -247,13 +247,13 @@ def test_folder_whose_path_hccl_cannot_read_is_refused(desk: Desk) -> None:
 
 
 @pytest.mark.usefixtures("no_privileges")
-def test_folder_that_may_not_be_looked_into_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folder_without_search_permission_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "closed" / "inside"
     assert main(["--device_num", "0", "--simulate", "-o", str(folder), "--", "true"]) == 2
     assert capsys.readouterr().err == f"error: cannot write to {folder}: Permission denied\n"
 
 
-def test_every_card_without_an_address_stands_in_one_error(desk: Desk) -> None:
+def test_all_cards_without_an_address_are_one_error(desk: Desk) -> None:
     (desk.cards / "ipv4.5").unlink()
     (desk.cards / "ipv4.7").unlink()
     text = refused(desk.gen("--device_num", "[4,8)", "--server_ip", "a"), desk)
@@ -268,7 +268,7 @@ def test_addresses_that_break_a_rule_are_refused(desk: Desk) -> None:
     assert "192.168.100.100" in text
 
 
-def test_hccn_conf_beats_the_tool(desk: Desk, tmp_path: Path) -> None:
+def test_hccn_conf_takes_precedence_over_hccn_tool(desk: Desk, tmp_path: Path) -> None:
     conf = tmp_path / "hccn.conf"
     conf.write_text("".join(f"address_{i}=10.1.{i}.1\nnetmask_{i}=255.255.0.0\n" for i in range(8)))
     done = desk.gen("--device_num", "[0,4)", "--server_ip", "a", "--hccn-conf", str(conf))
@@ -277,7 +277,7 @@ def test_hccn_conf_beats_the_tool(desk: Desk, tmp_path: Path) -> None:
     assert not desk.asked()
 
 
-def test_inventory_gives_the_server_that_is_asked_for(desk: Desk, tmp_path: Path) -> None:
+def test_inventory_provides_the_requested_server(desk: Desk, tmp_path: Path) -> None:
     inventory = tmp_path / "inventory.yaml"
     servers = {"127.0.0.1": 1, "10.0.0.2": 2}
     inventory.write_text(
@@ -293,7 +293,7 @@ def test_inventory_gives_the_server_that_is_asked_for(desk: Desk, tmp_path: Path
     assert "has no server b; it has: 127.0.0.1, 10.0.0.2" in done.stderr
 
 
-def test_simulation_needs_no_hardware_and_says_so(desk: Desk) -> None:
+def test_simulate_needs_no_hardware_and_is_reported(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,8)", "--simulate", tool=False)
     assert (done.returncode, done.stderr) == (0, "")
     table = (desk.work / "hccl_8p_01234567_127.0.0.1.json").read_text()
@@ -304,7 +304,7 @@ def test_simulation_needs_no_hardware_and_says_so(desk: Desk) -> None:
     assert "the job runs on this host only" in done.stdout
 
 
-def test_machine_without_any_source_names_the_ways_forward(desk: Desk) -> None:
+def test_a_machine_without_any_source_lists_the_alternatives(desk: Desk) -> None:
     if hccn_tool.find() or hccn_conf.DEFAULT.exists():
         pytest.skip("this machine has cards")
     text = refused(desk.gen("--device_num", "[0,8)", "--server_ip", "a", tool=False), desk)
@@ -319,14 +319,14 @@ def test_machine_without_any_source_names_the_ways_forward(desk: Desk) -> None:
         assert word in text
 
 
-def test_etc_hccn_conf_serves_where_the_tool_is_missing(desk: Desk, tmp_path: Path) -> None:
+def test_etc_hccn_conf_is_used_if_the_tool_is_missing(desk: Desk, tmp_path: Path) -> None:
     unshare = shutil.which("unshare")
     if unshare is None or hccn_tool.find():
         pytest.skip("unshare is not installed, or this machine has cards")
     conf = tmp_path / "hccn.conf"
     conf.write_text("".join(f"address_{i}=10.1.{i}.1\n" for i in range(8)))
     gen = f"PYTHONPATH={ROOT} {sys.executable} -m hccl_kit.cli.gen --device_num '[0,4)' --server_ip a"
-    # An /etc of its own, in a mount namespace.
+    # A private /etc in a mount namespace.
     inside = f"mount -t tmpfs tmpfs /etc || exit 77; cp {conf} /etc/hccn.conf && cd {desk.work} && exec env {gen}"
     done = subprocess.run([unshare, "-rm", "sh", "-c", inside], capture_output=True, text=True, check=False)
     if done.returncode == 77 or done.stderr.startswith("unshare:"):
@@ -357,7 +357,7 @@ def test_second_run_changes_nothing(desk: Desk) -> None:
     assert {path.name: path.stat().st_mtime_ns for path in desk.work.iterdir()} == before
 
 
-def test_file_with_other_content_needs_force(desk: Desk) -> None:
+def test_overwriting_other_content_needs_force(desk: Desk) -> None:
     mine = desk.work / "ascend4p.sh"
     mine.write_text("mine\n")
     arguments = ("--device_num", "[4,8)", "--server_ip", "a")
@@ -366,11 +366,11 @@ def test_file_with_other_content_needs_force(desk: Desk) -> None:
     assert done.stderr.startswith("error: ascend4p.sh exists with other content\n  fix: --force")
     done = desk.gen(*arguments, "--force")
     assert (done.returncode, mine.read_text() == "mine\n") == (0, False)
-    mine.write_text(mine.read_text().replace("a", "b"))  # as long, but other
+    mine.write_text(mine.read_text().replace("a", "b"))  # same length, different content
     assert desk.gen(*arguments).returncode == 2
 
 
-def test_folder_in_the_place_of_a_file_is_refused(desk: Desk) -> None:
+def test_a_folder_at_the_output_path_is_refused(desk: Desk) -> None:
     (desk.work / "ascend4p.sh").mkdir()
     done = desk.gen("--device_num", "[4,8)", "--server_ip", "a", "--force")
     assert (done.returncode, desk.written()) == (2, ["ascend4p.sh"])
@@ -391,7 +391,7 @@ def test_dry_run_shows_everything_and_writes_nothing(desk: Desk) -> None:
     assert "exists with other content" in dry.stderr
 
 
-def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
+def test_help_names_every_product_and_imports_only_what_it_needs() -> None:
     code = (
         "import sys\nbefore = set(sys.modules)\nfrom hccl_kit.cli.gen import main\n"
         "try:\n    main(['--help'])\nexcept SystemExit as end:\n    assert end.code == 0\n"
@@ -419,7 +419,7 @@ def test_help_names_every_product_and_loads_nothing_it_does_not_need() -> None:
     }
 
 
-def test_a_job_with_a_number_has_ports_of_its_own(desk: Desk) -> None:
+def test_job_numbers_give_different_ports(desk: Desk) -> None:
     arguments = ("--device_num", "[4,8)", "--simulate", "--force")
     assert desk.gen(*arguments, "--job", "1", "--", "true").returncode == 0
     assert 'export HCCL_IF_BASE_PORT="${HCCL_IF_BASE_PORT-65280}"' in (desk.work / "ascend4p.sh").read_text()
@@ -429,7 +429,7 @@ def test_a_job_with_a_number_has_ports_of_its_own(desk: Desk) -> None:
         assert done.stderr.startswith("error: ")
 
 
-def test_version_is_the_packages(desk: Desk) -> None:
+def test_prints_the_version_of_the_package(desk: Desk) -> None:
     assert desk.gen("--version").stdout == f"hccl-gen {__version__}\n"
 
 
@@ -448,7 +448,7 @@ def test_version_is_the_packages(desk: Desk) -> None:
         (("--device_num=--",), "argument --device_num: '--' is not a value"),
     ],
 )
-def test_a_typo_is_answered_with_what_was_meant(desk: Desk, arguments: tuple[str, ...], error: str) -> None:
+def test_a_typo_gets_a_suggestion(desk: Desk, arguments: tuple[str, ...], error: str) -> None:
     done = desk.gen(*arguments)
     assert (done.returncode, done.stdout, error in done.stderr) == (2, "", True), done.stderr
     assert desk.written() == []

@@ -21,7 +21,7 @@ def inventory(desk: Desk, text: str) -> str:
 
 
 def servers(count: int, cards: int = 8) -> str:
-    """As many servers as an inventory has them; every card index is a segment of its own, as planes are."""
+    """Servers as in an inventory; each card index has its own segment, like a plane."""
     return "".join(
         f"node{s:02}:\n" + "".join(f"  {i}: 10.{i % 4}.{i // 4}.{s}/16\n" for i in range(cards))
         for s in range(1, count + 1)
@@ -29,7 +29,7 @@ def servers(count: int, cards: int = 8) -> str:
 
 
 def pods(count: int, per_pod: int = 2) -> str:
-    """Servers of Atlas A3 with the places of their sixteen cards."""
+    """Servers of Atlas A3 with the super pod and SDIDs of their sixteen cards."""
     lines = []
     for s in range(count):
         lines += [f"node{s}:", f"  super_pod: pod-{s // per_pod}"]
@@ -129,12 +129,12 @@ def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
         (("--product", "a5"), "no tool of the driver prints them"),
     ],
 )
-def test_wrong_usage_is_one_clear_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
+def test_invalid_usage_is_one_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
     assert message in refused(desk.gen("--device_num", "[0,8)", *arguments), desk)
     assert not desk.asked()
 
 
-def test_servers_that_are_not_in_the_inventory_are_all_named(desk: Desk) -> None:
+def test_all_servers_missing_from_the_inventory_are_named(desk: Desk) -> None:
     path = inventory(desk, servers(2))
     text = refused(desk.gen("--device_num", "[0,8)", "--hosts", "node[01-05]", "--inventory", path), desk)
     assert "has no server node03, node04, node05; it has: node01, node02" in text
@@ -149,7 +149,7 @@ def test_cards_are_checked_for_a_cluster(desk: Desk) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_segments_are_checked_where_the_inventory_has_netmasks(desk: Desk) -> None:
+def test_segments_are_checked_if_the_inventory_has_netmasks(desk: Desk) -> None:
     lost = servers(2).replace("10.3.0.2/16", "10.9.0.2/16")
     arguments = ("--device_num", "[0,8)", "--hosts", "all", "--inventory")
     done = desk.gen(*arguments, inventory(desk, lost))
@@ -160,7 +160,7 @@ def test_segments_are_checked_where_the_inventory_has_netmasks(desk: Desk) -> No
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_inventory_gives_the_super_pods_of_a3(desk: Desk) -> None:
+def test_the_inventory_provides_the_super_pods_of_a3(desk: Desk) -> None:
     path = inventory(desk, pods(4))
     done = desk.gen("--device_num", "[0,16)", "--hosts", "all", "--inventory", path, "--product", "a3")
     assert (done.returncode, done.stderr, desk.written()) == (0, "", ["ascend64p.sh", "hccl_4s_64p.json"])
@@ -183,7 +183,7 @@ def test_a3_as_plain_servers(desk: Desk) -> None:
     assert "super_device_id" not in value["server_list"][0]["device"][0]
 
 
-def test_a3_whose_places_are_not_known_is_plain_and_reported(desk: Desk) -> None:
+def test_a3_without_known_sdids_gives_plain_servers_and_a_note(desk: Desk) -> None:
     done = desk.gen("--device_num", "[0,16)", "--hosts", "a[1-2]", "--simulate", "--product", "a3")
     assert done.returncode == 0
     assert done.stderr.startswith("note: super pod and SDID are unknown")
@@ -196,14 +196,14 @@ def test_a3_whose_places_are_not_known_is_plain_and_reported(desk: Desk) -> None
     assert "and 18 more" in text
 
 
-def test_half_of_the_places_is_not_enough(desk: Desk) -> None:
+def test_super_pods_known_for_only_some_servers_are_refused(desk: Desk) -> None:
     path = inventory(desk, pods(2).replace("super_pod: pod-0", "host_ip: 10.9.0.1", 1))
     text = refused(desk.gen("--device_num", "[0,16)", "--hosts", "all", "--inventory", path, "--product", "a3"), desk)
     assert "unknown:\n    node0: its super pod\n" in text
 
 
 def a3_server(desk: Desk) -> dict[str, str]:
-    """Sixteen chips that npu-smi knows; the variables of its fake."""
+    """The environment of a fake npu-smi that knows sixteen chips."""
     for device in range(16):
         desk.set_address(device, f"10.{device}.0.1")
         rows = f"SDID : {1 << 22 | device}\nSuper Pod Size : 384\nSuper Pod ID : 3\nServer Index : 1\n"
@@ -233,7 +233,7 @@ def test_card_that_npu_smi_does_not_know_is_refused(desk: Desk) -> None:
     assert "--table-version 1.0" in text
 
 
-def test_cards_without_roce_address_meet_inside_the_super_pod(desk: Desk) -> None:
+def test_cards_without_roce_address_connect_inside_the_super_pod(desk: Desk) -> None:
     variables = a3_server(desk)
     (desk.cards / "ipv4.9").unlink()
     (desk.cards / "vnic.9").write_text("vnic link status: UP\nvnic ipaddr: 192.1.3.190\nvnic netmask: 255.0.0.0\n")
@@ -256,7 +256,7 @@ CARD = """\
 """
 
 
-def test_inventory_gives_the_networks_of_a5(desk: Desk) -> None:
+def test_the_inventory_provides_the_networks_of_a5(desk: Desk) -> None:
     text = "".join(f"srv{s}:\n" + "".join(CARD.format(s=s, i=i) for i in range(4)) for s in range(2))
     arguments = ("--device_num", "[0,4)", "--hosts", "all", "--inventory", inventory(desk, text), "--product", "a5")
     done = desk.gen(*arguments)
@@ -276,7 +276,7 @@ def test_cards_of_a5_without_networks_are_named(desk: Desk) -> None:
     assert "unknown:\n    node01, card 0\n    node01, card 1\n    node02, card 0\n" in text
 
 
-def test_inventory_of_all_devices_that_hccl_knows_is_quick(desk: Desk) -> None:
+def test_an_inventory_of_the_maximum_size_is_fast(desk: Desk) -> None:
     lines = []
     for s in range(8192):
         lines += [f"node{s:04}:", *(f"  {i}: {10 + i}.{s >> 8}.{s & 255}.1" for i in range(8))]
@@ -284,7 +284,7 @@ def test_inventory_of_all_devices_that_hccl_knows_is_quick(desk: Desk) -> None:
     assert (done.returncode, desk.written()) == (0, ["ascend65536p.sh", "hccl_8192s_65536p.json"])
 
 
-def test_path_of_a_home_is_shown_as_given(desk: Desk) -> None:
+def test_a_relative_inventory_path_is_shown_as_given(desk: Desk) -> None:
     path = Path(inventory(desk, servers(2)))
     done = desk.gen("--device_num", "[0,8)", "--hosts", "all", "--inventory", f"../{path.name}")
     assert f"addresses: inventory ../{path.name}" in done.stdout

@@ -1,4 +1,4 @@
-"""hccl-gen under a real mpirun: every process is a server with a fake hccn_tool of its own."""
+"""hccl-gen under a real mpirun: every process plays a server with its own fake hccn_tool."""
 
 import json
 import os
@@ -32,7 +32,7 @@ exec "$PYTHON" -m hccl_kit.cli.gen --server_ip "$(cat "$here/id")" "$@"
 
 
 class Servers:
-    """As many servers as folders: the id and the eight cards of each."""
+    """Servers as folders, each with the id and the eight cards of a server."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.folder = folder
@@ -74,7 +74,7 @@ class Servers:
 
 
 def refused(done: subprocess.CompletedProcess[str], servers: Servers) -> str:
-    """The error of a run that must have written nothing; it is printed once."""
+    """The error of a run, which is printed once; the run must not have written any file."""
     assert (done.returncode, servers.written()) == (2, []), done.stdout + done.stderr
     assert done.stderr.count("error:") == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -82,7 +82,7 @@ def refused(done: subprocess.CompletedProcess[str], servers: Servers) -> str:
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_every_server_is_asked_and_one_table_is_written(tmp_path: Path, count: int) -> None:
+def test_all_servers_are_queried_and_one_table_is_written(tmp_path: Path, count: int) -> None:
     servers = Servers(tmp_path, count)
     done = servers.gen("--device_num", "[0,8)")
     assert (done.returncode, done.stderr) == (0, "")
@@ -109,7 +109,7 @@ def test_one_process_is_one_server_with_its_script(tmp_path: Path) -> None:
     assert (done.returncode, servers.written()) == (0, ["ascend8p.sh", "hccl_8p_01234567_10.0.0.20.json"])
 
 
-def test_super_pods_come_from_every_servers_npu_smi(tmp_path: Path) -> None:
+def test_super_pods_come_from_npu_smi_of_every_server(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 3)
     for s in range(3):
         for card in range(8):
@@ -125,7 +125,7 @@ def test_super_pods_come_from_every_servers_npu_smi(tmp_path: Path) -> None:
     assert table["server_list"][1]["device"][3]["super_device_id"] == str(1 << 22 | 3)
 
 
-def test_vnic_addresses_do_not_serve_several_super_pods(tmp_path: Path) -> None:
+def test_vnic_addresses_are_refused_for_several_super_pods(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 2)
     for s in range(2):
         for card in range(8):
@@ -151,7 +151,7 @@ def test_errors_of_all_servers_are_reported_once(tmp_path: Path) -> None:
     assert "        card 7: Get ipconf failed, because no ip was preset there!\n    process 2 on " in text
     assert "        card 1: Get ipconf failed" in text
     assert "        card 3: Get ipconf failed" in text
-    assert text.count("--hccn-conf FILE") == 2  # two hints, since they name different cards
+    assert text.count("--hccn-conf FILE") == 2  # two hints, because they name different cards
 
 
 @pytest.mark.long
@@ -192,7 +192,7 @@ def test_two_processes_on_one_server_are_refused(tmp_path: Path) -> None:
         (("--device_num", "[0,8)", "-o", "/dev/null/new"), "/dev/null is not a folder"),
     ],
 )
-def test_a_wrong_option_is_reported_once(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_an_invalid_option_is_reported_once(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     servers = Servers(tmp_path, 2)
     assert message in refused(servers.gen(*arguments), servers)
 
@@ -213,7 +213,7 @@ def test_missing_mpi4py_is_one_clear_message(tmp_path: Path) -> None:
     assert "error: --mpi needs mpi4py, which cannot be loaded on " in done.stderr
 
 
-def test_a_defect_on_one_server_ends_all(tmp_path: Path) -> None:
+def test_an_exception_on_one_server_ends_all_processes(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 2)
     broken = tmp_path / "broken"
     broken.mkdir()

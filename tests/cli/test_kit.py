@@ -1,4 +1,4 @@
-"""hccl-kit as a user meets it: one door, and behind it only what was asked for."""
+"""hccl-kit as a user runs it: a single entry point that imports only the requested subcommand."""
 
 import importlib
 import os
@@ -20,7 +20,7 @@ def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, env=environ, check=False, timeout=300, text=True)
 
 
-def test_help_lists_every_verb_with_a_line_in_its_group(tmp_path: Path) -> None:
+def test_help_lists_every_subcommand_in_its_group(tmp_path: Path) -> None:
     for option in ("--help", "-h", "help"):
         done = kit(option, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
@@ -33,7 +33,7 @@ def test_help_lists_every_verb_with_a_line_in_its_group(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_a_version_and_a_help_with_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_subcommand_has_a_version_and_a_help_with_examples(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     program = importlib.import_module(module_of(verb)).main
     for option in ("--version", "--help"):
         with pytest.raises(SystemExit) as end:
@@ -55,14 +55,16 @@ def test_every_verb_has_a_version_and_a_help_with_examples(verb: str, capsys: py
         (("show", "t.json", "--svg", "out/t.svg"), "t.svg"),
     ],
 )
-def test_earlier_names_of_the_output_are_still_read(arguments: tuple[str, ...], written: str, tmp_path: Path) -> None:
+def test_earlier_names_of_the_output_option_still_work(
+    arguments: tuple[str, ...], written: str, tmp_path: Path
+) -> None:
     (tmp_path / "t.json").write_text(text())
     (tmp_path / "out").mkdir()
     done = kit(*arguments, cwd=tmp_path)
     assert (done.returncode, (tmp_path / "out" / written).exists()) == (0, True), done.stderr
 
 
-def test_nothing_asked_for_is_exit_2_with_the_usage(tmp_path: Path) -> None:
+def test_no_arguments_print_the_usage_and_are_exit_2(tmp_path: Path) -> None:
     done = kit(cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == kit("--help", cwd=tmp_path).stdout
@@ -73,13 +75,13 @@ def test_the_version_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("verb", "nearest"), [("chek", "check"), ("explian", "explain"), ("Merge", "merge")])
-def test_a_typo_is_answered_with_the_nearest(verb: str, nearest: str, tmp_path: Path) -> None:
+def test_a_misspelled_subcommand_gets_a_suggestion(verb: str, nearest: str, tmp_path: Path) -> None:
     done = kit(verb, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.split("\n")[1] == f"  fix: did you mean hccl-kit {nearest}?"
 
 
-def test_what_is_no_verb_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_of_an_unknown_subcommand_are_replaced(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["\x1b[2J" * 100]) == 2
     error = capsys.readouterr().err
     assert "\x1b" not in error
@@ -87,12 +89,12 @@ def test_what_is_no_verb_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_its_program(verb: str) -> None:
+def test_every_subcommand_has_a_main_function(verb: str) -> None:
     assert callable(importlib.import_module(module_of(verb)).main)
 
 
 @pytest.mark.parametrize("verb", GROUPS["training"])
-def test_a_training_program_is_also_a_module_and_shows_its_help_without_mindspore(verb: str, tmp_path: Path) -> None:
+def test_a_training_module_shows_its_help_without_mindspore(verb: str, tmp_path: Path) -> None:
     argv = [sys.executable, "-X", "importtime", "-m", module_of(verb), "--help"]
     done = subprocess.run(argv, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, text=True)
     assert done.stdout.startswith(f"usage: hccl-kit {verb} ")
@@ -100,13 +102,13 @@ def test_a_training_program_is_also_a_module_and_shows_its_help_without_mindspor
     assert not any(f"| {name}\n" in done.stderr for name in ("mindspore", "numpy", "cv2", "tqdm"))
 
 
-def test_the_package_itself_is_the_program(tmp_path: Path) -> None:
+def test_the_package_is_executable_with_python_m(tmp_path: Path) -> None:
     argv = [sys.executable, "-m", "hccl_kit", "--version"]
     done = subprocess.run(argv, capture_output=True, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True, text=True)
     assert done.stdout == kit("--version", cwd=tmp_path).stdout
 
 
-def test_a_verb_takes_the_rest_of_the_line_and_gives_the_exit_code(tmp_path: Path) -> None:
+def test_a_subcommand_gets_the_other_arguments_and_sets_the_exit_code(tmp_path: Path) -> None:
     (tmp_path / "good.json").write_text(text())
     (tmp_path / "bad.json").write_text(text().replace('"rank_id": "1"', '"rank_id": "0"'))
     good = kit("check", "good.json", "--product", "910", cwd=tmp_path)
@@ -115,7 +117,7 @@ def test_a_verb_takes_the_rest_of_the_line_and_gives_the_exit_code(tmp_path: Pat
     assert kit("check", "none.json", cwd=tmp_path).returncode == 2
 
 
-def test_only_the_verb_is_loaded(tmp_path: Path) -> None:
+def test_only_the_requested_subcommand_is_imported(tmp_path: Path) -> None:
     code = (
         "import sys; from hccl_kit.cli.kit import main; main(['--help']);"
         "loaded = [name for name in sys.modules if name == 'argparse' or name.startswith('hccl_kit.cli.')];"
@@ -126,7 +128,7 @@ def test_only_the_verb_is_loaded(tmp_path: Path) -> None:
     assert done.stderr == "['hccl_kit.cli.kit']\n"
 
 
-def test_the_door_is_installed() -> None:
+def test_the_entry_point_is_declared_in_pyproject() -> None:
     scripts = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("[project.scripts]")[1].split("[")[0]
     assert 'hccl-kit = "hccl_kit.cli.kit:main"' in scripts
 

@@ -1,4 +1,4 @@
-"""hccl-kit launch as a user runs it: the files of each launcher, what is refused, and a job that really starts."""
+"""hccl-kit launch as a user runs it: the files of each launcher, errors, and a job that really starts."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from tests.places import ROOT
 
 TABLE = "hccl_2s_4p.json"
 COMMANDS = {"vllm": ("vllm", "serve", "train.py", "--port", "8001")}
-"""What a launcher starts that does not start any command."""
+"""Commands of launchers that do not accept any command."""
 NEEDED = {name: ("--image", "registry/train:1") for name, row in LAUNCHERS.items() if row.runs_pods} | {
     "vllm": ("-o", ".")
 }
@@ -38,7 +38,7 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_every_launcher_writes_its_files_and_says_what_is_next(
+def test_every_launcher_writes_its_files_and_prints_the_next_step(
     table: Path, launcher: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [TABLE, "--to", launcher, *NEEDED.get(launcher, ())]
@@ -71,12 +71,12 @@ def test_a_plan_is_printed_and_not_written_without_a_folder(table: Path, capsys:
     assert last == "next: -o DIR writes this plan and vllm4p.sh, which starts it"
 
 
-def test_a_plan_without_a_command_of_vllm_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_vllm_plan_without_a_vllm_command_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TABLE, "--to", "vllm"]) == 2
     assert "; accepted: vllm serve MODEL [OPTION ...]\n" in capsys.readouterr().err
 
 
-def test_an_option_settles_the_rule_that_asks_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_option_satisfies_the_rule_that_requires_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = ROOT / "tests/launch/rules/golden/HK521/bad.json"
     arguments = [str(path), "--to", "slurm", "-o", str(tmp_path), "--dry-run"]
     assert main([*arguments, "--", "true"]) == 0
@@ -87,7 +87,7 @@ def test_an_option_settles_the_rule_that_asks_for_it(tmp_path: Path, capsys: pyt
 
 @pytest.fixture
 def no_ring(table: Path) -> str:
-    """A table whose four cards no 910 links, and any A2."""
+    """A table whose four cards are linked on A2, but not on 910."""
     devices = tuple(Device(card, f"192.0.2.{card + 1}", rank) for rank, card in enumerate((0, 1, 2, 4)))
     made = RankTable(version="1.0", status="completed", servers=(Server("10.0.0.1", devices),))
     (table.parent / "no_ring.json").write_text(formats.write(made), encoding="utf-8")
@@ -103,7 +103,7 @@ def test_cards_that_the_default_product_cannot_link_are_reported(
     assert warning.endswith("; this is for 910, --product NAME chooses another")
 
 
-def test_the_table_is_checked_by_the_product_that_is_named(no_ring: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_is_checked_for_the_given_product(no_ring: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([no_ring, "--to", "bash", "--product", "910", "--dry-run", "--", "true"]) == 2
     assert "HK403: " in capsys.readouterr().err
     assert main([no_ring, "--to", "bash", "--product", "a2", "--dry-run", "--", "true"]) == 0
@@ -112,7 +112,7 @@ def test_the_table_is_checked_by_the_product_that_is_named(no_ring: str, capsys:
     assert "unknown product 'a9'; accepted: 910, a2, " in capsys.readouterr().err
 
 
-def test_the_table_goes_along_to_another_folder(table: Path) -> None:
+def test_the_table_is_copied_to_the_output_folder(table: Path) -> None:
     (table.parent / "out").mkdir()
     assert main([TABLE, "--to", "bash", "-o", "out", "--", "true"]) == 0
     assert files(table.parent / "out") == ["ascend4p.sh", "ascend4p.sh.secret", TABLE]
@@ -126,7 +126,7 @@ def test_a_script_of_another_command_is_not_overwritten(table: Path, capsys: pyt
     assert main([TABLE, "--to", "bash", "--force", "--", "false"]) == 0
 
 
-def test_without_a_command_it_is_the_trainer(table: Path) -> None:
+def test_the_default_command_is_the_trainer(table: Path) -> None:
     assert main([TABLE, "--to", "bash"]) == 0
     assert f"\ncommand=({' '.join(INSTALLED)})\n" in (table.parent / "ascend4p.sh").read_text()
 
@@ -146,7 +146,7 @@ def test_an_option_of_another_launcher_is_refused(table: Path, capsys: pytest.Ca
         ("--image", "a: b", 'image "a: b" is not a valid image name; accepted: '),
     ],
 )
-def test_a_name_that_kubernetes_would_not_take_is_one_line(
+def test_a_name_that_kubernetes_does_not_accept_is_one_line(
     table: Path, option: str, text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--image", "registry/train:1"] if option != "--image" else []
@@ -156,7 +156,7 @@ def test_a_name_that_kubernetes_would_not_take_is_one_line(
     assert files(table.parent) == [TABLE]
 
 
-def test_two_dashes_and_no_command_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_dashes_without_a_command_are_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TABLE, "--to", "bash", "--"]) == 2
     assert "no command follows --" in capsys.readouterr().err
 
@@ -179,7 +179,7 @@ def test_a_plan_that_the_launcher_cannot_start_is_refused(table: Path, capsys: p
     assert files(table.parent) == [TABLE]
 
 
-def test_a_table_whose_name_hccl_would_not_read_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_whose_name_does_not_end_in_json_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = table.parent / "with space"
     folder.mkdir()
     table.rename(folder / "table.txt")
@@ -189,7 +189,7 @@ def test_a_table_whose_name_hccl_would_not_read_is_refused(table: Path, capsys: 
     assert "mv -- 'with space/table.txt' 'with space/table.json'" in message
 
 
-def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:
+def test_a_table_from_standard_input_is_written_to_the_folder(tmp_path: Path) -> None:
     text = formats.write(table_of(("127.0.0.1",)))
     command = [sys.executable, "-m", "hccl_kit.cli.kit", "launch", "-", "--to", "bash", "--", "printenv", "RANK_ID"]
     environ = clean_environ({"PYTHONPATH": str(ROOT)})
@@ -214,16 +214,16 @@ def test_a_table_from_standard_input_is_written_too(tmp_path: Path) -> None:
         ("slurm", "sbatch {0}slurm4p.sbatch'"),
     ],
 )  # fmt: skip
-def test_the_next_step_is_that_of_several_servers(
+def test_the_next_step_for_several_servers(
     table: Path, launcher: str, step: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = table.parent / "two words"
-    assert main([TABLE, "--to", launcher, "-o", str(folder)]) == 0  # it creates the folder
+    assert main([TABLE, "--to", launcher, "-o", str(folder)]) == 0  # creates the folder
     assert capsys.readouterr().out.splitlines()[-1] == "next: " + step.format(f"'{folder}/")
 
 
 @pytest.mark.parametrize("launcher", ["bash", "msrun"])
-def test_the_next_step_of_one_server_names_no_others(
+def test_the_next_step_for_one_server_names_no_other_servers(
     tmp_path: Path, launcher: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -251,7 +251,7 @@ def test_the_secret_of_a_job_is_written_once(table: Path, launcher: str, capsys:
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_job_with_a_number_has_ports_of_its_own(table: Path, launcher: str) -> None:
+def test_job_numbers_give_different_ports(table: Path, launcher: str) -> None:
     arguments = [TABLE, "--to", launcher, *NEEDED.get(launcher, ()), "--force", "--jobs-per-host", "2"]
     texts = []
     for number in ("0", "1"):
@@ -261,7 +261,7 @@ def test_a_job_with_a_number_has_ports_of_its_own(table: Path, launcher: str) ->
     assert ["65280" in text for text in texts] == [False, True]
 
 
-def test_a_number_that_no_job_has_writes_nothing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_job_number_writes_nothing(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TABLE, "--to", "bash", "--job", "2", "--jobs-per-host", "2", "--", "true"]) == 2
     assert capsys.readouterr().err.splitlines() == [
         "error: job 2 of 2 on a host; accepted: 0 to 1",
@@ -270,10 +270,10 @@ def test_a_number_that_no_job_has_writes_nothing(table: Path, capsys: pytest.Cap
     assert files(table.parent) == [TABLE]
 
 
-def test_the_options_of_another_launcher_are_answered_with_the_two_dashes(
+def test_an_option_of_the_command_gets_a_hint_to_the_two_dashes(
     table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As pasted from a tutorial."""
+    """Such as a command pasted from a tutorial."""
     with pytest.raises(SystemExit, match="2"):
         main([TABLE, "--to", "msrun", "--worker_num=8", "net.py"])
     assert "the command and its options follow --" in capsys.readouterr().err

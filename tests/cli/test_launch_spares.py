@@ -1,4 +1,4 @@
-"""hccl-kit launch --spares: where their cards come from, and what is refused with one line."""
+"""hccl-kit launch --spares: the sources of card addresses, and errors, which are one line."""
 
 import json
 import sys
@@ -60,14 +60,14 @@ def entries(folder: Path) -> list[list[str]]:
     return [[server["server_id"], *(card["device_ip"] for card in server["device"])] for server in servers]
 
 
-def test_an_inventory_has_the_cards(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_inventory_provides_the_cards(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert launch("--spares", "10.0.0.9", "--inventory", "inventory.yaml") == 0
     assert capsys.readouterr().out.startswith("spares: 10.0.0.9, each for every server of the table\nwrote: ")
     assert entries(folder) == [["10.0.0.9", "192.0.2.9", "192.0.2.10"]]
     assert not (folder / "asked").exists()
 
 
-def test_the_spares_themselves_know_their_cards(folder: Path) -> None:
+def test_without_inventory_the_spares_are_queried_over_ssh(folder: Path) -> None:
     assert launch("--spares", "10.0.0.[9-10]") == 0
     assert entries(folder) == [
         ["10.0.0.9", "192.0.2.90", "192.0.2.91"],
@@ -89,7 +89,7 @@ def test_the_spares_themselves_know_their_cards(folder: Path) -> None:
         ("", "--spares: the host list is empty"),
     ],
 )
-def test_a_name_that_cannot_be_a_spare_is_refused_before_ssh(
+def test_an_invalid_spare_is_refused_before_ssh(
     folder: Path, spares: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert launch(f"--spares={spares}") == 2
@@ -117,7 +117,7 @@ def test_a_name_that_cannot_be_a_spare_is_refused_before_ssh(
         ),
     ],
 )
-def test_an_answer_is_hostile_until_it_is_parsed(
+def test_an_invalid_response_of_a_spare_is_refused(
     folder: Path, says: str | None, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if says is None:
@@ -131,7 +131,7 @@ def test_an_answer_is_hostile_until_it_is_parsed(
     assert not (folder / "ascend4p.sh").exists()
 
 
-def test_a_spare_that_lacks_a_card_does_not_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spare_that_lacks_a_card_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert launch("--spares", "10.0.0.10", "--inventory", "inventory.yaml") == 2
     assert "inventory.yaml has no address for:\n" in capsys.readouterr().err
     (folder / "10.0.0.10" / "ipv4.1").unlink()
@@ -139,7 +139,7 @@ def test_a_spare_that_lacks_a_card_does_not_fit(folder: Path, capsys: pytest.Cap
     assert capsys.readouterr().err.startswith("error: --spares: spare 10.0.0.10 does not know its cards: error: ")
 
 
-def test_options_that_need_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_spare_options_require_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert launch("--inventory", "inventory.yaml") == 2
     assert capsys.readouterr().err == "error: --inventory has the cards of spares, and --spares names none\n"
     assert main([TABLE, "--to", "mpirun", "--spares", "10.0.0.9", "--", "true"]) == 2

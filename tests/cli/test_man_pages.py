@@ -1,4 +1,4 @@
-"""The manual pages: those of today's options, and without a fault for the programs that show them."""
+"""The manual pages are current, and programs that render them report no warning."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ from tests.places import ROOT
 FOLDER = ROOT / "man"
 
 
-def test_the_pages_are_those_of_the_options(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+def test_the_pages_are_generated_from_the_current_options(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     folder = FOLDER if pytestconfig.getoption("update_golden") else tmp_path
     subprocess.run([sys.executable, "scripts/man_pages.py", str(folder)], cwd=ROOT, check=True)
     written, kept = ({path.name: path.read_text() for path in each.glob("*")} for each in (folder, FOLDER))

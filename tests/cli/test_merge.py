@@ -1,4 +1,4 @@
-"""hccl-merge as a user meets it."""
+"""hccl-merge as a user runs it."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def table(number: int, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the tables of servers 1, 2 and 10, which is the current one."""
+    """The current folder, with the tables of servers 1, 2 and 10."""
     monkeypatch.chdir(tmp_path)
     for number in (1, 2, 10):
         put(tmp_path / f"hccl_2p_01_10.0.0.{number}.json", table(number))
@@ -42,10 +42,8 @@ def servers(path: Path) -> list[str]:
     return [server["server_id"] for server in json.loads(path.read_text())["server_list"]]
 
 
-def test_a_pattern_that_the_shell_has_expanded_again_has_a_way_out(
-    desk: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """`hccl-merge hccl_*.json` for the second time."""
+def test_an_earlier_output_among_the_inputs_gets_a_hint(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As after running `hccl-merge hccl_*.json` twice."""
     assert main(["."]) == 0
     assert main(sorted(path.name for path in desk.iterdir())) == 2
     error = capsys.readouterr().err
@@ -78,7 +76,7 @@ def test_files_a_folder_and_a_pattern_give_one_table(
     assert ranks == ["0", "1", "2", "3", "4", "5"]
 
 
-def test_its_own_output_is_left_out_of_a_folder_and_doing_it_again_changes_nothing(
+def test_its_own_output_in_a_folder_is_ignored_so_a_second_run_changes_nothing(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["."]) == 0
@@ -110,7 +108,7 @@ def test_an_output_inside_the_folder_is_not_read_as_an_input(desk: Path, capsys:
     assert "hccl_job.json is both the output and one of the tables to merge" in capsys.readouterr().err
 
 
-def test_tables_of_a_folder_that_are_left_out_are_named(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ignored_tables_of_a_folder_are_named(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (desk / "node9.json").write_text((desk / "hccl_2p_01_10.0.0.1.json").read_text().replace("10.0.0.1", "10.0.0.9"))
     assert main(["."]) == 0
     assert capsys.readouterr().err == "note: not named hccl_*.json, so left out: ./node9.json\n"
@@ -123,13 +121,13 @@ def test_tables_of_a_folder_that_are_left_out_are_named(desk: Path, capsys: pyte
     assert main(["others/*.json"]) == 0
 
 
-def test_order_as_given(desk: Path) -> None:
+def test_order_given_keeps_the_order_of_the_arguments(desk: Path) -> None:
     files = [f"hccl_2p_01_10.0.0.{number}.json" for number in (10, 1, 2)]
     assert main([*files, "--order", "as-given", "-o", "t.json"]) == 0
     assert servers(desk / "t.json") == ["10.0.0.10", "10.0.0.1", "10.0.0.2"]
 
 
-def test_what_is_there_is_overwritten_with_force_only(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_file_is_overwritten_only_with_force(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (desk / "job.json").write_text("mine")
     assert main([".", "-o", "job.json"]) == 2
     assert (desk / "job.json").read_text() == "mine"
@@ -149,7 +147,7 @@ def test_what_is_there_is_overwritten_with_force_only(desk: Path, capsys: pytest
         (["x"], "hccl-check b.json"),
     ],
 )
-def test_what_cannot_be_merged_is_named_and_nothing_is_written(
+def test_tables_that_cannot_be_merged_are_named_and_nothing_is_written(
     document: Any, words: str, desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     put(desk / "b.json", document)
@@ -160,7 +158,9 @@ def test_what_cannot_be_merged_is_named_and_nothing_is_written(
     assert not list(desk.glob("hccl_*s_*p.json"))
 
 
-def test_an_address_that_two_servers_have_is_refused_with_both(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_address_of_two_servers_is_refused_and_both_are_named(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     double = table(9)
     double["server_list"][0]["device"][1]["device_ip"] = "192.168.100.1"
     put(desk / "b.json", double)
@@ -180,7 +180,7 @@ def test_an_address_that_two_servers_have_is_refused_with_both(desk: Path, capsy
         ((".", "-o", "none/t.json"), "none is not a folder"),
     ],
 )
-def test_a_typo_is_reported_in_one_error(
+def test_a_misspelled_key_is_one_error(
     arguments: tuple[str, ...], words: str, desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (desk / "empty").mkdir()
@@ -190,7 +190,7 @@ def test_a_typo_is_reported_in_one_error(
     assert printed.count("error:") == 1
 
 
-def test_what_only_the_rules_see_stops_it_too(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_violation_of_the_merged_table_is_an_error(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, spelled in ((1, "fd00::1"), (2, "fd00:0::1")):
         document = table(number)
         document["server_list"][0]["device"] = [{"device_id": "0", "rank_id": "0", "device_ip": spelled}]
@@ -207,20 +207,20 @@ def test_the_merged_table_is_checked_for_the_product(desk: Path, capsys: pytest.
     assert main(["b.json", "c.json", "-o", "t.json", "--product", "a2"]) == 0
 
 
-def test_a_folder_with_signs_of_a_pattern_in_its_name_is_a_folder(desk: Path) -> None:
+def test_a_folder_with_glob_characters_in_its_name_is_read_as_a_folder(desk: Path) -> None:
     (desk / "a[1]").mkdir()
     put(desk / "a[1]" / "hccl_x.json", table(7))
     assert main(["a[1]", "-o", "t.json"]) == 0
     assert servers(desk / "t.json") == ["10.0.0.7"]
 
 
-def test_a_file_with_signs_of_a_pattern_in_its_name_is_a_file(desk: Path) -> None:
+def test_a_file_with_glob_characters_in_its_name_is_read_as_a_file(desk: Path) -> None:
     put(desk / "a[1].json", table(7))
     assert main(["a[1].json", "-o", "t.json"]) == 0
     assert servers(desk / "t.json") == ["10.0.0.7"]
 
 
-def test_files_of_a_folder_are_given_in_natural_order(desk: Path) -> None:
+def test_files_of_a_folder_are_read_in_natural_order(desk: Path) -> None:
     assert main([".", "--order", "as-given", "-o", "t.json"]) == 0
     assert servers(desk / "t.json") == ["10.0.0.1", "10.0.0.2", "10.0.0.10"]
 
@@ -243,7 +243,7 @@ def test_thousands_of_tables_are_merged_in_seconds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("output", "error"), [("no/x.json", "no is not a folder"), ("folder", "folder is a folder, so the file")]
 )
-def test_the_place_is_tried_before_the_tables_are_read(
+def test_the_output_path_is_checked_before_the_tables_are_read(
     desk: Path, output: str, error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (desk / "folder").mkdir()

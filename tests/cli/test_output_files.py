@@ -1,4 +1,4 @@
-"""What may be overwritten, and what never is."""
+"""Which existing files may be overwritten, and which never are."""
 
 import os
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def test_a_pipe_is_never_replaced_by_a_file(tmp_path: Path, force: bool) -> None
     assert not (tmp_path / "new").exists()
 
 
-def test_two_outputs_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_outputs_with_one_path_are_refused(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     files = [OutputFile(tmp_path / "a", "one"), OutputFile(tmp_path / "inner" / ".." / "a", "two")]
     for write in (write_files, show_files):
@@ -40,7 +40,7 @@ def test_a_new_folder_may_be_very_deep(tmp_path: Path) -> None:
 
 
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two programs that write the same new file at once: the second one says so."""
+    """If two programs write the same new file at once, the second one reports an error."""
     path = tmp_path / "a.sh"
     states = output_files._states
 
@@ -56,7 +56,7 @@ def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path, monkey
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_was_written_before_a_failure_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_written_before_a_failure_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "old").write_text("before")
 
     def full_at_the_third(path: Path, text: str, **options: object) -> None:

@@ -1,4 +1,4 @@
-"""The parsers of all verbs."""
+"""The parsers of all subcommands."""
 
 import argparse
 import re
@@ -11,7 +11,7 @@ from hccl_kit.cli.parsers import parser_of
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_its_parser(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_subcommand_has_a_parser(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = parser_of(verb)
     assert parser.prog in (f"hccl-{verb}", f"hccl-kit {verb}")
     assert parser.description
@@ -19,13 +19,13 @@ def test_every_verb_has_its_parser(verb: str, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_exit_codes_end_the_help_in_one_form(verb: str) -> None:
+def test_the_help_ends_with_the_exit_codes(verb: str) -> None:
     last = " ".join((parser_of(verb).epilog or "").rstrip().rpartition("\n\n")[2].split())
     assert re.fullmatch(r"Exit codes: 0 [^;]+(; [0-9]+ [^;]+)*; 2 [^;]+(; [0-9]+ [^;]+)*\.", last)
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_an_option_takes_hyphens_and_its_help_is_no_rest_of_a_sentence(verb: str) -> None:
+def test_an_option_accepts_hyphens_and_its_help_is_a_complete_phrase(verb: str) -> None:
     for action in parser_of(verb)._actions:
         if action.help != argparse.SUPPRESS:
             names = set(action.option_strings)
@@ -45,14 +45,14 @@ def test_output_has_one_name(verb: str) -> None:
             assert "-o" in names or any(overrides <= set(one.option_strings) for one in parser_of(verb)._actions)
 
 
-def test_a_verb_whose_packages_are_missing_has_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_subcommand_whose_packages_are_missing_has_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "json", None)
     monkeypatch.delitem(sys.modules, "hccl_kit.cli.diff", raising=False)
     parser = parser_of("diff")
     assert (parser.prog, parser.description) == ("hccl-kit diff", None)
 
 
-def test_an_error_of_our_own_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_error_of_the_kit_itself_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hccl_kit.cli.diff", None)
     with pytest.raises(ModuleNotFoundError):
         parser_of("diff")

@@ -1,4 +1,4 @@
-"""hccl-kit place as a user meets it."""
+"""hccl-kit place as a user runs it."""
 
 import json
 from pathlib import Path
@@ -52,14 +52,14 @@ def test_the_better_order_is_written_with_the_same_devices(desk: Path, capsys: p
     assert "the order of the table is kept" in capsys.readouterr().out
 
 
-def test_a_file_is_kept_from_being_overwritten(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_file_is_not_overwritten(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["t.json", "--tp", "4", "-o", "t.json"]) == 2
     assert "t.json exists with other content" in capsys.readouterr().err
     assert json.loads((desk / "t.json").read_text()) == scattered()
     assert main(["t.json", "--tp", "4", "-o", "t.json", "--force"]) == 0
 
 
-def test_the_drawing_has_the_groups_of_the_kind(desk: Path) -> None:
+def test_the_drawing_shows_the_groups_of_the_given_kind(desk: Path) -> None:
     assert main(["t.json", "--tp", "4", "--pp", "2", "--svg", "a.svg", "--color", "pipeline"]) == 0
     drawing = (desk / "a.svg").read_text()
     assert "rank 0, 192.168.100.1, pipeline group 0" in drawing
@@ -78,7 +78,7 @@ def test_the_drawing_has_the_groups_of_the_kind(desk: Path) -> None:
         ("node-labels", "kubectl label --overwrite node 10.0.0.1 10.0.0.2 hccl-kit/super-pod=0"),
     ],
 )
-def test_what_a_scheduler_reads_is_printed_or_written(
+def test_scheduler_files_are_printed_or_written(
     to: str, words: str, desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["t.json", "--to", to]) == 0
@@ -88,7 +88,7 @@ def test_what_a_scheduler_reads_is_printed_or_written(
     assert (desk / "out").read_text() == printed
 
 
-def test_an_inventory_and_names_of_nodes(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reads_an_inventory_and_node_names(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--inventory", "inventory.yaml", "--to", "slurm-topology", "--nodes", "node[07-08]"]) == 0
     assert capsys.readouterr().out.split("\n")[1:3] == ["SwitchName=sp-a Nodes=node07", "SwitchName=sp-b Nodes=node08"]
 
@@ -116,7 +116,7 @@ def test_an_inventory_and_names_of_nodes(desk: Path, capsys: pytest.CaptureFixtu
         (("hostile.json", "--to", "node-labels"), "is not a valid name of a node"),
     ],
 )
-def test_an_error_is_one_and_nothing_is_written(
+def test_an_error_is_one_line_and_nothing_is_written(
     arguments: tuple[str, ...], words: str, desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sorted(desk.iterdir())

@@ -1,4 +1,4 @@
-"""hccl-kit preflight of one machine, as a user meets it."""
+"""hccl-kit preflight of one machine, as a user runs it."""
 
 import json
 import os
@@ -16,12 +16,12 @@ from tests.places import ROOT
 from tests.preflight.nodes import HERE, NOTHING, free_base, table_text
 
 HOST_SIDE = ("--select", "HK60,HK61", "--ignore", "HK605,HK613,HK614")
-"""What this machine decides is left out: its kernel's settings, its limits, its disk; and it has no cards."""
+"""Selects rules that do not depend on this machine: its kernel settings, limits, disk and missing cards."""
 FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_ID", "MS_", "OMPI_", "PMIX_", "CM_", "MINDSPORE_")
 
 
 def clean_environ() -> dict[str, str]:
-    """The environment without anything that preflight looks at, and ports that this test has to itself."""
+    """The environment without the variables that preflight reads, and with ports that no other test uses."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(FAMILIES)}
     base = free_base(4)
     return environ | {"PYTHONPATH": str(ROOT), "HCCL_HOST_SOCKET_PORT_RANGE": f"{base}-{base + 3}"}
@@ -56,7 +56,7 @@ def test_a_machine_without_error_is_one_line(folder: Path) -> None:
     assert line.endswith(" checks fine")
 
 
-def test_a_port_that_is_taken_is_reported_with_code_and_holder(folder: Path) -> None:
+def test_a_port_in_use_is_reported_with_code_and_process(folder: Path) -> None:
     with socket.socket() as server:
         server.bind((HERE, 0))
         server.listen()
@@ -75,7 +75,7 @@ def test_a_port_that_is_taken_is_reported_with_code_and_holder(folder: Path) -> 
     assert document["servers"][0]["variables"] == ports
 
 
-def test_the_table_comes_first(folder: Path) -> None:
+def test_an_invalid_table_is_reported_before_any_machine_check(folder: Path) -> None:
     (folder / "bad.json").write_text(table_text(2).replace('"rank_id": "1"', '"rank_id": "0"'))
     done = preflight("bad.json", folder=folder)
     assert done.returncode == 1
@@ -88,7 +88,7 @@ def test_the_table_comes_first(folder: Path) -> None:
     assert [found["rule"] for found in document["table"]["findings"]] == ["HK201"]
 
 
-def test_the_product_is_that_of_hccl_check(folder: Path) -> None:
+def test_derives_the_product_like_hccl_check(folder: Path) -> None:
     (folder / "three.json").write_text(table_text(1, 3))
     assert preflight("three.json", *HOST_SIDE, folder=folder).returncode == 0
     done = preflight("three.json", *HOST_SIDE, "--product", "910", folder=folder)
@@ -106,13 +106,13 @@ def test_the_product_is_that_of_hccl_check(folder: Path) -> None:
         (("--ignore", "HK6"), "hccl-check --select checks a table"),
     ],
 )
-def test_a_selection_without_a_check_is_an_error(folder: Path, selection: tuple[str, ...], fix: str) -> None:
+def test_a_selection_that_matches_no_check_is_an_error(folder: Path, selection: tuple[str, ...], fix: str) -> None:
     done = preflight("t.json", *selection, folder=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert fix in done.stderr
 
 
-def test_warnings_are_errors_where_that_is_asked_for(folder: Path) -> None:
+def test_strict_turns_warnings_into_errors(folder: Path) -> None:
     left_over = {"MS_ROLE": "MS_WORKER"}
     done = preflight("t.json", *HOST_SIDE, folder=folder, environ=left_over)
     assert (done.returncode, "HK608 warning: MS_ROLE of another launcher is set" in done.stdout) == (0, True)
@@ -134,7 +134,7 @@ def test_quiet_prints_errors_only(folder: Path) -> None:
     assert loud.stdout.splitlines()[-1].rpartition(", ")[2] == done.stdout.splitlines()[-1].rpartition(", ")[2]
 
 
-def test_rules_that_were_not_chosen_are_neither_fine_nor_left_out(folder: Path) -> None:
+def test_unselected_rules_are_counted_neither_as_passed_nor_as_skipped(folder: Path) -> None:
     left_over = {"MS_ROLE": "MS_WORKER"}
     done = preflight("t.json", "--select", "HK607,HK608", folder=folder, environ=left_over)
     assert done.stdout.splitlines()[-1].endswith(": 1 warning, 1 check fine")
@@ -146,7 +146,7 @@ def test_rules_that_were_not_chosen_are_neither_fine_nor_left_out(folder: Path) 
     assert (server["findings"], server["checked"], server["skipped"]) == ([], ["HK607"], [])
 
 
-def test_the_server_can_be_named(folder: Path) -> None:
+def test_the_server_can_be_given(folder: Path) -> None:
     (folder / "t.json").write_text(table_text(2, first="left"))
     done = preflight("t.json", *HOST_SIDE, folder=folder)
     assert (done.returncode, "HK600 error" in done.stdout) == (1, True)
@@ -157,7 +157,7 @@ def test_the_server_can_be_named(folder: Path) -> None:
         assert (done.returncode, "server left (" in done.stdout) == (0, True)
 
 
-def test_a_table_from_standard_input_has_no_path_unless_it_is_given(folder: Path) -> None:
+def test_a_table_from_standard_input_needs_its_path_for_file_checks(folder: Path) -> None:
     text = (folder / "t.json").read_text()
     done = preflight("-", *HOST_SIDE, folder=folder, stdin=text)
     assert done.returncode == 0
@@ -180,14 +180,14 @@ def test_a_table_from_standard_input_has_no_path_unless_it_is_given(folder: Path
         ((), "usage: "),
     ],
 )
-def test_what_cannot_be_done_is_exit_2(folder: Path, arguments: tuple[str, ...], error: str) -> None:
+def test_an_error_is_exit_2(folder: Path, arguments: tuple[str, ...], error: str) -> None:
     done = preflight(*arguments, folder=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(error)
     assert "Traceback" not in done.stderr
 
 
-def test_a_code_leads_to_the_rule_and_to_preflight(folder: Path) -> None:
+def test_explain_of_a_code_names_the_rule_and_preflight(folder: Path) -> None:
     command = [sys.executable, "-m", "hccl_kit", "explain"]
     done = subprocess.run(
         [*command, "EI0019", "t.json"], cwd=folder, env=clean_environ(), capture_output=True, text=True, check=True
@@ -199,7 +199,7 @@ def test_a_code_leads_to_the_rule_and_to_preflight(folder: Path) -> None:
     )
 
 
-def test_a_check_of_a_table_starts_without_any_of_this() -> None:
+def test_hccl_check_does_not_import_preflight() -> None:
     code = (
         "import sys, hccl_kit.cli.check;"
         "print([name for name in sys.modules if 'preflight' in name or 'catalogue' in name])"

@@ -1,4 +1,4 @@
-"""hccl-kit preflight --all with many servers: bounded in number and size, readable, and nothing is left by Ctrl-C."""
+"""hccl-kit preflight --all with many servers: bounded connections, a short report, and a clean end after Ctrl-C."""
 
 import json
 import os
@@ -18,13 +18,13 @@ from tests.waiting import wait_until
 
 MANY = [pytest.param(150), pytest.param(1000, marks=pytest.mark.long)]
 PATIENCE = 600.0
-"""Seconds; less than the program waits for a server, or a busy machine would see servers given up and others asked."""
+"""Seconds; shorter than the timeout for a server, so that no server times out on a busy machine."""
 END = 120.0
-"""Seconds to end after Ctrl-C, which takes two."""
+"""Seconds to end after Ctrl-C; it normally takes two."""
 
 
 def start(folder: Path, count: int, kind: str, fake: str = FAKE) -> "subprocess.Popen[str]":
-    """The program, with a table of `count` servers."""
+    """Starts the program with a table of `count` servers."""
     (folder / "table.json").write_text(json.dumps(servers(count * CARDS)))
     (folder / "ssh").write_text(fake)
     (folder / "ssh").chmod(0o755)
@@ -40,7 +40,7 @@ def start(folder: Path, count: int, kind: str, fake: str = FAKE) -> "subprocess.
 
 
 @pytest.mark.parametrize("count", MANY)
-def test_the_report_is_as_short_as_that_of_a_few(count: int, tmp_path: Path) -> None:
+def test_the_report_on_many_servers_is_short(count: int, tmp_path: Path) -> None:
     (tmp_path / "table.json").write_text(json.dumps(servers(2 * CARDS)))
     (tmp_path / "answer.json").write_text(answer(tmp_path / "table.json", tmp_path))
     for kind in ("other", "dead"):
@@ -56,11 +56,11 @@ def test_the_report_is_as_short_as_that_of_a_few(count: int, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("count", MANY)
-def test_who_is_interrupted_leaves_no_connection(count: int, tmp_path: Path) -> None:
+def test_an_interrupt_leaves_no_connection(count: int, tmp_path: Path) -> None:
     pids = tmp_path / "pids"
 
     def left() -> list[str]:
-        """Connections that still run: a killed process of a busy machine takes its time."""
+        """Connections that still run; waits, because a killed process may take long to end on a busy machine."""
         started = pids.read_text().split() if pids.exists() else []
         return [pid for pid in started if Path(f"/proc/{pid}").exists()]
 

@@ -1,4 +1,4 @@
-"""hccl-kit preflight --mpi under real mpiruns: every process is a server with an environment of its own."""
+"""hccl-kit preflight --mpi under a real mpirun: every process plays a server with its own environment."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def mpirun(request: pytest.FixtureRequest) -> Path:
 
 
 class Servers:
-    """A table of two servers in a folder, and processes that are these."""
+    """A table of two servers in a folder, and processes that play them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -73,7 +73,7 @@ def test_servers_that_are_identical_are_one_line(servers: Servers, mpirun: Path)
     assert all(line.startswith("not checked on ") for line in done.stdout.splitlines()[:-1])
 
 
-def test_only_what_differs_is_shown_and_all_end_with_one_code(servers: Servers, mpirun: Path) -> None:
+def test_only_differences_are_shown_and_all_processes_have_one_exit_code(servers: Servers, mpirun: Path) -> None:
     (servers.folder / "there").mkdir()
     (servers.folder / "there" / "t.json").write_text(text(2) + "\n")
     servers.put(1, f'export HCCL_BUFFSIZE=0; cd "{servers.folder}/there"')
@@ -85,7 +85,7 @@ def test_only_what_differs_is_shown_and_all_end_with_one_code(servers: Servers, 
     assert done.stdout.count("servers answered:") == 1
 
 
-def test_a_server_without_process_and_one_that_cannot_look_are_named(servers: Servers, mpirun: Path) -> None:
+def test_servers_without_a_process_or_a_readable_table_are_named(servers: Servers, mpirun: Path) -> None:
     done = servers.look(mpirun, count=1)
     assert done.returncode == 2
     assert "10.0.0.2 did not answer: no process of mpirun ran on this server\n" in done.stdout
@@ -109,7 +109,7 @@ def test_two_processes_on_one_server_are_refused(servers: Servers, mpirun: Path)
     assert done.stderr.count("error:") == 1
 
 
-def test_what_is_wrong_everywhere_is_reported_once(servers: Servers, mpirun: Path) -> None:
+def test_a_finding_on_all_servers_is_reported_once(servers: Servers, mpirun: Path) -> None:
     (servers.folder / "t.json").write_text(text(2).replace('"rank_id": "1"', '"rank_id": "0"'))
     done = servers.look(mpirun)
     assert done.returncode == 1
@@ -120,9 +120,9 @@ def test_what_is_wrong_everywhere_is_reported_once(servers: Servers, mpirun: Pat
     assert done.stderr.count("error: cannot read t.json") == 1
 
 
-def test_the_error_of_a_table_is_reported_and_not_a_warning_before_it(servers: Servers, mpirun: Path) -> None:
+def test_the_error_of_a_table_is_reported_and_not_its_warnings(servers: Servers, mpirun: Path) -> None:
     (servers.folder / "there").mkdir()
-    wrong = "\ufeff" + text(2).replace('"rank_id": "1"', '"rank_id": "0"')  # HK003 warns of the first character
+    wrong = "\ufeff" + text(2).replace('"rank_id": "1"', '"rank_id": "0"')  # HK003 warns about the first character
     (servers.folder / "there" / "t.json").write_text(wrong)
     servers.put(1, f'cd "{servers.folder}/there"')
     done = servers.look(mpirun)

@@ -1,4 +1,4 @@
-"""hccl-kit preflight --all: over a fake ssh that makes servers of folders, and over real ones in the lab."""
+"""hccl-kit preflight --all: over a fake ssh that plays servers with folders, and over real sshd in the lab."""
 
 import json
 import shlex
@@ -34,7 +34,7 @@ eval "${*: -1}"
 
 
 class Cluster:
-    """This machine, and servers 10.0.0.2, 10.0.0.3, ... of which a fake ssh tells."""
+    """This machine, and servers 10.0.0.2, 10.0.0.3, ... which a fake ssh plays."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.folder = folder
@@ -75,7 +75,7 @@ def test_servers_that_are_identical_are_one_line(cluster: Cluster) -> None:
     assert not (cluster.folder / f"{HERE}.log").exists(), "this server is asked without ssh"
 
 
-def test_only_what_differs_is_shown(cluster: Cluster) -> None:
+def test_only_differences_are_shown(cluster: Cluster) -> None:
     cluster.put("10.0.0.3", "export HCCL_BUFFSIZE=400 HCCL_CONNECT_TIMEOUT=60")
     code, out, _ = cluster.all("--ignore", NIC)
     assert code == 1
@@ -92,7 +92,7 @@ def test_servers_without_the_table_are_named(cluster: Cluster) -> None:
     assert "10.0.0.[2-4]\n   = fix: copy it there\n" in out
 
 
-def test_equal_findings_are_folded_over_the_servers(cluster: Cluster) -> None:
+def test_equal_findings_of_several_servers_are_merged(cluster: Cluster) -> None:
     for server in ("10.0.0.2", "10.0.0.3", "10.0.0.4"):
         cluster.put(server, "export MS_ROLE=MS_WORKER")
     code, out, _ = cluster.all("--ignore", NIC)
@@ -112,7 +112,7 @@ def test_a_server_that_does_not_answer_is_named_and_the_others_are_reported(clus
     assert "HK608 warning on 1 of 2 servers, 10.0.0.4: " in out
 
 
-def test_who_is_interrupted_leaves_no_ssh_behind(cluster: Cluster) -> None:
+def test_an_interrupt_leaves_no_ssh_process(cluster: Cluster) -> None:
     cluster.put("10.0.0.2", f'echo $$ >"{cluster.folder}/pid"; exec sleep 600')
     command = [sys.executable, "-m", "hccl_kit.cli.kit", "preflight", "t.json", "--all", "--remote", REMOTE]
     environ = clean_environ() | cluster.variables
@@ -134,7 +134,7 @@ def test_a_server_without_the_kit_is_named(cluster: Cluster) -> None:
     assert "/none/hccl-kit: No such file or directory\n" in done.stdout
 
 
-def test_what_the_kit_says_there_is_the_reason(cluster: Cluster) -> None:
+def test_the_error_of_the_remote_kit_is_the_reason(cluster: Cluster) -> None:
     code, out, _ = cluster.all("--remote", f"{REMOTE} --none")
     assert code == 2
     assert "10.0.0.[2-4] did not answer: error: '--none' is not a verb; accepted: " in out
@@ -162,11 +162,11 @@ def test_a_clock_that_is_off_is_reported(cluster: Cluster) -> None:
     line = next(line for line in out.splitlines() if line.startswith("HK619 warning: the clock of 10.0.0.4 is "))
     seconds = float(line.removeprefix("HK619 warning: the clock of 10.0.0.4 is ").split()[0])
     assert line.endswith(" s behind the clock of this machine")
-    # What the way takes, at most its time-out, is counted in favour of the clock.
+    # The transit time, at most the timeout, is subtracted from the difference.
     assert 86400 - over_ssh.TIMEOUT <= seconds <= 86400.1
 
 
-def test_a_nasty_table_runs_nothing(tmp_path: Path) -> None:
+def test_a_hostile_table_executes_no_command(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, 3)
     made = table_value(3)
     made["server_list"][1]["server_id"] = "-oProxyCommand=touch x"
@@ -213,7 +213,7 @@ exec "$@"
 
 @needs_hosts
 @pytest.mark.long
-def test_three_real_hosts_one_with_another_table_and_one_that_is_cut_off(lab: Hosts, tmp_path: Path) -> None:
+def test_three_real_hosts_with_a_different_table_and_a_network_failure(lab: Hosts, tmp_path: Path) -> None:
     made = table_value(3)
     for server, address in zip(made["server_list"], lab.addresses, strict=True):
         server["server_id"] = address

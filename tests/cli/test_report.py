@@ -1,4 +1,4 @@
-"""hccl-kit report as a user meets it: real processes, with what is not here as programs on PATH."""
+"""hccl-kit report as a user runs it: real processes, with fakes on PATH for programs that are not installed."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tests.places import FAKES, ROOT
 from tests.tables import text
 
 BASE_ONLY = ("-S",)
-"""Python without its site-packages: nothing is installed but what the package itself needs to start."""
+"""Python without its site-packages: only the standard library is available."""
 
 
 def report(
@@ -35,7 +35,7 @@ def program(folder: Path, name: str, code: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_it_runs_where_nothing_else_is_installed() -> None:
+def test_works_without_optional_packages() -> None:
     done = report()
     assert (done.returncode, done.stderr) == (0, "")
     assert re.search(r"^  hccl_kit +\d+\.\d+\.\d+", done.stdout, re.MULTILINE)
@@ -59,7 +59,7 @@ def test_a_table_is_described_without_its_addresses(tmp_path: Path) -> None:
         assert private not in done.stdout
 
 
-def test_a_run_shows_where_its_weights_came_from_and_what_it_made_of_them(tmp_path: Path) -> None:
+def test_a_run_shows_its_initial_weights_and_its_scores(tmp_path: Path) -> None:
     before, kept = {"word_accuracy": 0.5}, {"word_accuracy": 0.75}
     summary = {"steps": 9, "word_accuracy": 0.7, "before": before, "kept": kept}
     started = {"started_from": {"model.pretrained": f"{tmp_path}/best.ckpt"}}
@@ -83,7 +83,7 @@ def test_a_positional_argument_written_as_an_option_is_named() -> None:
     assert report("--paht").stderr.endswith("error: unrecognized arguments: --paht; did you mean PATH?\n")
 
 
-def test_a_table_with_errors_is_exit_1_and_one_that_cannot_be_read_exit_2(tmp_path: Path) -> None:
+def test_an_invalid_table_is_exit_1_and_an_unreadable_one_exit_2(tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(text().replace('"rank_id": "1"', '"rank_id": "0"'))
     done = report(str(tmp_path / "bad.json"))
     assert done.returncode == 1
@@ -99,7 +99,7 @@ def test_a_table_with_errors_is_exit_1_and_one_that_cannot_be_read_exit_2(tmp_pa
         ('[ "$1" = --version ] && echo "mpirun (Open MPI) 9" || echo "hccl_kit trial done"', "works", "two processes"),
     ],
 )
-def test_mpi_is_tried(tmp_path: Path, code: str, state: str, detail: str) -> None:
+def test_mpi_is_tested_by_running_it(tmp_path: Path, code: str, state: str, detail: str) -> None:
     pytest.importorskip("mpi4py")
     program(tmp_path, "mpirun", code)
     (tmp_path / "site").mkdir()
@@ -110,7 +110,7 @@ def test_mpi_is_tried(tmp_path: Path, code: str, state: str, detail: str) -> Non
     assert detail in checks(done)["mpi"]["detail"]
 
 
-def test_cards_that_only_npu_smi_shows_are_broken(tmp_path: Path) -> None:
+def test_cards_without_device_files_are_broken(tmp_path: Path) -> None:
     found = checks(report("--format", "json", path=FAKES))["cards"]
     assert (found["state"], found["detail"]) == ("broken", "0 in /dev, npu-smi found")
     assert "--device=/dev/davinci0" in found["fix"]
@@ -130,7 +130,7 @@ def test_the_compiler_may_be_in_a_folder_with_a_space(quote: str, state: str, tm
 
 
 @pytest.mark.train
-def test_what_is_installed_works() -> None:
+def test_installed_packages_are_reported_as_working() -> None:
     path = Path(sys.executable).parent
     done = report("--format", "json", python=(), path=path, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""hccl-kit rules as a user meets it."""
+"""hccl-kit rules as a user runs it."""
 
 import json
 
@@ -9,7 +9,7 @@ from hccl_kit.cli.rules import main
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 
 
-def test_text_is_a_line_for_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_has_one_line_per_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert [line[:5] for line in lines] == [*(rule.id for rule in CATALOGUE), ""]
@@ -25,7 +25,7 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(json.loads(capsys.readouterr().out)["rules"]) == len(CATALOGUE)
 
 
-def test_another_form_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_format_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["--format", "xml"])
     assert caught.value.code == 2

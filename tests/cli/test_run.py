@@ -1,4 +1,4 @@
-"""Both programs when their standard streams are not what they hope for: full, closed, or read by nobody."""
+"""Programs whose standard streams are full, closed, or without a reader."""
 
 import gc
 import os
@@ -24,7 +24,7 @@ FILES = ["ascend4p.sh", "hccl_4p_0123_a.json"]
 def start(
     folder: Path, program: str, *arguments: str, redirections: str, stdout: int | None = None, buffering: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """A program of ours under a shell that redirects its streams."""
+    """Runs a program of the kit in a shell that redirects its streams."""
     (folder / "ok.json").write_text(text())
     (folder / "bad.json").write_text(BAD)
     line = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-m", f"hccl_kit.cli.{program}", *arguments]
@@ -42,7 +42,7 @@ def start(
 
 
 def unread(folder: Path, program: str, *arguments: str, buffering: str = "") -> subprocess.CompletedProcess[str]:
-    """With a standard output that its reader has left already."""
+    """Runs with a standard output whose reader has already closed it."""
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -67,7 +67,7 @@ def test_files_are_written_before_anything_is_printed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("buffering", ["", "1"], ids=["buffered", "unbuffered"])
 @pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_that_cannot_be_printed(tmp_path: Path, option: str, buffering: str) -> None:
+def test_a_help_that_cannot_be_printed_is_an_error(tmp_path: Path, option: str, buffering: str) -> None:
     done = start(tmp_path, "check", option, redirections=">/dev/full", buffering=buffering)
     assert (done.returncode, done.stderr) == (2, "error: standard output: No space left on device\n")
     done = unread(tmp_path, "check", option, buffering=buffering)
@@ -92,7 +92,7 @@ def test_standard_input_that_is_closed_is_one_line_and_exit_2(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full"])
-def test_an_error_that_cannot_be_printed_keeps_its_exit_code_and_stays_out_of_the_output(
+def test_an_error_that_cannot_be_printed_keeps_its_exit_code_and_is_not_in_stdout(
     tmp_path: Path, redirections: str
 ) -> None:
     done = start(tmp_path, "check", "missing.json", "--format", "json", redirections=redirections)
@@ -102,7 +102,7 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code_and_stays_out_of_th
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_the_cycle_collector_rests_during_a_program_only() -> None:
+def test_the_cycle_collector_is_only_disabled_during_a_program() -> None:
     def program() -> int:
         return int(gc.isenabled())
 
@@ -115,7 +115,7 @@ def test_the_cycle_collector_rests_during_a_program_only() -> None:
     assert gc.isenabled()
 
 
-def test_only_a_large_table_is_left_to_the_end_of_the_process() -> None:
+def test_only_a_large_table_skips_deallocation_at_exit() -> None:
     small, large = (Content(1, devices, lambda: pytest.fail("built")) for devices in (LARGE - 1, LARGE))
     references = [weakref.ref(small), weakref.ref(large)]
     abandon(small, large, None)

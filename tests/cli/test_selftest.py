@@ -1,4 +1,4 @@
-"""The command line of hccl-kit selftest: what it refuses, and outputs of hccl_test. No ranks are started here."""
+"""The command line of hccl-kit selftest: errors, and outputs of hccl_test. No ranks are started here."""
 
 import subprocess
 from pathlib import Path
@@ -23,7 +23,7 @@ def two_servers(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_output_of_hccl_test(tmp_path: Path) -> None:
+def test_reads_the_output_of_hccl_test(tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text(OUTPUT.format("24.94"))
     done = run(table(tmp_path, 8), "--hccl-test", f"all_reduce={tmp_path / 'run.log'}")
     assert (done.returncode, done.stderr) == (0, "")
@@ -31,7 +31,7 @@ def test_the_output_of_hccl_test(tmp_path: Path) -> None:
     assert "ok: 0 pairs, 2 collectives" in done.stdout
 
 
-def test_a_row_that_contradicts_itself(tmp_path: Path) -> None:
+def test_a_row_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text(OUTPUT.format("48.59"))
     document = report(run(table(tmp_path, 8), "--hccl-test", f"all_reduce={tmp_path / 'run.log'}", "--format", "json"))
     (fault,) = document["faults"]
@@ -41,7 +41,7 @@ def test_a_row_that_contradicts_itself(tmp_path: Path) -> None:
     )
 
 
-def test_an_output_is_the_baseline_of_another(tmp_path: Path) -> None:
+def test_an_earlier_output_can_be_the_baseline(tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text(OUTPUT.format("24.94"))
     source = f"all_reduce={tmp_path / 'run.log'}"
     file = table(tmp_path, 8)
@@ -64,14 +64,14 @@ def test_an_output_is_the_baseline_of_another(tmp_path: Path) -> None:
         (["--backend", "nccl"], "invalid choice: 'nccl'"),
     ],
 )
-def test_refusals(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused(arguments: list[str], message: str, tmp_path: Path) -> None:
     done = run(table(tmp_path, 2), *arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_drawing_that_is_there_is_refused_before_the_work(tmp_path: Path) -> None:
+def test_an_existing_drawing_is_refused_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "a.svg").write_text("mine")
     done = run(table(tmp_path, 2), "--svg", tmp_path / "a.svg")
     assert (done.returncode, done.stdout) == (2, "")
@@ -79,7 +79,7 @@ def test_a_drawing_that_is_there_is_refused_before_the_work(tmp_path: Path) -> N
     assert (tmp_path / "a.svg").read_text() == "mine"
 
 
-def test_a_baseline_of_other_cards_is_refused_before_the_work(tmp_path: Path) -> None:
+def test_a_baseline_of_other_cards_is_refused_before_the_run(tmp_path: Path) -> None:
     (tmp_path / "run.log").write_text(OUTPUT.format("24.94"))
     done = run(table(tmp_path, 8), "--hccl-test", f"all_reduce={tmp_path / 'run.log'}", "--format", "json")
     (tmp_path / "good.json").write_text(done.stdout)
@@ -109,13 +109,13 @@ def test_slurm_needs_an_allocation(two_servers: Path) -> None:
     )
 
 
-def test_without_mpirun(two_servers: Path, tmp_path: Path) -> None:
+def test_without_mpirun_an_error_names_the_package(two_servers: Path, tmp_path: Path) -> None:
     done = run(two_servers, "--mpi", "--backend", "torch", environ={"PATH": str(tmp_path)})
     assert done.returncode == 2
     assert "mpirun is not on PATH" in done.stderr
 
 
-def test_an_address_that_ssh_would_take_for_an_option(two_servers: Path) -> None:
+def test_an_address_that_ssh_would_parse_as_an_option_is_refused(two_servers: Path) -> None:
     two_servers.write_text(
         two_servers.read_text().replace('"server_id": "10.0.0.2"', '"server_id": "-oProxyCommand=x"')
     )
@@ -124,14 +124,14 @@ def test_an_address_that_ssh_would_take_for_an_option(two_servers: Path) -> None
     assert "-oProxyCommand=x" in done.stderr
 
 
-def test_no_table(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("{}")
     done = run(tmp_path / "t.json")
     assert done.returncode == 2
     assert done.stderr.startswith("error: ")
 
 
-def test_the_agent_is_not_for_people() -> None:
+def test_the_agent_option_refuses_to_be_started_by_a_user() -> None:
     for stdin in (b"", b"hello\n"):
         done = subprocess.run([*PROGRAM, "--agent"], input=stdin, check=False, capture_output=True, timeout=60)
         assert (done.returncode, done.stdout) == (2, b"")
@@ -139,7 +139,7 @@ def test_the_agent_is_not_for_people() -> None:
     assert "start hccl-kit selftest TABLE instead" in run("--agent").stderr
 
 
-def test_one_output_at_a_time(tmp_path: Path) -> None:
+def test_several_hccl_test_options_are_refused(tmp_path: Path) -> None:
     given = ["--hccl-test", f"all_reduce={tmp_path / 'run.log'}"]
     done = run(table(tmp_path, 8), *given, *given)
     assert (done.returncode, done.stdout) == (2, "")

@@ -1,4 +1,4 @@
-"""The settings are found in every notation of TOML, and nothing else is taken for them."""
+"""The settings are found in every notation of TOML, and nothing else is mistaken for them."""
 
 import os
 from pathlib import Path
@@ -25,7 +25,7 @@ from hccl_kit.cli.settings import Settings, settings_for
         "tool = {x = 1, hccl-kit.strict = true}",
     ],
 )
-def test_every_notation_of_a_project_file(tmp_path: Path, text: str) -> None:
+def test_settings_in_every_notation_of_toml(tmp_path: Path, text: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text + "\n", encoding="utf-8")
     assert settings_for(str(tmp_path / "t.json")) == Settings(strict=True)
 
@@ -33,12 +33,12 @@ def test_every_notation_of_a_project_file(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ['[project]\nname = "hccl-kit"', "[tool.other]\nx = 'hccl-kit'", "[tool]\nx-hccl-kit = 1"]
 )
-def test_a_project_file_without_settings(tmp_path: Path, text: str) -> None:
+def test_a_project_file_without_settings_is_skipped(tmp_path: Path, text: str) -> None:
     (tmp_path / "pyproject.toml").write_text(text + "\n", encoding="utf-8")
     assert settings_for(str(tmp_path / "t.json")) == Settings()
 
 
-def test_the_nearest_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nearest_file_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     (tmp_path / ".hccl-kit.toml").write_text("strict = true\n", encoding="utf-8")
@@ -49,14 +49,14 @@ def test_the_nearest_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert settings_for(str(tmp_path / "t.json")) == settings_for("../../t.json") == Settings(strict=True)
 
 
-def test_a_number_of_thousands_of_digits_is_no_crash(tmp_path: Path) -> None:
+def test_a_number_with_thousands_of_digits_is_an_error(tmp_path: Path) -> None:
     (tmp_path / ".hccl-kit.toml").write_text(f"strict = {'9' * 5000}\n", encoding="utf-8")
     with pytest.raises(KitError, match="is not valid TOML"):
         settings_for(str(tmp_path / "t.json"))
 
 
 @pytest.mark.parametrize("target", ["folder", "pipe", "/dev/zero", "nowhere"])
-def test_what_is_not_a_file_is_not_ignored(tmp_path: Path, target: str) -> None:
+def test_a_settings_path_that_is_not_a_file_is_an_error(tmp_path: Path, target: str) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / ".hccl-kit.toml").symlink_to(target)
@@ -64,7 +64,7 @@ def test_what_is_not_a_file_is_not_ignored(tmp_path: Path, target: str) -> None:
         settings_for(str(tmp_path / "t.json"))
 
 
-def test_a_table_in_a_very_deep_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finds_settings_for_a_table_in_a_very_deep_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".hccl-kit.toml").write_text("strict = true\n", encoding="utf-8")
     assert settings_for("/".join(["a"] * 1500) + "/t.json") == Settings(strict=True)

@@ -1,4 +1,4 @@
-"""hccl-kit show as a user meets it."""
+"""hccl-kit show as a user runs it."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def show(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_good_table_is_drawn(tmp_path: Path) -> None:
+def test_a_valid_table_is_drawn(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     done = show("t.json", "--product", "910", "-o", "t.svg", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -36,7 +36,7 @@ def test_a_table_with_errors_is_drawn_and_exit_1(tmp_path: Path) -> None:
     assert "card 7: HK201" in done.stdout
 
 
-def test_what_is_no_table_is_reported_and_exit_1(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_table_is_reported_and_exit_1(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text("[")
     done = show("t.json", cwd=tmp_path)
     assert done.returncode == 1
@@ -49,7 +49,7 @@ def test_what_is_no_table_is_reported_and_exit_1(tmp_path: Path) -> None:
     assert not (tmp_path / "t.svg").exists()
 
 
-def test_what_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     assert show("missing.json", cwd=tmp_path).returncode == 2
     done = show("t.json", "-o", "no/folder/t.svg", cwd=tmp_path)
@@ -57,7 +57,7 @@ def test_what_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None:
     assert done.stderr == "error: no/folder is not a folder\n  fix: mkdir -p no/folder\n"
 
 
-def test_another_drawing_is_not_overwritten_unasked(tmp_path: Path) -> None:
+def test_an_existing_drawing_is_not_overwritten_without_force(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     (tmp_path / "t.svg").write_text("mine")
     done = show("t.json", "-o", "t.svg", cwd=tmp_path)
@@ -68,7 +68,7 @@ def test_another_drawing_is_not_overwritten_unasked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("-o", "t.json"), ("--width", "19")], ids=" ".join)
-def test_an_argument_that_cannot_be_meant_is_exit_2(arguments: tuple[str, str], tmp_path: Path) -> None:
+def test_an_invalid_argument_is_exit_2(arguments: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text())
     done = show("t.json", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
@@ -76,7 +76,7 @@ def test_an_argument_that_cannot_be_meant_is_exit_2(arguments: tuple[str, str], 
     assert (tmp_path / "t.json").read_text() == text()
 
 
-def test_lines_are_as_wide_as_the_terminal_or_as_asked(tmp_path: Path) -> None:
+def test_lines_fit_the_terminal_or_the_given_width(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text(1, 4))
     assert "addr" not in show("t.json", cwd=tmp_path).stdout
     assert "addr" in show("t.json", "--width", "80", cwd=tmp_path).stdout

@@ -1,4 +1,4 @@
-"""hccl-kit split as a user meets it, and hccl-merge to undo it."""
+"""hccl-kit split as a user runs it, and hccl-merge as its inverse."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.tables import pods_text, text, value
 
 
 @pytest.mark.parametrize("whole", [text(3, 4), pods_text(2, 2, 2)])
-def test_every_server_gets_its_table_and_merging_them_gives_the_first(
+def test_every_server_gets_a_table_and_merging_them_restores_the_original(
     whole: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -29,7 +29,7 @@ def test_every_server_gets_its_table_and_merging_them_gives_the_first(
     assert first.split()[0] == second.split()[0]
 
 
-def test_names_are_those_of_hccl_gen_and_files_of_others_stay(
+def test_names_are_those_of_hccl_gen_and_other_files_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -44,7 +44,7 @@ def test_names_are_those_of_hccl_gen_and_files_of_others_stay(
     ]
 
 
-def test_two_servers_of_one_file_name_are_refused(
+def test_two_servers_with_one_file_name_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -72,7 +72,7 @@ def test_a_path_that_is_not_a_folder_is_refused(tmp_path: Path, capsys: pytest.C
 def test_an_empty_folder_name_is_not_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As of a variable that is not set."""
+    """Such as the value of a variable that is not set."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "job.json").write_text(text(2, 4))
     with pytest.raises(SystemExit, match="2"):
@@ -81,7 +81,7 @@ def test_an_empty_folder_name_is_not_the_current_folder(
     assert [path.name for path in tmp_path.iterdir()] == ["job.json"]
 
 
-def test_a_server_id_leads_out_of_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_id_cannot_escape_from_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     document = value(1, 1)
     document["server_list"][0]["server_id"] = "../../x"

@@ -1,4 +1,4 @@
-"""What the programs load before they do their work: every module takes a part of a millisecond, some take several."""
+"""Which modules the programs import at start: each takes a fraction of a millisecond, some take several."""
 
 import json
 import subprocess
@@ -23,11 +23,11 @@ SLOW = (
     *("tomllib", "traceback", "urllib.parse", "hccl_kit.check.exact", "hccl_kit.check.rules", "hccl_kit.table.formats"),
     *("hccl_kit.table.document", "hccl_kit.table.model"),
 )
-"""None of these is needed to show that a table is valid."""
+"""None of these is needed to check a valid table."""
 
 
 def loaded(code: str, *arguments: str, cwd: Path) -> set[str]:
-    """The modules that some code loads, beyond those of a bare interpreter."""
+    """The modules that some code imports, beyond those of a bare interpreter."""
     printing = "import sys\nbefore = set(sys.modules)\n{}\nprint(*sorted(set(sys.modules) - before), file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", printing.format(code), *arguments],
@@ -51,7 +51,7 @@ def test_a_check_of_a_valid_table_loads_few_modules(tmp_path: Path) -> None:
     assert len(modules) <= 75
 
 
-def test_a_project_file_of_other_tools_is_not_parsed(tmp_path: Path) -> None:
+def test_a_project_file_without_our_settings_is_not_parsed(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(value()), encoding="utf-8")
     project = '[project]\ndependencies = ["hccl-kit"]\n[project.scripts]\nhccl-kit = "x:y"\n[tool.ruff]\nfix = true\n'
     (tmp_path / "pyproject.toml").write_text(project, encoding="utf-8")
@@ -68,9 +68,9 @@ def test_the_help_of_hccl_gen_loads_few_modules(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("paths", [["t.json"], ["-"], ["a.json", "tables/", "-", "a b.json"]])
-def test_paths_alone_are_read_as_the_parser_reads_them(paths: list[str]) -> None:
+def test_the_shortcut_for_paths_gives_the_same_arguments_as_the_parser(paths: list[str]) -> None:
     assert _request(paths) == CheckRequest(**vars(make_parser().parse(paths)))
 
 
-def test_with_an_option_the_parser_reads_the_command_line() -> None:
+def test_a_command_line_with_an_option_is_left_to_the_parser() -> None:
     assert _request(["t.json", "--strict"]) == CheckRequest(["t.json"], strict=True)

@@ -1,4 +1,4 @@
-"""What the verbs on tables share: tables are judged on their way in and on their way out."""
+"""Code shared by the subcommands on tables: tables are checked when they are read and before they are written."""
 
 import json
 from pathlib import Path
@@ -25,13 +25,13 @@ def put(path: Path, document: Any) -> str:
     return str(path)
 
 
-def test_a_sound_table_is_read(tmp_path: Path) -> None:
+def test_a_valid_table_is_read(tmp_path: Path) -> None:
     file = put(tmp_path / "t.json", value(2, 2))
     assert read_table(file) == from_value(value(2, 2))
     assert read_any_content(file).devices == 4
 
 
-def test_the_first_error_is_named_with_its_place_and_the_program_that_reports_the_rest(tmp_path: Path) -> None:
+def test_names_the_first_error_and_the_program_that_reports_the_others(tmp_path: Path) -> None:
     file = put(tmp_path / "a b.json", twice())
     with pytest.raises(KitError, match=r"a b\.json:1:[0-9]+: HK201: ") as caught:
         read_table(file)
@@ -40,25 +40,25 @@ def test_the_first_error_is_named_with_its_place_and_the_program_that_reports_th
 
 
 @pytest.mark.parametrize("document", [[], {"version": "9"}, value() | {"status": "initializing"}])
-def test_where_there_is_no_table_none_is_read(document: Any, tmp_path: Path) -> None:
+def test_a_document_without_a_complete_table_is_an_error(document: Any, tmp_path: Path) -> None:
     file = put(tmp_path / "t.json", document)
     for read in (read_table, read_any_content):
         with pytest.raises(KitError, match="HK1"):
             read(file)
 
 
-def test_a_warning_keeps_no_table_from_being_read(tmp_path: Path) -> None:
+def test_a_table_with_a_warning_is_read(tmp_path: Path) -> None:
     assert read_table(put(tmp_path / "t.txt", value())) == from_value(value())
 
 
-def test_what_would_be_refused_is_not_written() -> None:
+def test_an_invalid_table_is_not_written() -> None:
     with pytest.raises(KitError, match=r"HK201: .*, in the table to be written"):
         valid_text(from_value(twice()), "t.json")
     with pytest.raises(KitError, match="HK108: "):
         valid_text(from_value(value()), "t.json", find_product("a5"))
 
 
-def test_so_many_warnings_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_number_of_reported_warnings_is_limited(capsys: pytest.CaptureFixture[str]) -> None:
     document = pods_value(1, 2, 16)
     for server in document["server_list"]:
         for device in server["device"]:

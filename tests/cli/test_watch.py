@@ -80,7 +80,7 @@ def test_a_real_job_with_a_slow_rank_is_watched_to_its_end(tmp_path: Path) -> No
     assert slow[5] < other[5], "and waits less for the others"
 
 
-def test_a_job_that_is_well_has_exit_code_0(tmp_path: Path) -> None:
+def test_a_healthy_job_is_exit_0(tmp_path: Path) -> None:
     done = watch(tmp_path, str(run(tmp_path / "run", ended="done")))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.count("done, 4 ranks, step 40, 4.55 steps/s, loss 1.5") == 2, "a line, and the table at the end"
@@ -110,7 +110,7 @@ def test_a_job_that_is_well_has_exit_code_0(tmp_path: Path) -> None:
         (["run", "--format", "xml"], "xml"),
     ],
 )
-def test_bad_input_has_one_line_and_a_fix(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_an_input_error_is_one_line_and_a_fix(tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "empty").mkdir()
     run(tmp_path / "run")
     (tmp_path / "there.html").write_text("mine")
@@ -121,7 +121,7 @@ def test_bad_input_has_one_line_and_a_fix(tmp_path: Path, arguments: list[str], 
     assert (tmp_path / "there.html").read_text() == "mine"
 
 
-def test_the_page_is_written_with_every_look(tmp_path: Path) -> None:
+def test_the_page_is_updated_at_every_interval(tmp_path: Path) -> None:
     done = watch(tmp_path, str(run(tmp_path / "run", ended="done")), "--html", "a.html", "--force")
     assert done.returncode == 0
     assert "<h1>" in (tmp_path / "a.html").read_text()
@@ -132,7 +132,7 @@ def test_the_page_is_served_until_ctrl_c(tmp_path: Path) -> None:
     process = start(tmp_path, str(run(tmp_path / "run", ended="done")), "--serve", "--interval", "0.5")
     assert process.stdout
     address = process.stdout.readline().removeprefix("serving ").strip()
-    with urlopen(address, timeout=60) as answer:  # a job that has ended is served too
+    with urlopen(address, timeout=60) as answer:  # a finished job is served too
         assert "done, 4 ranks" in answer.read().decode()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
@@ -140,7 +140,7 @@ def test_the_page_is_served_until_ctrl_c(tmp_path: Path) -> None:
     assert address not in out
 
 
-def test_a_run_that_vanishes_is_a_note(tmp_path: Path) -> None:
+def test_a_run_that_is_deleted_while_watched_is_a_note(tmp_path: Path) -> None:
     folder = run(tmp_path / "run")
     process = start(tmp_path, "run", "--interval", "0.3")
     assert process.stdout
@@ -172,7 +172,7 @@ def on_terminal(folder: Path, terminal: tuple[int, int], *, seconds: float, code
     data, end, is_told = b"", time.monotonic() + PATIENCE, False
     os.set_blocking(outer, False)
     while time.monotonic() < end:
-        has_ended = process.poll() is not None  # asked before the read, which takes what was written last
+        has_ended = process.poll() is not None  # polled before the read, so that the read gets the last output
         try:
             data += os.read(outer, 1 << 16)
         except BlockingIOError:
@@ -187,7 +187,7 @@ def on_terminal(folder: Path, terminal: tuple[int, int], *, seconds: float, code
     return process.wait(PATIENCE), data.decode("utf-8", "replace")
 
 
-def test_on_a_terminal_the_screen_is_drawn_and_given_back(tmp_path: Path, terminal: tuple[int, int]) -> None:
+def test_on_a_terminal_the_screen_is_drawn_and_restored(tmp_path: Path, terminal: tuple[int, int]) -> None:
     folder = run(tmp_path / "run", slow=1)
     facts(folder, 0, doing=HOSTILE[:30])
     (folder / "rank_0.log").write_bytes(HOSTILE.encode("utf-8", "replace"))
@@ -214,7 +214,7 @@ def test_without_rich_a_terminal_gets_lines_and_a_hint(tmp_path: Path, terminal:
     assert "\x1b[?1049h" not in text
 
 
-def test_nothing_heavy_and_no_rich_is_loaded_for_once(tmp_path: Path) -> None:
+def test_once_imports_neither_rich_nor_heavy_packages(tmp_path: Path) -> None:
     run(tmp_path / "run")
     code = (
         "import sys; from hccl_kit.cli.watch import main; main(['run', '--once']);"
@@ -226,7 +226,7 @@ def test_nothing_heavy_and_no_rich_is_loaded_for_once(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_closed_pipe_ends_it(tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_the_program(tmp_path: Path) -> None:
     run(tmp_path / "run")
     with start(tmp_path, "run", "--interval", "0.2") as process:
         assert process.stdout

@@ -1,4 +1,4 @@
-"""What a bug report shows of the environment."""
+"""The part of the environment that a bug report shows."""
 
 import pytest
 from hypothesis import given
@@ -35,7 +35,7 @@ def test_addresses_hosts_and_secrets_are_masked(name: str, value: str, shown: st
     assert shown_variables({name: value, "HOME": "/home/alice"}, "box-3") == {name: shown}
 
 
-def test_equal_addresses_have_equal_marks() -> None:
+def test_equal_addresses_are_masked_equally() -> None:
     environ = {"HCCL_IF_IP": "10.0.0.7", "MASTER_ADDR": "10.0.0.7", "MS_SCHED_HOST": "10.0.0.8"}
     assert list(shown_variables(environ, "").values()) == ["<address 1>", "<address 1>", "<address 2>"]
 
@@ -50,5 +50,5 @@ def test_no_address_is_shown(address: object, form: str) -> None:
     assert str(address) not in shown or address.is_loopback or address.is_unspecified  # type: ignore[attr-defined]
 
 
-def test_a_long_value_is_cut() -> None:
+def test_a_long_value_is_truncated() -> None:
     assert len(shown_variables({"HCCL_X": "x" * 10_000}, "")["HCCL_X"]) == MAX_VALUE

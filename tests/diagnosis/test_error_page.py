@@ -1,4 +1,4 @@
-"""The page of HCCL's error codes is that of the code."""
+"""The published page of HCCL's error codes matches the code."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_the_published_page_is_current(request: pytest.FixtureRequest) -> None:
     assert PAGE.read_text(encoding="utf-8") == as_markdown(), "pytest --update-golden writes it"
 
 
-def test_every_code_has_a_section_and_every_rule_with_a_code_stands_in_it() -> None:
+def test_every_code_has_a_section_that_lists_its_rules() -> None:
     sections = {part[:6]: part for part in as_markdown().split("\n## ")[1:] if part[:6] in CODES}
     assert sections.keys() == CODES.keys()
     assert [rule.id for rule in CATALOGUE if rule.hccl_error and f"[{rule.id}]" not in sections[rule.hccl_error]] == []

@@ -1,4 +1,4 @@
-"""Any bytes at all among the logs of a job: there is an answer, and every form of it can be made."""
+"""Any bytes among the logs of a job give a diagnosis, which every output format can show."""
 
 from pathlib import Path
 from random import Random
@@ -31,7 +31,7 @@ NASTY = (
 
 
 def damaged(data: bytes, random: Random) -> bytes:
-    """The bytes with something cut, doubled, exchanged or put in."""
+    """The bytes with a part removed, duplicated, swapped or inserted."""
     for _ in range(random.randint(1, 4)):
         start, end = sorted((random.randint(0, len(data)), random.randint(0, len(data))))
         way = random.randrange(5)
@@ -52,7 +52,7 @@ def damaged(data: bytes, random: Random) -> bytes:
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**9))
-def test_damaged_logs_have_an_answer(seed: int) -> None:
+def test_damaged_logs_give_a_diagnosis(seed: int) -> None:
     random = Random(seed)
     logs = Plogs(new_job(random, 8), random)
     random.choice(KINDS)(logs, random)
@@ -71,6 +71,6 @@ def test_damaged_logs_have_an_answer(seed: int) -> None:
         assert "<script" not in as_html(one)
 
 
-def test_a_path_of_any_type_is_taken(tmp_path: Path) -> None:
+def test_a_path_of_any_type_is_accepted(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="no log was found"):
         diagnose([str(tmp_path)])

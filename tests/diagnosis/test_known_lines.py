@@ -1,4 +1,4 @@
-"""Lines in the grammar of HCCL's logs: what each one says, with its values, and what it is."""
+"""Lines in the grammar of HCCL's logs: the explanation of each, with its values and its code."""
 
 import pytest
 
@@ -387,7 +387,7 @@ def test_a_line_is_explained_with_its_values(line: str, code: str | None, role: 
         "        ",
     ],
 )
-def test_what_a_framework_glues_before_a_line_changes_nothing(prefix: str) -> None:
+def test_the_prefix_of_a_framework_does_not_change_the_explanation(prefix: str) -> None:
     line = f"{HEAD}socket type[1], listen on ip[192.168.7.8] and specific port[16670] fail."
     assert explain(prefix + line).answers[0]._replace(text="") == explain(line).answers[0]._replace(text="")
 
@@ -402,19 +402,19 @@ RuntimeError: HCCL function error: HcclAllReduce(x), error code is 7
 """
 
 
-def test_of_a_log_the_root_error_is_picked_and_its_line_is_named() -> None:
+def test_the_root_error_of_a_log_is_explained_with_its_line_number() -> None:
     found = explain(LOG)
     assert (found.answers[0].line, found.answers[0].code) == (3, "EI0020")
     assert "line:        3: [ERROR] HCCL(4711,train)" in as_page(found, 500)
 
 
 @pytest.mark.parametrize(("without", "line"), [((2,), 5), ((2, 4), 4), ((2, 3, 4, 5), 2)])
-def test_a_consequence_beats_a_result_and_that_a_fact(without: tuple[int, ...], line: int) -> None:
+def test_a_consequence_is_preferred_to_a_result_and_a_result_to_a_fact(without: tuple[int, ...], line: int) -> None:
     kept = ["-" if number in without else each for number, each in enumerate(LOG.split("\n"))]
     assert explain("\n".join(kept)).answers[0].line == line
 
 
-def test_an_error_of_the_program_above_a_time_out_is_to_be_read_first() -> None:
+def test_a_note_points_at_a_program_error_above_a_timeout() -> None:
     found = explain(
         f"Traceback\nValueError: no such key\n{HEAD}wait socket establish timeout, role[1] rank[1] timeout[9]"
     )

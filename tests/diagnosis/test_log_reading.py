@@ -1,4 +1,4 @@
-"""A log of any kind gives one answer or one clear line, in bounded memory."""
+"""Any log gives one explanation or one error line, in bounded memory."""
 
 import os
 from io import BufferedReader, BytesIO
@@ -20,7 +20,7 @@ def read(data: bytes) -> Explanation:
     return explain_log(BufferedReader(BytesIO(data)), "x.log")
 
 
-def test_the_line_is_counted_in_the_log() -> None:
+def test_the_line_number_is_that_in_the_log() -> None:
     found = read(b"a\r\n\nb\n" + TELLING)
     assert (found.answers[0].line, found.answers[0].code, found.notes) == (4, "EI0020", ())
 
@@ -30,13 +30,13 @@ def test_a_line_as_long_as_a_log_is_one_line() -> None:
     assert found.answers[0].line == 2
 
 
-def test_what_is_after_the_bound_of_a_line_is_not_searched() -> None:
+def test_text_beyond_the_line_limit_is_not_searched() -> None:
     with pytest.raises(KitError, match="no line of x"):
         read(b"x" * MAX_LINE + TELLING)
 
 
 @pytest.mark.parametrize(("name", "bound"), [("MAX_BYTES", 400), ("MAX_LINES", 3)])
-def test_of_a_long_log_the_start_is_read_and_that_is_said(
+def test_only_the_start_of_a_long_log_is_read_with_a_note(
     name: str, bound: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_reading, name, bound)
@@ -51,7 +51,7 @@ def test_binary_data_is_refused(data: bytes) -> None:
         read(data)
 
 
-def test_an_empty_log_says_nothing() -> None:
+def test_an_empty_log_is_refused() -> None:
     with pytest.raises(KitError, match="no line of x"):
         read(b"")
 

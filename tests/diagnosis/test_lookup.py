@@ -1,4 +1,4 @@
-"""From what somebody has in hand to the rule that finds it."""
+"""Lookup of a rule by its id, its name, an error code or an error text."""
 
 import re
 
@@ -19,12 +19,12 @@ def rules_of(text: str) -> list[str]:
 
 
 def told_by(text: str) -> list[str]:
-    """What the answers say with the values of the text."""
+    """The sentences of the explanation, with the values of the text."""
     return [sentence for answer in explain(text).answers for sentence in answer.says]
 
 
 def sentence(value: str, variable: str, expected: str = "") -> str:
-    """What HCCL says with EI0014."""
+    """HCCL's message of EI0014."""
     return f"EI0014: Value {value} for ranktable variable {variable} is invalid. Expected value: {expected}."
 
 
@@ -41,12 +41,12 @@ def test_every_rule_is_found_by_its_name(rule: Rule[...]) -> None:
     assert as_page(explain(rule.name)).startswith(f"{rule.id} {rule.name} ({rule.severity}")
 
 
-def test_a_name_among_the_words_of_a_log_is_not_a_rule() -> None:
+def test_a_rule_name_inside_a_log_line_does_not_select_the_rule() -> None:
     assert explain("EI0004: link-down").rules == explain("EI0004").rules
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_a_code_leads_to_all_rules_that_end_in_it(code: str) -> None:
+def test_a_code_gives_all_rules_with_this_code(code: str) -> None:
     found = explain(code)
     assert found.codes == (code,)
     assert list(found.rules) == [rule for rule in CATALOGUE if rule.hccl_error == code]
@@ -55,16 +55,16 @@ def test_a_code_leads_to_all_rules_that_end_in_it(code: str) -> None:
     assert not (of_tables and "no rule of a table" in CODES[code].lower())
 
 
-def test_every_code_that_hccl_documents_is_explain() -> None:
+def test_every_code_documented_by_hccl_is_explained() -> None:
     assert {f"EI{number:04}" for number in range(1, 21)} <= set(CODES)
 
 
 @pytest.mark.parametrize("code", ["EI0014", "EI0017"])
-def test_the_code_that_newer_releases_give_in_its_place_is_named(code: str) -> None:
+def test_the_codes_that_replace_it_in_newer_releases_are_named(code: str) -> None:
     assert code in CODES["EI0016"] and "root info" in CODES["EI0016"]
 
 
-def test_every_code_of_a_rule_is_explain() -> None:
+def test_every_code_of_a_rule_is_explained() -> None:
     assert {rule.hccl_error for rule in CATALOGUE if rule.hccl_error} <= set(CODES)
 
 
@@ -97,7 +97,7 @@ def test_every_code_of_a_rule_is_explain() -> None:
         ("EI0014 devNum", ["HK401"]),
     ],
 )
-def test_an_error_text_leads_to_the_rules_that_fit_best(text: str, rules: list[str]) -> None:
+def test_an_error_text_gives_the_best_matching_rules(text: str, rules: list[str]) -> None:
     assert rules_of(text) == rules
 
 
@@ -111,7 +111,7 @@ def test_an_error_text_leads_to_the_rules_that_fit_best(text: str, rules: list[s
         (sentence("", "device_ip", "a valid IP address"), {"HK305", "HK306"}),
     ],
 )
-def test_words_that_hccl_uses_for_several_errors_lead_to_each(text: str, rules: set[str]) -> None:
+def test_a_text_that_hccl_uses_for_several_errors_gives_each(text: str, rules: set[str]) -> None:
     assert rules <= set(rules_of(text))
     assert len(rules_of(text)) < 8
 
@@ -138,7 +138,7 @@ def test_words_that_hccl_uses_for_several_errors_lead_to_each(text: str, rules: 
         (sentence("", "IP", "a valid IP address"), ["HCCL found nothing for IP; it expects: a valid IP address"]),
     ],
 )
-def test_what_was_found_is_reported(text: str, told: list[str]) -> None:
+def test_the_values_in_the_text_are_reported(text: str, told: list[str]) -> None:
     assert told_by(text) == told
 
 
@@ -153,24 +153,24 @@ def test_what_was_found_is_reported(text: str, told: list[str]) -> None:
         ("/x is not a valid real path", "RANK_TABLE_FILE is not a file"),
     ],
 )
-def test_what_only_the_running_job_shows_is_explained_all_the_same(text: str, words: str) -> None:
+def test_errors_that_only_occur_at_run_time_are_explained(text: str, words: str) -> None:
     found = explain(text)
     assert found.rules == ()
     assert words in as_page(found, width=1_000)
 
 
-def test_a_variable_that_no_rule_knows_leads_to_all_rules_of_the_code() -> None:
+def test_an_unknown_variable_gives_all_rules_of_the_code() -> None:
     found = explain("Value 3 for ranktable variable fooBar is invalid.")
     assert (found.codes, found.answers[0].says) == (("EI0014",), ("HCCL found 3 for fooBar",))
     assert found.rules == explain("EI0014").rules
 
 
-def test_braces_in_a_pasted_text_are_text() -> None:
+def test_braces_in_a_pasted_text_are_literal() -> None:
     found = explain(sentence("{expected}", "server_count", "{0}"))
     assert found.answers[0].says[0] == "HCCL found {expected} for server_count; it expects: {0}"
 
 
-def test_a_family_is_named_by_the_beginning_of_its_ids() -> None:
+def test_an_id_prefix_gives_the_rules_of_the_family() -> None:
     assert list(explain("HK2").rules) == [rule for rule in CATALOGUE if rule.id.startswith("HK2")]
     page = as_page(explain("HK2"))
     assert re.sub(" +", " ", page).startswith(
@@ -210,7 +210,7 @@ def test_a_variable_is_explained_with_what_hccl_accepts() -> None:
 @pytest.mark.parametrize(
     "text", ["HK999", "HK2031", "EI0099", "EJ0099", "server_cuont", "something else entirely", "HK203 HK999"]
 )
-def test_what_is_not_known_is_reported_as_unknown_and_no_other_code_is_named(text: str) -> None:
+def test_an_unknown_code_is_reported_and_no_other_code_is_named(text: str) -> None:
     with pytest.raises(KitError, match="no rule, code or message matches") as caught:
         explain(text)
     assert "nearest" not in caught.value.render()
@@ -227,7 +227,7 @@ def test_any_text_is_explained_or_refused(text: str) -> None:
         assert error.message.startswith("no rule, code or message matches ")
 
 
-def test_a_long_text_takes_no_long_time() -> None:
+def test_a_long_text_is_searched_quickly() -> None:
     with pytest.raises(KitError):
         explain("x" * MAX_TEXT + " HK203")
     with pytest.raises(KitError):

@@ -1,4 +1,4 @@
-"""Made-up jobs with a planted culprit: it is named, or nobody is."""
+"""Synthetic jobs with a planted culprit: the diagnosis names it, or no rank."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ MAX_RANKS = 32
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_culprit_is_named_or_no_rank(seed: int) -> None:
+def test_names_the_culprit_or_no_rank(seed: int) -> None:
     result = run(seed, MAX_RANKS)
     assert result.score != "wrong", f"planted {result.failure.planted}, said {result.said}"
 
 
-def test_a_seed_makes_one_job(tmp_path: Path) -> None:
+def test_a_seed_is_reproducible(tmp_path: Path) -> None:
     for name in ("a", "b"):
         make(7, tmp_path / name, max_ranks=MAX_RANKS)
     first, second = (
@@ -37,7 +37,7 @@ def test_seeds_reach_every_kind_and_disturbance(tmp_path: Path) -> None:
     assert {one.table is None for one in made} == {True, False}
 
 
-def test_scores(tmp_path: Path) -> None:
+def test_scores_count_right_wrong_and_undecided(tmp_path: Path) -> None:
     failure = make(1, tmp_path, max_ranks=8)._replace(planted=Planted("x", frozenset({3})))
     fault = port_taken().first_fault
     assert fault

@@ -1,4 +1,4 @@
-"""What ranks had is read from processes, files and logs; anything else is one clear line."""
+"""Settings of ranks are read from processes, files and logs; anything else is one error line."""
 
 import os
 import shlex
@@ -21,7 +21,7 @@ PLOG = """\
 """
 
 
-def test_a_running_process_by_its_pid() -> None:
+def test_reads_a_running_process_by_its_pid() -> None:
     environ = {"HCCL_IF_BASE_PORT": "50000", "EMPTY": "", "LINES": "a\nHCCL_EXEC_TIMEOUT=5"}
     with subprocess.Popen(["sleep", "60"], env={"PATH": os.environ["PATH"], **environ}) as process:
         try:
@@ -34,7 +34,7 @@ def test_a_running_process_by_its_pid() -> None:
     assert had.values == same.values == {"PATH": os.environ["PATH"], **environ}
 
 
-def test_a_process_that_has_ended() -> None:
+def test_a_process_that_has_ended_is_an_error() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     with pytest.raises(KitError, match=f"process {process.pid}: cannot read"):
@@ -42,7 +42,7 @@ def test_a_process_that_has_ended() -> None:
 
 
 @pytest.mark.parametrize("command", ["env", "export -p", "env -0"])
-def test_what_a_shell_prints(command: str, tmp_path: Path) -> None:
+def test_reads_the_output_of_env_and_export(command: str, tmp_path: Path) -> None:
     file = tmp_path / "env.txt"
     environ = {"HCCL_SOCKET_IFNAME": "=eth0", "ODD": "it's $HOME `id` \\", "PATH": os.environ["PATH"]}
     file.write_bytes(subprocess.run(["bash", "-c", command], env=environ, check=True, capture_output=True).stdout)
@@ -54,8 +54,8 @@ def test_what_a_shell_prints(command: str, tmp_path: Path) -> None:
 @given(
     st.dictionaries(st.from_regex(r"\A[A-Z_][A-Z0-9_]{0,20}\Z"), st.text("aZ0 ='\"$\\`-,;|é", max_size=9), min_size=1)
 )
-def test_what_is_exported_is_read_again(values: dict[str, str]) -> None:
-    from hccl_kit.diagnosis.rank_settings import _lines  # noqa: PLC0415 - files would take seconds
+def test_exported_settings_round_trip(values: dict[str, str]) -> None:
+    from hccl_kit.diagnosis.rank_settings import _lines  # noqa: PLC0415 - writing a file per example would take seconds
 
     assert dict(_lines([f"export {name}={shlex.quote(value)}" for name, value in values.items()])) == values
 
@@ -86,7 +86,7 @@ def test_plogs_state_some_variables(tmp_path: Path) -> None:
         ("HCCL_EXEC_TIMEOUT", "1836", "1836"),
     ],
 )
-def test_what_hccl_prints_is_what_a_user_would_set(name: str, printed: str, meant: str | None) -> None:
+def test_values_printed_by_hccl_are_converted_to_settings(name: str, printed: str, meant: str | None) -> None:
     event = Event(Process("a", 1), Place("f", 1), None, False, Setting(name, printed))
     found = of_evidence(Evidence((), (event,)))
     assert [dict(had.values) for had in found] == ([] if meant is None else [{name: meant}])
@@ -103,18 +103,18 @@ def test_what_hccl_prints_is_what_a_user_would_set(name: str, printed: str, mean
     ],
     ids=["empty", "text", "binary", "log", "large"],
 )
-def test_anything_else_is_one_line(content: bytes, why: str, tmp_path: Path) -> None:
+def test_any_other_input_is_one_error_line(content: bytes, why: str, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(content)
     with pytest.raises(KitError, match=why):
         read_settings(str(tmp_path / "f"))
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_does_not_block_on_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(KitError, match="not a regular file"):
         read_settings(str(tmp_path / "pipe"))
 
 
-def test_a_source_that_is_not_there() -> None:
+def test_a_missing_source_is_an_error() -> None:
     with pytest.raises(KitError, match="No such file"):
         read_settings("nowhere.txt")

@@ -1,4 +1,4 @@
-"""Real jobs with a planted fault, a few; benchmarks/real_faults.py has all kinds and a hundred runs."""
+"""A few real jobs with a planted fault; benchmarks/real_faults.py has all kinds and a hundred runs."""
 
 import os
 from pathlib import Path
@@ -28,13 +28,13 @@ def test_a_planted_fault_is_named(kind: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*QUICK, *NEEDS_ROOT, *OF_TRAINING, "host")])
-def test_any_other_is_named_too(kind: str) -> None:
+def test_any_other_planted_fault_is_named(kind: str) -> None:
     assert_right(kind)
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize("kind", ["operator", pytest.param("delay", marks=pytest.mark.long)])
-def test_a_job_of_torch_that_names_no_collective(kind: str) -> None:
+def test_names_the_fault_of_a_torch_job_without_collective_names(kind: str) -> None:
     pytest.importorskip("torch")
     result = run_torch(Fault(kind, 3, 1, step=6, moment=0.3))
     assert result.verdict == "right", result
@@ -43,7 +43,7 @@ def test_a_job_of_torch_that_names_no_collective(kind: str) -> None:
 @pytest.mark.long
 @pytest.mark.torch
 @pytest.mark.parametrize("kind", [kind for kind in OF_TORCH if kind not in ("operator", "delay")])
-def test_other_jobs_of_torch(kind: str) -> None:
+def test_names_the_faults_of_other_torch_jobs(kind: str) -> None:
     pytest.importorskip("torch")
     result = run_torch(Fault(kind, 4, 2, step=6, moment=0.3))
     assert result.verdict == "right" or (result.verdict == "cannot tell" and kind in ("size", "skip")), result
@@ -52,13 +52,13 @@ def test_other_jobs_of_torch(kind: str) -> None:
 @pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 @pytest.mark.parametrize("kind", NEEDS_ROOT)
-def test_a_full_disk(kind: str) -> None:
+def test_names_a_full_disk(kind: str) -> None:
     assert_right(kind)
 
 
 @pytest.mark.long
 @needs_hosts
-def test_a_host_without_power() -> None:
+def test_names_a_host_without_power() -> None:
     assert_right("host", ranks=4)
 
 

@@ -1,4 +1,4 @@
-"""A run by its summary: what it started from and its scores, whatever stands in the file."""
+"""A run is described from its summary: its initial weights and its scores, whatever the file contains."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def written(folder: Path, summary: Any) -> Path:
     return folder
 
 
-def test_a_fine_tuning(tmp_path: Path) -> None:
+def test_describes_a_fine_tuning(tmp_path: Path) -> None:
     assert described(written(tmp_path, SUMMARY)) == {
         "steps": 40,
         "world_size": 2,
@@ -44,7 +44,7 @@ def test_a_fine_tuning(tmp_path: Path) -> None:
     }
 
 
-def test_a_training_from_nothing(tmp_path: Path) -> None:
+def test_describes_a_training_from_scratch(tmp_path: Path) -> None:
     assert described(written(tmp_path, {"steps": 3, "f-score": 0.12345})) == {
         "steps": 3,
         "started_from": {},
@@ -53,12 +53,12 @@ def test_a_training_from_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "1", "[" * 100_000, "NaN"])
-def test_what_is_no_summary_is_named(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_not_a_summary_is_an_error(tmp_path: Path, content: str) -> None:
     with pytest.raises(KitError, match=r"summary\.json is not the summary of a training"):
         described(written(tmp_path, content))
 
 
-def test_a_folder_without_one_leads_to_what_is_accepted(tmp_path: Path) -> None:
+def test_a_folder_without_a_summary_names_the_accepted_inputs(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"cannot read .*summary\.json") as caught:
         described(tmp_path)
     assert "the folder of a training that has ended" in str(caught.value.hint)

@@ -1,4 +1,4 @@
-"""What ranks had against the plan: each kind of difference is one line, and what was planned is none."""
+"""Settings of ranks are compared with the plan: each kind of difference is one line."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ def planned(job: int = 0, kernel: Kernel | None = None) -> VariablePlan:
 
 
 def had(source: str = "a", /, *, job: int = 0, changed: Mapping[str, str | None] = NOTHING) -> Had:
-    """A rank of the plan, but for what is changed; None is not set."""
+    """The settings of a rank of the plan with some changes; None unsets a variable."""
     values = {one.name: one.value for one in planned(job).variables} | dict(changed)
     return Had(source, {name: value for name, value in values.items() if value is not None}, is_complete=True)
 
@@ -33,15 +33,15 @@ def texts(*ranks: Had, job: int = 0, kernel: Kernel | None = None) -> list[str]:
 
 
 @given(st.integers(0, 7), st.integers(1, 4))
-def test_what_is_planned_is_no_difference(job: int, ranks: int) -> None:
+def test_the_planned_values_give_no_difference(job: int, ranks: int) -> None:
     assert check(planned(job), [had(str(rank), job=job) for rank in range(ranks)]) == []
     by_script = dict(script_variables(TWO, job))
     assert check(planned(job), [Had("a", by_script, is_complete=True)]) == []
-    assert check(planned(job), [Had("a", {}, is_complete=False)]) == []  # a log without a word about variables
+    assert check(planned(job), [Had("a", {}, is_complete=False)]) == []  # a log that mentions no variables
 
 
 @given(st.lists(st.integers(0, 7), min_size=2, max_size=2, unique=True))
-def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
+def test_the_ports_of_another_job_are_reported_as_such(jobs: list[int]) -> None:
     own, other = jobs
     found = texts(had(job=other), job=own)
     assert sum(f"; that meets job {other}" in text for text in found) == 3
@@ -77,17 +77,17 @@ def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
         ({"HCCL_IF_IP": "10.9.9.9"}, 'HCCL_IF_IP="10.9.9.9" is not an address of the table, which has 10.0.0.1'),
     ],
 )
-def test_each_difference_is_a_line(changed: dict[str, str | None], expected: str) -> None:
+def test_each_difference_is_one_line(changed: dict[str, str | None], expected: str) -> None:
     assert expected in texts(had(changed=changed))
 
 
-def test_ports_that_clients_may_get() -> None:
+def test_ports_in_the_ephemeral_range_are_reported() -> None:
     wide = Kernel((60000, 65535), ((60000, 60031), (64000, 65535)))
     found = texts(had(job=7, changed={"HCCL_IF_BASE_PORT": "61500"}), job=7, kernel=wide)
     assert any("outgoing connections may get 61500 to 61531" in text for text in found)
 
 
-def test_a_value_that_is_refused_is_one_line() -> None:
+def test_an_invalid_value_is_one_line() -> None:
     found = check(planned(), [had(changed={"HCCL_CONNECT_TIMEOUT": "60"})])
     assert [one.variable for one in found] == ["HCCL_CONNECT_TIMEOUT"]
 
@@ -98,7 +98,7 @@ def test_other_ports_of_the_same_job_are_reported() -> None:
     ]
 
 
-def test_what_is_left_out_on_purpose() -> None:
+def test_intentional_and_equivalent_differences_are_not_reported() -> None:
     own = dict.fromkeys(("MASTER_PORT", "HCCL_KIT_LINK_PORT", "HCCL_HOST_SOCKET_PORT_RANGE"))
     assert texts(had(changed=own)) == []
     other = {"HCCL_EXEC_TIMEOUT": "1836.00", "HCCL_IF_IP": "10.0.0.1", "HCCL_SOCKET_IFNAME": "=eth0"}
@@ -106,7 +106,7 @@ def test_what_is_left_out_on_purpose() -> None:
 
 
 def test_ranks_that_differ_are_named() -> None:
-    """A variable that the plan does not know counts too; the interface of a server does not."""
+    """A variable outside of the plan counts too; the interface of a server does not."""
     ranks = [
         had(f"r{number}", changed={"HCCL_BUFFSIZE": "200", "HCCL_SOCKET_IFNAME": f"eth{number}"}) for number in range(3)
     ]
@@ -119,7 +119,7 @@ def test_ranks_that_differ_are_named() -> None:
     ]
 
 
-def test_a_log_is_compared_in_time_outs_but_not_in_its_own_forms() -> None:
+def test_timeouts_of_a_log_are_compared_but_not_values_in_other_notations() -> None:
     ranks = [had("a"), Had("log", {"HCCL_DETERMINISTIC": "0", "HCCL_CONNECT_TIMEOUT": "130"}, is_complete=False)]
     assert [(one.source, one.text) for one in check(planned(), ranks)] == [
         ("log", 'HCCL_CONNECT_TIMEOUT="130"; planned: 600'),
@@ -127,7 +127,7 @@ def test_a_log_is_compared_in_time_outs_but_not_in_its_own_forms() -> None:
     ]
 
 
-def test_the_interface_of_the_only_server() -> None:
+def test_the_interface_of_a_single_server_must_select_its_address() -> None:
     one = servers([0, 1], ids=["10.0.0.1"])
     plan = plan_variables(one, Wanted(), {"10.0.0.1": Host((Interface("eth0", "10.0.0.1"),), Kernel())})
     values = {each.name: each.value for each in plan.variables}
@@ -136,5 +136,5 @@ def test_the_interface_of_the_only_server() -> None:
 
 
 @given(st.dictionaries(st.sampled_from([one.name for one in planned().variables]), st.text(max_size=30)))
-def test_no_value_breaks_it(values: dict[str, str]) -> None:
+def test_any_value_can_be_compared(values: dict[str, str]) -> None:
     check(planned(), [Had("a", values, is_complete=True), Had("b", values, is_complete=False)])

@@ -1,4 +1,4 @@
-"""Questions to programs end in time, whatever the program does."""
+"""Queries of driver tools end in time, whatever the program does."""
 
 import gc
 import os
@@ -19,11 +19,11 @@ def refused(*_given: object) -> None:
 
 
 @pytest.mark.parametrize("killpg", [lambda *_given: None, refused], ids=["stuck in the kernel", "of another user"])
-def test_who_does_not_die_of_a_kill_is_left_behind(
+def test_a_process_that_survives_a_kill_is_abandoned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killpg: Callable[..., None]
 ) -> None:
     monkeypatch.setattr(os, "killpg", killpg)
-    monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn of the one that runs
+    monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn about the running process
     pid = tmp_path / "pid"
     try:
         with pytest.raises(HangError, match=r"^no answer in 4 s$"):
@@ -31,7 +31,7 @@ def test_who_does_not_die_of_a_kill_is_left_behind(
     finally:
         os.kill(int(pid.read_text()), signal.SIGKILL)
         os.waitpid(int(pid.read_text()), 0)
-    gc.collect()  # the traceback had it, and __del__ is itself again when the test has ended
+    gc.collect()  # the traceback referenced it, and __del__ is restored when the test has ended
 
 
 def test_a_wrapper_that_has_ended_leaves_no_child_behind(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_wrapper_that_has_ended_leaves_no_child_behind(tmp_path: Path) -> None
     assert wait_until(lambda: not _runs(pid))
 
 
-def test_too_long_an_answer_is_no_hang() -> None:
+def test_too_much_output_is_an_error_but_not_a_hang() -> None:
     with pytest.raises(NoAnswerError, match="prints more than 65536 bytes") as caught:
         query([sys.executable, "-c", "print('x' * 1_000_000)"], 10.0)
     assert not isinstance(caught.value, HangError)
@@ -52,13 +52,13 @@ def test_an_interrupt_that_wakes_no_thread_ends_the_tool(body: str, tmp_path: Pa
     assert_unseen_interrupt_ends("from hccl_kit.discovery.driver_tool import query, query_each", body, tmp_path)
 
 
-def test_a_tool_that_closes_its_output_and_runs_on_is_waited_for_until_its_time() -> None:
+def test_a_tool_that_closes_its_output_and_runs_on_times_out() -> None:
     with pytest.raises(HangError, match="no answer in 1 s"):
         query(["sh", "-c", "exec >&- 2>&-; exec sleep 600"], 1.0)
 
 
 def _runs(pid: int) -> bool:
-    """Whether it is there and no zombie."""
+    """Whether the process exists and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

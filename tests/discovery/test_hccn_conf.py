@@ -26,7 +26,7 @@ def conf(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_keys_may_stand_in_any_order_with_gaps(tmp_path: Path) -> None:
+def test_keys_may_be_in_any_order_with_gaps(tmp_path: Path) -> None:
     path = conf(tmp_path, CONF.replace("address_5=nobody asked\n", ""))
     assert hccn_conf.addresses(path, [10, 0, 1]) == {
         10: "192.168.102.110",
@@ -45,7 +45,7 @@ def test_a_device_is_refused() -> None:
         hccn_conf.addresses(Path("/dev/zero"), [0])
 
 
-def test_ipv6_serves_where_ipv4_is_not_set(tmp_path: Path) -> None:
+def test_ipv6_is_used_if_ipv4_is_not_set(tmp_path: Path) -> None:
     path = conf(tmp_path, CONF.replace("address_5=nobody asked\n", ""))
     assert hccn_conf.addresses(path, [0, 2]) == {0: "192.168.100.101", 2: "fd00::2"}
 
@@ -63,7 +63,7 @@ def test_ipv6_serves_where_ipv4_is_not_set(tmp_path: Path) -> None:
         ("#" * 300 + "\n" + "a=b\n" * 256_000, r"is larger than 1024000 bytes"),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_an_error_is_reported_with_its_position(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(KitError, match=message):
         hccn_conf.addresses(conf(tmp_path, text), [0])
 
@@ -74,7 +74,7 @@ def test_every_card_without_an_address_is_named(tmp_path: Path) -> None:
         hccn_conf.addresses(path, range(4))
 
 
-def test_limits_themselves_are_accepted(tmp_path: Path) -> None:
+def test_values_at_the_limits_are_accepted(tmp_path: Path) -> None:
     line = "#" * hccn_conf.MAX_LINE + "\n"
     text = ("address_0=10.0.0.1\n" + line * (hccn_conf.MAX_FILE // len(line) + 1))[: hccn_conf.MAX_FILE]
     assert hccn_conf.addresses(conf(tmp_path, text), [0]) == {0: "10.0.0.1"}
@@ -86,7 +86,7 @@ def test_unreadable_file_is_named(tmp_path: Path, name: str, reason: str) -> Non
         hccn_conf.addresses(tmp_path / name, [0])
 
 
-def test_a_card_may_have_several_addresses_and_others_none(tmp_path: Path) -> None:
+def test_cards_may_have_several_addresses_or_none(tmp_path: Path) -> None:
     path = conf(tmp_path, CONF.replace("address_5=nobody asked\n", ""))
     assert hccn_conf.every_address(path) == {
         1: ("192.168.101.101",),

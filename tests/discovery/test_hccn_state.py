@@ -1,4 +1,4 @@
-"""Answers of hccn_tool on a network port; the words are those of its releases."""
+"""Output of hccn_tool on a network port, in the wording of its releases."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from hccl_kit.discovery import hccn_state
 from tests.preflight.samples import sample
 
 
-def test_samples_are_read() -> None:
+def test_sample_outputs_are_parsed() -> None:
     assert hccn_state.link(sample("a2/hccn-link.txt")) == "UP"
     assert hccn_state.net_health(sample("a2/hccn-net_health.txt")) == "Success"
     assert hccn_state.net_detect(sample("a2/hccn-netdetect.txt")) == "192.168.100.254"
@@ -26,7 +26,7 @@ def test_samples_are_read() -> None:
         (hccn_state.tls, "device 0, tls switch[0](0:disable, 1:enable), tls preconfigured[1]\n", "off"),
     ],
 )
-def test_words_of_releases(read: hccn_state.Reader, answer: str, expected: str) -> None:
+def test_the_wording_of_every_release_is_parsed(read: hccn_state.Reader, answer: str, expected: str) -> None:
     assert read(answer) == expected
 
 
@@ -44,7 +44,7 @@ def test_words_of_releases(read: hccn_state.Reader, answer: str, expected: str) 
         "tls switch[2]\n",
     ],
 )
-def test_a_complaint_holds_nothing(read: hccn_state.Reader, answer: str) -> None:
+def test_an_error_message_gives_no_values(read: hccn_state.Reader, answer: str) -> None:
     assert read(answer) is None
 
 
@@ -61,5 +61,5 @@ def test_a_complaint_holds_nothing(read: hccn_state.Reader, answer: str) -> None
         ("", False),
     ],
 )
-def test_what_is_not_set_is_distinguished_from_a_complaint(answer: str, expected: bool) -> None:
+def test_an_unset_value_is_distinguished_from_an_error_message(answer: str, expected: bool) -> None:
     assert hccn_state.says_unset(answer) is expected

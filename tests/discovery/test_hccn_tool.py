@@ -1,4 +1,4 @@
-"""The fake tool prints what the real one was seen to print."""
+"""The fake tool reproduces recorded output of the real one."""
 
 import os
 from pathlib import Path
@@ -15,7 +15,7 @@ TOOL = str(FAKES / "hccn_tool")
 
 
 def has_ended(pid: int) -> bool:
-    """Also of a process that nobody has waited for yet."""
+    """Whether a process has ended, even if it has not been waited for yet."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -24,7 +24,7 @@ def has_ended(pid: int) -> bool:
 
 @pytest.fixture
 def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder the fake answers from, with the eight cards of the MindSpore tutorial."""
+    """The data folder of the fake, with the eight cards of the MindSpore tutorial."""
     for i in range(8):
         address = f"192.168.{100 + i % 4}.{101 if i < 4 else 100}"
         (tmp_path / f"ipv4.{i}").write_text(f"ipaddr:{address}\nnetmask:255.255.255.0\n")
@@ -32,19 +32,19 @@ def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_every_card_is_asked_and_keeps_its_order(cards: Path) -> None:
+def test_every_card_is_queried_in_order(cards: Path) -> None:
     found = hccn_tool.cards(TOOL, [6, 4, 5])
     addresses = {6: "192.168.102.100", 4: "192.168.100.100", 5: "192.168.101.100"}
     assert list(found.items()) == [(card, Card(address, 24)) for card, address in addresses.items()]
 
 
-def test_ipv6_answers_where_no_ipv4_is_set(cards: Path) -> None:
+def test_ipv6_is_used_if_ipv4_is_not_set(cards: Path) -> None:
     (cards / "ipv4.4").unlink()
     (cards / "ipv6.4").write_text("ipv6_address:fd00:100::4\nprefix_length:64\n")
     assert hccn_tool.cards(TOOL, [4, 5]) == {4: Card("fd00:100::4", 64), 5: Card("192.168.101.100", 24)}
 
 
-def test_vnic_answers_where_no_roce_address_is_set(cards: Path) -> None:
+def test_the_vnic_address_is_used_if_there_is_no_roce_address(cards: Path) -> None:
     (cards / "ipv4.4").unlink()
     (cards / "vnic.4").write_text("vnic link status: UP\nvnic ipaddr: 192.168.2.199\nvnic netmask: 255.255.0.0\n")
     found = hccn_tool.cards(TOOL, [4, 5], vnic=True)
@@ -56,20 +56,22 @@ def test_vnic_answers_where_no_roce_address_is_set(cards: Path) -> None:
         hccn_tool.cards(TOOL, [4, 5], vnic=True)
 
 
-def test_an_answer_without_netmask_is_an_address(cards: Path) -> None:
+def test_output_without_a_netmask_is_parsed(cards: Path) -> None:
     (cards / "ipv4.4").write_text("ipaddr:10.0.0.1\n")
     (cards / "ipv4.5").write_text("ipaddr:10.0.0.2\nnetmask:-.-.-.-\n")
     assert hccn_tool.cards(TOOL, [4, 5]) == {4: Card("10.0.0.1"), 5: Card("10.0.0.2")}
 
 
-def test_tool_speaks_english_and_sees_all_cards(cards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_tool_runs_with_english_messages_and_all_cards_visible(
+    cards: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "4,5")
     hccn_tool.cards(TOOL, [4])
     assert (cards / "log").read_text() == "-i 4 -ip -g LC_ALL=C VISIBLE=\n"
 
 
-def test_all_failing_cards_stand_in_one_error(cards: Path) -> None:
+def test_all_failing_cards_are_in_one_error(cards: Path) -> None:
     (cards / "ipv4.1").unlink()
     (cards / "ipv4.3").write_text("ipaddr:-.-.-.-\n")
     (cards / "ipv4.5").write_text("")
@@ -87,7 +89,7 @@ def test_all_failing_cards_stand_in_one_error(cards: Path) -> None:
     assert "hccn_tool -i 1 -ip -s address" in text
 
 
-def test_silence_ends_with_the_time_out(cards: Path) -> None:
+def test_a_tool_without_output_times_out(cards: Path) -> None:
     (cards / "hang").touch()
     with pytest.raises(KitError, match=r"card 0: no answer in 1 s\n    card 1: no answer in 1 s"):
         hccn_tool.cards(TOOL, [0, 1], timeout=1.0)
@@ -105,7 +107,7 @@ def test_a_tool_that_prints_without_end_is_stopped(cards: Path, tmp_path: Path) 
     assert wait_until(lambda: has_ended(int((cards / "children").read_text())), 5)
 
 
-def test_a_tool_that_says_all_and_does_not_end_is_stopped(cards: Path, tmp_path: Path) -> None:
+def test_a_tool_that_does_not_exit_after_its_output_is_stopped(cards: Path, tmp_path: Path) -> None:
     tool = tmp_path / "hccn_tool"
     tool.write_text("#!/bin/sh\necho ipaddr:10.0.0.1\nexec sleep 60 >&- 2>&-\n")
     tool.chmod(0o755)
@@ -114,7 +116,7 @@ def test_a_tool_that_says_all_and_does_not_end_is_stopped(cards: Path, tmp_path:
 
 
 @pytest.mark.usefixtures("no_privileges")
-def test_a_place_that_may_not_be_looked_into_counts_as_one(tmp_path: Path) -> None:
+def test_a_path_in_an_inaccessible_folder_may_be_a_file(tmp_path: Path) -> None:
     assert may_be_file(tmp_path / "closed" / "hccn_tool")
     assert not may_be_file(Path("/no/such/hccn_tool"))
 
@@ -133,7 +135,7 @@ def test_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hccn_tool.find() == TOOL
 
 
-def test_tool_is_looked_for_in_its_usual_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_tool_is_found_in_its_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     there = [place for place in hccn_tool.USUAL_PLACES if Path(place).is_file()]
     assert hccn_tool.find() == (there[0] if there else None)

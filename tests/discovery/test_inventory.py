@@ -41,11 +41,11 @@ def file(tmp_path: Path, text: str | bytes) -> Path:
 
 
 def obeys_schema(text: str) -> bool:
-    """By the schema, with every value as it is written."""
+    """Whether the inventory is valid by the schema, with every scalar as a string."""
     return bool(Draft202012Validator(SCHEMA).is_valid(yaml.load(text, yaml.BaseLoader)))
 
 
-def test_servers_and_cards_keep_their_order(tmp_path: Path) -> None:
+def test_the_order_of_servers_and_cards_is_kept(tmp_path: Path) -> None:
     path = file(
         tmp_path, "# two servers\n10.0.0.2:\n  1: 192.168.101.1\n  0: 192.168.100.1\n10.0.0.1: {0: 'fd00::1'}\n"
     )
@@ -55,7 +55,7 @@ def test_servers_and_cards_keep_their_order(tmp_path: Path) -> None:
     assert servers["10.0.0.1"] == Host("10.0.0.1", {0: Card("fd00::1")})
 
 
-def test_all_that_may_be_known(tmp_path: Path) -> None:
+def test_every_field_is_read(tmp_path: Path) -> None:
     first, second = inventory.read(file(tmp_path, FULL)).values()
     cards = {0: Card("192.168.100.101", 24), 1: Card("192.168.101.101", 24, sdid=4194304)}
     assert first == Host("10.0.0.1", cards, host_ip="10.0.0.1", super_pod="7")
@@ -68,12 +68,12 @@ def test_all_that_may_be_known(tmp_path: Path) -> None:
     )
 
 
-def test_json_is_read_too(tmp_path: Path) -> None:
+def test_reads_json(tmp_path: Path) -> None:
     assert inventory.read(file(tmp_path, '{"a": {"0": "10.0.0.1"}}\n')) == {"a": Host("a", {0: Card("10.0.0.1")})}
 
 
 @pytest.mark.parametrize("name", ["on", "1e3", "0x10", "12:30", "null", "节点1"])
-def test_server_is_called_as_it_is_written(tmp_path: Path, name: str) -> None:
+def test_a_server_keeps_its_spelling(tmp_path: Path, name: str) -> None:
     assert inventory.read(file(tmp_path, f"{name}: {{0: 10.0.0.1}}\n")) == {name: Host(name, {0: Card("10.0.0.1")})}
 
 
@@ -124,24 +124,24 @@ BEYOND_SCHEMA: list[tuple[str | bytes, str]] = [
     (b"a: \xff\n", r"is not UTF-8: byte 3"),
     ("[" * 20, r":1:16: nested deeper than 16 levels"),
     ("- " * 20, r":1:31: nested deeper than 16 levels"),
-    # The place of this number depends on the version of libyaml, which has a limit of its own.
+    # The position of this number depends on the version of libyaml, which has its own limit.
     ("[" * 500_000, r":1:\d+: nested deeper than 16 levels"),
     ("- " * 500_000, r":1:\d+: nested deeper than 16 levels"),
 ]
 
 
 @pytest.mark.parametrize(("text", "message"), [*STRUCTURE, *BEYOND_SCHEMA])
-def test_what_is_wrong_is_reported_with_its_place(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_an_error_is_reported_with_its_position(tmp_path: Path, text: str | bytes, message: str) -> None:
     with pytest.raises(KitError, match=message):
         inventory.read(file(tmp_path, text))
 
 
 @pytest.mark.parametrize("text", [text for text, _ in STRUCTURE])
-def test_schema_refuses_what_the_reader_refuses(text: str) -> None:
+def test_the_schema_rejects_what_the_reader_rejects(text: str) -> None:
     assert not obeys_schema(text)
 
 
-def test_schema_takes_what_the_reader_takes() -> None:
+def test_the_schema_accepts_what_the_reader_accepts() -> None:
     assert obeys_schema(FULL)
     assert Draft202012Validator(SCHEMA).is_valid(json.loads(json.dumps(yaml.safe_load(FULL.replace("0000000", "e")))))
     Draft202012Validator.check_schema(SCHEMA)
@@ -155,7 +155,7 @@ def test_large_files_are_not_read(tmp_path: Path) -> None:
         inventory.read(path)
 
 
-def test_more_cards_than_hccl_knows_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_cards_than_hccl_supports_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "MAX_CARDS", 3)
     text = "a: {0: 10.0.0.1, 1: 10.0.0.2}\nb: {0: 10.0.1.1%s}\n"
     assert len(inventory.read(file(tmp_path, text % ""))) == 2
@@ -163,7 +163,7 @@ def test_more_cards_than_hccl_knows_are_refused(tmp_path: Path, monkeypatch: pyt
         inventory.read(file(tmp_path, text % ", 1: 10.0.1.2"))
 
 
-def test_servers_come_in_the_order_asked_for(tmp_path: Path) -> None:
+def test_servers_are_returned_in_the_requested_order(tmp_path: Path) -> None:
     path = file(tmp_path, "a: {0: 10.0.0.1, 1: 10.0.0.2}\nb: {host_ip: 10.1.1.1, 0: 10.0.1.1, 1: 10.0.1.2}\n")
     first, second = inventory.hosts(path, ["b", "a"], [1, 0])
     assert list(first.cards.items()) == [(1, Card("10.0.1.2")), (0, Card("10.0.1.1"))]
@@ -171,7 +171,7 @@ def test_servers_come_in_the_order_asked_for(tmp_path: Path) -> None:
     assert [host.id for host in inventory.hosts(path, None, [0])] == ["a", "b"]
 
 
-def test_what_a_server_lacks_is_named(tmp_path: Path) -> None:
+def test_missing_fields_of_a_server_are_named(tmp_path: Path) -> None:
     path = file(tmp_path, "a: {0: 10.0.0.1, 1: 10.0.0.2}\nb: {0: 10.0.1.1}\n")
     with pytest.raises(KitError, match=r"inventory\.yaml has no server c, d; it has: a, b$"):
         inventory.hosts(path, ["a", "c", "d"], [0])
@@ -181,7 +181,7 @@ def test_what_a_server_lacks_is_named(tmp_path: Path) -> None:
         inventory.hosts(path, None, [0, 1, 2])
 
 
-def test_long_lists_are_cut(tmp_path: Path) -> None:
+def test_long_lists_are_truncated(tmp_path: Path) -> None:
     path = file(tmp_path, "".join(f"node{i}: {{0: 10.0.{i}.1}}\n" for i in range(20)))
     with pytest.raises(KitError, match=r"it has: node0, .*, node15 and 4 more$"):
         inventory.hosts(path, ["node99"], [0])

@@ -1,4 +1,4 @@
-"""The fake tool prints what the real one was seen to print."""
+"""The fake tool reproduces recorded output of the real one."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ def recorded(sdid: object, pod: object = 0) -> str:
 
 @pytest.fixture
 def chips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder the fake answers from, with the sixteen chips of the second server of super pod 0."""
+    """The data folder of the fake, with the sixteen chips of the second server of super pod 0."""
     for device in range(16):
         npu, chip = divmod(device, 2)
         (tmp_path / f"spod.{npu}.{chip}").write_text(recorded(1 << 22 | npu << 18 | chip << 16 | device))
@@ -29,7 +29,7 @@ def chips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_device_is_chip_of_npu(chips: Path) -> None:
+def test_a_device_id_is_mapped_to_a_chip_of_an_npu(chips: Path) -> None:
     found = npu_smi.places(TOOL, [3, 0, 15])
     assert list(found.items()) == [(3, Place(4521987, 0)), (0, Place(4194304, 0)), (15, Place(6094863, 0))]
     asked = sorted((chips / "smi-log").read_text().splitlines())
@@ -40,12 +40,12 @@ def test_device_is_chip_of_npu(chips: Path) -> None:
 @pytest.mark.parametrize(
     "answer", ["SDID:5\nSuper Pod ID:2\n", "  SDID\t:\t5  \r\n\tSuper Pod ID : 2\r\n", recorded(5, 2) + "\n\n"]
 )
-def test_white_space_does_not_matter(chips: Path, answer: str) -> None:
+def test_white_space_is_ignored(chips: Path, answer: str) -> None:
     (chips / "spod.0.0").write_text(answer)
     assert npu_smi.places(TOOL, [0]) == {0: Place(5, 2)}
 
 
-def test_all_failing_cards_stand_in_one_error(chips: Path) -> None:
+def test_all_failing_cards_are_in_one_error(chips: Path) -> None:
     (chips / "spod.0.1").unlink()
     (chips / "spod.1.0").write_text(recorded(-1))
     (chips / "spod.1.1").write_text(recorded(5, 0xFFFFFFFF))
@@ -66,13 +66,13 @@ def test_all_failing_cards_stand_in_one_error(chips: Path) -> None:
     ]
 
 
-def test_a_server_is_in_one_super_pod(chips: Path) -> None:
+def test_cards_in_different_super_pods_are_an_error(chips: Path) -> None:
     (chips / "spod.0.1").write_text(recorded(1, 7))
     with pytest.raises(KitError, match="reports that the cards of this server are in super pods 0, 7"):
         npu_smi.places(TOOL, [0, 1])
 
 
-def test_silence_ends_with_the_time_out(chips: Path) -> None:
+def test_a_tool_without_output_times_out(chips: Path) -> None:
     (chips / "hang-smi").touch()
     with pytest.raises(KitError, match=r"card 0: no answer in 0.5 s"):
         npu_smi.places(TOOL, [0], timeout=0.5)
@@ -83,15 +83,15 @@ def test_tool_is_found_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert npu_smi.find() == TOOL
 
 
-def test_rows_are_read_and_the_first_of_two_names_counts() -> None:
+def test_rows_are_parsed_and_the_first_of_duplicate_names_is_used() -> None:
     found = npu_smi.rows(sample("a2/npu-smi-board.txt") + "\tFirmware Version               : NA\r\n")
     assert (found["Software Version"], found["Firmware Version"]) == ("24.1.1", "7.5.0.5.220")
     assert (found["Compatibility"], found["PCIe Bus Info"]) == ("OK", "0000:61:00.0")
 
 
-def test_a_complaint_has_no_rows() -> None:
+def test_an_error_message_has_no_rows() -> None:
     assert npu_smi.rows("This device does not support querying board.\n") == {}
 
 
-def test_blanks_of_an_answer_cost_no_time() -> None:
+def test_long_runs_of_blanks_are_parsed_quickly() -> None:
     assert npu_smi.rows("a" + " " * 60_000 + "\nSDID : 7") == {"SDID": "7"}

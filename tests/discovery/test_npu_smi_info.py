@@ -1,4 +1,4 @@
-"""The big table of npu-smi, of every generation."""
+"""The table of `npu-smi info`, for every hardware generation."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.preflight.samples import sample
         ("a5", 8, Chip(0, 0, "OK", None), Chip(7, 0, "OK", None)),
     ],
 )
-def test_every_generation_is_read_by_its_own_columns(folder: str, chips: int, first: Chip, last: Chip) -> None:
+def test_the_table_of_every_generation_is_parsed(folder: str, chips: int, first: Chip, last: Chip) -> None:
     found = parse(sample(f"{folder}/npu-smi-info.txt"))
     assert found is not None
     assert (len(found.chips), found.processes, found.is_incomplete) == (chips, (), False)
@@ -55,14 +55,14 @@ def test_chips_of_a_container_keep_their_physical_ids() -> None:
         ),
     ],
 )
-def test_the_id_inside_of_a_container_is_read_where_the_table_has_it(row: str, expected: Process) -> None:
+def test_the_id_inside_a_container_is_read_if_the_table_has_it(row: str, expected: Process) -> None:
     text = sample("a3/npu-smi-info.txt").replace("Process id in container", "Process id in container ")
     found = parse(text + row + "\n")
     assert found is not None
     assert found.processes == (expected,)
 
 
-def test_columns_may_stand_in_another_order() -> None:
+def test_columns_may_be_in_another_order() -> None:
     found = parse(
         "| Health | NPU  Extra  Name | Power |\n"
         "| Bus-Id | Phy-ID  Chip     | x     |\n"
@@ -76,7 +76,7 @@ def test_columns_may_stand_in_another_order() -> None:
     assert found.processes == (Process(3, 1, 12, "python", None),)
 
 
-def test_every_word_of_health_is_kept() -> None:
+def test_every_health_status_is_kept() -> None:
     text = sample("a2/npu-smi-info.txt").replace("| OK            |", "| Critical      |", 1)
     found = parse(text)
     assert found is not None
@@ -91,7 +91,7 @@ def test_text_without_a_table_is_not_parsed(answer: str) -> None:
     assert parse(answer) is None
 
 
-def test_rows_that_are_cut_off_are_left_out() -> None:
+def test_truncated_rows_are_skipped() -> None:
     lines = sample("a2/npu-smi-info.txt").splitlines()
     first = next(at for at, line in enumerate(lines) if line.startswith("| 1 "))
     found = parse("\n".join(lines[: first + 1]))

@@ -1,4 +1,4 @@
-"""Which chip is which card, of every generation."""
+"""The mapping of chips to cards, for every hardware generation."""
 
 import pytest
 
@@ -16,12 +16,12 @@ from tests.preflight.samples import sample
         ("a5", 8, ChipMapping(7, 0, None, 7)),
     ],
 )
-def test_every_generation_is_read_by_its_own_columns(folder: str, count: int, last: ChipMapping) -> None:
+def test_the_table_of_every_generation_is_parsed(folder: str, count: int, last: ChipMapping) -> None:
     found = parse(sample(f"{folder}/npu-smi-info-m.txt"))
     assert (len(found), found[-1]) == (count, last)
 
 
-def test_columns_may_stand_in_another_order() -> None:
+def test_columns_may_be_in_another_order() -> None:
     assert parse("Chip Phy-ID  Chip ID  Chip Name  NPU ID\n6  1  Ascend 910X  3\n") == (ChipMapping(3, 1, None, 6),)
 
 

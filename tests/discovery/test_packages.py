@@ -1,4 +1,4 @@
-"""What is installed, from files as the packages leave them."""
+"""Detection of installed packages from the files that they install."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def test_a_machine_without_packages_has_none(tmp_path: Path) -> None:
     assert (driver(tmp_path), firmware(tmp_path), cann(tmp_path, {})) == (None, None, None)
 
 
-def test_driver_declares_what_it_goes_with(tmp_path: Path) -> None:
+def test_the_driver_declares_compatible_versions(tmp_path: Path) -> None:
     put(tmp_path, f"{HOME}/driver/version.info", sample("a2/driver.info"))
     found = driver(tmp_path)
     assert found is not None
@@ -29,7 +29,7 @@ def test_driver_declares_what_it_goes_with(tmp_path: Path) -> None:
     assert found.firmware == (("6.4.0", "6.4.99"), ("7.0.0", "7.5.99"))
 
 
-def test_driver_is_where_its_install_says(tmp_path: Path) -> None:
+def test_the_driver_folder_is_read_from_its_install_file(tmp_path: Path) -> None:
     put(tmp_path, "etc/ascend_install.info", "Driver_Install_Path_Param=/opt/npu\nDriver_Install_Status=complete\n")
     put(tmp_path, "opt/npu/driver/version.info", "Version=23.0.5\n")
     put(tmp_path, "opt/npu/firmware/version.info", "Version=7.1.0.7.220\n")
@@ -37,7 +37,7 @@ def test_driver_is_where_its_install_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"])
-def test_the_cann_of_the_variables_comes_first(tmp_path: Path, variable: str) -> None:
+def test_the_cann_of_the_environment_takes_precedence(tmp_path: Path, variable: str) -> None:
     put(tmp_path, f"{HOME}/cann/x86_64-linux/ascend_toolkit_install.info", "version=9.0.0\n")
     put(tmp_path, "home/ma/cann/aarch64-linux/ascend_nnae_install.info", sample("a2/cann-install.info"))
     found = cann(tmp_path, {variable: "/home/ma/cann"})
@@ -47,7 +47,7 @@ def test_the_cann_of_the_variables_comes_first(tmp_path: Path, variable: str) ->
     assert cann(tmp_path, {variable: "/no/such"}) == Package("9.0.0")
 
 
-def test_a_cann_of_a_user_is_found_in_his_home(tmp_path: Path) -> None:
+def test_a_user_installation_of_cann_is_found_in_the_home_folder(tmp_path: Path) -> None:
     put(tmp_path, "home/ma/Ascend/ascend-toolkit/latest/version.cfg", sample("a2/cann-version.cfg"))
     assert cann(tmp_path, {"HOME": "/home/ma"}) == Package("8.0.RC3")
     assert cann(tmp_path, {}) is None
@@ -78,5 +78,5 @@ def test_a_folder_or_a_circular_link_has_no_version(tmp_path: Path) -> None:
         ("", "6.4.0", "6.4.99", False),
     ],
 )
-def test_versions_are_compared_number_by_number(version: str, least: str, most: str, is_in: bool) -> None:
+def test_versions_are_compared_numerically(version: str, least: str, most: str, is_in: bool) -> None:
     assert in_range(version, least, most) is is_in

@@ -19,22 +19,22 @@ ALL = (LO, DOCKER, ETH1, ETH0, ENP, ETH0_V6)
 @pytest.mark.parametrize(
     ("there", "chosen"),
     [
-        (ALL, ENP),  # by name, not in the system's order
+        (ALL, ENP),  # by name, not in the order of the system
         ((LO, DOCKER, ETH1, ETH0), ETH0),
         ((LO, DOCKER), DOCKER),
         ((LO,), LO),
-        ((LO, ETH0_V6), LO),  # IPv4 first, even loopback: HCCL turns to IPv6 only where it finds none
+        ((LO, ETH0_V6), LO),  # IPv4 first, even loopback: HCCL uses IPv6 only if there is no IPv4 address
         ((ETH0_V6,), ETH0_V6),
     ],
 )
-def test_order_of_interfaces_is_hccls(there: tuple[Interface, ...], chosen: Interface) -> None:
+def test_interfaces_are_ordered_like_in_hccl(there: tuple[Interface, ...], chosen: Interface) -> None:
     assert choose(there, {}) == Choice(chosen.address, f"interface {chosen.name}, the one HCCL would choose")
 
 
 @pytest.mark.parametrize(
     ("names", "chosen"),
     [
-        ("eth", ETH1),  # the first of the system that matches
+        ("eth", ETH1),  # the first match in the order of the system
         ("enp,eth0", ETH0),
         ("=eth0", ETH0),
         ("=enp3s0,eth0", ETH0),
@@ -44,7 +44,7 @@ def test_order_of_interfaces_is_hccls(there: tuple[Interface, ...], chosen: Inte
         ("lo", LO),
     ],
 )
-def test_socket_ifname_takes_prefixes_names_and_their_opposites(names: str, chosen: Interface) -> None:
+def test_socket_ifname_accepts_prefixes_names_and_exclusions(names: str, chosen: Interface) -> None:
     choice = choose(ALL, {"HCCL_SOCKET_IFNAME": names})
     assert choice == Choice(chosen.address, f"interface {chosen.name}, HCCL_SOCKET_IFNAME={names}")
 
@@ -57,7 +57,7 @@ def test_socket_ifname_that_matches_nothing_is_an_error(names: str) -> None:
         choose(ALL, {"HCCL_SOCKET_IFNAME": names})
 
 
-def test_if_ip_beats_socket_ifname() -> None:
+def test_if_ip_takes_precedence_over_socket_ifname() -> None:
     environ = {"HCCL_IF_IP": "10.0.1.1", "HCCL_SOCKET_IFNAME": "enp"}
     assert choose(ALL, environ) == Choice("10.0.1.1", "HCCL_IF_IP")
 
@@ -80,11 +80,11 @@ LINK_LOCAL = Interface("eth1", "fe80::fc:ff:fe00:1")
         ("FE80::fc:ff:fe00:1", "FE80::fc:ff:fe00:1%eth1"),
     ],
 )
-def test_if_ip_may_name_its_interface_and_be_of_one_link(wanted: str, address: str) -> None:
+def test_if_ip_may_be_link_local_with_its_interface(wanted: str, address: str) -> None:
     assert choose((*ALL, LINK_LOCAL), {"HCCL_IF_IP": wanted}) == Choice(address, "HCCL_IF_IP")
 
 
-def test_an_address_of_one_link_is_taken_only_where_it_is_asked_for() -> None:
+def test_a_link_local_address_is_used_only_if_requested() -> None:
     assert not any(one.is_link_local for one in ALL)
     assert LINK_LOCAL.is_link_local
     assert choose((LINK_LOCAL, LO), {"HCCL_SOCKET_FAMILY": "AF_INET6"}).address == "127.0.0.1"
@@ -105,7 +105,7 @@ def test_machine_without_an_address_is_an_error() -> None:
         choose((), {})
 
 
-def test_interfaces_are_those_that_ip_shows() -> None:
+def test_interfaces_match_the_output_of_ip() -> None:
     program = shutil.which("ip")
     if program is None:
         pytest.skip("ip is not installed")
@@ -119,8 +119,8 @@ def test_interfaces_are_those_that_ip_shows() -> None:
     assert {(interface.name, interface.address) for interface in interfaces()} == shown
 
 
-def test_interfaces_of_a_network_without_any() -> None:
-    """In a network namespace of its own a machine has no address until lo is up, then only loopback."""
+def test_a_network_namespace_without_interfaces() -> None:
+    """In a new network namespace, a machine has no address until lo is up, and then only loopback."""
     unshare, ip = shutil.which("unshare"), shutil.which("ip")
     code = "from hccl_kit.discovery.server_id import interfaces; print([i.address for i in interfaces()])"
     inside = f"{sys.executable} -c '{code}'; {ip} link set lo up; {sys.executable} -c '{code}'"

@@ -45,7 +45,7 @@ def test_every_card_of_every_product_can_be_simulated(product: Product) -> None:
     assert len(set(simulate.addresses(ids, planes=product.planes).values())) == len(ids)
 
 
-def test_id_that_does_not_fit_is_refused() -> None:
+def test_an_id_out_of_range_is_refused() -> None:
     assert simulate.addresses([253], planes=1) == {253: "192.0.2.254"}
     with pytest.raises(KitError, match=r"card 254 cannot be simulated: .* ends with card 253"):
         simulate.addresses([254], planes=1)
@@ -53,7 +53,7 @@ def test_id_that_does_not_fit_is_refused() -> None:
 
 @pytest.mark.parametrize("planes", [1, 4])
 @pytest.mark.parametrize("servers", [1, 3, 8192])
-def test_a_cluster_has_different_addresses_that_no_network_has(servers: int, planes: int) -> None:
+def test_a_cluster_has_unique_addresses_of_the_benchmarking_network(servers: int, planes: int) -> None:
     network = ipaddress.ip_network("198.18.0.0/15")
     found = simulate.cluster_addresses(servers, range(8), planes=planes)
     every = [ipaddress.ip_address(address) for server in found for address in server.values()]

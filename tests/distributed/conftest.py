@@ -1,4 +1,4 @@
-"""One set of word images, one job of two ranks that others are compared with, and a check that no job leaves a rank."""
+"""Word images, a reference job of two ranks, and a check that no job leaves a rank behind."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def new_job(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Job]]:
-    """Makes jobs; at the end, none of them may have left a process."""
+    """Creates jobs; at the end, checks that none of them has left a process."""
     jobs: list[Job] = []
 
     def make() -> Job:
@@ -44,7 +44,7 @@ def new_job(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
 @pytest.fixture
 def job(new_job: Callable[[], Job]) -> Iterator[Job]:
-    """A job of this test's own."""
+    """A job for this test only."""
     made = new_job()
     yield made
     left = list(made.processes())
@@ -54,7 +54,7 @@ def job(new_job: Callable[[], Job]) -> Iterator[Job]:
 
 @pytest.fixture(scope="session")
 def two_ranks(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Job:
-    """Two ranks that the script of hccl-gen has started and that have dumped their parameters."""
+    """Two finished ranks, started by the script of hccl-gen, with dumps of their parameters."""
 
     def fill(folder: Path) -> None:
         folder.mkdir()

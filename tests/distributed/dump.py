@@ -2,7 +2,7 @@
 
 keys_<rank>.npy holds the keys of its dropouts: a row for every step.
 
-It goes the way of `loop.train`, which does not give its network away.
+It replicates `loop.train`, which does not expose its network.
 """
 
 from __future__ import annotations

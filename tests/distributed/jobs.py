@@ -1,4 +1,4 @@
-"""Jobs of real ranks: what they are told, how they are started, and what is left of them."""
+"""Jobs of real ranks: their options, how they are started, and the processes that are left of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRAIN = ROOT / "tools" / "train.py"
 DUMP = Path(__file__).parent / "dump.py"
 CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
 PATIENCE = 600.0
-"""Seconds after which a test gives up; the longest job takes a twentieth of it where nothing else runs."""
+"""Timeout of a test in seconds; the longest job takes a twentieth of it on an idle machine."""
 OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
 """Set by the tests of hccl_kit.ocr for their own process; a user has not set them."""
 
@@ -30,13 +30,13 @@ Command = Sequence[str | Path]
 
 @dataclass(frozen=True)
 class Job:
-    """A folder that every rank has in its command line and writes into, and the images it trains on."""
+    """A folder that every rank has in its command line and writes into, and the training images."""
 
     folder: Path
     words: Path
 
     def train(self, *overrides: str, program: Path = TRAIN, config: Path = CONFIG) -> list[str]:
-        """The command of one rank: ten steps of eight images, unless `overrides` say otherwise."""
+        """The command of one rank: by default ten steps of eight images."""
         return [sys.executable, "-u", str(program), "-c", str(config), *self.options(*overrides)]
 
     def options(self, *overrides: str) -> list[str]:
@@ -47,7 +47,7 @@ class Job:
         ]
 
     def script(self, *overrides: str, program: Path = TRAIN, config: Path = CONFIG) -> list[str | Path]:
-        """The command that starts two ranks by the script which hccl-gen writes into the folder."""
+        """The command that starts two ranks with the script that hccl-gen writes into the folder."""
         gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", "[0,2)", "--simulate"]
         done = self.run([*gen, "-o", self.folder, "--", *self.train(*overrides, program=program, config=config)])
         assert done.returncode == 0, done.stderr
@@ -68,7 +68,7 @@ class Job:
         )
 
     def finish(self, process: subprocess.Popen[str], seconds: float = PATIENCE) -> subprocess.CompletedProcess[str]:
-        """Wait for the end; whatever happens, nothing of the job lives on."""
+        """Wait for the end; whatever happens, no process of the job is left."""
         try:
             out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -96,7 +96,7 @@ class Job:
         raise AssertionError(f"rank {rank} does not run")
 
     def kill(self) -> None:
-        """Kill what is left of the job."""
+        """Kill the remaining processes of the job."""
         for process in self.processes():
             with suppress(ProcessLookupError):  # it ended meanwhile
                 os.kill(process, signal.SIGKILL)
@@ -108,7 +108,7 @@ class Job:
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that is currently unused."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         port: int = probe.getsockname()[1]
@@ -116,5 +116,5 @@ def free_port() -> int:
 
 
 def torch_names(rank: int, port: int) -> dict[str, str]:
-    """The variables by which torch programs find each other, for rank `rank` of two."""
+    """The rendezvous variables of torch for rank `rank` of two."""
     return {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}

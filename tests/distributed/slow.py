@@ -1,7 +1,7 @@
-"""A training whose rank 1 computes SLOW times as long as it would, as on a card that is too hot.
+"""A training whose rank 1 takes SLOW times as long as normal, as on an overheated card.
 
-Times as long, because a step may take seconds on a busy machine, and by LEAST seconds at least, because hccl-kit watch
-judges windows of 2 s: on a fast machine the whole run would have fewer than the three it wants.
+A factor, because a step may take seconds on a busy machine, and at least LEAST seconds, because hccl-kit watch
+evaluates windows of 2 s: on a fast machine the whole run would have fewer than the three that it requires.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""No rank leaves before all are done: who goes early takes along what another still waits for (30 s, then an error)."""
+"""No rank exits before all are done: peers may still wait for a rank that exits early (30 s, then an error)."""
 
 import os
 import signal
@@ -46,8 +46,8 @@ def test_the_early_rank_waits_for_the_late_one(job: Job, late: int, code: int) -
 
 
 @pytest.mark.long
-def test_usr1_shows_where_a_rank_stands_and_the_training_goes_on(job: Job) -> None:
-    """What the launch script sends to ranks that hang; MindSpore's own handlers are loaded by then."""
+def test_sigusr1_prints_the_stacks_and_the_training_continues(job: Job) -> None:
+    """The launch script sends SIGUSR1 to ranks that hang; MindSpore has installed its own handlers by then."""
     process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))
     latest = job.folder / "hccl_logs" / "latest"
     beats = [latest / f"step_{rank}" for rank in range(2)]
@@ -68,7 +68,7 @@ ENDLESS = ("train.max_steps=null", "scheduler.num_epochs=100000")
 
 @pytest.mark.long  # tests/ocr/test_interrupt.py has one process, tests/launch/test_bash_run.py the script
 def test_ctrl_c_on_the_script_prints_how_to_continue_and_leaves_no_dump(job: Job) -> None:
-    """The script passes SIGINT on to its ranks, which are within their steps."""
+    """The script forwards SIGINT to its ranks, which are in their steps."""
     process = job.start(job.script(*ENDLESS))
     beats = [job.folder / "hccl_logs" / "latest" / f"step_{rank}" for rank in range(2)]
     assert wait_until(lambda: all(file.exists() for file in beats))
@@ -83,7 +83,7 @@ def test_ctrl_c_on_the_script_prints_how_to_continue_and_leaves_no_dump(job: Job
 @pytest.mark.long
 @needs_mpirun
 def test_ctrl_c_on_mpirun_leaves_no_dump(job: Job) -> None:
-    """mpirun ends its ranks by SIGTERM, shows nothing more of them and has its own exit code."""
+    """mpirun ends its ranks with SIGTERM, shows no further output of them and has its own exit code."""
     command = [*MPIRUN, "-n", "2", *job.train(*ENDLESS)]
     process = job.start(command, {"HCCL_KIT_LOG_DIR": str(job.folder)})
     assert wait_until(lambda: all((job.folder / f"step_{rank}").exists() for rank in range(2)))
@@ -95,8 +95,8 @@ def test_ctrl_c_on_mpirun_leaves_no_dump(job: Job) -> None:
 
 
 @pytest.mark.long
-def test_a_disk_that_is_full_for_a_while_costs_a_restart(job: Job) -> None:
-    """The first start may not write files as large as its checkpoint after step 5; the second may."""
+def test_a_temporarily_full_disk_costs_one_restart(job: Job) -> None:
+    """The first start cannot write a file as large as its checkpoint after step 5; the second can."""
     once = 'if mkdir "$0/started_$RANK" 2>/dev/null; then ulimit -f 1024; fi; exec "$@"'
     gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", "[0,2)", "--simulate"]
     ranks = ["bash", "-c", once, str(job.folder), *job.train("train.resume_interval_steps=5")]

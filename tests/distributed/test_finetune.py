@@ -1,4 +1,4 @@
-"""Two ranks that start from weights: one table, one picture, and the scores of one process."""
+"""Two ranks that start from weights print one table, draw one picture, and have the scores of a single process."""
 
 import json
 from collections.abc import Callable
@@ -21,14 +21,16 @@ def evaluations(job: Job) -> dict[int, dict[str, Any]]:
 
 
 @pytest.mark.long
-def test_the_picture_has_the_wrong_lines_of_both_ranks(two_ranks: Job) -> None:
+def test_the_picture_shows_the_misread_lines_of_both_ranks(two_ranks: Job) -> None:
     wrong = two_ranks.summary["words"] - two_ranks.summary["right"]
     assert wrong > two_ranks.summary["words"] / 2, "more than one rank has"
     assert len(cv2.imread(str(two_ranks.folder / "run" / "worst_lines.png"))) == HEADER + wrong * ROW
 
 
 @pytest.mark.long
-def test_two_ranks_compare_as_one_process_does_also_after_a_resume(two_ranks: Job, new_job: Callable[[], Job]) -> None:
+def test_two_ranks_have_the_scores_of_one_process_also_after_a_resume(
+    two_ranks: Job, new_job: Callable[[], Job]
+) -> None:
     weights = two_ranks.folder / "run" / "best.ckpt"
     tuning = (f"model.pretrained={weights}", "system.val_before_train=True")
     one, two = new_job(), new_job()

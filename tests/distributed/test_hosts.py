@@ -1,4 +1,4 @@
-"""Two hosts of the lab train one network together: by our script over ssh, by mpirun, by msrun."""
+"""Two hosts of the lab train one network: with our script over ssh, mpirun, or msrun."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Ranks that are started again take the graphs of their last start: they compile none, and train the same network."""
+"""Restarted ranks reuse the graphs of their previous start: they compile none, and train the same network."""
 
 import shutil
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ TAKEN = "compiled graphs are taken from"
 
 
 def started(job: Job, way: str, *overrides: str, **environ: str) -> None:
-    """A start with a cache folder of the job's own."""
+    """Starts the job with a separate cache folder."""
     options = (*SHORT, *overrides)
     for earlier in job.folder.glob("ascend*"):
         earlier.unlink()  # hccl-gen overwrites no script with another one
@@ -32,7 +32,7 @@ def started(job: Job, way: str, *overrides: str, **environ: str) -> None:
 
 
 def took(job: Job) -> list[int]:
-    """How often each rank has taken graphs, by its log."""
+    """How often each rank has reused graphs, according to its log."""
     logs = [job.folder / "run" / f"log_{rank}.txt" for rank in range(2)]
     return [log.read_text(encoding="utf-8").count(TAKEN) for log in logs]
 
@@ -49,7 +49,7 @@ def digests(job: Job) -> list[str]:
 
 
 def cleared(job: Job) -> None:
-    """The next start does not know of the last one, except by the cache."""
+    """Removes all results of the previous start, except the cache."""
     shutil.rmtree(job.folder / "run")
     shutil.rmtree(job.folder / "hccl_logs", ignore_errors=True)
 
@@ -76,7 +76,7 @@ def test_the_second_start_and_a_resumed_one_compile_nothing(job: Job, two_ranks:
         assert all(np.array_equal(one[name], other[name]) for name in other)
 
 
-def test_a_restarted_rank_takes_them_and_compiles_a_damaged_one(job: Job, two_ranks: Job) -> None:
+def test_a_restarted_rank_reuses_graphs_and_recompiles_a_damaged_one(job: Job, two_ranks: Job) -> None:
     started(job, "script")
     graphs = written(job)
     cleared(job)

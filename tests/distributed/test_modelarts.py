@@ -1,4 +1,4 @@
-"""Two real ranks that are started as ModelArts starts them train the small CRNN; the table comes while they wait."""
+"""Two real ranks, started as by ModelArts, train the small CRNN; the table is written while they wait."""
 
 import json
 import time
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.train
 
 
 @pytest.mark.long
-def test_two_ranks_train_with_a_folder_in_which_the_table_comes_later(job: Job) -> None:
+def test_two_ranks_train_with_a_table_that_is_written_later(job: Job) -> None:
     folder = job.folder / "config"
     folder.mkdir()
     file = folder / "jobstart_hccl.json"
@@ -46,7 +46,7 @@ def on_modelarts(folder: Path, **more: str) -> Mapping[str, str]:
 
 
 def two_cards(group: str) -> str:
-    """Template 2; the name of the group makes the file, and so the port, that of this test."""
+    """Template 2; the group name makes the file, and therefore the port, unique to this test."""
     devices = [{"device_id": str(card), "device_ip": f"192.0.2.{card}"} for card in (4, 5)]
     pod = {"devices": devices, "pod_name": "job-0", "server_id": "192.168.0.25"}
     groups = [{"device_count": "2", "group_name": group, "instance_count": "1", "instance_list": [pod]}]

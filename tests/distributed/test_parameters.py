@@ -1,4 +1,4 @@
-"""What data-parallel training promises, on real ranks: equal parameters everywhere, and the joint batch's gradient."""
+"""Data-parallel training on real ranks: equal parameters everywhere, and the gradient of the joint batch."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.train
 Parameters = Mapping[str, NDArray[np.float32]]
 
 EXACT = (
-    "model.freeze_batch_norm=True",  # else each rank would normalise with the statistics of its own half
+    "model.freeze_batch_norm=True",  # otherwise each rank would normalise with the statistics of its own half
     "optimizer.opt=sgd",
     "optimizer.weight_decay=0",
     "train.clip_grad=False",
@@ -60,9 +60,9 @@ def test_two_ranks_take_the_steps_of_one_process_with_the_joint_batch(new_job: C
 
 
 @pytest.mark.long
-def test_no_dropout_draws_the_same_in_two_steps_or_on_two_ranks(job: Job) -> None:
+def test_dropout_masks_differ_between_steps_and_ranks(job: Job) -> None:
     done = job.run(job.script("model.neck.dropout=0.1", "train.max_steps=4", program=DUMP))
     assert done.returncode == 0, done.stdout + done.stderr
     keys = [np.load(job.folder / "run" / f"keys_{rank}.npy") for rank in range(2)]
-    assert [drawn.shape for drawn in keys] == [(4, 2), (4, 2)]  # before the LSTM and behind it
+    assert [drawn.shape for drawn in keys] == [(4, 2), (4, 2)]  # before and after the LSTM
     assert len(np.unique(keys)) == 16

@@ -1,4 +1,4 @@
-"""Real ranks in pods that are played here: the manifests start the training program, which needs nothing but them."""
+"""Real ranks in simulated pods: the manifests alone are enough to start the training program."""
 
 import json
 
@@ -16,7 +16,7 @@ HERE = {"PYTHONPATH": str(ROOT)}
 
 
 @pytest.mark.long
-def test_a_scheduler_and_a_worker_with_two_cards(job: Job) -> None:
+def test_trains_with_a_scheduler_and_a_worker_with_two_cards(job: Job) -> None:
     plan, table = planned(servers(range(2)), *job.train("train.max_steps=3"))
     cluster = Cluster(job.folder, ascendjob.emit(plan, table, image="train"))
     port = free_port()
@@ -43,7 +43,7 @@ def by_the_operator(role: str, port: int) -> dict[str, str]:
 
 
 @pytest.mark.long
-def test_two_pods_of_volcano_with_a_card_each(job: Job) -> None:
+def test_trains_in_two_volcano_pods_with_one_card_each(job: Job) -> None:
     plan, table = planned(servers((0,), (0,)), *job.train("train.max_steps=3"))
     cluster = Cluster(job.folder, volcano.emit(plan, table, image="train", name=f"train{free_port()}"))
     hosts = ("127.0.0.1", "127.0.0.2")
@@ -61,7 +61,7 @@ def test_two_pods_of_volcano_with_a_card_each(job: Job) -> None:
 
 
 @pytest.mark.long
-def test_two_numbered_pods_with_a_card_each_without_a_table(job: Job) -> None:
+def test_trains_in_two_numbered_pods_without_a_table(job: Job) -> None:
     plan, table = planned(servers((0,), (0,)), *job.train("train.max_steps=3"))
     cluster = Cluster(job.folder, lws.emit(plan, table, image="train", name=f"train{free_port()}"))
     group = {"LWS_LEADER_ADDRESS": "localhost", "LWS_GROUP_SIZE": "2"}

@@ -19,11 +19,11 @@ pytestmark = [
 CONFIG = ROOT / "configs" / "rec" / "ppocr" / "v6_small_captcha5.yaml"
 STEPS = ("train.loader.batch_size=4", "train.max_steps=4")
 PATIENCE = 900.0
-"""Seconds; every rank compiles the step of training and the evaluation."""
+"""Seconds; every rank compiles the training step and the evaluation."""
 
 
 def finish(job: Job, command: Command) -> str:
-    """What a job has printed that succeeds."""
+    """The output of a job, which must succeed."""
     done = job.finish(job.start(command), seconds=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert job.summary["ranks_equal"] is True

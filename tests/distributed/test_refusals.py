@@ -1,4 +1,4 @@
-"""Jobs that cannot be right end at once, with exit code 2 and the reason; a job that loses a rank ends whole."""
+"""Inconsistent jobs end at once with exit code 2 and the reason; a job that loses a rank ends on all ranks."""
 
 import shutil
 import signal
@@ -43,7 +43,7 @@ def test_plain_ranks_with_different_configurations_are_refused(job: Job) -> None
 
 @pytest.mark.long
 def test_ranks_with_different_data_are_refused(job: Job) -> None:
-    """The configuration names one file, and a server has an older copy of it."""
+    """A server has an older copy of the file that the configuration names."""
     port = free_port()
     ranks = []
     for rank in range(2):
@@ -61,7 +61,7 @@ def test_ranks_with_different_data_are_refused(job: Job) -> None:
         assert "fix: all servers need the same files" in done.stderr
 
 
-def test_a_port_that_is_taken_is_named(job: Job) -> None:
+def test_a_port_in_use_is_named(job: Job) -> None:
     with socket.create_server(("", 0)) as taken:
         port = taken.getsockname()[1]
         done = job.run(job.train(), torch_names(0, port))
@@ -71,7 +71,7 @@ def test_a_port_that_is_taken_is_named(job: Job) -> None:
 
 
 @pytest.mark.long
-def test_a_rank_that_is_killed_takes_the_job_along(job: Job) -> None:
+def test_a_killed_rank_ends_the_job(job: Job) -> None:
     process = job.start(job.script("train.max_steps=null", "scheduler.num_epochs=100000"))
     log = job.folder / "run" / "log_0.txt"
     assert wait_until(lambda: log.exists() and "step 3/" in log.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""A job that loses a rank and is started again ends with the parameters of the undisturbed one, bit by bit."""
+"""A restarted job ends with the parameters of the undisturbed one, bit for bit."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.train
 
 LONG = ("train.max_steps=48", "train.resume_interval_steps=4")
-"""Eight epochs of six steps with two ranks; checkpoints within the epochs and, by the configuration, at every third."""
+"""Eight epochs of six steps with two ranks; checkpoints within epochs, and (configured) at every third."""
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +32,8 @@ def undisturbed(new_job: Callable[[], Job]) -> Job:
 
 
 def step_of(job: Job) -> int:
-    """The last step that both ranks have finished, as their heartbeats say; 0 before the first."""
-    files = {file.resolve() for file in job.folder.glob("hccl_logs/*/step_[01]")}  # "latest" leads to the same
+    """The last step that both ranks have finished, according to their heartbeats; 0 before the first."""
+    files = {file.resolve() for file in job.folder.glob("hccl_logs/*/step_[01]")}  # "latest" links to the same folder
     return min((int(file.read_text() or 0) for file in files), default=0) if len(files) == 2 else 0
 
 
@@ -62,7 +62,7 @@ def steps_in_metrics(job: Job) -> list[int]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_killed_job_goes_on_where_its_checkpoint_stands(job: Job, undisturbed: Job, rank: int) -> None:
+def test_a_killed_job_resumes_from_its_checkpoint(job: Job, undisturbed: Job, rank: int) -> None:
     script = job.script(*LONG, program=DUMP)
     step = random.randint(5, 20)
     kill_at(job, script, step, rank)
@@ -76,7 +76,7 @@ def test_a_killed_job_goes_on_where_its_checkpoint_stands(job: Job, undisturbed:
 
 
 @pytest.mark.long
-def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(job: Job, undisturbed: Job) -> None:
+def test_a_damaged_checkpoint_is_skipped_and_the_previous_one_used(job: Job, undisturbed: Job) -> None:
     script = job.script(*LONG, program=DUMP)
     kill_at(job, script, 9, 1)
     last, previous = (job.folder / "run" / f"train_resume{infix}.ckpt" for infix in ("", ".prev"))
@@ -89,7 +89,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(job: Job, und
 
 
 @pytest.mark.long
-def test_a_restart_without_a_checkpoint_begins_anew(job: Job, undisturbed: Job) -> None:
+def test_a_restart_without_a_checkpoint_starts_from_scratch(job: Job, undisturbed: Job) -> None:
     done = job.run(job.script(*LONG, program=DUMP), {RESTART: "1"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no checkpoint to resume from: starting at step 0" in done.stdout
@@ -110,8 +110,8 @@ def test_a_restart_with_another_configuration_is_refused_on_every_rank(job: Job,
 
 
 @pytest.mark.long
-def test_a_finished_job_that_is_started_again_ends_as_it_did(undisturbed: Job) -> None:
-    """Such as after a rank that died in the last evaluation."""
+def test_a_finished_job_that_is_restarted_has_the_same_result(undisturbed: Job) -> None:
+    """Such as after a rank has died in the last evaluation."""
     done = undisturbed.run(["bash", undisturbed.folder / "ascend2p.sh"], {RESTART: "2"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert "restart 2: resumed from" in done.stdout
@@ -122,7 +122,7 @@ def test_a_finished_job_that_is_started_again_ends_as_it_did(undisturbed: Job) -
 
 @pytest.mark.long
 def test_only_rank_0_needs_the_checkpoint(job: Job) -> None:
-    """Two ranks with a folder each, as on hosts without a shared disk."""
+    """Two ranks with separate folders, as on hosts without a shared disk."""
     straight = trained_apart(job, "straight", "train.max_steps=10")
     trained_apart(job, "parts", "train.max_steps=5")
     resumed = trained_apart(job, "parts", "train.max_steps=10", "system.resume=True")
@@ -132,7 +132,7 @@ def test_only_rank_0_needs_the_checkpoint(job: Job) -> None:
 
 
 def trained_apart(job: Job, name: str, *overrides: str) -> dict[str, Any]:
-    """The summary of two ranks which run in folders of their own and write into `run` there."""
+    """The summary of two ranks that run in separate folders and write into `run` there."""
     ranks, port = [], free_port()
     for rank in range(2):
         folder = job.folder / f"{name}_{rank}"

@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).parent / "slow.py"
 WATCH = [sys.executable, "-m", "hccl_kit.cli.kit", "watch"]
 
 
-@pytest.mark.long  # tests/cli/test_watch.py has a slow rank always
+@pytest.mark.long  # tests/cli/test_watch.py always runs a job with a slow rank
 def test_the_slow_rank_is_named(tmp_path: Path, words: Path) -> None:
     job = Job(tmp_path, words)
     script = job.script("train.max_steps=32", "system.val_while_train=False", program=PROGRAM)

@@ -1,4 +1,4 @@
-"""Two ranks on the two nodes of a real Slurm train one network, by our batch script and by plain srun, bit for bit."""
+"""Two ranks on two nodes of a real Slurm train identical networks with our batch script and with plain srun."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.train, needs_slurm]
 LONG = ("train.max_steps=90", "train.resume_interval_steps=4")
 ENVIRON = {"PYTHONPATH": str(ROOT)}
 CPUS = f"--cpus-per-task={len(os.sched_getaffinity(0))}"
-"""Slurm gives a rank one CPU otherwise, and training takes four times as long."""
+"""Otherwise Slurm gives a rank one CPU, and training takes four times as long."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def submit(job: Job, lab: Cluster, **options: Any) -> str:
 
 @pytest.fixture(scope="module")
 def by_script(new_job: Callable[[], Job], lab: Cluster) -> Job:
-    """A job that nothing has disturbed."""
+    """An undisturbed job."""
     job = new_job()
     assert lab.exit_code(submit(job, lab), PATIENCE) == 0, (job.folder / "out").read_text()
     return job
@@ -50,7 +50,7 @@ def assert_trained(job: Job, launcher: str) -> None:
 
 
 @pytest.mark.long
-def test_our_batch_script(by_script: Job) -> None:
+def test_trains_with_our_batch_script(by_script: Job) -> None:
     assert_trained(by_script, "script")
     output = (by_script.folder / "out").read_text()
     assert "launcher script (the environment holds HCCL_KIT_RUN_ID=slurm-" in output
@@ -58,7 +58,7 @@ def test_our_batch_script(by_script: Job) -> None:
 
 
 @pytest.mark.long
-def test_plain_srun(job: Job, by_script: Job, lab: Cluster) -> None:
+def test_trains_with_plain_srun(job: Job, by_script: Job, lab: Cluster) -> None:
     command = ["srun", "-N2", "-n2", "-K1", CPUS, *job.train(*LONG)]
     done = lab.run(command, folder=job.folder, environ=ENVIRON, seconds=PATIENCE)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -69,7 +69,7 @@ def test_plain_srun(job: Job, by_script: Job, lab: Cluster) -> None:
 
 
 @pytest.mark.long
-def test_a_job_that_is_queued_again_goes_on_from_its_checkpoint(job: Job, by_script: Job, lab: Cluster) -> None:
+def test_a_requeued_job_resumes_from_its_checkpoint(job: Job, by_script: Job, lab: Cluster) -> None:
     number = submit(job, lab)
     assert wait_until(lambda: step_of(job) >= 8)
     done = lab.run(["scontrol", "requeue", number])
@@ -81,7 +81,7 @@ def test_a_job_that_is_queued_again_goes_on_from_its_checkpoint(job: Job, by_scr
 
 
 @pytest.mark.long
-def test_a_job_whose_time_is_nearly_over_saves_and_goes_on_from_there(job: Job, by_script: Job, lab: Cluster) -> None:
+def test_a_job_near_its_time_limit_saves_and_resumes_from_there(job: Job, by_script: Job, lab: Cluster) -> None:
     number = submit(job, lab, signal="USR2@60", max_restarts="1")
     assert wait_until(lambda: step_of(job) >= 8)
     lab.run(["scancel", "--batch", "--signal=USR2", number])

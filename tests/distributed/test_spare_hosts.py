@@ -1,4 +1,4 @@
-"""Training that loses one of its two hosts goes on with a spare, and ends with the parameters of an undisturbed run."""
+"""Training that loses one of its two hosts continues on a spare, with the parameters of an undisturbed run."""
 
 import subprocess
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ PATIENCE = 600.0
 
 
 def two_servers(addresses: Sequence[str]) -> RankTable:
-    """A rank on each of the first two hosts."""
+    """One rank on each of the first two hosts."""
     hosts_of_ranks = [Host(address, {0: Card(f"192.0.2.{number}")}) for number, address in enumerate(addresses[:2], 1)]
     return generate_cluster(hosts_of_ranks, version="1.0")
 
@@ -57,7 +57,7 @@ def begin(job: Job, lab: Hosts) -> "subprocess.Popen[bytes]":
 
 
 def end(job: Job, process: "subprocess.Popen[bytes]") -> str:
-    """What a job has printed that succeeds."""
+    """The output of a job, which must succeed."""
     code = process.wait(timeout=PATIENCE)
     printed = (job.folder / "screen").read_text(encoding="utf-8")
     assert code == 0, printed
@@ -65,8 +65,10 @@ def end(job: Job, process: "subprocess.Popen[bytes]") -> str:
 
 
 @pytest.mark.long
-def test_a_spare_host_ends_with_the_parameters_of_the_undisturbed_run(job: Job, new_job: Callable[[], Job]) -> None:
-    """Both on hosts with one rank each: the number of threads of a rank changes the last bits of its sums."""
+def test_a_job_with_a_spare_host_has_the_parameters_of_the_undisturbed_run(
+    job: Job, new_job: Callable[[], Job]
+) -> None:
+    """Both runs have one rank per host: the number of threads of a rank changes the last bits of its sums."""
     undisturbed = new_job()
     with hosts(3) as lab:
         end(undisturbed, begin(undisturbed, lab))

@@ -1,4 +1,4 @@
-"""Every way of starting two ranks trains the same network, bit for bit, and ends with exit code 0."""
+"""Every launcher of two ranks trains the same network, bit for bit, and ends with exit code 0."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ for rank in "${ranks[@]}"; do
     wait "$rank" || exit
 done
 """
-"""The loop of the tutorials, its wrong DEVICE_NUM included."""
+"""The loop of the tutorials, including its wrong DEVICE_NUM."""
 
 
 def assert_same(job: Job, two_ranks: Job, launcher: str) -> None:
@@ -43,7 +43,7 @@ def test_the_script_of_hccl_gen(two_ranks: Job) -> None:
     assert_same(two_ranks, two_ranks, "script")
     for rank in range(2):
         log = (two_ranks.folder / "run" / f"log_{rank}.txt").read_text(encoding="utf-8")
-        assert "launcher script (the environment holds HCCL_KIT_RUN_ID=" in log  # detection never picks in silence
+        assert "launcher script (the environment holds HCCL_KIT_RUN_ID=" in log  # detection always logs its choice
         assert f": rank {rank} of 2 on CPU" in log
         assert "all-reduce of gradients: memory" in log
 

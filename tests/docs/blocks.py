@@ -1,6 +1,6 @@
-"""The code blocks of a page of the documentation, and what a test is to do with each.
+"""The code blocks of a documentation page, and how each is tested.
 
-A comment directly above a block says what it is:
+A comment directly above a block declares its kind:
 
     <!-- file: NAME -->           the block is the content of a file that later blocks use
     <!-- run -->                  the commands are run; their output is not shown
@@ -8,7 +8,7 @@ A comment directly above a block says what it is:
     <!-- tested: PATH -->         installation and the like; the named test does the same
     <!-- excerpt -->              part of a file or of an output, not to be run
 
-A console block needs no comment: its commands are run and what they print is compared. `...` stands for anything.
+A console block needs no comment: its commands are run and their output is compared. `...` matches anything.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Block(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command of a console block, with its continuation lines, and what it prints."""
+    """A command of a console block, with its continuation lines, and its output."""
 
     line: str
     output: str
@@ -46,7 +46,7 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 def with_texts(page: Path, texts: list[str]) -> str:
-    """The page with other texts in its blocks."""
+    """The page with replaced texts in its blocks."""
     left = iter(texts)
     start = re.compile(r"(^```\w+\n)(?:.*?)(^```$)", re.DOTALL | re.MULTILINE)
     return start.sub(lambda found: f"{found[1]}{next(left)}{found[2]}", page.read_text(encoding="utf-8"))
@@ -59,7 +59,7 @@ def _block(found: re.Match[str], text: str) -> Block:
 
 
 def commands_of(block: Block) -> list[Command]:
-    """What a console block shows: lines that start with "$ ", each with the lines after it."""
+    """The commands of a console block: lines that start with "$ ", each with the lines after it."""
     parts = re.split(r"^\$ ", block.text, flags=re.MULTILINE)
     assert parts[0] == "", f"line {block.line}: a console block starts with a command"
     return [_command(part) for part in parts[1:]]
@@ -72,7 +72,7 @@ def _command(part: str) -> Command:
 
 
 def fits(shown: str, printed: str) -> bool:
-    """Whether `printed` is what the page shows; `...` stands for anything, on a line of its own for any lines."""
+    """Whether `printed` matches the page; `...` matches any text, and on a separate line any lines."""
     wildcards = {"...\n": r"(?:[^\n]*\n)*?", "...": ".*?"}
     parts = re.split(r"(^\.\.\.\n|\.\.\.)", shown, flags=re.MULTILINE)
     pattern = "".join(wildcards.get(part) or re.escape(part) for part in parts)

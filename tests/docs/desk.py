@@ -1,4 +1,4 @@
-"""Where a page is followed: its commands are run as they stand there."""
+"""The folder in which the commands of a page are run exactly as documented."""
 
 import os
 import subprocess
@@ -11,11 +11,11 @@ from tests.places import FAKES, ROOT
 
 FAMILIES = ("HCCL_", "ASCEND_", "RANK_", "DEVICE_", "MS_", "OMPI_", "PMIX_", "SLURM_", "COLUMNS", "LINES")
 TOOLS = "/usr/local/Ascend/driver/tools"
-"""The folder of the driver's tools on a server; here they are fakes."""
+"""The folder of the driver tools on a server, which are fakes here."""
 
 
 class Desk:
-    """An empty folder of a server with eight cards, whose driver's tools are fakes on PATH."""
+    """An empty folder on a server with eight cards, whose driver tools are fakes on PATH."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, cards = folder / "job", folder / "cards"
@@ -36,7 +36,7 @@ class Desk:
         }
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
-        """The command as a user types it; both outputs in one."""
+        """Runs the command as a user types it; returns stdout and stderr together."""
         return subprocess.run(
             ["bash", "-c", line],
             cwd=self.folder,
@@ -54,7 +54,7 @@ class Desk:
 
 
 def results(desk: Desk, block: Block) -> list[tuple[str, str]]:
-    """What the block shows and what its commands print."""
+    """The documented output of the block and the real output of its commands."""
     if block.kind == "file":
         path = desk.folder / block.value
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def trains(block: Block) -> bool:
 
 
 def follow(page: Path, folder: Path, *, update: bool, follows: Callable[[Block], bool] = lambda _: True) -> None:
-    """Run the commands of a page in an empty folder; they print what it shows. `update` writes the page anew."""
+    """Run the commands of a page in an empty folder and compare their output; `update` rewrites the page."""
     desk = Desk(folder)
     wrong = []
     for block in filter(follows, blocks_of(page)):

@@ -1,4 +1,4 @@
-"""Every page of the documentation from its top: commands are run as they stand there, and print what the page shows."""
+"""The commands of every documentation page are run in order, and must print the documented output."""
 
 import re
 from pathlib import Path
@@ -15,12 +15,12 @@ SHELL = ("bash", "console", "sh")
 
 
 def pages() -> list[object]:
-    """Those whose commands are run; the Chinese pages have the same. The tutorial has a test of its own."""
+    """Pages whose commands are run; the Chinese pages have the same. The tutorial has a separate test."""
     return [pytest.param(page, id=name_of(page)) for page in IN_ENGLISH if page != TUTORIAL]
 
 
 @pytest.mark.parametrize("page", [*IN_ENGLISH, *IN_CHINESE], ids=name_of)
-def test_every_block_says_how_it_is_tested(page: Path) -> None:
+def test_every_block_declares_how_it_is_tested(page: Path) -> None:
     blocks = blocks_of(page)
     assert len(blocks) == page.read_text(encoding="utf-8").count("\n```") / 2
     assert [block.line for block in blocks if block.kind not in KINDS and block.language in SHELL] == []
@@ -29,7 +29,7 @@ def test_every_block_says_how_it_is_tested(page: Path) -> None:
 
 @pytest.mark.parametrize("page", IN_CHINESE, ids=name_of)
 def test_a_translation_shows_the_same_blocks(page: Path, request: pytest.FixtureRequest) -> None:
-    """But for the comments, which are translated."""
+    """Except for the comments, which are translated."""
     pairs = list(zip(blocks_of(page), blocks_of(IN_CHINESE[page]), strict=True))
     if request.config.getoption("--update-golden"):
         texts = [ours.text if _code(ours) == _code(theirs) else theirs.text for ours, theirs in pairs]
@@ -38,12 +38,12 @@ def test_a_translation_shows_the_same_blocks(page: Path, request: pytest.Fixture
 
 
 @pytest.mark.parametrize("page", IN_CHINESE, ids=name_of)
-def test_a_translation_leaves_nothing_out(page: Path) -> None:
-    """Headings, paragraphs, rows of tables and items of lists are those of the English page, in the same order."""
+def test_a_translation_is_complete(page: Path) -> None:
+    """It has as many headings, paragraphs, table rows and list items as the English page, in the same order."""
     assert _outline(page) == _outline(IN_CHINESE[page])
 
 
-def test_a_row_or_a_paragraph_that_is_left_out_is_seen(tmp_path: Path) -> None:
+def test_a_missing_row_or_paragraph_is_detected(tmp_path: Path) -> None:
     page, other = tmp_path / "a.md", tmp_path / "b.md"
     page.write_text("# A\n\n| a | b |\n|---|---|\n| c | d |\n\nOne\ntwo.\n\nThree.\n")
     for text, is_same in (
@@ -56,7 +56,7 @@ def test_a_row_or_a_paragraph_that_is_left_out_is_seen(tmp_path: Path) -> None:
 
 
 def _outline(page: Path) -> list[str]:
-    """The signs at the start of each heading, row, item and paragraph ("") outside of code, a row with its columns."""
+    """The markers of each heading, row, item and paragraph ("") outside of code; a row also has its column count."""
     prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
     starts = re.findall(r"^(#+ |- |[0-9]+\. |\|.*)|(?<=\n\n)(?=.)", prose, re.MULTILINE)
     return [f"row of {start.count(' | ') + 1}" if start.startswith("|") else start for start in starts]
@@ -68,22 +68,20 @@ def _code(block: Block) -> tuple[str, str, str, str]:
 
 
 @pytest.mark.parametrize("page", pages())
-def test_what_a_page_shows_is_what_its_reader_sees(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_documented_output_of_a_page_is_correct(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     follow(page, tmp_path, update=request.config.getoption("--update-golden"), follows=lambda block: not trains(block))
 
 
 @pytest.mark.long
 @pytest.mark.train
-def test_what_a_page_shows_of_a_training_is_what_its_reader_sees(
-    tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    """The tutorial, which is followed each time, has the same commands; no other block needs what these make."""
+def test_the_documented_output_of_training_commands_is_correct(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """A long test: the tutorial, which is always run, has the same commands, and no other block uses their results."""
     (page,) = (page for page in IN_ENGLISH if page != TUTORIAL and any(map(trains, blocks_of(page))))
     follow(page, tmp_path, update=request.config.getoption("--update-golden"), follows=trains)
 
 
-def test_a_wrong_page_fails(tmp_path: Path) -> None:
-    """With another output, and with a command that fails."""
+def test_wrong_documented_output_is_detected(tmp_path: Path) -> None:
+    """A different output, and a command that fails."""
     page = tmp_path / "page.md"
     page.write_text("```console\n$ echo a\nb\n```\n<!-- run -->\n```bash\nfalse\n```\n")
     desk = Desk(tmp_path)
@@ -91,7 +89,7 @@ def test_a_wrong_page_fails(tmp_path: Path) -> None:
     assert [fits(*pair) for pair in found] == [False, False]
 
 
-def test_three_dots_stand_for_anything() -> None:
+def test_three_dots_match_anything() -> None:
     assert fits("took ... s\n...\nend\n", "took 1.2 s\nx\ny\nend\n")
     assert fits("...\nend\n", "end\n")
     assert not fits("took ... s\n", "took 1.2 min\n")

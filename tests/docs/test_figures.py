@@ -1,4 +1,4 @@
-"""Figures of speed stand in one place: the tables that `python -m benchmarks --write` writes."""
+"""Performance figures are only in the tables that `python -m benchmarks --write` writes."""
 
 import re
 from pathlib import Path
@@ -22,23 +22,23 @@ PAGES = sorted({*IN_ENGLISH, *IN_CHINESE, ROOT / "CHANGELOG.md"} - {PAGE})
 
 
 def outside(page: str) -> str:
-    """The text of the page of benchmarks without its tables."""
+    """The text of the benchmark page without its tables."""
     before, _, rest = page.partition(BEGIN)
     return before + rest.partition(END)[2]
 
 
 def figures(text: str) -> list[str]:
-    """The lines with a figure of speed; blocks of code, which show what a program prints, do not count."""
+    """The lines with a performance figure; code blocks, which show the output of programs, are excluded."""
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     return [line for line in prose.splitlines() if SPEED.search(line)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_page_has_a_figure_of_speed(page: Path) -> None:
+def test_no_other_page_has_a_performance_figure(page: Path) -> None:
     assert figures(page.read_text(encoding="utf-8")) == []
 
 
-def test_the_page_of_benchmarks_has_none_outside_its_tables() -> None:
+def test_the_benchmark_page_has_performance_figures_in_its_tables_only() -> None:
     assert figures(outside(PAGE.read_text(encoding="utf-8"))) == []
 
 
@@ -54,12 +54,12 @@ def test_the_page_of_benchmarks_has_none_outside_its_tables() -> None:
         "快 2.5 倍",
     ],
 )
-def test_a_figure_of_speed_is_seen(text: str) -> None:
+def test_a_performance_figure_is_detected(text: str) -> None:
     assert figures(text) == [text]
 
 
-def test_each_ratio_of_the_tables_is_that_of_its_figures() -> None:
-    """Nobody has edited one of them."""
+def test_each_ratio_in_the_tables_matches_its_figures() -> None:
+    """So that a manually edited figure is detected."""
     table = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
     assert tuple(rows[0]) == HEAD

@@ -1,4 +1,4 @@
-"""The commands of the launch page are run as they stand there, for each launcher, on hosts of a lab."""
+"""The commands of the launch page are run exactly as documented, for each launcher, on hosts of a lab."""
 
 import re
 import shutil
@@ -40,7 +40,7 @@ def shown(launcher: str, page: str = PAGES[0]) -> list[str]:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Path:
-    """A folder with a table of two servers and a program, and with the programs of the kit in `bin`."""
+    """A folder with a table of two servers, a program, and the programs of the kit in `bin`."""
     (tmp_path / "train.py").write_text(TRAIN.format(root=str(ROOT)))
     (tmp_path / "bin").mkdir()
     for name, module in PROGRAMS.items():
@@ -78,7 +78,7 @@ def assert_ranks(desk: Path, *, cards: tuple[int, ...] = (0, 1, 0, 1)) -> None:
 
 
 @pytest.mark.parametrize("launcher", ["bash", "mpirun", "msrun", "slurm", "kubernetes", "numbered", "vllm", "torch"])
-def test_a_launcher_takes_five_lines_at_most_in_both_languages(launcher: str) -> None:
+def test_a_launcher_needs_at_most_five_lines_in_both_languages(launcher: str) -> None:
     lines = [shown(launcher, page) for page in PAGES]
     assert lines[0] == lines[1]
     assert 1 <= len(lines[0]) <= 5
@@ -141,7 +141,7 @@ def test_slurm(desk: Path) -> None:
     [("kubernetes", {"AscendJob", "Job", "ConfigMap"}), ("numbered", {"JobSet", "ConfigMap"})],
 )
 def test_kubernetes(desk: Path, launcher: str, wanted: set[str]) -> None:
-    """There is no cluster: a fake kubectl records what it is given."""
+    """There is no cluster: a fake kubectl records its input."""
     (desk / TABLE).write_text(formats.write(table_of(("10.0.0.1", "10.0.0.2"))))
     kubectl = desk / "bin" / "kubectl"
     kubectl.write_text('#!/bin/sh\n[ "$1 $2" = "apply -f" ] && cat "$3" >> applied.yaml && echo --- >> applied.yaml\n')
@@ -157,7 +157,7 @@ def test_kubernetes(desk: Path, launcher: str, wanted: set[str]) -> None:
 
 @needs_hosts
 def test_vllm(desk: Path, lab: Hosts) -> None:
-    """There is no vLLM: a program in its place notes its options."""
+    """There is no vLLM: a fake records its options."""
     program = desk / "bin" / "vllm"
     program.write_text('#!/bin/sh\necho "$ASCEND_RT_VISIBLE_DEVICES $*" >"$HCCL_IF_IP"\n')
     program.chmod(0o755)

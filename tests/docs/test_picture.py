@@ -1,4 +1,4 @@
-"""The picture of the README is what `hccl-kit show` draws today."""
+"""The picture of the README is the current output of `hccl-kit show`."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ PICTURE = DOCS / "images" / "servers.svg"
 def test_the_picture_is_current(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """Two servers of eight cards; a rank of the second is given twice."""
+    """Two servers of eight cards, with a duplicate rank on the second."""
     servers = [
         generate(f"10.0.0.{host}", [(card, f"192.168.{100 + card % 4}.{2 * host + card // 4}") for card in range(8)])
         for host in (1, 2)

@@ -1,4 +1,4 @@
-"""The documentation as a site: every page is in its menu, and every link leads somewhere."""
+"""The documentation site: every page is in the menu, and every link has a target."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def test_every_page_is_in_the_menu() -> None:
 
 
 @pytest.mark.parametrize("page", [*IN_ENGLISH, *IN_CHINESE], ids=name_of)
-def test_links_to_files_lead_to_files(page: Path) -> None:
+def test_links_to_files_have_a_target(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = re.findall(r"\]\(([^)#\s]+)", text)
     inside = [ROOT / target.removeprefix(f"{REPOSITORY}/blob/main/") for target in targets if REPOSITORY in target]

@@ -1,4 +1,4 @@
-"""The tutorial from its top. It trains as README does, so it has a file of its own: files are run side by side."""
+"""The commands of the tutorial. It trains, like the README, so it is a separate file: files are run in parallel."""
 
 from pathlib import Path
 
@@ -10,5 +10,5 @@ from tests.docs.pages import TUTORIAL
 
 @pytest.mark.train
 @pytest.mark.long  # its commands are those that the README, tests/ocr/programs and tests/distributed run
-def test_what_the_tutorial_shows_is_what_its_reader_sees(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_documented_output_of_the_tutorial_is_correct(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     follow(TUTORIAL, tmp_path, update=request.config.getoption("--update-golden"))

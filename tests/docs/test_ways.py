@@ -1,4 +1,4 @@
-"""The table of the launchers: all have a row, what a row claims is in their files, and no cell is a bare "no"."""
+"""The table of the launchers: each has a row, the claims of a row match its files, and no cell is a bare "no"."""
 
 import re
 from contextlib import suppress
@@ -51,7 +51,7 @@ def test_every_launcher_has_a_row(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_cell_is_an_unexplained_no(page: str) -> None:
+def test_every_no_has_an_explanation(page: str) -> None:
     for launcher, cells in rows(page).items():
         for column, cell in cells.items():
             assert len(cell) > 3, (launcher, column)
@@ -67,7 +67,7 @@ def test_the_variables_of_a_row_are_in_the_files(launcher: str) -> None:
 
 
 @pytest.mark.parametrize("launcher", sorted(LAUNCHERS))
-def test_what_a_script_does_itself_is_in_it(launcher: str) -> None:
+def test_the_features_in_a_row_are_in_the_script(launcher: str) -> None:
     cells, text = rows()[launcher], text_of(launcher)
     assert ("--max-restarts" in cells["restarts"]) == ("max_restarts" in text or takes_restarts(launcher))
     assert ("--heartbeat-timeout" in cells["hangs"]) == ("--heartbeat-timeout" in text)
@@ -75,7 +75,7 @@ def test_what_a_script_does_itself_is_in_it(launcher: str) -> None:
     assert (cells["diagnosis"] == "last lines of a failure") == ("diagnose() {" in text)
 
 
-def test_both_languages_name_the_same_words_of_programs() -> None:
+def test_both_languages_have_the_same_code_words() -> None:
     words = [
         [sorted(set(re.findall(r"`[^`]+`", cell))) for cells in rows(page).values() for cell in cells.values()]
         for page in PAGES

@@ -3,9 +3,9 @@
 with hosts(2) as lab:
     lab.run(0, ["ssh", lab.names[1], "hostname"])      # plain ssh, by name or address, as on a cluster
 
-A host has its own network and name and shares everything else with this machine. Inside it, /etc/hosts and /etc/ssh
-are the lab's (`ip netns exec` lays /etc/netns/NAME over /etc). What belongs to a lab carries the id of its process in
-its name, so that labs of parallel runs do not clash and those of killed runs are swept away by the next.
+A host has its own network and name, and shares everything else with this machine. Inside it, /etc/hosts and /etc/ssh
+are the lab's (`ip netns exec` mounts /etc/netns/NAME over /etc). Everything of a lab has the id of its process in
+its name, so that labs of parallel runs do not clash and those of killed runs are removed by the next.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import pytest
 
 MAX_HOSTS = 16
 PATIENCE = 60.0
-"""Seconds in which a killed process is gone."""
+"""Seconds until a killed process has ended."""
 SSHD_PATIENCE = 180.0
-"""Seconds in which an sshd answers; on a busy machine, a login alone takes many."""
+"""Seconds until an sshd answers; on a busy machine, a login takes long."""
 NETNS = Path("/etc/netns")
 PREFIX = "hk"
 
@@ -51,7 +51,7 @@ class Hosts:
 
     @property
     def ssh_config(self) -> Path:
-        """For an ssh that is started outside the hosts: `ssh -F`."""
+        """The configuration for an ssh that is started outside of the hosts: `ssh -F`."""
         return self.folder / "ssh_config"
 
     def inside(self, index: int, argv: Sequence[str | Path]) -> list[str]:
@@ -69,7 +69,7 @@ class Hosts:
         folder: Path | None = None,
         stderr: int = subprocess.PIPE,
     ) -> subprocess.Popen[str]:
-        """Start `argv` on a host, in a session of its own; the process is that of `argv`."""
+        """Start `argv` on a host, in a new session; the process is that of `argv`."""
         return subprocess.Popen(
             self.inside(index, argv),
             cwd=folder,
@@ -90,7 +90,7 @@ class Hosts:
         folder: Path | None = None,
         seconds: float = 300.0,
     ) -> subprocess.CompletedProcess[str]:
-        """Run `argv` on a host to its end; what takes longer than `seconds` is killed and raises TimeoutExpired."""
+        """Run `argv` on a host to its end; after `seconds`, it is killed and TimeoutExpired is raised."""
         process = self.start(index, argv, environ=environ, folder=folder)
         try:
             out, err = process.communicate(timeout=seconds)
@@ -101,13 +101,13 @@ class Hosts:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def add_name(self, index: int, name: str) -> None:
-        """Give a host one more name, which every host knows."""
+        """Give a host an additional name, which every host can resolve."""
         for number in range(len(self.addresses)):
             with (NETNS / _namespace(self.tag, number) / "hosts").open("a") as file:
                 file.write(f"{self.addresses[index]} {name}\n")
 
     def processes(self, index: int) -> list[int]:
-        """What runs on a host, its sshd included."""
+        """The processes of a host, including its sshd."""
         return _processes(_namespace(self.tag, index))
 
     def cut(self, index: int) -> None:
@@ -115,17 +115,17 @@ class Hosts:
         _ip("link", "set", _cable(self.tag, index), "down")
 
     def slow(self, index: int, megabits: int) -> None:
-        """Limit what a host sends to `megabits` per second, as a bad cable or a wrong port speed does."""
+        """Limit the sending rate of a host to `megabits` per second, as a bad cable or a wrong port speed does."""
         limit = ["rate", f"{megabits}mbit", "burst", "64kb", "latency", "50ms"]
         _tc(_namespace(self.tag, index), "qdisc", "replace", "dev", "eth0", "root", "tbf", *limit)
 
     def full_speed(self, index: int) -> None:
-        """Take the limit of `slow` away; a high one would still be a limit."""
+        """Remove the limit of `slow`; even a high limit would have an effect."""
         _tc(_namespace(self.tag, index), "qdisc", "del", "dev", "eth0", "root")
 
     @contextmanager
     def uplink(self, indexes: Sequence[int], megabits: int) -> Iterator[None]:
-        """Put some hosts on a second bridge, which a cable of `megabits` per second joins with the first."""
+        """Put some hosts on a second bridge, which a cable of `megabits` per second connects to the first."""
         bridge, ends = f"{self.tag}b", (f"{self.tag}v98", f"{self.tag}v99")
         _ip("link", "add", bridge, "type", "bridge")
         _ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
@@ -151,7 +151,7 @@ class Hosts:
 
 @contextmanager
 def hosts(count: int) -> Iterator[Hosts]:
-    """A lab of `count` hosts, 1 to MAX_HOSTS; nothing of it is left at the end, what runs on its hosts included."""
+    """A lab of `count` hosts, 1 to MAX_HOSTS; nothing of it is left at the end, no process of its hosts either."""
     if not 1 <= count <= MAX_HOSTS:
         raise ValueError(f"{count} hosts; accepted: 1 to {MAX_HOSTS}")
     _sweep()
@@ -173,7 +173,7 @@ def hosts(count: int) -> Iterator[Hosts]:
 
 
 def _missing() -> str | None:
-    """Why there can be no lab here."""
+    """The reason why no lab can be created here."""
     programs = {"ip": "iproute2", "sshd": "openssh-server", "ssh": "openssh-client", "unshare": "util-linux"}
     for program, package in programs.items():
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
@@ -207,13 +207,13 @@ def _set_up(lab: Hosts, index: int) -> None:
         f"route add default via {address.rpartition('.')[0]}.254",
     ):
         _ip("-n", namespace, *command.split())
-    sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin") or "sshd"  # it asks for its whole path
+    sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin") or "sshd"  # sshd requires its absolute path
     options = [
         f"ListenAddress={address}",
         f"HostKey={lab.folder / 'key'}",
         f"AuthorizedKeysFile={lab.folder / 'key.pub'}",
         *("PidFile=none", "PermitRootLogin=prohibit-password", "UsePAM=no", "StrictModes=no", "MaxStartups=100"),
-        # A bash that is not the first one of a login reads no ~/.bashrc, whose programs are slow and may leave locks
+        # A bash with SHLVL set does not read ~/.bashrc, whose programs are slow and may leave locks
         # behind when their host is lost.
         "SetEnv=SHLVL=1",
     ]
@@ -223,8 +223,8 @@ def _set_up(lab: Hosts, index: int) -> None:
 
 
 def _write_ssh_files(lab: Hosts) -> None:
-    """One key, which is the user's and every host's."""
-    Path("/run/sshd").mkdir(exist_ok=True)  # sshd asks for it
+    """One key, for the user and for every host."""
+    Path("/run/sshd").mkdir(exist_ok=True)  # required by sshd
     key = lab.folder / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
     own = [f"Host {name}\n  HostName {address}\n" for name, address in zip(lab.names, lab.addresses, strict=True)]
@@ -263,18 +263,18 @@ def _wait_for_sshd(lab: Hosts, name: str) -> None:
 
 
 def _tear_down(tag: str) -> None:
-    """Whatever there is of a lab: processes, namespaces, cables, the bridge and files."""
+    """Remove everything of a lab: processes, namespaces, cables, the bridge and files."""
     for namespace in _namespaces():
         if namespace.startswith(f"{tag}n"):
             _kill_all(namespace)
             _ip("netns", "del", namespace)
     for cable in re.findall(rf"^[0-9]+: ({tag}v[0-9]+)@", _ip("-o", "link").stdout, re.MULTILINE):
-        _ip("link", "del", cable, check=False)  # those of the namespaces are going on their own
+        _ip("link", "del", cable, check=False)  # those of the namespaces are removed with them
     for bridge in (tag, f"{tag}b"):
-        _ip("link", "del", bridge, check=False)  # it is not there where setting up has failed
+        _ip("link", "del", bridge, check=False)  # it does not exist if the setup has failed
     for folder in (*NETNS.glob(f"{tag}n*"), *Path(tempfile.gettempdir()).glob(f"{tag}-*")):
         shutil.rmtree(folder)
-    with suppress(OSError):  # it is not empty, or not there
+    with suppress(OSError):  # it is not empty, or does not exist
         NETNS.rmdir()
 
 
@@ -294,7 +294,7 @@ def _processes(namespace: str) -> list[int]:
 
 
 def _sweep() -> None:
-    """Tear down the labs whose processes are gone."""
+    """Tear down the labs whose processes have ended."""
     bridges = re.findall(rf"^[0-9]+: ({PREFIX}[0-9]+x[0-9]+):", _ip("-o", "link").stdout, re.MULTILINE)
     spaces = [name.rpartition("n")[0] for name in _namespaces() if re.fullmatch(rf"{PREFIX}[0-9]+x[0-9]+n[0-9]+", name)]
     for tag in {*bridges, *spaces}:
@@ -304,13 +304,13 @@ def _sweep() -> None:
 
 
 def _free_subnet() -> str:
-    """The first three numbers of a network from 10.64.0.0 to 10.127.255.0 that nobody here uses."""
+    """The first three numbers of an unused network from 10.64.0.0 to 10.127.255.0."""
     used = _ip("-o", "-4", "addr").stdout
     for number in itertools.count(os.getpid()):
         subnet = f"10.{64 + number // 256 % 64}.{number % 256}"
         if f" {subnet}." not in used:
             return subnet
-    raise AssertionError  # a count has no end
+    raise AssertionError  # itertools.count is infinite
 
 
 def _namespace(tag: str, index: int) -> str:

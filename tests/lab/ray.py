@@ -1,10 +1,10 @@
-"""A real Ray on the hosts of a lab, whose cards are a custom resource: the head without cards, and its workers.
+"""A real Ray on the hosts of a lab, whose cards are a custom resource: a head without cards, and its workers.
 
 with cluster(2, cards=2) as ray:
     ray.start([ray.python, "-c", "import ray; ray.init()"])   # on the head, as KubeRay starts an entry point
 
 Ray is imported by another Python if HCCL_KIT_TEST_RAY is the path of one. A worker has its own folder of files under
-the path that it shares with the head, as in pods. Ray's processes live on the hosts, so that the end of the lab is
+the path that it shares with the head, as in pods. Ray's processes run on the hosts, so they end with the lab.
 theirs.
 """
 
@@ -28,14 +28,14 @@ from tests.launch.jobs import clean_environ
 PYTHON = os.environ.get("HCCL_KIT_TEST_RAY") or sys.executable
 PORT = 6379
 PATIENCE = 120.0
-"""Seconds in which a node of Ray starts."""
+"""Seconds until a Ray node has started."""
 MEMORY = 80 << 20
-"""Bytes of a node's object store, of which Ray wants at least 75 MiB."""
+"""Bytes of a node's object store; Ray requires at least 75 MiB."""
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Ray that runs: the head is host 0 of the lab, the workers are those after it."""
+    """A running Ray: the head is host 0 of the lab, the workers are the following hosts."""
 
     lab: Hosts
 
@@ -45,7 +45,7 @@ class Cluster:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What Ray and its jobs have in the environment."""
+        """The environment of Ray and its jobs."""
         more = {"RAY_ADDRESS": f"{self.lab.addresses[0]}:{PORT}", "RAY_USAGE_STATS_ENABLED": "0"}
         return {name: value for name, value in clean_environ(more).items() if name != "PYTHONPATH"}
 
@@ -56,7 +56,7 @@ class Cluster:
         return self.lab.start(0, argv, environ={**self.environ, **(environ or {})}, folder=folder)
 
     def processes(self, index: int) -> list[int]:
-        """What runs on a host, without the sshd of the lab."""
+        """The processes of a host, without the sshd of the lab."""
         return [pid for pid in self.lab.processes(index) if "sshd" not in command_line(pid)]
 
 
@@ -79,7 +79,7 @@ def cluster(workers: int, *, cards: int) -> Iterator[Cluster]:
         for index in range(1, workers + 1):
             own = lab.folder / f"ray_{index}"
             own.mkdir()
-            # `ip netns exec` has made a mount namespace, in which the folder may be laid over the other.
+            # `ip netns exec` has created a mount namespace, in which the folder can be mounted over the other.
             mount: list[str | Path] = ["sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', own, shared]
             joining = [f"--address={lab.addresses[0]}:{PORT}", f"--resources={json.dumps({'NPU': cards})}"]
             _start_node(ray, index, joining, mount=mount)
@@ -87,7 +87,7 @@ def cluster(workers: int, *, cards: int) -> Iterator[Cluster]:
 
 
 def _start_node(ray: Cluster, index: int, options: Sequence[str], *, mount: Sequence[str | Path] = ()) -> None:
-    """`ray start` on a host. Its daemons may keep its output open, so that goes to a file."""
+    """`ray start` on a host. Its daemons may keep its output open, so it is written to a file."""
     start: list[str | Path] = [Path(PYTHON).with_name("ray"), "start", f"--node-ip-address={ray.lab.addresses[index]}"]
     common = ["--num-cpus=1", "--disable-usage-stats", f"--object-store-memory={MEMORY}"]
     log = ray.lab.folder / f"ray_start_{index}.log"

@@ -1,11 +1,11 @@
-"""A private Slurm of two nodes on this machine: munged, slurmctld and two slurmds, with a key and ports of their own.
+"""A private Slurm of two nodes on this machine: munged, slurmctld and two slurmds, with separate key and ports.
 
 with cluster() as slurm:
     slurm.run(["srun", "-N", "2", "hostname"])          # as on a cluster; the nodes are n1 and n2
 
-The nodes have host names of their own, which both resolve, and share all else with this machine, their addresses
-included. Every process of a cluster has its folder in its command line or environment, so nothing outlives it, and what
-a killed run has left is swept away by the next one.
+The nodes have their own host names, which both resolve, and share everything else with this machine, addresses
+included. Every process of a cluster has its folder in its command line or environment, so none outlives it; what
+a killed run has left is removed by the next one.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from tests.launch.jobs import clean_environ
 
 PREFIX = "hkslurm"
 PATIENCE = 180.0
-"""Seconds in which the nodes are there, and in which they are gone."""
+"""Seconds until the nodes have started, and until they have ended."""
 NODES = ("n1", "n2")
 CPUS = 8
-"""That a node says it has; nobody is bound to one."""
+"""CPUs that a node declares; processes are not bound to them."""
 SBIN = ":/usr/sbin:/usr/local/sbin:/sbin"
 
 CONF = """\
@@ -72,13 +72,13 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Slurm that runs; `folder` holds its configuration, keys and logs."""
+    """A running Slurm; `folder` holds its configuration, keys and logs."""
 
     folder: Path
 
     @property
     def environ(self) -> dict[str, str]:
-        """What a user of the cluster has in the environment."""
+        """The environment of a user of the cluster."""
         return clean_environ({"SLURM_CONF": str(self.folder / "slurm.conf")})
 
     def start(
@@ -104,7 +104,7 @@ class Cluster:
         environ: Mapping[str, str] | None = None,
         seconds: float = 60.0,
     ) -> subprocess.CompletedProcess[str]:
-        """Run `argv` to its end; what takes longer than `seconds` is killed and raises TimeoutExpired."""
+        """Run `argv` to its end; after `seconds`, it is killed and TimeoutExpired is raised."""
         process = self.start(argv, folder=folder, environ=environ)
         try:
             out, err = process.communicate(timeout=seconds)
@@ -117,18 +117,18 @@ class Cluster:
     def submit(
         self, argv: Sequence[str | Path], *, folder: Path | None = None, environ: Mapping[str, str] | None = None
     ) -> str:
-        """Run sbatch with `argv`; the number of the job."""
+        """Run sbatch with `argv`; returns the job id."""
         done = self.run(["sbatch", "--parsable", *argv], folder=folder, environ=environ)
         if done.returncode != 0:
             raise RuntimeError(f"sbatch: {done.stderr}")
         return done.stdout.strip()
 
     def about(self, job: str) -> dict[str, str]:
-        """What scontrol says of a job, such as JobState and ExitCode."""
+        """The fields of a job in scontrol, such as JobState and ExitCode."""
         return dict(re.findall(r"(\w+)=(\S*)", self.run(["scontrol", "show", "job", "--oneliner", job]).stdout))
 
     def exit_code(self, job: str, seconds: float = 60.0) -> int:
-        """Wait until a job is over, and nothing of it is left to be ended; the exit code of its script."""
+        """Wait until a job has ended completely; returns the exit code of its script."""
         end = time.monotonic() + seconds
         while (found := self.about(job))["JobState"] in ("PENDING", "RUNNING", "COMPLETING") or self.jobs():
             if time.monotonic() > end:
@@ -137,13 +137,13 @@ class Cluster:
         return int(found["ExitCode"].partition(":")[0])
 
     def jobs(self) -> list[str]:
-        """What squeue shows: a line for every job that is not over."""
+        """The output of squeue: a line for every job that has not ended."""
         return self.run(["squeue", "-h"]).stdout.splitlines()
 
 
 @contextmanager
 def cluster(topology: str | None = None) -> Iterator[Cluster]:
-    """A cluster whose two nodes are idle; at the end its jobs, its daemons and its folder are gone.
+    """A cluster whose two nodes are idle; at the end its jobs, its daemons and its folder are removed.
 
     `topology` is the text of topology.conf.
     """
@@ -188,7 +188,8 @@ def _write_files(made: Cluster) -> None:
             folder=folder,
             ports=_free_ports(3),
             cpus=CPUS,
-            first_job=1 + os.getpid() * 10 % 1_000_000,  # ports come from job ids: two clusters must not share any
+            first_job=1
+            + os.getpid() * 10 % 1_000_000,  # ports are derived from job ids, so two clusters must not share any
         )
     )
 
@@ -198,13 +199,13 @@ def _host() -> str:
 
 
 def _address() -> str:
-    """An address of this machine that is no loopback, as nodes have one."""
+    """A non-loopback address of this machine, as nodes have one."""
     found = subprocess.run(["hostname", "-I"], check=True, capture_output=True, text=True).stdout.split()
     return next((address for address in found if ":" not in address), "127.0.0.1")
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports in a row that nobody listens on, below the range from which the system hands them out."""
+    """Consecutive unused ports, below the ephemeral range of the system."""
     for first in range(10_000 + os.getpid() * count % 8_000, 20_000, count):
         ports = list(range(first, first + count))
         with suppress(OSError):
@@ -216,7 +217,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _start(made: Cluster, name: str, command: Sequence[str], *, host: str | None = None) -> subprocess.Popen[bytes]:
-    """Start a daemon; with `host`, on a host of this name which knows the addresses of the nodes."""
+    """Start a daemon; with `host`, on a host of this name that resolves the nodes."""
     program = shutil.which(command[0], path=os.environ.get("PATH", "") + SBIN) or command[0]
     call = [program, *command[1:]]
     if host:
@@ -246,7 +247,7 @@ def _wait_until_idle(made: Cluster, daemons: Sequence[subprocess.Popen[bytes]]) 
 
 
 def _tear_down(folder: Path) -> None:
-    """End every process of a cluster, those of its jobs included, and remove its folder."""
+    """End every process of a cluster, including those of its jobs, and remove its folder."""
     end = time.monotonic() + PATIENCE
     while found := _processes(folder):
         if time.monotonic() > end:
@@ -259,7 +260,7 @@ def _tear_down(folder: Path) -> None:
 
 
 def _processes(folder: Path) -> list[int]:
-    """What has the folder in its command line, or its configuration in its environment; zombies are gone already."""
+    """Processes with the folder in the command line, or the configuration in the environment, except zombies."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it ended meanwhile, or is another user's
@@ -269,7 +270,7 @@ def _processes(folder: Path) -> list[int]:
 
 
 def _sweep() -> None:
-    """Tear down the clusters whose processes are gone."""
+    """Tear down the clusters whose processes have ended."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}[0-9]*-*"):
         owner = folder.name.removeprefix(PREFIX).partition("-")[0]
         if not Path("/proc", owner).exists():
@@ -277,7 +278,7 @@ def _sweep() -> None:
 
 
 def _missing() -> str | None:
-    """Why there can be no cluster here."""
+    """The reason why no cluster can be created here."""
     programs = {"munged": "munge", "slurmctld": "slurmctld", "slurmd": "slurmd", "sbatch": "slurm-client"}
     lacking = {
         program: package
@@ -296,4 +297,4 @@ def _missing() -> str | None:
 
 _reason = _missing()
 needs_slurm = pytest.mark.skipif(_reason is not None, reason=_reason or "")
-"""For tests that use a cluster."""
+"""Skips tests if no cluster can be created."""

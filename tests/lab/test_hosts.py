@@ -1,4 +1,4 @@
-"""The lab is what it says: hosts with names and addresses, ssh between them, cables, and nothing left at the end."""
+"""The lab: hosts with names and addresses, ssh between them, cables, and nothing left at the end."""
 
 import subprocess
 import sys
@@ -38,13 +38,13 @@ def test_hosts_are_reached_from_outside(lab: Hosts) -> None:
     assert subprocess.check_output(["ssh", "-F", lab.ssh_config, "node2", "hostname"]) == b"node2\n"
 
 
-def test_the_name_of_a_host_stays_in_it(lab: Hosts) -> None:
+def test_a_host_name_is_only_set_inside_the_host(lab: Hosts) -> None:
     before = Path("/etc/hostname").read_text(), subprocess.check_output(["hostname"])
     lab.run(1, ["true"])
     assert (Path("/etc/hostname").read_text(), subprocess.check_output(["hostname"])) == before
 
 
-def test_a_cable_can_be_pulled_and_put_back(lab: Hosts) -> None:
+def test_a_cable_can_be_cut_and_restored(lab: Hosts) -> None:
     knock = ["timeout", "1", "bash", "-c", f": </dev/tcp/{lab.addresses[1]}/22"]
     assert lab.run(0, knock).returncode == 0
     lab.cut(1)
@@ -63,7 +63,7 @@ def test_a_host_can_be_slowed(lab: Hosts) -> None:
     lab.slow(0, 10_000)
 
 
-def test_two_labs_do_not_meet(lab: Hosts) -> None:
+def test_two_labs_are_isolated(lab: Hosts) -> None:
     with hosts(1) as other:
         assert not set(other.addresses) & set(lab.addresses)
         assert other.run(0, ["hostname", "-I"]).stdout.split() == list(other.addresses)
@@ -85,7 +85,7 @@ def test_nothing_is_left_after_a_failure() -> None:
     assert str(made.folder) not in subprocess.check_output(["ps", "-e", "-o", "args"], text=True)
 
 
-def test_the_lab_of_a_killed_process_is_swept_away() -> None:
+def test_the_lab_of_a_killed_process_is_removed() -> None:
     program = (
         "import os, signal\nfrom tests.lab.hosts import hosts\n"
         "with hosts(1) as lab:\n    print(lab.tag, lab.folder, flush=True)\n    os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -1,4 +1,4 @@
-"""The cluster is what it says: two nodes with names, jobs that run, and nothing left at the end."""
+"""The cluster: two nodes with names, jobs that run, and nothing left at the end."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def lab() -> Iterator[Cluster]:
 
 
 def with_folder(folder: Path) -> list[str]:
-    """The command lines that name a folder."""
+    """The command lines that contain the folder."""
     return [
         line
         for line in subprocess.check_output(["ps", "-e", "-o", "args"], text=True).splitlines()
@@ -31,7 +31,7 @@ def with_folder(folder: Path) -> list[str]:
     ]
 
 
-def test_a_job_runs_on_two_hosts_that_know_each_other(lab: Cluster) -> None:
+def test_a_job_runs_on_two_hosts_that_resolve_each_other(lab: Cluster) -> None:
     done = lab.run(["srun", "-N2", "sh", "-c", "hostname; getent hosts n1 n2 >/dev/null"])
     assert (done.returncode, sorted(done.stdout.split())) == (0, ["n1", "n2"])
 
@@ -44,7 +44,7 @@ def test_the_exit_code_of_a_job_is_seen(lab: Cluster, tmp_path: Path) -> None:
         lab.submit(["-p", "no-such-partition", "--wrap", "true"])
 
 
-def test_two_clusters_do_not_meet(lab: Cluster) -> None:
+def test_two_clusters_are_isolated(lab: Cluster) -> None:
     with cluster() as other:
         names = [made.run(["srun", "-N2", "printenv", "SLURM_CONF"]).stdout.split()[0] for made in (lab, other)]
     assert names == [str(made.folder / "slurm.conf") for made in (lab, other)]
@@ -67,7 +67,7 @@ def test_nothing_is_left_after_a_failure() -> None:
             continue
 
 
-def test_the_cluster_of_a_killed_process_is_swept_away() -> None:
+def test_the_cluster_of_a_killed_process_is_removed() -> None:
     program = (
         "import os, signal\nfrom tests.lab.slurm import cluster\n"
         "with cluster() as lab:\n    print(lab.folder, flush=True)\n    os.kill(os.getpid(), signal.SIGKILL)\n"

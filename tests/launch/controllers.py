@@ -1,4 +1,4 @@
-"""What the controllers of numbered pods set in them, as each documents it, for pods that are played here."""
+"""What the controllers of numbered pods set in them, as documented by each, for simulated pods."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ KINDS = sorted(MODULES)
 
 
 class PodFacts(NamedTuple):
-    """The template of a pod, the fields that Kubernetes knows of it, and the variables from its controller."""
+    """The template of a pod, its fields in Kubernetes, and the variables from its controller."""
 
     template: str
     fields: Mapping[str, str]
@@ -50,7 +50,7 @@ def _lws(name: str, templates: Templates) -> list[PodFacts]:
 
 
 def _trainjob(name: str, templates: Templates) -> list[PodFacts]:
-    """The pods of its JobSet, with what the policy `torch` of the Trainer adds."""
+    """The pods of its JobSet, with the variables that the `torch` policy of the Trainer adds."""
     pods = _jobset(name, templates)
     torch = {
         "PET_NNODES": str(len(pods)),
@@ -64,7 +64,7 @@ def _trainjob(name: str, templates: Templates) -> list[PodFacts]:
 
 
 def _rayjob(_name: str, templates: Templates) -> list[PodFacts]:
-    """What `ray_start` sets in the pods of Ray's workers."""
+    """The variables that `ray_start` sets in the pods of Ray's workers."""
     count, _ = templates["cards"]
     variables = {"HCCL_KIT_POD_0": "ray-worker-0"}
     return [PodFacts("cards", {}, {**variables, "HCCL_KIT_POD": str(number)}) for number in range(count)]
@@ -87,7 +87,7 @@ def pods_of(kind: str, documents: Sequence[Value]) -> list[PodFacts]:
 
 
 def address_of(kind: str, name: str) -> str:
-    """The name of pod 0 in the cluster."""
+    """The DNS name of pod 0 in the cluster."""
     return {
         "jobset": f"{name}-node-0-0.{name}",
         "lws": f"{name}-0.{name}.default",

@@ -1,6 +1,6 @@
-"""What the published definitions of five kinds of jobs say about the fields of our manifests, as JSON Schema.
+"""The published definitions of five kinds of jobs, reduced to the fields of our manifests, as JSON Schema.
 
-Only fields that we use are here, with their types and with all that are required beside them; as the API server does
+Only fields that we use are here, with their types and with all other required fields; as the API server does
 under strict validation, an unknown field is refused. Written after:
 
 - JobSet: kubernetes-sigs/jobset, config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml, v1alpha2, at 01078527.

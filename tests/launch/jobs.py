@@ -1,4 +1,4 @@
-"""Launch scripts in a folder of their own, started for real."""
+"""Launch scripts in a separate folder, which are really started."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Job:
         return finish(self.start(*arguments, environ=environ))
 
     def processes(self) -> list[str]:
-        """The command lines of what is left of the job."""
+        """The command lines of the remaining processes of the job."""
         found = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
@@ -86,7 +86,7 @@ def make_job(folder: Path, command: Sequence[str], *, ranks: int = 4, table_name
 
 
 def python_job(folder: Path, program: str, *, ranks: int = 4) -> Job:
-    """A job whose ranks run `program`, which finds `rank` and a few modules ready."""
+    """A job whose ranks run `program`, with `rank` and a few modules predefined."""
     path = folder / "program.py"
     path.write_text(
         f"import json, os, signal, subprocess, sys, time\nrank = int(os.environ['RANK'])\n{program}\n", encoding="utf-8"
@@ -95,9 +95,9 @@ def python_job(folder: Path, program: str, *, ranks: int = 4) -> Job:
 
 
 def clean_environ(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without what a launcher may have left in it, and with this python first on PATH.
+    """This process's environment without variables of launchers, and with this python first on PATH.
 
-    A job that fails is not diagnosed, unless `more` says so: most tests are on what stands last on the screen.
+    A failed job is not diagnosed unless `more` enables it: most tests check the last lines on the screen.
     """
     contract = {name for names in NAMES.values() for name in names} | set(MISLEADING)
     environ = {name: value for name, value in os.environ.items() if name not in contract}
@@ -121,7 +121,7 @@ def all_ready(job: Job) -> bool:
 
 
 def guards(folder: Path) -> list[int]:
-    """The process ids of the guards of the job in `folder`."""
+    """The PIDs of the guards of the job in `folder`."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -134,7 +134,7 @@ def guards(folder: Path) -> list[int]:
 
 
 def fake_kit(folder: Path, text: str) -> dict[str, str]:
-    """The environment with a `hccl-kit` on PATH that runs `text`, a shell script; its arguments are in folder/asked."""
+    """The environment with a fake `hccl-kit` on PATH, the shell script `text`; its arguments are in folder/asked."""
     place = folder / "bin"
     place.mkdir()
     (place / "hccl-kit").write_text(f'#!/bin/sh\necho "$@" >>{folder}/asked\n{text}\n')

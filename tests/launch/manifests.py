@@ -1,6 +1,6 @@
-"""What every manifest has to hold, checked on its YAML: the rules of the Ascend Operator, of Volcano and of Kubernetes.
+"""Requirements of the Ascend Operator, Volcano and Kubernetes on every manifest, checked on its YAML.
 
-And a cluster of one host: a pod of a manifest is played by a process, with its ConfigMaps as files.
+Also a simulated cluster on one host: a pod of a manifest is a process, with its ConfigMaps as files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LEADERS = {"mindspore": "Scheduler", "pytorch": "Master"}
 
 
 def documents_of(files: Sequence[LaunchFile]) -> list[Value]:
-    """The documents of the only file, which must be what a YAML reader without any tags reads."""
+    """The documents of the only file, which must contain no YAML tags."""
     (file,) = files
     return [dict(document) for document in yaml.load_all(file.text, Loader=yaml.CSafeLoader)]
 
@@ -52,7 +52,7 @@ def _of_jobset(job: Value) -> Templates:
 
 
 def _of_runtime(runtime: Value) -> Templates:
-    """The Trainer sets the number of pods in the JobSet that it makes."""
+    """The Trainer sets the number of pods in the JobSet that it creates."""
     (row,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     return {row["name"]: (runtime["spec"]["mlPolicy"]["numNodes"], row["template"]["spec"]["template"])}
 
@@ -85,12 +85,12 @@ def templates_of(job: Value) -> Templates:
 
 
 def templates_in(documents: Sequence[Value]) -> Templates:
-    """The pods of the document that has them."""
+    """The pod templates of the document that has them."""
     return templates_of(next(document for document in documents if document["kind"] in TEMPLATES))
 
 
 def check_manifest(documents: Sequence[Value]) -> Iterator[str]:
-    """What is wrong with the documents of a manifest."""
+    """The faults in the documents of a manifest."""
     job = job_of(documents)
     yield from _check_metadata(documents)
     yield from _check_ascendjob(job) if job["kind"] == "AscendJob" else _check_volcano(job, documents)
@@ -116,7 +116,7 @@ def _check_metadata(documents: Sequence[Value]) -> Iterator[str]:
 
 
 def _check_ascendjob(job: Value) -> Iterator[str]:
-    """As the operator validates a job, which needs a leader for all but one card."""
+    """Validates a job like the operator, which requires a leader unless the job has a single card."""
     spec, framework = job["spec"], job["metadata"]["labels"].get("framework")
     replicas = spec["replicaSpecs"]
     if framework not in LEADERS:
@@ -226,7 +226,7 @@ def _check_pod(template: Value, maps: set[str]) -> Iterator[str]:
 
 
 def expanded(word: str, environ: Mapping[str, str]) -> str:
-    """A word of `command` or `args` as Kubernetes gives it to the container: k8s.io/kubernetes/third_party/forked."""
+    """A word of `command` or `args` as Kubernetes expands it for the container: kubernetes/third_party/forked."""
 
     def meaning(match: re.Match[str]) -> str:
         name = match[1]
@@ -236,7 +236,7 @@ def expanded(word: str, environ: Mapping[str, str]) -> str:
 
 
 def command_of(documents: Sequence[Value]) -> list[str]:
-    """The command that the ranks run: arguments of the pods, or in a file of the programs."""
+    """The command of the ranks: in the arguments of the pods, or in a file of the ConfigMap."""
     for _, template in templates_in(documents).values():
         (container,) = template["spec"]["containers"]
         if "args" in container:
@@ -255,17 +255,17 @@ class Cluster:
         self.templates = templates_in(self.documents)
 
     def mount(self, name: str, place: str) -> Path:
-        """The ConfigMap at a place, as Kubernetes does it: every file a link to a link, so that all change at once."""
+        """Mount a ConfigMap as Kubernetes does: every file is a link to a link, so that all change at once."""
         folder = self.folder / place.strip("/").replace("/", "_")
         maps = {d["metadata"]["name"]: d for d in self.documents if d["kind"] == "ConfigMap"}
-        config = maps.get(name, {})  # one that the cluster writes later
+        config = maps.get(name, {})  # a ConfigMap that the cluster writes later
         self.write(folder, {key: self.here(text) for key, text in config.get("data", {}).items()})
         for key, data in data_of({**config, "data": {}}).items():
             (folder / key).write_bytes(data)
         return folder
 
     def here(self, text: str) -> str:
-        """The text with the folder of the table as it is here."""
+        """The text with the real path of the folder of the table."""
         place = "/user/serverid/devindex/config"
         return text.replace(place, str(self.folder / place.strip("/").replace("/", "_")))
 
@@ -284,7 +284,7 @@ class Cluster:
     def pod(
         self, kind: str, fields: Mapping[str, str], environ: Mapping[str, str] | None = None
     ) -> tuple[list[str], dict[str, str]]:
-        """The command and the environment of a pod: Kubernetes knows `fields`; the controller adds `environ`."""
+        """The command and the environment of a pod: `fields` come from Kubernetes, `environ` from the controller."""
         _, template = self.templates[kind]
         (container,) = template["spec"]["containers"]
         variables = {**clean_environ(), "TMPDIR": str(self.folder), **(environ or {})}
@@ -306,7 +306,7 @@ class Cluster:
     def start(
         self, kind: str, fields: Mapping[str, str], environ: Mapping[str, str] | None = None
     ) -> subprocess.Popen[str]:
-        """A pod on this host."""
+        """Start a pod on this host."""
         words, variables = self.pod(kind, fields, environ)
         return subprocess.Popen(
             words, cwd=self.folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

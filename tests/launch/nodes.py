@@ -18,7 +18,7 @@ from tests.launch.jobs import SCRIPT, TABLE, clean_environ
 from tests.launch.ways import write_secret
 
 RANKS = 2
-"""Of each server."""
+"""Ranks per server."""
 
 
 def table_of(ids: Sequence[str]) -> RankTable:
@@ -68,7 +68,7 @@ class NodesJob:
         )
 
     def processes(self) -> list[str]:
-        """The command lines of what is left of the job."""
+        """The command lines of the remaining processes of the job."""
         found = []
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
@@ -90,7 +90,7 @@ def make_nodes_job(folder: Path, lab: Hosts, command: Sequence[str], *, ids: Seq
 
 
 def python_nodes_job(folder: Path, lab: Hosts, program: str, *, ids: Sequence[str] = ()) -> NodesJob:
-    """A job whose ranks run `program`, which finds `rank` and a few modules ready."""
+    """A job whose ranks run `program`, with `rank` and a few modules predefined."""
     path = folder / "program.py"
     path.write_text(
         "import json, os, signal, socket, subprocess, sys, time\n"

@@ -1,4 +1,4 @@
-"""Commands for pods that are played here: they show what a rank was told, or fail in one way or another."""
+"""Commands for simulated pods: they record the environment of a rank, or fail in various ways."""
 
 import json
 import subprocess
@@ -19,7 +19,7 @@ def finish(pod: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
     try:
         out, err = pod.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
-        pod.terminate()  # it ends its ranks
+        pod.terminate()  # the pod ends its ranks
         pod.communicate(timeout=PATIENCE)
         raise
     return subprocess.CompletedProcess(pod.args, pod.returncode, out, err)

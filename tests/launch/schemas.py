@@ -1,4 +1,4 @@
-"""What the published definitions say about the fields that our manifests use, as JSON Schema.
+"""The published definitions of the fields that our manifests use, as JSON Schema.
 
 Written after the custom resource definitions ascendjobs.mindxdl.gitee.com (v1; mind-cluster, ascend-operator.yaml of
 2026) and jobs.batch.volcano.sh (v1alpha1; volcano, batch.volcano.sh_jobs.yaml of 2026), and the pod of core/v1 in them.

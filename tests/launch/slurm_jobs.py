@@ -36,7 +36,7 @@ print("rank", rank, "is here", flush=True)
 
 @dataclass(frozen=True)
 class Job:
-    """A script in `folder`, which every rank has in its command line, and that is submitted in the folder `home`."""
+    """A script in `folder`, which every rank has in its command line, submitted from the folder `home`."""
 
     lab: Cluster
     folder: Path
@@ -61,7 +61,7 @@ class Job:
 
     @property
     def last(self) -> list[str]:
-        """The output from the last thing on that the script says."""
+        """The output from the last message of the script on."""
         lines = self.output.splitlines()
         return lines[max(i for i, line in enumerate(lines) if line.startswith(("error: ", "ended "))) :]
 
@@ -69,7 +69,7 @@ class Job:
         return json.loads((self.folder / f"note_{rank}_{restart}").read_text())
 
     def all_say(self, word: str) -> bool:
-        """Every rank has said so in its log."""
+        """Whether every rank has printed this to its log."""
         logs = self.home.glob("hccl_logs/slurm-*/rank_*.log")
         return sum(f"{word}\n" in log.read_text() for log in logs) == self.plan.size
 
@@ -81,7 +81,7 @@ class Job:
 
 
 def make_job(lab: Cluster, folder: Path, table: RankTable, program: str = "", **options: Any) -> Job:
-    """Ranks that note what they find, and then run `program`."""
+    """A job whose ranks record their environment, and then run `program`."""
     folder.mkdir(exist_ok=True)
     path = folder / "program.py"
     path.write_text(START + program, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Jobs with spare servers on the hosts of a lab, started over ssh from this machine, and the loss of a host."""
+"""Jobs with spare servers on the hosts of a lab, started over ssh from this machine, some of which lose a host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.waiting import wait_until
 
 CUT, KILL, CRASH = "cut", "kill", "crash"
 LOSSES = (CUT, KILL, CRASH)
-"""The cable is pulled and all goes on behind it; all processes die, sshd too; both, as when the power fails."""
+"""The cable is cut and processes keep running; all processes die, including sshd; both, as in a power failure."""
 FENCE = "\nFENCE = 11.0\n"
 PROGRAM = (sys.executable, "-u", "-m", "benchmarks.spare_hosts_program")
 
@@ -51,13 +51,13 @@ def fitted(table: RankTable, names: Sequence[str]) -> tuple[Spare, ...]:
 
 
 def unchecked(names: Sequence[str]) -> list[Spare]:
-    """Spares that no rule has seen, such as some of this host."""
+    """Spares that are not validated by the rules, such as several on this host."""
     entries = [json.loads(formats.write(table))["server_list"][0] for table in spare_tables(names)]
     return [Spare(name, name, json.dumps(entry)) for name, entry in zip(names, entries, strict=True)]
 
 
 def lose(lab: Hosts, host: int, how: str) -> None:
-    """Lose a host, with everything that runs on it, or without."""
+    """Disconnect a host, and optionally kill everything that runs on it."""
     if how in (CUT, CRASH):
         lab.cut(host)
     if how in (KILL, CRASH):
@@ -68,12 +68,12 @@ def lose(lab: Hosts, host: int, how: str) -> None:
 
 @dataclass(frozen=True)
 class SpareJob(NodesJob):
-    """The first `servers` hosts of the lab have the ranks, the others are spares."""
+    """A job whose ranks are on the first `servers` hosts of the lab; the other hosts are spares."""
 
     servers: int
 
     def begin(self, *options: str, steps: int, environ: dict[str, str] | None = None) -> subprocess.Popen[str]:
-        """Start it from this machine."""
+        """Start the job from this machine."""
         with (self.folder / "screen").open("w") as screen:
             return subprocess.Popen(
                 ["bash", SCRIPT, "--ssh", *options],
@@ -100,7 +100,7 @@ class SpareJob(NodesJob):
         return (self.folder / "screen").read_text(encoding="utf-8", errors="replace")
 
     def step(self, attempt: int) -> int:
-        """The furthest step of an attempt, 0 without one."""
+        """The last step of an attempt; 0 if there is none."""
         logs = self.logs / f"restart_{attempt}" if attempt else self.logs
         found = 0
         for path in logs.glob("step_*"):
@@ -123,7 +123,7 @@ class SpareJob(NodesJob):
         lose(self.lab, host, how)
 
     def left(self, seconds: float = 3.0) -> list[str]:
-        """The processes of the job that are still there after `seconds`."""
+        """The processes of the job that still exist after `seconds`."""
         wait_until(lambda: not self.processes(), seconds)
         return self.processes()
 

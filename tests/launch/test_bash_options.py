@@ -1,4 +1,4 @@
-"""The script's own options: restarts, heartbeat, prefix, bounds of logs, help; and what is on the screen at the end."""
+"""The options of the script: restarts, heartbeat, prefix, log limits, help; and its final output."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from tests.launch.jobs import Job, finish, make_job, python_job
 from tests.waiting import wait_until
 
 STEP = "open(os.environ['HCCL_KIT_LOG_DIR'] + f'/step_{rank}', 'w').write"
-"""The heartbeat, as a program without our package may write it."""
+"""The heartbeat, as written by a program without our package."""
 RESTARTED = f"restart = int(os.environ.get('{RESTART}', 0))"
 
 
@@ -23,7 +23,7 @@ def runs(job: Job) -> list[str]:
     return ["", *sorted(path.name for path in job.logs.glob("restart_*"))]
 
 
-def test_a_group_that_fails_is_started_again_until_it_succeeds(tmp_path: Path) -> None:
+def test_a_failed_group_is_restarted_until_it_succeeds(tmp_path: Path) -> None:
     job = python_job(
         tmp_path, f"{RESTARTED}\nprint('start', restart)\nif rank == 1 and restart < 2: sys.exit(3)", ranks=2
     )
@@ -40,7 +40,7 @@ def test_a_group_that_fails_is_started_again_until_it_succeeds(tmp_path: Path) -
     assert job.processes() == []
 
 
-def test_restarts_are_counted(tmp_path: Path) -> None:
+def test_the_number_of_restarts_is_limited(tmp_path: Path) -> None:
     job = python_job(tmp_path, "sys.exit(4)", ranks=1)
     done = job.run("--max-restarts", "1")
     assert done.returncode == 4
@@ -48,7 +48,7 @@ def test_restarts_are_counted(tmp_path: Path) -> None:
     assert done.stderr.endswith("/restart_1/rank_0.log:\n")
 
 
-def test_restarts_of_an_outer_launcher_are_added(tmp_path: Path) -> None:
+def test_restarts_of_an_outer_launcher_are_added_to_the_count(tmp_path: Path) -> None:
     """Slurm requeues a job; the script that it starts is not the first."""
     job = python_job(tmp_path, f"{RESTARTED}\nprint('start', restart)\nsys.exit(restart < 4)", ranks=1)
     assert job.run("--max-restarts", "1", environ={RESTART: "3"}).returncode == 0
@@ -56,13 +56,13 @@ def test_restarts_of_an_outer_launcher_are_added(tmp_path: Path) -> None:
     assert (job.logs / "restart_1" / "rank_0.log").read_text() == "start 4\n"
 
 
-def test_what_could_not_start_is_not_started_again(tmp_path: Path) -> None:
+def test_a_start_that_fails_with_exit_code_2_is_not_repeated(tmp_path: Path) -> None:
     job = python_job(tmp_path, "sys.exit(2)", ranks=1)
     assert job.run("--max-restarts", "5").returncode == 2
     assert runs(job) == [""]
 
 
-def test_a_group_that_gets_no_further_is_given_up(tmp_path: Path) -> None:
+def test_a_group_that_makes_no_progress_is_not_restarted_again(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"{RESTARTED}\n{STEP}('7\\n' if restart else '5\\n')\nsys.exit(3)", ranks=2)
     done = job.run("--max-restarts", "9")
     assert done.returncode == 3
@@ -71,7 +71,7 @@ def test_a_group_that_gets_no_further_is_given_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143), ("HUP", 129)])
-def test_a_signal_ends_the_waiting_for_a_restart(tmp_path: Path, name: str, code: int) -> None:
+def test_a_signal_ends_the_wait_for_a_restart(tmp_path: Path, name: str, code: int) -> None:
     job = python_job(tmp_path, "sys.exit(3)", ranks=1)
     process = job.start("--max-restarts", "9")
     assert process.stderr
@@ -83,11 +83,11 @@ def test_a_signal_ends_the_waiting_for_a_restart(tmp_path: Path, name: str, code
     assert done.returncode == code
     assert runs(job) == ["", "restart_1"]
     assert job.processes() == []
-    assert of_session(process.pid) == []  # the sleep of the pause has no word of the job in its command line
+    assert of_session(process.pid) == []  # the command line of the sleep does not contain the job folder
 
 
 def of_session(leader: int) -> list[str]:
-    """The names of the processes in a session, the leader itself left out."""
+    """The names of the processes in a session, except its leader."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -100,7 +100,7 @@ def of_session(leader: int) -> list[str]:
 
 
 def test_a_restart_uses_another_port_if_the_old_one_is_in_use(tmp_path: Path) -> None:
-    """A process that outlives its rank may hold it, or one of another job."""
+    """A process that outlives its rank, or one of another job, may hold it."""
     job = python_job(tmp_path, f"{RESTARTED}\nprint(os.environ['MASTER_PORT'])\nsys.exit(restart == 0)", ranks=1)
     process = job.start("--max-restarts", "1")
     assert wait_until((job.folder / "hccl_logs/latest/failed").exists)
@@ -110,7 +110,7 @@ def test_a_restart_uses_another_port_if_the_old_one_is_in_use(tmp_path: Path) ->
     assert (job.logs / "restart_1" / "rank_0.log").read_text() != job.log(0)
 
 
-def test_a_port_that_is_given_is_kept_by_a_restart(tmp_path: Path) -> None:
+def test_a_restart_keeps_an_explicit_port(tmp_path: Path) -> None:
     with socket.create_server(("", 0)) as probe:
         port = str(probe.getsockname()[1])
     job = python_job(tmp_path, f"{RESTARTED}\nprint(os.environ['MASTER_PORT'])\nsys.exit(restart == 0)", ranks=1)
@@ -130,8 +130,8 @@ wait_for_the_others()
 """
 
 
-def test_ranks_that_stand_at_one_step_are_all_named(tmp_path: Path) -> None:
-    """Which of them holds up the others is in what they recorded, if they did."""
+def test_all_ranks_that_are_stuck_at_the_same_step_are_named(tmp_path: Path) -> None:
+    """Only their records, if any, show which of them blocks the others."""
     job = python_job(tmp_path, HANG.replace("rank == 1 and step == 2", "step == 2"), ranks=2)
     done = job.run("--heartbeat-timeout", "3")
     assert done.returncode == 124
@@ -140,7 +140,7 @@ def test_ranks_that_stand_at_one_step_are_all_named(tmp_path: Path) -> None:
     assert error.endswith(" took no step for 3 s after step 2")
 
 
-def test_a_rank_that_stands_still_ends_the_job_with_the_stacks_of_all(tmp_path: Path) -> None:
+def test_a_rank_without_progress_ends_the_job_with_the_stacks_of_all_ranks(tmp_path: Path) -> None:
     job = python_job(tmp_path, HANG, ranks=2)
     done = job.run("--heartbeat-timeout", "3")
     assert done.returncode == 124
@@ -153,14 +153,14 @@ def test_a_rank_that_stands_still_ends_the_job_with_the_stacks_of_all(tmp_path: 
     assert job.processes() == []
 
 
-def test_ranks_that_move_and_ranks_that_count_nothing_are_left_alone(tmp_path: Path) -> None:
+def test_the_heartbeat_ignores_ranks_with_progress_and_ranks_without_a_counter(tmp_path: Path) -> None:
     moving = f"for step in range(12):\n    {STEP}(f'{{step}}\\n'); time.sleep(0.25)"
     job = python_job(tmp_path, f"if rank == 0: time.sleep(3); sys.exit()\n{moving}", ranks=2)
     done = job.run("--heartbeat-timeout", "2")
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_rank_that_is_done_is_not_waited_for_steps(tmp_path: Path) -> None:
+def test_the_heartbeat_ignores_a_rank_that_has_finished(tmp_path: Path) -> None:
     job = python_job(
         tmp_path,
         f"{STEP}('9\\n')\nif rank == 0: os.remove(os.environ['HCCL_KIT_LOG_DIR'] + '/step_0'); time.sleep(4)",
@@ -177,7 +177,7 @@ def test_an_invalid_restart_count_is_ignored(tmp_path: Path, value: str) -> None
     assert not (tmp_path / "hacked").exists()
 
 
-def test_the_prefix_shows_every_rank(tmp_path: Path) -> None:
+def test_prefix_shows_the_output_of_every_rank(tmp_path: Path) -> None:
     job = python_job(tmp_path, "print('one'); print('two')", ranks=2)
     done = job.run("--prefix")
     host = os.uname().nodename
@@ -185,7 +185,7 @@ def test_the_prefix_shows_every_rank(tmp_path: Path) -> None:
     assert sorted(done.stdout.splitlines()[1:]) == sorted(expected)
 
 
-def test_a_log_that_grows_beyond_its_limit_is_cut(tmp_path: Path) -> None:
+def test_a_log_is_truncated_at_its_size_limit(tmp_path: Path) -> None:
     job = python_job(tmp_path, "for n in range(30): print('x' * 99999); time.sleep(0.1)\nprint('the end')", ranks=1)
     done = job.run("--log-limit", "1")
     assert done.returncode == 0
@@ -195,13 +195,13 @@ def test_a_log_that_grows_beyond_its_limit_is_cut(tmp_path: Path) -> None:
     assert done.stdout.endswith("the end\n")
 
 
-def test_the_latest_run_has_a_name(tmp_path: Path) -> None:
+def test_the_latest_run_has_a_symbolic_link(tmp_path: Path) -> None:
     job = python_job(tmp_path, "print('here')", ranks=1)
     job.run()
     assert (tmp_path / "hccl_logs" / "latest" / "rank_0.log").read_text() == "here\n"
 
 
-def test_help_is_the_head_of_the_script(tmp_path: Path) -> None:
+def test_help_prints_the_header_of_the_script(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("touch", "started"), ranks=2)
     done = job.run("--help")
     assert done.returncode == 0
@@ -219,7 +219,7 @@ def test_an_option_that_is_not_a_number_is_refused(tmp_path: Path, option: str, 
     assert not (tmp_path / "hacked").exists()
 
 
-def test_an_option_and_its_value_may_be_one_word(tmp_path: Path) -> None:
+def test_an_option_and_its_value_may_be_joined_by_an_equals_sign(tmp_path: Path) -> None:
     job = python_job(tmp_path, "print(sys.argv[1:]); sys.exit(4)", ranks=1)
     done = job.run("--max-restarts=1", "--log-limit=2", "--replace=x", "--log-limit=3")
     assert done.returncode == 4
@@ -233,7 +233,7 @@ def test_an_option_without_its_value_is_refused(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "error: --max-restarts needs a value\n")
 
 
-def test_a_job_of_one_server_has_no_others(tmp_path: Path) -> None:
+def test_options_for_several_servers_are_refused_for_one_server(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",), ranks=1)
     (server,) = {node.id for node in job.plan.nodes}
     assert job.run("--ssh").stderr == "error: this job has one server; start the script there\n"
@@ -241,7 +241,7 @@ def test_a_job_of_one_server_has_no_others(tmp_path: Path) -> None:
     assert job.run("--server", server).returncode == 0
 
 
-def test_after_two_dashes_all_belongs_to_the_command(tmp_path: Path) -> None:
+def test_arguments_after_two_dashes_are_passed_to_the_command(tmp_path: Path) -> None:
     job = python_job(tmp_path, "print(sys.argv[1:])", ranks=1)
     assert job.run("--", "--prefix", "--", "--ssh").stdout.endswith("\n['--prefix', '--', '--ssh']\n")
 
@@ -257,7 +257,7 @@ def write_error(rank: str, when: str, text: str) -> str:
     ("hear", "code"), [("signal.signal(signal.SIGTERM, lambda *_: sys.exit(6))", 6), ("pass", 5)], ids=["own", "ended"]
 )
 def test_the_earliest_recorded_error_is_shown(tmp_path: Path, hear: str, code: int) -> None:
-    """Both fail; the one that died of the other is quicker to end. The signal that ends the slower is not its code."""
+    """Both fail; the victim exits first. The signal that ends the slower one is not its exit code."""
     write = write_error("rank", "100 - rank", "Traceback ...\nValueError: the reason")
     wait = "while not os.path.exists(os.environ['HCCL_KIT_LOG_DIR'] + '/error_1.json'): time.sleep(0.02)"
     job = python_job(
@@ -273,7 +273,7 @@ def test_the_earliest_recorded_error_is_shown(tmp_path: Path, hear: str, code: i
     )
 
 
-def test_a_killed_rank_is_not_hidden_by_those_that_could_still_write(tmp_path: Path) -> None:
+def test_a_killed_rank_is_named_although_other_ranks_recorded_errors(tmp_path: Path) -> None:
     job = python_job(
         tmp_path,
         "if rank == 0: os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -287,7 +287,7 @@ def test_a_killed_rank_is_not_hidden_by_those_that_could_still_write(tmp_path: P
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"time": "x"}', "\0" * 100, "9" * 3_000_000])
-def test_an_error_file_that_is_damaged_is_passed_over(tmp_path: Path, text: str) -> None:
+def test_a_damaged_error_file_is_ignored(tmp_path: Path, text: str) -> None:
     write = f"open(os.environ['HCCL_KIT_LOG_DIR'] + '/error_0.json', 'w').write({text[:1]!r} * {len(text)})"
     job = python_job(tmp_path, f"{write}\nprint('the log')\nsys.exit(3)", ranks=1)
     done = job.run()
@@ -322,7 +322,7 @@ def test_a_full_log_disk_is_named_and_ends_the_job(tmp_path: Path) -> None:
     assert job.processes() == []
 
 
-def test_ranks_that_are_killed_at_any_moment_leave_nothing(tmp_path: Path) -> None:
+def test_ranks_killed_at_any_moment_leave_no_process(tmp_path: Path) -> None:
     for number, moment in enumerate((0.0, 0.02, 0.05, 0.1, 0.2, 0.4)):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -338,7 +338,7 @@ def test_ranks_that_are_killed_at_any_moment_leave_nothing(tmp_path: Path) -> No
 
 
 def victims(job: Job) -> list[int]:
-    """The ranks that run the program by now."""
+    """The ranks that have started the program."""
     program = os.fsencode(job.folder / "program.py")
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

@@ -1,4 +1,4 @@
-"""A job under the launch script, from its start to its end: success, failure, signals, and what is left (nothing)."""
+"""A job under the launch script, from start to end: success, failure, signals, and no processes left."""
 
 import os
 import re
@@ -19,7 +19,7 @@ LEAVE_CHILD = (
     f"subprocess.Popen([sys.executable, '-c', '''import signal, time\\n{DEAF}\\ntime.sleep(600)''', __file__]);"
     " time.sleep(0.3)"
 )
-"""A grandchild of the script that hears no signal but KILL."""
+"""A grandchild of the script that ignores all signals except SIGKILL."""
 
 
 def test_all_ranks_succeed(tmp_path: Path) -> None:
@@ -40,11 +40,11 @@ def test_all_output_of_rank_0_is_shown(tmp_path: Path) -> None:
     assert job.log(0).count("\n") == 20000
 
 
-def test_the_end_of_the_failed_rank_is_last_on_a_slow_terminal(tmp_path: Path) -> None:
+def test_the_last_lines_of_the_failed_rank_come_last_on_a_slow_terminal(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"if rank == 1: {SLEEP}\nfor n in range(50000): print('line', n)\nsys.exit(1)", ranks=2)
     process = job.start(stderr=subprocess.STDOUT)
     assert wait_until(lambda: any(job.folder.glob("hccl_logs/*/failed")))
-    time.sleep(0.5)  # the pipe is full; whoever may write first when it is read
+    time.sleep(0.5)  # the pipe is full; any writer may be the first when it is read
     done = finish(process)
     screen, end = done.stdout.split("\nerror: rank 0 ", 1)
     assert screen.split("\n", 1)[1] == job.log(0)
@@ -70,7 +70,7 @@ def test_the_first_rank_that_fails_ends_the_job(tmp_path: Path) -> None:
     assert job.processes() == []
 
 
-def test_the_first_to_fail_is_named_and_not_those_that_follow(tmp_path: Path) -> None:
+def test_the_first_rank_to_fail_is_named_and_not_later_ones(tmp_path: Path) -> None:
     follow = "while not os.path.exists('failing'): time.sleep(0.005)"
     job = python_job(
         tmp_path, f"if rank == 3: open('failing', 'w'); os._exit(7)\n{follow}\ntime.sleep(0.02); os._exit(5)"
@@ -80,7 +80,7 @@ def test_the_first_to_fail_is_named_and_not_those_that_follow(tmp_path: Path) ->
     assert "error: rank 3 on device 7" in done.stderr
 
 
-def test_a_killed_rank_is_128_and_its_signal(tmp_path: Path) -> None:
+def test_the_exit_code_of_a_killed_rank_is_128_plus_its_signal(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"if rank != 1: {SLEEP}\nos.kill(os.getpid(), signal.SIGKILL)")
     done = job.run()
     assert done.returncode == 137
@@ -88,7 +88,7 @@ def test_a_killed_rank_is_128_and_its_signal(tmp_path: Path) -> None:
     assert job.processes() == []
 
 
-def test_a_helper_that_is_killed_ends_the_job_too(tmp_path: Path) -> None:
+def test_a_killed_helper_process_ends_the_job(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"if rank == 1: os.kill(os.getppid(), signal.SIGKILL)\n{SLEEP}", ranks=2)
     done = job.run()
     assert done.returncode == 137
@@ -97,8 +97,8 @@ def test_a_helper_that_is_killed_ends_the_job_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_the_end_of_a_rank_is_not_waited_for_where_it_may_be_missed(tmp_path: Path, code: int) -> None:
-    """`wait -n` of bash 5.2 does not return for what ends in the moment that it is called; here it never does."""
+def test_a_job_ends_even_if_wait_misses_the_end_of_a_rank(tmp_path: Path, code: int) -> None:
+    """`wait -n` of bash 5.2 misses a process that ends at the moment of the call; here it never returns."""
     (tmp_path / "bash_env").write_text("""wait() {
     while [[ $* == -n ]]; do sleep 1; done
     builtin wait "$@"
@@ -120,7 +120,7 @@ def test_a_command_that_does_not_exist_is_reported(tmp_path: Path) -> None:
     assert "no-such-program" in done.stderr.splitlines()[-1]
 
 
-def test_ranks_that_ignore_sigterm_are_gone_within_two_seconds(tmp_path: Path) -> None:
+def test_ranks_that_ignore_sigterm_are_killed_within_two_seconds(tmp_path: Path) -> None:
     others = f"{DEAF}; {LEAVE_CHILD}; {SLEEP}"
     job = python_job(tmp_path, f"if rank != 0: {others}\ntime.sleep(1); sys.exit(3)", ranks=3)
     done = job.run()
@@ -128,20 +128,20 @@ def test_ranks_that_ignore_sigterm_are_gone_within_two_seconds(tmp_path: Path) -
     assert job.processes() == []
 
 
-def test_what_a_rank_leaves_behind_is_ended(tmp_path: Path) -> None:
+def test_processes_that_a_rank_leaves_behind_are_ended(tmp_path: Path) -> None:
     job = python_job(tmp_path, LEAVE_CHILD, ranks=2)
     assert job.run().returncode == 0
     assert job.processes() == []
 
 
-def test_what_left_the_session_of_its_rank_is_ended_too(tmp_path: Path) -> None:
+def test_processes_that_left_the_session_of_their_rank_are_ended(tmp_path: Path) -> None:
     leave = LEAVE_CHILD.replace("__file__]", "__file__], start_new_session=True")
     job = python_job(tmp_path, f"{leave}; sys.exit(rank)", ranks=2)
     assert job.run().returncode == 1
     assert job.processes() == []
 
 
-def test_what_a_rank_starts_while_it_is_ended_is_ended_too(tmp_path: Path) -> None:
+def test_processes_that_a_rank_starts_on_sigterm_are_ended(tmp_path: Path) -> None:
     start = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', __file__], start_new_session=True)"
     hear = f"signal.signal(signal.SIGTERM, lambda *_: ({start}, os._exit(0)))"
     job = python_job(tmp_path, f"if rank == 0: {hear}; {SLEEP}\ntime.sleep(0.5); sys.exit(3)", ranks=2)
@@ -150,7 +150,7 @@ def test_what_a_rank_starts_while_it_is_ended_is_ended_too(tmp_path: Path) -> No
 
 
 def test_a_job_that_a_rank_started_ends_with_it(tmp_path: Path) -> None:
-    """The guard of the inner job is not swept away with it, or it could not end its ranks."""
+    """The guard of the inner job must not be killed with it, or it could not end its ranks."""
     (tmp_path / "inner").mkdir()
     inner = python_job(tmp_path / "inner", SLEEP, ranks=2)
     start = f"subprocess.Popen(['bash', {str(inner.script)!r}], cwd={str(inner.folder)!r}, start_new_session=True)"
@@ -162,7 +162,7 @@ def test_a_job_that_a_rank_started_ends_with_it(tmp_path: Path) -> None:
     assert wait_until(lambda: job.processes() == [])
 
 
-def test_processes_of_other_runs_live_on(tmp_path: Path) -> None:
+def test_processes_of_other_runs_are_not_ended(tmp_path: Path) -> None:
     job = python_job(tmp_path, SLEEP, ranks=1)
     process = job.start()
     assert wait_until(lambda: all_ready(job))
@@ -202,7 +202,7 @@ old_env = pytest.mark.skipif(
 
 
 @old_env
-def test_ctrl_c_is_a_keyboard_interrupt_in_every_rank(tmp_path: Path) -> None:
+def test_ctrl_c_raises_keyboard_interrupt_in_every_rank(tmp_path: Path) -> None:
     job = python_job(tmp_path, SLEEP, ranks=2)
     process = job.start()
     assert wait_until(lambda: all_ready(job))
@@ -230,19 +230,19 @@ def test_a_signal_ends_a_rank_that_ignores_sigint(tmp_path: Path, name: str, cod
     assert job.processes() == []
 
 
-def test_a_signal_to_the_whole_group_as_a_terminal_sends_it(tmp_path: Path) -> None:
+def test_a_signal_to_the_process_group_as_sent_by_a_terminal(tmp_path: Path) -> None:
     job = python_job(tmp_path, SLEEP)
     process = job.start()
     assert wait_until(lambda: all_ready(job))
     os.killpg(process.pid, signal.SIGTERM)
     assert finish(process).returncode == 143
     assert job.processes() == []
-    # The parents of the ranks lived to see their ends, so no zombie was left to init.
+    # The parents of the ranks outlived them, so no zombie was left to init.
     assert sorted((job.logs / "failed").read_text().splitlines()) == [f"{rank} 143" for rank in range(4)]
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.05, 0.1, 0.15, 0.2, 0.3])
-def test_a_signal_while_it_starts_leaves_nothing(tmp_path: Path, moment: float) -> None:
+def test_a_signal_during_the_start_leaves_no_process(tmp_path: Path, moment: float) -> None:
     job = python_job(tmp_path, SLEEP)
     process = job.start()
     time.sleep(moment)
@@ -264,8 +264,8 @@ def test_the_ranks_end_when_the_script_is_killed(tmp_path: Path, whole_group: bo
     assert wait_until(lambda: job.processes() == [])
 
 
-def test_the_job_goes_on_without_a_reader(tmp_path: Path) -> None:
-    """`bash ascend4p.sh | head -1` and a lost terminal do not end a training."""
+def test_the_job_continues_without_a_reader_of_its_output(tmp_path: Path) -> None:
+    """`bash ascend4p.sh | head -1` or a lost terminal does not end a training."""
     job = python_job(tmp_path, "for n in range(20): print(n); time.sleep(0.02)", ranks=2)
     process = job.start()
     assert process.stdout
@@ -319,7 +319,7 @@ dist.destroy_process_group()
 def test_a_torch_program_forms_its_group(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     job = python_job(tmp_path, TORCH, ranks=2)
-    # Under torchrun, torch would wait for an agent; a script of ours starts none.
+    # Under torchrun, torch would wait for an agent; our script starts none.
     done = job.run(environ={"TORCHELASTIC_USE_AGENT_STORE": "True"})
     assert done.returncode == 0, done.stderr
     assert [job.log(rank).splitlines()[-1] for rank in range(2)] == [f"rank {rank} of 2 sum 1" for rank in range(2)]

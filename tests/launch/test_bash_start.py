@@ -1,4 +1,4 @@
-"""What the launch script checks before it starts anything, and what it tells the ranks."""
+"""The checks of the launch script before it starts the ranks, and the environment of the ranks."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ def told(job: Job, rank: int) -> dict[str, str]:
 
 
 def refused(job: Job, **environ: str) -> str:
-    """What the script says when it starts nothing."""
+    """The error of the script, which must not start anything."""
     done = job.run(environ=environ)
     assert (done.returncode, done.stdout) == (2, "")
     assert not (job.folder / "hccl_logs").exists()
@@ -53,14 +53,14 @@ TOOLS = (
 )
 
 
-def test_every_rank_gets_its_plan(tmp_path: Path) -> None:
+def test_every_rank_gets_its_planned_environment(tmp_path: Path) -> None:
     job = python_job(tmp_path, TELL)
     assert job.run().returncode == 0
     environs = [told(job, rank) for rank in range(4)]
     (port,) = {int(environ[PORT]) for environ in environs}
     expected = [replace(worker, master_port=port, table=str(tmp_path / TABLE)) for worker in job.plan.workers]
     assert [WorkerEnv.from_environ(environ) for environ in environs] == expected
-    # Both names of every field are there, not just one of them.
+    # Both names of every field are set, not only one of them.
     assert all(
         environ.items() >= worker.to_environ().items() for environ, worker in zip(environs, expected, strict=True)
     )
@@ -79,7 +79,7 @@ def test_leftovers_of_other_launchers_do_not_reach_a_rank(tmp_path: Path) -> Non
     assert WorkerEnv.from_environ(environ).size == 1
 
 
-def test_the_script_runs_in_the_current_folder_and_finds_its_table_beside_itself(tmp_path: Path) -> None:
+def test_the_script_runs_in_the_current_folder_with_the_table_next_to_it(tmp_path: Path) -> None:
     home, elsewhere = tmp_path / "home of -scripts'", tmp_path / "elsewhere"
     home.mkdir()
     elsewhere.mkdir()
@@ -91,7 +91,7 @@ def test_the_script_runs_in_the_current_folder_and_finds_its_table_beside_itself
     assert f"PWD={elsewhere}\n" in log
 
 
-def test_a_table_that_is_a_symbolic_link_is_named_by_its_target(tmp_path: Path) -> None:
+def test_a_symbolic_link_to_the_table_is_resolved(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("env",), ranks=1)
     (tmp_path / TABLE).rename(tmp_path / "real.json")
     (tmp_path / TABLE).symlink_to("real.json")
@@ -99,7 +99,7 @@ def test_a_table_that_is_a_symbolic_link_is_named_by_its_target(tmp_path: Path) 
     assert f"{RANK_TABLE_FILE}={tmp_path / 'real.json'}\n" in job.log(0)
 
 
-def test_a_changed_table_stops_everything(tmp_path: Path) -> None:
+def test_a_changed_table_is_refused(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     expected = hashlib.sha256((tmp_path / TABLE).read_bytes()).hexdigest()
     with (tmp_path / TABLE).open("a") as file:
@@ -113,7 +113,7 @@ def test_a_changed_table_stops_everything(tmp_path: Path) -> None:
     )
 
 
-def test_a_missing_table_stops_everything(tmp_path: Path) -> None:
+def test_a_missing_table_is_refused(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     (tmp_path / TABLE).unlink()
     assert refused(job) == (
@@ -122,21 +122,21 @@ def test_a_missing_table_stops_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_table_that_may_not_be_read_stops_everything(tmp_path: Path) -> None:
+def test_an_unreadable_table_is_refused(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     (tmp_path / TABLE).chmod(0)
     assert "cannot read the rank table" in refused(job)
 
 
-def test_a_path_that_hccl_would_cut_short_is_refused(tmp_path: Path) -> None:
-    """HCCL takes the first .json of a path for its end (R2)."""
+def test_a_path_that_hccl_would_truncate_is_refused(tmp_path: Path) -> None:
+    """HCCL truncates a path after its first .json (R2)."""
     folder = tmp_path / "a.json.d"
     folder.mkdir()
     job = make_job(folder, ("true",))
     assert refused(job) == f"error: HCCL cannot read {folder / TABLE}\n  fix: use .json only at its end\n"
 
 
-def test_a_port_that_is_given_is_kept(tmp_path: Path) -> None:
+def test_an_explicit_port_is_used(tmp_path: Path) -> None:
     with socket.socket() as probe:
         probe.bind(("", 0))
         port = probe.getsockname()[1]
@@ -146,7 +146,7 @@ def test_a_port_that_is_given_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", ""])
-def test_a_port_that_is_taken_is_refused(tmp_path: Path, host: str) -> None:
+def test_a_port_in_use_is_refused(tmp_path: Path, host: str) -> None:
     job = make_job(tmp_path, ("true",))
     with socket.create_server((host, 0)) as server:
         port = server.getsockname()[1]
@@ -162,7 +162,7 @@ def test_an_invalid_port_is_refused(tmp_path: Path, port: str) -> None:
     assert not (tmp_path / "hacked").exists()
 
 
-def test_without_python_a_note_says_that_the_port_is_untested(tmp_path: Path) -> None:
+def test_without_python_a_note_reports_that_the_port_is_untested(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("env",), ranks=1)
     path = path_with(tmp_path, *TOOLS)
     done = job.run(environ={"PATH": path})
@@ -179,14 +179,14 @@ def test_without_python_a_port_that_answers_is_refused(tmp_path: Path) -> None:
         assert f"error: {PORT}={port} {UNBOUND}\n" in refused(job, PATH=path, **{PORT: str(port)})
 
 
-def test_the_python_of_the_command_tests_the_port(tmp_path: Path) -> None:
+def test_the_port_is_tested_with_the_python_of_the_command(tmp_path: Path) -> None:
     job = python_job(tmp_path, TELL, ranks=1)
     done = job.run(environ={"PATH": path_with(tmp_path, *TOOLS)})
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_command_that_is_called_python_something_runs_once(tmp_path: Path) -> None:
-    """What looks for a python must not start the user's own program."""
+def test_a_command_whose_name_starts_with_python_runs_once(tmp_path: Path) -> None:
+    """The search for a Python interpreter must not start the user's own program."""
     job = make_job(tmp_path, ("./python_train.sh",), ranks=1)
     fake(tmp_path, "python_train.sh", 'echo "$*" >>started').rename(tmp_path / "python_train.sh")
     assert job.run("--epochs", "1").returncode == 0
@@ -194,7 +194,7 @@ def test_a_command_that_is_called_python_something_runs_once(tmp_path: Path) -> 
 
 
 def python_of_old(folder: Path) -> str:
-    """A PATH with no other python than one that says it is 3.7."""
+    """A PATH whose only python reports version 3.7."""
     path = path_with(folder, *TOOLS, "hostname")
     for name in ("python3", "python"):
         fake(
@@ -205,13 +205,13 @@ def python_of_old(folder: Path) -> str:
     return path
 
 
-def test_for_one_server_an_old_python_serves(tmp_path: Path) -> None:
+def test_an_old_python_is_sufficient_for_one_server(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("env",), ranks=1)
     done = job.run(environ={"PATH": python_of_old(tmp_path)})
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_for_several_servers_python_is_new_enough(tmp_path: Path) -> None:
+def test_several_servers_need_a_recent_python(tmp_path: Path) -> None:
     job = make_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), ("true",))
     done = subprocess.run(
         ["bash", job.script, "--server", "127.0.0.1"],
@@ -245,7 +245,7 @@ def test_another_shell_prints_that_bash_is_needed(tmp_path: Path) -> None:
     assert done.stderr == f"error: this needs bash 4.3 or newer; start it with: bash {job.script}\n"
 
 
-def test_where_sh_is_bash_it_serves_too(tmp_path: Path) -> None:
+def test_bash_in_posix_mode_is_accepted(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     done = subprocess.run(
         ["bash", "--posix", job.script], check=False, cwd=tmp_path, env=clean_environ(), capture_output=True
@@ -253,7 +253,7 @@ def test_where_sh_is_bash_it_serves_too(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_logs_of_two_runs_lie_apart(tmp_path: Path) -> None:
+def test_two_runs_have_separate_log_folders(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",), ranks=2)
     for _ in range(2):
         assert job.run().returncode == 0
@@ -262,7 +262,7 @@ def test_logs_of_two_runs_lie_apart(tmp_path: Path) -> None:
     assert [sorted(file.name for file in run.iterdir()) for run in runs] == [["plog", "rank_0.log", "rank_1.log"]] * 2
 
 
-def test_a_folder_that_takes_no_logs_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     (tmp_path / "hccl_logs").write_text("")
     done = job.run()

@@ -1,4 +1,4 @@
-"""What launch scripts do for a diagnosis: plogs in the folder of the run, notes, and `hccl-kit diagnose` at the end."""
+"""Diagnosis support of launch scripts: plogs in the run folder, notes, and `hccl-kit diagnose` at the end."""
 
 import os
 import re
@@ -25,7 +25,7 @@ SLEEP = "print('ready'); time.sleep(600)"
 SAY = f"print(os.environ['{PLOGS}'])"
 
 
-def test_plogs_go_to_the_folder_of_the_run(tmp_path: Path) -> None:
+def test_plogs_are_written_to_the_run_folder(tmp_path: Path) -> None:
     job = python_job(tmp_path, SAY, ranks=2)
     job.run()
     plogs = job.logs / "plog" / "127.0.0.1"
@@ -33,21 +33,21 @@ def test_plogs_go_to_the_folder_of_the_run(tmp_path: Path) -> None:
     assert [job.log(rank) for rank in range(2)] == [f"{plogs}\n"] * 2
 
 
-def test_every_restart_has_its_own(tmp_path: Path) -> None:
+def test_every_restart_has_its_own_plog_folder(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"{SAY}\nsys.exit('HCCL_KIT_RESTART' not in os.environ)", ranks=1)
     assert job.run("--max-restarts", "1").returncode == 0
     assert job.log(0) == f"{job.logs}/plog/127.0.0.1\n"
     assert (job.logs / "restart_1" / "rank_0.log").read_text() == f"{job.logs}/restart_1/plog/127.0.0.1\n"
 
 
-def test_the_folder_of_the_user_is_used_as_it_is(tmp_path: Path) -> None:
+def test_a_plog_folder_set_by_the_user_is_kept(tmp_path: Path) -> None:
     job = python_job(tmp_path, SAY, ranks=1)
     job.run(environ={PLOGS: "/their/own"})
     assert job.log(0) == "/their/own\n"
     assert not (job.logs / "plog").exists()
 
 
-def test_a_name_of_a_server_is_no_path(tmp_path: Path) -> None:
+def test_special_characters_of_a_server_name_are_replaced_in_the_path(tmp_path: Path) -> None:
     job = python_job(tmp_path, SAY, ranks=1)
     text = job.script.read_text(encoding="utf-8")
     job.script.write_text(text.replace("server_name=127.0.0.1", "server_name='../../a[$(id)]'"), encoding="utf-8")
@@ -55,7 +55,7 @@ def test_a_name_of_a_server_is_no_path(tmp_path: Path) -> None:
     assert job.log(0) == f"{job.logs}/plog/_._.._a___id__\n"
 
 
-def test_the_notes_name_ranks_that_ended_and_ranks_that_the_script_ended(tmp_path: Path) -> None:
+def test_the_notes_distinguish_ranks_that_exited_from_ranks_ended_by_the_script(tmp_path: Path) -> None:
     job = python_job(tmp_path, FAIL, ranks=2)
     job.run()
     notes = [line.split(" ", 1) for line in (job.logs / "launcher_0").read_text().splitlines()]
@@ -74,7 +74,7 @@ def test_the_diagnosis_comes_last_and_keeps_the_exit_code(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("text", ["", "echo of no use >&2; exit 2", "kill -9 $$"])
-def test_without_an_answer_nothing_is_shown(tmp_path: Path, text: str) -> None:
+def test_a_diagnosis_without_a_result_is_not_shown(tmp_path: Path, text: str) -> None:
     done = python_job(tmp_path, FAIL, ranks=2).run(environ=fake_kit(tmp_path, text))
     assert (done.returncode, asked(tmp_path) != "") == (7, True)
     assert done.stderr.endswith("rank_1.log:\n")
@@ -86,7 +86,7 @@ def test_a_job_that_succeeds_is_not_diagnosed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
-def test_a_job_that_is_ended_is_not_diagnosed(tmp_path: Path, name: str) -> None:
+def test_a_job_ended_by_a_signal_is_not_diagnosed(tmp_path: Path, name: str) -> None:
     job = python_job(tmp_path, SLEEP, ranks=2)
     process = job.start(environ=fake_kit(tmp_path, "echo no"))
     assert wait_until(lambda: all_ready(job))
@@ -95,14 +95,14 @@ def test_a_job_that_is_ended_is_not_diagnosed(tmp_path: Path, name: str) -> None
     assert asked(tmp_path) == ""
 
 
-def test_before_a_restart_nothing_is_diagnosed(tmp_path: Path) -> None:
+def test_there_is_no_diagnosis_before_a_restart(tmp_path: Path) -> None:
     job = python_job(tmp_path, FAIL, ranks=2)
     done = job.run("--max-restarts", "1", environ=fake_kit(tmp_path, "echo seen"))
     assert (done.returncode, asked(tmp_path)) == (7, f"diagnose {job.logs}/restart_1\n")
 
 
 @pytest.mark.parametrize("how", ["late", "ctrl-c"])
-def test_a_diagnosis_that_takes_too_long_is_ended(tmp_path: Path, how: str) -> None:
+def test_a_diagnosis_that_exceeds_its_time_limit_is_ended(tmp_path: Path, how: str) -> None:
     environ = fake_kit(tmp_path, f"echo begun; touch {tmp_path}/begun; exec sleep 600")
     job = python_job(tmp_path, FAIL, ranks=2)
     process = job.start(environ={**environ, DIAGNOSE: "1" if how == "late" else "300"})
@@ -118,7 +118,7 @@ def test_a_diagnosis_that_takes_too_long_is_ended(tmp_path: Path, how: str) -> N
 
 
 @pytest.mark.parametrize("value", ["a[$(touch pwned)]", "-1", "08", "x", "1e9"])
-def test_what_is_no_number_of_seconds_is_the_default(tmp_path: Path, value: str) -> None:
+def test_an_invalid_time_limit_is_replaced_by_the_default(tmp_path: Path, value: str) -> None:
     job = python_job(tmp_path, FAIL, ranks=2)
     done = job.run(environ={**fake_kit(tmp_path, "echo seen"), DIAGNOSE: value})
     assert (done.returncode, done.stderr[-5:]) == (7, "seen\n")
@@ -138,7 +138,7 @@ def over_ssh(job: NodesJob, environ: Mapping[str, str]) -> subprocess.Popen[str]
     )
 
 
-def test_over_ssh_the_starter_diagnoses_once(tmp_path: Path, ssh: str) -> None:
+def test_over_ssh_the_job_is_diagnosed_once_by_the_starter(tmp_path: Path, ssh: str) -> None:
     job = python_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), f"{SAY}\n{FAIL}")
     done = finish(over_ssh(job, {**fake_kit(tmp_path, "echo seen"), "HCCL_KIT_SSH": ssh}))
     assert (done.returncode, asked(tmp_path)) == (7, f"diagnose {job.logs}\n")
@@ -147,7 +147,7 @@ def test_over_ssh_the_starter_diagnoses_once(tmp_path: Path, ssh: str) -> None:
     assert re.search("^[0-9]+ ending over ", (job.logs / "launcher_1").read_text(), re.MULTILINE)
 
 
-def test_over_ssh_ctrl_c_is_not_diagnosed(tmp_path: Path, ssh: str) -> None:
+def test_over_ssh_a_job_ended_by_ctrl_c_is_not_diagnosed(tmp_path: Path, ssh: str) -> None:
     job = python_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), SLEEP)
     process = over_ssh(job, {**fake_kit(tmp_path, "echo no"), "HCCL_KIT_SSH": ssh})
     assert wait_until(lambda: any("ready" in log.read_text() for log in job.logs.glob("rank_*.log")))

@@ -1,4 +1,4 @@
-"""The error of a failed rank stands on the screen once: live, where its log is shown, otherwise in the report."""
+"""The error of a failed rank is shown once: live if its log is shown, otherwise in the report."""
 
 import subprocess
 from pathlib import Path
@@ -20,7 +20,7 @@ GO = "while not os.path.exists('go'): time.sleep(0.01)\n"
 
 
 def screen_of(job: Job, *options: str) -> str:
-    """What a terminal shows, where both streams go."""
+    """The output on a terminal, which receives both streams."""
     done = finish(job.start(*options, stderr=subprocess.STDOUT))
     assert done.returncode == 7
     return done.stdout
@@ -28,7 +28,9 @@ def screen_of(job: Job, *options: str) -> str:
 
 @pytest.mark.parametrize("options", [(), ("--prefix",)], ids=["first", "all"])
 @pytest.mark.parametrize(("more", "what"), [("", "last lines are"), (WRITE, "traceback is")], ids=["log", "file"])
-def test_what_is_shown_already_is_not_repeated(tmp_path: Path, options: tuple[str, ...], more: str, what: str) -> None:
+def test_an_error_that_was_shown_live_is_not_repeated(
+    tmp_path: Path, options: tuple[str, ...], more: str, what: str
+) -> None:
     job = python_job(tmp_path, f"if rank > 0: time.sleep(600)\n{more}{FAIL}sys.exit(7)", ranks=2)
     screen = screen_of(job, *options)
     assert screen.count("ValueError: the reason") == 1
@@ -40,25 +42,25 @@ def test_what_is_shown_already_is_not_repeated(tmp_path: Path, options: tuple[st
     assert where == f"  its {what} above, and in {job.logs}/rank_0.log"
 
 
-def test_where_the_streams_part_the_report_has_the_error(tmp_path: Path) -> None:
+def test_with_separate_streams_the_report_contains_the_error(tmp_path: Path) -> None:
     done = python_job(tmp_path, f"{WRITE}{FAIL}sys.exit(7)", ranks=1).run()
     assert done.stderr.endswith(f"/rank_0.log:\n{REASON}\n")
 
 
-def test_a_rank_that_is_not_shown_stands_in_the_report(tmp_path: Path) -> None:
+def test_the_error_of_a_rank_that_is_not_shown_is_in_the_report(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"if rank == 0: time.sleep(600)\n{WRITE}{FAIL}sys.exit(7)", ranks=2)
     screen = screen_of(job)
     assert screen.endswith(f"  its traceback, from {job.logs}/rank_1.log:\n{REASON}\n")
     assert screen.count(REASON) == 1
 
 
-def test_an_error_that_others_have_pushed_up_comes_last_again(tmp_path: Path) -> None:
+def test_an_error_followed_by_other_output_is_repeated_at_the_end(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"{WRITE}{FAIL}print('noise', flush=True)\nsys.exit(7)", ranks=1)
     assert screen_of(job).endswith(f"  its traceback, from {job.logs}/rank_0.log:\n{REASON}\n")
 
 
-def test_with_prefix_later_output_of_another_rank_pushes_it_up_too(tmp_path: Path) -> None:
-    """The other one writes as it is ended."""
+def test_with_prefix_an_error_followed_by_output_of_another_rank_is_repeated(tmp_path: Path) -> None:
+    """The other rank writes when it is ended."""
     hear = "signal.signal(signal.SIGTERM, lambda *_: (print('noise', flush=True), os._exit(1)))"
     wait = f"{hear}; open('go', 'w'); time.sleep(600)"
     job = python_job(tmp_path, f"if rank == 1: {wait}\n{GO}{WRITE}{FAIL}time.sleep(0.1); sys.exit(7)", ranks=2)
@@ -66,7 +68,7 @@ def test_with_prefix_later_output_of_another_rank_pushes_it_up_too(tmp_path: Pat
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_over_ssh_too(tmp_path: Path, ssh: str, together: bool) -> None:
+def test_over_ssh_the_error_is_shown_once(tmp_path: Path, ssh: str, together: bool) -> None:
     program = f"if rank > 0: time.sleep(600)\n{WRITE}{FAIL}sys.exit(7)"
     job = python_nodes_job(tmp_path, Hosts("", tmp_path, ("127.0.0.1", "127.0.0.2")), program)
     process = subprocess.Popen(

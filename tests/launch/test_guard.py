@@ -1,4 +1,4 @@
-"""The guard of a launch script is killed or stopped: script, guard and watch look after each other; no rank is left."""
+"""The guard of a launch script is killed or stopped: script, guard and watch monitor each other; no rank is left."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ SLEEP = f"{DEAF}; print('ready'); time.sleep(600)"
 
 
 def started(job: Job) -> tuple["subprocess.Popen[str]", int]:
-    """The script once its ranks run, and its guard."""
+    """The script after its ranks have started, and its guard."""
     process = job.start()
     assert wait_until(lambda: all_ready(job))
     (guard,) = guards(job.folder)
@@ -31,10 +31,10 @@ def test_a_guard_that_is_killed_ends_the_job(tmp_path: Path) -> None:
     assert done.returncode == 137
     said = "error: the guard process was killed; the job ended with exit code 137"
     assert done.stderr == f"\n{said}; logs in {job.logs}\n"
-    assert wait_until(lambda: job.processes() == [])  # tail looks for the script ten times a second
+    assert wait_until(lambda: job.processes() == [])  # tail checks for the script ten times a second
 
 
-def test_the_ranks_of_a_dead_guard_get_time_to_end(tmp_path: Path) -> None:
+def test_ranks_can_handle_sigterm_after_the_guard_is_killed(tmp_path: Path) -> None:
     hear = "signal.signal(signal.SIGTERM, lambda *_: (print('heard'), sys.exit(0)))"
     job = python_job(tmp_path, f"{hear}; print('ready'); time.sleep(600)", ranks=2)
     process, guard = started(job)
@@ -44,10 +44,10 @@ def test_the_ranks_of_a_dead_guard_get_time_to_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143), ("KILL", -9)])
-def test_a_signal_after_a_dead_guard_leaves_no_rank(tmp_path: Path, name: str, code: int) -> None:
+def test_a_signal_after_the_guard_is_killed_leaves_no_rank(tmp_path: Path, name: str, code: int) -> None:
     job = python_job(tmp_path, f"signal.signal(signal.SIGINT, signal.SIG_IGN); {SLEEP}")
     process, guard = started(job)
-    os.kill(process.pid, signal.SIGSTOP)  # so that both are gone before the script has looked
+    os.kill(process.pid, signal.SIGSTOP)  # so that both have ended before the script checks
     os.kill(guard, signal.SIGKILL)
     os.kill(process.pid, getattr(signal, f"SIG{name}"))
     os.kill(process.pid, signal.SIGCONT)
@@ -56,7 +56,7 @@ def test_a_signal_after_a_dead_guard_leaves_no_rank(tmp_path: Path, name: str, c
 
 
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("TERM", 143)])
-def test_a_guard_that_was_stopped_goes_on_at_the_end(tmp_path: Path, name: str, code: int) -> None:
+def test_a_stopped_guard_is_continued_at_the_end(tmp_path: Path, name: str, code: int) -> None:
     job = python_job(tmp_path, SLEEP)
     process, guard = started(job)
     os.kill(guard, signal.SIGSTOP)
@@ -65,7 +65,7 @@ def test_a_guard_that_was_stopped_goes_on_at_the_end(tmp_path: Path, name: str, 
     assert wait_until(lambda: job.processes() == [])
 
 
-def test_all_supervisors_of_the_ranks_are_killed_at_once(tmp_path: Path) -> None:
+def test_ranks_end_if_all_their_supervisors_are_killed_at_once(tmp_path: Path) -> None:
     """The kernel ends the ranks."""
     job = python_job(tmp_path, SLEEP)
     process, guard = started(job)
@@ -75,7 +75,7 @@ def test_all_supervisors_of_the_ranks_are_killed_at_once(tmp_path: Path) -> None
     assert wait_until(lambda: job.processes() == [])
 
 
-def test_a_rank_that_fails_after_a_dead_guard_ends_the_job(tmp_path: Path) -> None:
+def test_a_rank_that_fails_after_the_guard_is_killed_ends_the_job(tmp_path: Path) -> None:
     job = python_job(
         tmp_path,
         f"{DEAF}; print('ready')\nwhile rank == 0 or not os.path.exists('go'): time.sleep(0.01)\nsys.exit(7)",
@@ -127,8 +127,8 @@ kill -0 "$number"
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root and unshare")
-def test_a_stranger_with_the_number_of_a_rank_that_has_ended_lives_on(tmp_path: Path) -> None:
-    """In a namespace of process numbers, where the next one can be chosen."""
+def test_a_process_that_reuses_the_pid_of_a_rank_is_not_killed(tmp_path: Path) -> None:
+    """In a PID namespace, where the next PID can be chosen."""
     job = python_job(
         tmp_path,
         "if rank == 1: open('ended', 'w').write(f'{os.getpid()}\\n'); sys.exit()\n"

@@ -1,4 +1,4 @@
-"""The plan of variables: interfaces by the address of the table, time-outs in their order, and what scripts set."""
+"""The plan of variables: interfaces from the address in the table, consistent timeouts, and variables of scripts."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def of(plan: VariablePlan | ServerVariables) -> dict[str, str]:
 
 @pytest.mark.parametrize("product", PRODUCT_NAMES)
 @given(st.integers(0, 7), st.booleans())
-def test_hccl_accepts_what_is_planned(product: str, job: int, several: bool) -> None:
+def test_hccl_accepts_the_planned_values(product: str, job: int, several: bool) -> None:
     made = plan_variables(TWO if several else ONE, Wanted(job), {"10.0.0.1": host(("eth0", "10.0.0.1"))})
     for name, accepted in accepted_values(product).items():
         for server in made.servers:
@@ -42,7 +42,7 @@ def test_hccl_accepts_what_is_planned(product: str, job: int, several: bool) -> 
             assert value is None or accepted.takes(value)
 
 
-def test_the_interface_is_the_one_with_the_address_and_hccl_chooses_it_too() -> None:
+def test_the_interface_with_the_address_is_selected_as_in_hccl() -> None:
     known = host(("docker0", "172.17.0.1"), ("bond1", "10.0.0.1"), ("eth0", "192.168.0.1"))
     made = plan_variables(ONE, Wanted(), {"10.0.0.1": known})
     assert of(made.servers[0]) == {"HCCL_IF_IP": "10.0.0.1", "HCCL_SOCKET_IFNAME": "=bond1"}
@@ -50,7 +50,7 @@ def test_the_interface_is_the_one_with_the_address_and_hccl_chooses_it_too() -> 
     assert choose(known.interfaces, {"HCCL_SOCKET_IFNAME": "=bond1"}).address == "10.0.0.1"
 
 
-def test_a_server_that_is_not_known_has_its_address_and_a_note() -> None:
+def test_an_unknown_server_gets_its_address_and_a_note() -> None:
     (_, other) = plan_variables(TWO, Wanted(), {"10.0.0.1": host(("eth0", "10.0.0.1"))}).servers
     assert of(other) == {"HCCL_IF_IP": "10.0.0.2"}
     assert other.note == "its interfaces are not known here; --ssh asks it, or run this on it"
@@ -63,25 +63,25 @@ def test_an_address_that_the_server_does_not_have_is_not_set() -> None:
 
 
 @pytest.mark.parametrize("name", ["node1", "127.0.0.1", "localhost"])
-def test_a_name_or_a_loopback_address_leaves_the_interface_to_hccl(name: str) -> None:
+def test_hccl_selects_the_interface_for_a_name_or_a_loopback_address(name: str) -> None:
     (server,) = plan_variables(servers([0], ids=[name]), Wanted(), {}).servers
     assert of(server) == {}
     assert server.note
 
 
-def test_an_ipv6_server_has_the_family() -> None:
+def test_an_ipv6_server_sets_the_socket_family() -> None:
     made = plan_variables(servers([0], ids=["fd00::0:1"]), Wanted(), {"fd00::0:1": host(("eth0", "fd00::1"))})
     wanted = {"HCCL_IF_IP": "fd00::1", "HCCL_SOCKET_IFNAME": "=eth0", "HCCL_SOCKET_FAMILY": "AF_INET6"}
     assert of(made.servers[0]) == wanted
 
 
-def test_host_ip_beats_the_id() -> None:
+def test_host_ip_takes_precedence_over_the_server_id() -> None:
     table = ONE._replace(servers=(Server("node1", ONE.servers[0].devices, extra={"host_ip": "10.0.0.7"}),))
     assert of(plan_variables(table, Wanted(), {}).servers[0]) == {"HCCL_IF_IP": "10.0.0.7"}
 
 
-def test_one_server_that_is_not_known_counts_as_linux_comes() -> None:
-    """The ports of all servers are the same, so they are free on each."""
+def test_an_unknown_server_is_assumed_to_have_the_defaults_of_linux() -> None:
+    """All servers use the same ports, so these must be free on each."""
     wide = host(("eth0", "10.0.0.1"), kernel=Kernel((1024, 60000)))
     assert plan_variables(TWO, Wanted(), {"10.0.0.1": wide}).ports == job_ports(0, 8, [Kernel(), wide.kernel])
     high = host(("eth0", "10.0.0.1"), kernel=Kernel((32768, 65535)))
@@ -89,7 +89,9 @@ def test_one_server_that_is_not_known_counts_as_linux_comes() -> None:
 
 
 @given(st.none() | st.integers(-5, 10_000), st.none() | st.integers(-5, 10_000), st.booleans())
-def test_an_operator_waits_longer_than_a_link(connect: int | None, execute: int | None, several: bool) -> None:
+def test_the_exec_timeout_is_longer_than_the_connect_timeout(
+    connect: int | None, execute: int | None, several: bool
+) -> None:
     try:
         made = of(plan_variables(TWO if several else ONE, Wanted(0, 8, connect, execute), {}))
     except KitError as error:
@@ -102,14 +104,14 @@ def test_an_operator_waits_longer_than_a_link(connect: int | None, execute: int 
     assert execute in (None, limit)
 
 
-def test_without_a_number_scripts_set_nothing() -> None:
+def test_without_a_job_number_scripts_set_no_variables() -> None:
     assert script_variables(TWO, None) == []
     with pytest.raises(KitError, match="without --job"):
         script_variables(TWO, None, 4)
 
 
-def test_a_script_leaves_the_range_of_the_host_to_the_base_port() -> None:
-    """The range would beat a base port that the user has set."""
+def test_a_script_does_not_set_the_host_port_range() -> None:
+    """The range would take precedence over a base port that the user has set."""
     assert "HCCL_HOST_SOCKET_PORT_RANGE" not in dict(script_variables(TWO, 1))
 
 
@@ -127,10 +129,10 @@ def test_every_launcher_gives_the_job_its_ports(launcher: str) -> None:
         ports = job_ports(number)
         assert str(ports.host.first) in made
         assert str(ports.card) in made
-        assert (str(ports.master) in made) == (launcher != "mpirun")  # it has no rank that listens by itself
+        assert (str(ports.master) in made) == (launcher != "mpirun")  # no rank of it listens by itself
 
 
 @pytest.mark.parametrize("launcher", ["bash", "msrun", "slurm", "mpirun"])
-def test_shellcheck_has_nothing_to_say(launcher: str, tmp_path: Path) -> None:
+def test_shellcheck_reports_nothing(launcher: str, tmp_path: Path) -> None:
     made = plan(TWO, ["true"], script_variables(TWO, 1))
     assert_shellcheck(write(tmp_path, emit(launcher, made, TableFile("t.json", formats.write(TWO)))))

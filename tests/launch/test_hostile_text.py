@@ -1,4 +1,4 @@
-"""Text from elsewhere in the place of a number: nothing of it runs, and one line says what was wrong."""
+"""Untrusted text in place of a number is never executed, and is reported in one line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HOSTILE = (
 
 
 def functions(script: Path, after: str) -> subprocess.CompletedProcess[str]:
-    """Run `after` with the functions of a script: everything of it up to the first section that starts something."""
+    """Run `after` with the functions of a script: its text up to the first section that starts something."""
     text = script.read_text(encoding="utf-8")
     names = (
         "next_event",
@@ -88,7 +88,7 @@ def nothing_ran(folder: Path) -> bool:
         "{}",
     ],
 )
-def test_a_note_that_is_not_of_the_form_is_one_line(tmp_path: Path, form: str, text: str) -> None:
+def test_an_invalid_note_is_one_error_line(tmp_path: Path, form: str, text: str) -> None:
     script = bash_script(tmp_path)
     (tmp_path / "note").write_text(form.format(text) + "\ndone\n", encoding="utf-8")
     done = functions(
@@ -104,14 +104,14 @@ def test_a_note_that_is_not_of_the_form_is_one_line(tmp_path: Path, form: str, t
 
 
 @pytest.mark.parametrize("note", ["rank 1 137", "hang 0 124", "gone -2 129", "over -3 255 1", "start 1-2 65535"])
-def test_a_note_of_the_form_is_taken(tmp_path: Path, note: str) -> None:
+def test_a_valid_note_is_accepted(tmp_path: Path, note: str) -> None:
     (tmp_path / "note").write_text(note + "\n")
     done = functions(bash_script(tmp_path), 'exec 8<note; servers=(a b); next_event 1; echo "$kind $rank $code $where"')
     assert (done.stdout.strip(), done.stderr) == (note.replace("255 1", "255 b"), "")
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "5"])
-def test_a_step_is_a_number_or_is_not_there(tmp_path: Path, text: str) -> None:
+def test_a_step_that_is_not_a_number_is_ignored(tmp_path: Path, text: str) -> None:
     script = bash_script(tmp_path)
     (tmp_path / "step_0").write_text(f"{text}\n", encoding="utf-8")
     (tmp_path / "step_1").write_text("7\n")
@@ -133,7 +133,7 @@ def test_a_step_file_that_is_a_pipe_or_has_nul_is_not_read(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", [*HOSTILE, "3"])
 @pytest.mark.parametrize("form", ["worker_1 {}", "worker_{} 3", "{} 3", "worker_1 3 {}"])
-def test_the_notes_of_msrun(tmp_path: Path, form: str, text: str) -> None:
+def test_hostile_notes_of_msrun_are_not_executed(tmp_path: Path, form: str, text: str) -> None:
     plan, file = planned(servers((0, 1), (0, 1)), "true")
     script = write(tmp_path, msrun.emit(plan, file))
     (tmp_path / "failed").write_text(form.format(text) + "\n", encoding="utf-8")
@@ -145,7 +145,7 @@ def test_the_notes_of_msrun(tmp_path: Path, form: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("place", ["failed", "code", "device", "host"])
-def test_the_notes_of_slurm(tmp_path: Path, place: str, text: str) -> None:
+def test_hostile_notes_of_slurm_are_not_executed(tmp_path: Path, place: str, text: str) -> None:
     plan, file = planned(servers((0, 1), (0, 1)), "true")
     script = write(tmp_path, slurm.emit(plan, file))
     words = {"failed": "1", "code": "7", "device": "0", "host": "node1", place: text}
@@ -163,7 +163,7 @@ def test_the_notes_of_slurm(tmp_path: Path, place: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("name", ["SLURM_JOB_ID", "SLURM_RESTART_COUNT", "MASTER_PORT", "SLURM_LOCALID"])
-def test_variables_of_slurm(tmp_path: Path, name: str, text: str) -> None:
+def test_hostile_variables_of_slurm_are_not_executed(tmp_path: Path, name: str, text: str) -> None:
     plan, file = planned(servers((0, 1)), "true")
     script = write(tmp_path, [*slurm.emit(plan, file), LaunchFile(file.name, file.text)])
     fake(tmp_path, "squeue", "exit 1")
@@ -180,7 +180,7 @@ def test_variables_of_slurm(tmp_path: Path, name: str, text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("name", ["HCCL_KIT_RESTART", "MASTER_PORT", "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID"])
-def test_variables_of_the_bash_script(tmp_path: Path, name: str, text: str) -> None:
+def test_hostile_variables_of_the_bash_script_are_not_executed(tmp_path: Path, name: str, text: str) -> None:
     job = python_job(tmp_path, "print('ran')", ranks=1)
     done = subprocess.run(
         ["bash", job.script],
@@ -200,7 +200,7 @@ def test_variables_of_the_bash_script(tmp_path: Path, name: str, text: str) -> N
 
 
 @pytest.mark.parametrize("way", [bash, msrun, slurm], ids=lambda way: way.__name__.rpartition(".")[2])
-def test_a_folder_whose_name_acts_on_a_terminal_is_refused(tmp_path: Path, way: ModuleType) -> None:
+def test_a_folder_name_with_control_characters_is_refused(tmp_path: Path, way: ModuleType) -> None:
     folder = tmp_path / "a\x1b[31mb"
     folder.mkdir()
     plan, file = planned(servers((0, 1)), "true")
@@ -212,7 +212,7 @@ def test_a_folder_whose_name_acts_on_a_terminal_is_refused(tmp_path: Path, way: 
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
-def test_what_is_not_a_link_in_the_place_of_the_latest_logs_stays(tmp_path: Path, is_folder: bool) -> None:
+def test_a_file_or_folder_named_latest_is_not_replaced(tmp_path: Path, is_folder: bool) -> None:
     job = python_job(tmp_path, "print('ran')", ranks=1)
     latest = tmp_path / "hccl_logs" / "latest"
     if is_folder:
@@ -236,7 +236,7 @@ def test_what_is_not_a_link_in_the_place_of_the_latest_logs_stays(tmp_path: Path
     ],
     ids=["escapes", "large number", "deep", "text", "NUL"],
 )
-def test_an_error_file_of_a_rank(tmp_path: Path, error: str) -> None:
+def test_a_hostile_error_file_of_a_rank_is_not_executed(tmp_path: Path, error: str) -> None:
     job = python_job(
         tmp_path, f"open(os.environ['HCCL_KIT_LOG_DIR'] + '/error_0.json', 'w').write({error!r})\nsys.exit(3)", ranks=1
     )
@@ -246,7 +246,7 @@ def test_an_error_file_of_a_rank(tmp_path: Path, error: str) -> None:
     assert "error: rank 0 on device 4 of" in done.stderr
     assert "\x1b" not in done.stderr
     assert "\0" not in done.stderr
-    assert "json" not in done.stderr, done.stderr  # no traceback of the program that reads it
+    assert "json" not in done.stderr, done.stderr  # no traceback of the program that parses it
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_an_impostor_at_the_port_of_node_0_runs_nothing(tmp_path: Path, answer: 
 @pytest.mark.parametrize(
     "form", ["over {} 1 0", "over 1 {} 0", "over 1 1 {}", "start {} 1", "start 1-2 {}", "refused {} x", "{}", "over"]
 )
-def test_a_message_is_parsed_or_malformed(form: str, text: str) -> None:
+def test_a_message_is_parsed_or_rejected_as_malformed(form: str, text: str) -> None:
     with pytest.raises(Malformed) as malformed:
         parse_from_node_0(form.format(text).encode(), 2)
     assert str(malformed.value).isprintable() or not str(malformed.value)
@@ -305,19 +305,19 @@ def test_a_message_is_parsed_or_malformed(form: str, text: str) -> None:
         b"\0",
     ],
 )
-def test_a_message_of_a_node_is_parsed_or_malformed(line: bytes) -> None:
+def test_a_message_of_a_node_is_parsed_or_rejected_as_malformed(line: bytes) -> None:
     with pytest.raises(Malformed):
         parse_from_node(line)
 
 
-def test_text_of_others_is_printable_and_short() -> None:
+def test_untrusted_text_is_made_printable_and_short() -> None:
     assert printable(b"\x1b[2J\xff\n") == "\\x1b[2J\\xff\\n"
     assert printable("训练 \u202e \x9b") == "训练 \\u202e \\x9b"
     assert printable("x" * 1000) == "x" * 80 + "..."
 
 
-def test_the_name_of_a_server_is_never_run_by_the_script(tmp_path: Path) -> None:
-    """Also where a plan was made by hand: the comment at the top names the servers."""
+def test_the_script_never_executes_the_name_of_a_server(tmp_path: Path) -> None:
+    """Also for a handwritten plan: the comment at the top of the script names the servers."""
     job, table = planned(servers([0], [0]))
     nodes = tuple(replace(node, id=f"a\ntouch pwned_{number}\n#") for number, node in enumerate(job.nodes))
     script = write(tmp_path, bash.emit(replace(job, nodes=nodes), table))

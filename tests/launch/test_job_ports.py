@@ -1,4 +1,4 @@
-"""Jobs with different numbers never meet at a port, whatever the kernels of their hosts give away."""
+"""Jobs with different numbers never share a port, whatever the ephemeral ranges of their hosts are."""
 
 from itertools import product
 
@@ -31,12 +31,12 @@ common = st.builds(Kernel, COMMON, st.sampled_from([(), ((60000, 60031),), ((573
 def numbers(ports: JobPorts) -> set[int]:
     parts = (ports.host, ports.card, Ports(ports.master, ports.master + 1), Ports(ports.link, ports.link))
     found = [number for part in parts for number in range(part.first, part.last + 1)]
-    assert len(set(found)) == len(found)  # the parts of a job do not meet each other
+    assert len(set(found)) == len(found)  # the parts of a job do not share ports
     return set(found)
 
 
 def is_given_away(port: int, kernel: Kernel) -> bool:
-    """Said in another way than the module does."""
+    """Independent of the implementation in the module."""
     low, high = kernel.ephemeral
     return low <= port <= high and not any(start <= port <= end for start, end in kernel.reserved)
 
@@ -44,10 +44,10 @@ def is_given_away(port: int, kernel: Kernel) -> bool:
 @given(
     st.integers(1, MAX_JOBS), st.data(), st.lists(kernels | common, max_size=3), st.lists(kernels | common, max_size=3)
 )
-def test_jobs_never_meet_each_other_clients_or_the_end_of_ports(
+def test_jobs_share_no_port_with_each_other_or_with_clients(
     jobs: int, data: st.DataObject, known: list[Kernel], others: list[Kernel]
 ) -> None:
-    """Each of two jobs knows other servers; one of these is where they could meet."""
+    """Each of two jobs knows different servers; they could only conflict on a common one."""
     one, other = (data.draw(st.integers(0, jobs - 1)) for _ in range(2))
     try:
         first = job_ports(one, jobs, known)
@@ -56,7 +56,7 @@ def test_jobs_never_meet_each_other_clients_or_the_end_of_ports(
         return
     own = numbers(first)
     assert LOWEST <= min(own) <= max(own) <= HIGHEST
-    assert first.host.first <= 65520  # HCCL takes no higher HCCL_IF_BASE_PORT
+    assert first.host.first <= 65520  # HCCL accepts no higher HCCL_IF_BASE_PORT
     assert not any(is_given_away(port, kernel) for port in own for kernel in known or [Kernel()])
     assume(one != other)
     try:
@@ -66,12 +66,12 @@ def test_jobs_never_meet_each_other_clients_or_the_end_of_ports(
 
 
 @given(st.integers(1, MAX_JOBS), st.data())
-def test_every_job_has_ports_on_linux_as_it_comes(jobs: int, data: st.DataObject) -> None:
+def test_every_job_has_ports_with_the_defaults_of_linux(jobs: int, data: st.DataObject) -> None:
     job_ports(data.draw(st.integers(0, jobs - 1)), jobs)
 
 
 @given(st.integers(1, MAX_JOBS), st.data(), kernels | common)
-def test_what_the_error_says_helps(jobs: int, data: st.DataObject, kernel: Kernel) -> None:
+def test_the_hint_of_the_error_solves_the_problem(jobs: int, data: st.DataObject, kernel: Kernel) -> None:
     job = data.draw(st.integers(0, jobs - 1))
     try:
         job_ports(job, jobs, [kernel])
@@ -83,7 +83,7 @@ def test_what_the_error_says_helps(jobs: int, data: st.DataObject, kernel: Kerne
 @pytest.mark.parametrize(
     "kernel", [Kernel((61000, 65535)), Kernel((32000, 65535)), Kernel((17000, 65535), ((20000, 32000),))]
 )
-def test_jobs_without_a_plan_and_scripts_keep_their_ports(kernel: Kernel) -> None:
+def test_planned_ports_avoid_the_default_and_derived_ports(kernel: Kernel) -> None:
     taken = {DEFAULT_CARD, *range(DEFAULT_BASE, DEFAULT_BASE + 32), *map(derived_port, range(12000))}
     for jobs in range(1, MAX_JOBS + 1):
         for job in range(jobs):
@@ -95,8 +95,8 @@ def test_there_is_a_port_for_every_card_of_a_server() -> None:
     assert all(host.first + find_product(name).max_device_id <= host.last for name in PRODUCT_NAMES)
 
 
-def test_given_away_is_the_first_run() -> None:
-    """All there are of four ports, with two reserved ranges."""
+def test_given_away_returns_the_first_run_of_ephemeral_ports() -> None:
+    """All cases of four ports with two reserved ranges."""
     few = [(low, high) for low in range(1, 5) for high in range(low, 5)]
     for ports, ephemeral, *reserved in product(few, repeat=4):
         kernel = Kernel(ephemeral, tuple(reserved))
@@ -111,11 +111,11 @@ def test_given_away_is_the_first_run() -> None:
     ("job", "jobs", "hint"),
     [(8, 8, "--jobs-per-host 9, the same for every job"), (-1, 8, None), (0, 0, None), (0, 65, None), (99, 8, None)],
 )
-def test_a_job_that_cannot_be_is_refused(job: int, jobs: int, hint: str | None) -> None:
+def test_an_invalid_job_number_is_refused(job: int, jobs: int, hint: str | None) -> None:
     with pytest.raises(KitError) as caught:
         job_ports(job, jobs)
     assert caught.value.hint == hint
 
 
-def test_the_highest_block_is_that_of_job_0() -> None:
+def test_job_0_has_the_highest_block() -> None:
     assert [job_ports(job).first for job in range(3)] == [HIGHEST + 1 - BLOCK * (job + 1) for job in range(3)]

@@ -1,4 +1,4 @@
-"""The log folder is removed while the job runs: it goes on, ends with its code, and shows no traceback of ours."""
+"""The log folder is removed while the job runs: the job continues, and keeps its exit code without a traceback."""
 
 import shutil
 import signal
@@ -14,7 +14,7 @@ WAIT = "print('ready')\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
 
 @pytest.mark.parametrize("code", [0, 7])
 @pytest.mark.parametrize("what", ["hccl_logs", "hccl_logs/latest"])
-def test_the_log_folder_is_removed(tmp_path: Path, code: int, what: str) -> None:
+def test_the_job_continues_after_its_log_folder_is_removed(tmp_path: Path, code: int, what: str) -> None:
     end = f"if rank == 1: sys.exit({code})\nif {code}: time.sleep(600)"
     job = python_job(tmp_path, WAIT + end, ranks=2)
     process = job.start("--heartbeat-timeout", "100")
@@ -30,7 +30,7 @@ def test_the_log_folder_is_removed(tmp_path: Path, code: int, what: str) -> None
     assert job.processes() == []
 
 
-def test_a_signal_after_the_log_folder_is_removed(tmp_path: Path) -> None:
+def test_a_signal_ends_the_job_after_its_log_folder_is_removed(tmp_path: Path) -> None:
     job = python_job(tmp_path, WAIT, ranks=2)
     process = job.start()
     assert wait_until(lambda: all_ready(job))
@@ -40,7 +40,7 @@ def test_a_signal_after_the_log_folder_is_removed(tmp_path: Path) -> None:
     assert (done.returncode, "Traceback" in done.stderr) == (143, False)
 
 
-def test_it_starts_again_with_a_new_log_folder(tmp_path: Path) -> None:
+def test_the_job_restarts_with_a_new_log_folder(tmp_path: Path) -> None:
     job = python_job(tmp_path, f"if os.environ.get('HCCL_KIT_RESTART'): sys.exit()\n{WAIT}sys.exit(rank)", ranks=2)
     process = job.start("--max-restarts", "1")
     assert wait_until(lambda: all_ready(job))

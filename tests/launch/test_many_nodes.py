@@ -1,4 +1,4 @@
-"""Jobs of many nodes: the real programs in the middle, and light ones around them."""
+"""Jobs of many nodes: the real central programs, and light stubs of the nodes."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ MANY = [pytest.param(40), pytest.param(1000, marks=pytest.mark.long)]
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("link", sorted(LINKS))
 @pytest.mark.parametrize("nodes", MANY)
-def test_all_start_and_all_know_the_end(
+def test_all_nodes_start_and_are_told_the_end(
     nodes: int, link: str, end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link_scale, "STEADY", 0.1)

@@ -1,4 +1,4 @@
-"""Jobs under real mpiruns, Open MPI 4 and 5 where they are installed, on this host and on two hosts of the lab."""
+"""Jobs under a real mpirun, Open MPI 4 and 5 if they are installed, on this host and on two hosts of the lab."""
 
 import json
 import os
@@ -36,11 +36,11 @@ with open(f"{folder}/rank_{rank}.part", "w") as file:
     json.dump(note, file)
 os.rename(f"{folder}/rank_{rank}.part", f"{folder}/rank_{rank}.json")
 """
-"""What a rank finds, by the eyes of hccl_kit.runtime; FOLDER is exported by the name PYTHON_FOLDER."""
+"""Records what hccl_kit.runtime detects in a rank; FOLDER is exported as PYTHON_FOLDER."""
 
 
 def installed() -> Iterator[Path]:
-    """Every mpirun of Open MPI beside this python or on PATH, one for each version."""
+    """The mpirun programs of Open MPI next to this python or on PATH, one for each version."""
     versions = set()
     for folder in [Path(sys.executable).parent, *map(Path, os.environ.get("PATH", "").split(":"))]:
         if (folder / "mpirun").exists():
@@ -95,7 +95,7 @@ class Job:
 
 
 def make_job(folder: Path, table: RankTable, bin_folder: Path, program: str = "") -> Job:
-    """Ranks that note what they find, and then run `program`."""
+    """A job whose ranks record their environment, and then run `program`."""
     path = folder / "program.py"
     path.write_text(NOTE.replace('os.environ["FOLDER"]', repr(str(folder))) + program, encoding="utf-8")
     plan, file = planned(table, sys.executable, "-u", str(path))
@@ -117,7 +117,7 @@ def on_two_hosts(lab: Hosts, *devices: Sequence[int]) -> RankTable:
     return servers(*devices, ids=lab.addresses)
 
 
-def test_one_host(bin_folder: Path, tmp_path: Path) -> None:
+def test_ranks_on_one_host_have_the_planned_environment(bin_folder: Path, tmp_path: Path) -> None:
     job = make_job(tmp_path, servers(range(4, 8)), bin_folder)
     words = ["--", ":", "", "a'; echo foo", '"$(id)"', "a\nb", "训练", "*", "-np", "\\", "#x"]
     done = job.run(*words)
@@ -145,7 +145,7 @@ exec "$REAL" "$@"
 """
 
 
-def test_files_of_a_killed_mpirun_with_the_same_pid(bin_folder: Path, tmp_path: Path) -> None:
+def test_files_of_a_killed_mpirun_with_the_same_pid_are_ignored(bin_folder: Path, tmp_path: Path) -> None:
     job = make_job(tmp_path, servers(range(2)), bin_folder)
     wrapper = tmp_path / "fakes" / "mpirun"
     wrapper.parent.mkdir()
@@ -224,7 +224,7 @@ def test_a_folder_that_the_other_host_lacks_is_named(bin_folder: Path, lab: Host
     if is_old(bin_folder):
         assert done.returncode == 2
         assert f"error: the folder is not on {lab.names[1]}" in done.stderr
-    else:  # Open MPI 5 looks by itself
+    else:  # Open MPI 5 checks by itself
         assert done.returncode != 0
         assert f"{tmp_path}/disk/here" in done.stderr
 
@@ -250,7 +250,7 @@ def job_on_hosts_that_are_down(folder: Path, bin_folder: Path, *ids: str) -> Job
     return job
 
 
-def test_a_host_that_is_down_ends_the_start(bin_folder: Path, tmp_path: Path) -> None:
+def test_an_unreachable_host_ends_the_start(bin_folder: Path, tmp_path: Path) -> None:
     job = job_on_hosts_that_are_down(tmp_path, bin_folder, "192.0.2.1", "192.0.2.2")
     done = job.run()
     assert done.returncode not in (0, -signal.SIGKILL)
@@ -259,7 +259,9 @@ def test_a_host_that_is_down_ends_the_start(bin_folder: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_a_signal_ends_an_mpirun_that_still_connects(name: str, code: int, bin_folder: Path, tmp_path: Path) -> None:
+def test_a_signal_ends_an_mpirun_that_is_still_connecting(
+    name: str, code: int, bin_folder: Path, tmp_path: Path
+) -> None:
     job = job_on_hosts_that_are_down(tmp_path, bin_folder, "198.51.100.1", "198.51.100.2")
     process = subprocess.Popen(
         ["bash", job.script], cwd=tmp_path, env=job.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -1,4 +1,4 @@
-"""Jobs under the real msrun: what a rank finds, how a job ends, and what is left of it (nothing)."""
+"""Jobs under the real msrun: the environment of the ranks, the end of a job, and no processes left."""
 
 import json
 import os
@@ -36,7 +36,7 @@ with open(f"FOLDER/rank_{{rank}}.part", "w") as file:
     json.dump(note, file)
 os.rename(f"FOLDER/rank_{{rank}}.part", f"FOLDER/rank_{{rank}}.json")
 """
-"""What a rank finds, by the eyes of hccl_kit.runtime."""
+"""Records what hccl_kit.runtime detects in a rank."""
 LONG = pytest.mark.long
 """Each start of msrun imports MindSpore."""
 
@@ -80,7 +80,7 @@ class Job:
         return jobs.Job(self.folder, self.plan).processes()
 
 
-def test_ranks_on_the_cards_of_the_table(tmp_path: Path) -> None:
+def test_ranks_run_on_the_cards_of_the_table(tmp_path: Path) -> None:
     job = Job(tmp_path, servers((4, 5)), "print('this is', rank)")
     words = ["ends", "--", ":", "", "a'; echo foo", '"$(id)"', "a\nb", "训练"]
     out, err = job.start(*words).communicate(timeout=PATIENCE)
@@ -104,7 +104,7 @@ def test_a_rank_that_fails_ends_the_job_at_once(end: str, code: int, tmp_path: P
     assert job.left() == []
 
 
-def test_plogs_go_to_the_folder_of_the_run_and_a_failure_is_diagnosed(tmp_path: Path) -> None:
+def test_plogs_are_written_to_the_run_folder_and_a_failure_is_diagnosed(tmp_path: Path) -> None:
     printed = tmp_path / "printed"
     first = f"print(os.environ[{PLOGS!r}], flush=True)\nif rank == 0: open({str(printed)!r}, 'w').close()\n"
     second = f"while not os.path.exists({str(printed)!r}): time.sleep(0.05)\nif rank == 1: sys.exit(7)\ntime.sleep(600)"
@@ -127,7 +127,7 @@ def test_the_error_of_the_failed_rank_is_printed_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), pytest.param("SIGTERM", 143, marks=LONG), ("SIGKILL", -9)])
-def test_nothing_outlives_the_script(name: str, code: int, tmp_path: Path) -> None:
+def test_no_process_outlives_the_script(name: str, code: int, tmp_path: Path) -> None:
     deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
     job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(600)")
     process = job.start()
@@ -139,13 +139,13 @@ def test_nothing_outlives_the_script(name: str, code: int, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("also_script", "code"), [(False, 137), pytest.param(True, -9, marks=LONG)])
-def test_nothing_outlives_the_guard(also_script: bool, code: int, tmp_path: Path) -> None:
+def test_no_process_outlives_the_guard(also_script: bool, code: int, tmp_path: Path) -> None:
     deaf = "for name in ('SIGTERM', 'SIGINT'): signal.signal(getattr(signal, name), signal.SIG_IGN)\n"
     job = Job(tmp_path, servers(range(2)), f"{deaf}time.sleep(600)")
     process = job.start()
     assert wait_until(job.all_run)
     (guard,) = guards(tmp_path)
-    process.send_signal(signal.SIGSTOP)  # it has not looked yet
+    process.send_signal(signal.SIGSTOP)  # it has not checked yet
     os.kill(guard, signal.SIGKILL)
     if also_script:
         process.kill()
@@ -157,7 +157,7 @@ def test_nothing_outlives_the_guard(also_script: bool, code: int, tmp_path: Path
 
 
 @needs_hosts
-def test_two_hosts(tmp_path: Path) -> None:
+def test_ranks_run_on_two_hosts(tmp_path: Path) -> None:
     with hosts(2) as lab:
         job = Job(tmp_path, servers((0, 1), (4, 5), ids=lab.addresses), "")
         started = [lab.start(i, ["bash", job.script, "ends"], environ=job.environ, folder=tmp_path) for i in range(2)]
@@ -188,11 +188,11 @@ def test_a_rank_that_fails_ends_the_job_on_both_hosts(failing: int, end: str, co
         assert f"error: rank {failing} on device {(0, 1, 4, 5)[failing]} of {lab.names[home]} failed" in at_home
         server = lab.addresses[home]
         assert err == f"\nended: rank {failing} on server {server} failed with exit code {code}; its log is there\n"
-        assert job.left() == []  # no guard either: the watch ends before the guard does
+        assert job.left() == []  # no guard is left either: the watch ends before the guard does
 
 
 @needs_hosts
-def test_a_script_that_is_killed_on_one_host_ends_the_other(tmp_path: Path) -> None:
+def test_a_script_killed_on_one_host_ends_the_job_on_the_other(tmp_path: Path) -> None:
     with hosts(2) as lab:
         job = Job(tmp_path, servers((0,), (0,), ids=lab.addresses), "time.sleep(600)")
         started = [lab.start(i, ["bash", job.script], environ=job.environ, folder=tmp_path) for i in range(2)]

@@ -1,4 +1,4 @@
-"""Servers that start again together, or not at all: both are this host, each with a disk of its own."""
+"""Servers restart together, or not at all: both are on this host, each with a separate folder."""
 
 import signal
 import socket
@@ -26,7 +26,7 @@ SSH = """
 while [[ $1 == -* ]]; do case $1 in -o) shift 2 ;; *) shift ;; esac; done
 exec env -i HOME=/ bash -c "$2"
 """
-"""ssh that runs the command on this host."""
+"""A fake ssh that runs the command on this host."""
 
 
 class Pair:
@@ -68,10 +68,10 @@ class Pair:
 
 
 @pytest.mark.parametrize(("further", "code", "restarts"), [(0, 0, ["restart_1", "restart_2"]), (1, 3, ["restart_1"])])
-def test_the_first_server_sees_for_all_whether_they_get_further(
+def test_the_first_server_checks_the_progress_of_all_servers(
     tmp_path: Path, further: int, code: int, restarts: list[str]
 ) -> None:
-    """The ranks of one came a step further than the time before, those of the other did not."""
+    """The ranks of one server came one step further than before, those of the other did not."""
     program = f"{STEP}(f'{{5 + restart * (rank // 2 == {further})}}\\n')\n{MEET}\nsys.exit(3 if restart < 2 else 0)"
     pair = Pair(tmp_path, program)
     done = [finish(process) for process in pair.both("--max-restarts", "9")]
@@ -108,7 +108,7 @@ def test_a_job_stopped_after_the_other_server_finished_does_not_restart(tmp_path
 
 
 @pytest.mark.long
-def test_a_rank_whose_helper_was_killed_starts_again_on_both_servers(tmp_path: Path) -> None:
+def test_a_killed_helper_restarts_the_ranks_on_both_servers(tmp_path: Path) -> None:
     program = "print('ready', flush=True)\nif rank == 2 and restart == 0: os.kill(os.getppid(), 9)\ntime.sleep(2)"
     done = [finish(process) for process in Pair(tmp_path, program).both("--max-restarts", "1")]
     assert [one.returncode for one in done] == [0, 0], done
@@ -118,7 +118,7 @@ def test_a_rank_whose_helper_was_killed_starts_again_on_both_servers(tmp_path: P
 
 @pytest.mark.long
 @pytest.mark.parametrize("server", [0, 1])
-def test_a_server_that_does_not_come_to_the_restart_does_not_hide_the_failure(tmp_path: Path, server: int) -> None:
+def test_a_server_missing_at_the_restart_does_not_hide_the_failure(tmp_path: Path, server: int) -> None:
     pair = Pair(tmp_path, "time.sleep(0.3)\nif rank == 2: sys.exit(7)\ntime.sleep(60)")
     processes = [pair.start(0, "--max-restarts", str(server)), pair.start(1, "--max-restarts", str(1 - server))]
     done = [finish(process) for process in processes]
@@ -127,7 +127,7 @@ def test_a_server_that_does_not_come_to_the_restart_does_not_hide_the_failure(tm
 
 
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("HUP", 129)])
-def test_a_signal_where_the_ranks_are_done_and_the_others_are_not(tmp_path: Path, name: str, code: int) -> None:
+def test_a_signal_on_a_server_whose_ranks_have_finished_ends_both(tmp_path: Path, name: str, code: int) -> None:
     pair = Pair(tmp_path, "print('ready', flush=True)\nif rank > 1: time.sleep(60)")
     processes = pair.both()
     assert wait_until(pair.are_ready)
@@ -141,7 +141,7 @@ def test_a_signal_where_the_ranks_are_done_and_the_others_are_not(tmp_path: Path
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("HUP", 129)])
-def test_a_signal_while_the_other_server_is_waited_for(tmp_path: Path, name: str, code: int) -> None:
+def test_a_signal_ends_the_wait_for_the_other_server(tmp_path: Path, name: str, code: int) -> None:
     pair = Pair(tmp_path, "time.sleep(0.3)\nif rank == 2: sys.exit(7)\ntime.sleep(60)")
     script = pair.job.script.read_text(encoding="utf-8")
     pair.job.script.write_text(script.replace("timeout=3\n", "timeout=30\n"), encoding="utf-8")
@@ -158,7 +158,7 @@ def test_a_signal_while_the_other_server_is_waited_for(tmp_path: Path, name: str
 
 
 def over_ssh(folder: Path, program: str) -> "tuple[NodesJob, subprocess.Popen[str]]":
-    """A job that a third process starts on both servers."""
+    """A job that is started by a third process on both servers."""
     job = python_nodes_job(folder, Hosts("", folder, IDS), program)
     process = subprocess.Popen(
         ["bash", SCRIPT, "--ssh", "--max-restarts", "3"],
@@ -178,7 +178,7 @@ def over_ssh(folder: Path, program: str) -> "tuple[NodesJob, subprocess.Popen[st
 
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP", "KILL"])
-def test_a_job_whose_starter_is_gone_does_not_start_again(tmp_path: Path, name: str) -> None:
+def test_a_job_whose_starter_has_ended_does_not_restart(tmp_path: Path, name: str) -> None:
     job, process = over_ssh(tmp_path, "print('ready', flush=True); time.sleep(60)")
     number = getattr(signal, f"SIG{name}")
     process.send_signal(number)
@@ -189,8 +189,8 @@ def test_a_job_whose_starter_is_gone_does_not_start_again(tmp_path: Path, name: 
     assert "restart" not in done.stderr
 
 
-def test_a_job_whose_starter_goes_while_its_ranks_end_does_not_start_again(tmp_path: Path) -> None:
-    """The ranks are deaf, so that there is time. That the starter is gone is said meanwhile, where nobody listens."""
+def test_a_job_whose_starter_ends_while_its_ranks_end_does_not_restart(tmp_path: Path) -> None:
+    """The ranks ignore signals, so there is time. The end of the starter is reported meanwhile, without a listener."""
     deaf = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('ready', flush=True)"
     wait = "while not os.path.exists('fail'): time.sleep(0.02)"
     job, process = over_ssh(tmp_path, f"{deaf}\n{wait}\nif rank == 2: sys.exit(7)\ntime.sleep(60)")
@@ -199,7 +199,7 @@ def test_a_job_whose_starter_goes_while_its_ranks_end_does_not_start_again(tmp_p
     process.send_signal(signal.SIGINT)
     done = finish(process)
     assert done.returncode in (7, 130)
-    # Which of the two is told hangs on which is heard first.
+    # The reported one of the two depends on which arrives first.
     assert "error: rank 2 on " in done.stderr or "the script that started this one over ssh is gone" in done.stderr
     assert "restart" not in done.stderr
     assert job.processes() == []

@@ -1,4 +1,4 @@
-"""One script on several hosts: by hand on each, or from one of them over ssh; how it goes, and how it ends."""
+"""One script on several hosts, started by hand on each or from one of them over ssh."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_a_script_on_each_host_starts_one_job(tmp_path: Path, lab: Hosts) -> Non
     assert job.processes() == []
 
 
-def test_ssh_starts_every_host_from_one(tmp_path: Path, lab: Hosts) -> None:
+def test_ssh_starts_the_job_on_every_host(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank, sys.argv[1:])")
     done = finish(job.start(0, "--ssh", "--prefix", "--", "it's", "--ssh"))
     assert (done.returncode, done.stderr) == (0, "")
@@ -59,7 +59,7 @@ def test_ssh_starts_every_host_from_one(tmp_path: Path, lab: Hosts) -> None:
     assert job.processes() == []
 
 
-def test_ssh_from_a_host_that_has_no_ranks(tmp_path: Path) -> None:
+def test_ssh_starts_the_job_from_a_host_without_ranks(tmp_path: Path) -> None:
     with hosts(3) as lab:
         job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=lab.addresses[1:])
         done = finish(job.start(0, "--ssh"))
@@ -67,14 +67,14 @@ def test_ssh_from_a_host_that_has_no_ranks(tmp_path: Path) -> None:
         assert "\nrank 0\n" in done.stdout
 
 
-def test_servers_may_be_named_and_not_numbered(tmp_path: Path, lab: Hosts) -> None:
+def test_servers_may_have_host_names_as_ids(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=lab.names)
     assert finish(job.start(1, "--ssh")).returncode == 0
     assert job.log(3) == "rank 3\n"
 
 
 @pytest.mark.parametrize("way", ["option", "variable"])
-def test_a_host_with_an_explicit_server_id(tmp_path: Path, lab: Hosts, way: str) -> None:
+def test_a_host_may_have_an_explicit_server_id(tmp_path: Path, lab: Hosts, way: str) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=(lab.addresses[0], "the-other"))
     one = job.start(0)
     other = job.start(1, "--server", "the-other") if way == "option" else job.start(1, environ={SERVER: "the-other"})
@@ -109,7 +109,7 @@ def test_the_first_rank_that_fails_ends_the_job_on_all_hosts(tmp_path: Path, lab
     assert job.processes() == []
 
 
-def test_a_rank_that_fails_after_the_other_host_is_done(tmp_path: Path, lab: Hosts) -> None:
+def test_a_rank_that_fails_after_the_other_host_has_finished_ends_the_job(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "if rank > 1: time.sleep(2)\nif rank == 3: sys.exit(7)")
     nodes = [job.start(0), job.start(1)]
     done = [finish(process) for process in nodes]
@@ -140,7 +140,7 @@ def test_a_signal_to_the_starter_ends_all_hosts(tmp_path: Path, lab: Hosts, name
 
 
 @pytest.mark.parametrize("name", ["TERM", "KILL"])
-def test_a_script_that_ends_on_one_host_ends_the_others(tmp_path: Path, lab: Hosts, name: str) -> None:
+def test_a_script_that_ends_on_one_host_ends_the_job_on_the_others(tmp_path: Path, lab: Hosts, name: str) -> None:
     job = python_nodes_job(tmp_path, lab, SLEEP)
     nodes = [job.start(0), job.start(1)]
     assert wait_until(lambda: len([*job.folder.glob("hccl_logs/latest/rank_*.log")]) == 4)
@@ -153,7 +153,7 @@ def test_a_script_that_ends_on_one_host_ends_the_others(tmp_path: Path, lab: Hos
     assert wait_until(lambda: job.processes() == [])
 
 
-def test_a_host_without_a_cable_ends_the_job_within_ten_seconds(tmp_path: Path) -> None:
+def test_a_disconnected_host_ends_the_job_within_ten_seconds(tmp_path: Path) -> None:
     with hosts(2) as lab:
         job = python_nodes_job(tmp_path, lab, SLEEP)
         nodes = [job.start(0), job.start(1)]
@@ -167,7 +167,7 @@ def test_a_host_without_a_cable_ends_the_job_within_ten_seconds(tmp_path: Path) 
 
 
 def rendezvous_programs(lab: Hosts, host: int) -> list[int]:
-    """The rendezvous program of the script on a host."""
+    """The PIDs of the rendezvous program of the script on a host."""
     found = []
     for process in lab.processes(host):
         with suppress(OSError):  # it has ended
@@ -176,7 +176,7 @@ def rendezvous_programs(lab: Hosts, host: int) -> list[int]:
     return found
 
 
-def test_a_host_that_is_slow_for_a_while_is_not_lost(tmp_path: Path, lab: Hosts) -> None:
+def test_a_temporarily_slow_host_is_not_considered_lost(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('ready'); time.sleep(6)")
     nodes = [job.start(0), job.start(1)]
     assert wait_until(lambda: len([*job.folder.glob("hccl_logs/latest/rank_*.log")]) == 4)
@@ -198,7 +198,7 @@ def test_over_ssh_a_host_that_does_not_answer_is_named(tmp_path: Path, lab: Host
 
 
 @pytest.mark.long
-def test_a_host_that_comes_late_is_waited_for(tmp_path: Path, lab: Hosts) -> None:
+def test_a_late_host_is_waited_for(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)")
     one = job.start(0)
     time.sleep(11)
@@ -209,7 +209,7 @@ def test_a_host_that_comes_late_is_waited_for(tmp_path: Path, lab: Hosts) -> Non
 
 
 def test_a_host_with_another_table_is_refused(tmp_path: Path, lab: Hosts) -> None:
-    """Each host has files of its own; on the second, table and script are of another day."""
+    """Each host has separate files; on the second, table and script are of another date."""
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)")
     (tmp_path / "other").mkdir()
     other = python_nodes_job(tmp_path / "other", lab, "", ids=(*lab.addresses, "10.9.9.9"))
@@ -224,7 +224,7 @@ def test_a_host_with_another_table_is_refused(tmp_path: Path, lab: Hosts) -> Non
     assert not list((tmp_path / "hccl_logs").glob("*/rank_*")) if (tmp_path / "hccl_logs").exists() else True
 
 
-def test_a_table_that_was_changed_on_one_host_stops_that_host(tmp_path: Path, lab: Hosts) -> None:
+def test_a_table_that_was_changed_on_one_host_is_refused_there(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, SLEEP)
     (tmp_path / "other").mkdir()
     for name in (SCRIPT, TABLE):
@@ -252,7 +252,7 @@ def test_a_port_unusable_for_the_rendezvous_is_named(tmp_path: Path, lab: Hosts)
     )
 
 
-def test_all_hosts_start_again_together(tmp_path: Path, lab: Hosts) -> None:
+def test_all_hosts_restart_together(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(
         tmp_path, lab, "print('start', restart)\nif restart < 2 and rank == 2: sys.exit(9)\ntime.sleep(1)"
     )
@@ -264,7 +264,7 @@ def test_all_hosts_start_again_together(tmp_path: Path, lab: Hosts) -> None:
 
 
 def test_logs_of_other_hosts_are_fetched(tmp_path: Path, lab: Hosts) -> None:
-    """The second host has another disk at the same path: its ssh comes with a mount of its own."""
+    """The second host has another disk at the same path: its ssh sessions have a separate mount."""
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)")
     disk = tmp_path / "disk"
     disk.mkdir()

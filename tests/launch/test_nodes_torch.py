@@ -1,4 +1,4 @@
-"""A plain torch program, as the tutorials have it, over two hosts by our script."""
+"""A plain torch program, as in the tutorials, on two hosts with our script."""
 
 from pathlib import Path
 

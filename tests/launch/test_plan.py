@@ -36,7 +36,7 @@ def test_the_environment_of_a_worker() -> None:
 @pytest.mark.parametrize(
     ("ranks", "shown"), [((), "none"), ((1, 2), "1, 2"), ((0, 2), "0, 2"), ((0, 0), "0, 0")], ids=str
 )
-def test_ranks_must_be_a_count_from_zero(ranks: tuple[int, ...], shown: str) -> None:
+def test_ranks_must_be_consecutive_from_zero(ranks: tuple[int, ...], shown: str) -> None:
     with pytest.raises(KitError, match=f"the ranks of the table are {shown}; accepted: 0, 1, 2"):
         plan(one_server(*((device, rank) for device, rank in enumerate(ranks))), ["true"])
 
@@ -48,7 +48,7 @@ def several_servers() -> RankTable:
     return RankTable(version="1.0", status="completed", servers=(one, two))
 
 
-def test_several_servers_are_nodes_in_the_order_of_their_first_ranks() -> None:
+def test_nodes_are_ordered_by_their_first_rank() -> None:
     made = plan(several_servers(), ["true"])
     assert [(node.id, node.address, node.ranks, node.devices) for node in made.nodes] == [
         ("10.0.0.2", "10.9.0.2", (0, 1), (0, 1)),

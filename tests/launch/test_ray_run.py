@@ -1,4 +1,4 @@
-"""Ranks of a RayJob on a real Ray of a head and two workers: who they are, how the job ends, what is left of it.
+"""A RayJob on a real Ray with a head and two workers: its ranks, its end, and no processes left.
 
 The entry point is started as KubeRay starts it, from the files of the manifest.
 """
@@ -38,7 +38,7 @@ open(f"{rank}.ready", "w").close()
 while len([name for name in os.listdir() if name.endswith(".ready")]) < 4:
     time.sleep(0.1)
 """
-"""Every rank is there."""
+"""Waits until every rank has started."""
 SLEEP = f"{WAIT}\ntime.sleep(600)"
 
 
@@ -51,7 +51,7 @@ def ray() -> Iterator[Cluster]:
 def start(
     ray: Cluster, folder: Path, argv: Sequence[str], *, pods: int = 2, timeout: int = 60
 ) -> subprocess.Popen[str]:
-    """The entry point, with `timeout` seconds for servers to join; its ranks run in `folder`."""
+    """Start the entry point, with `timeout` seconds for servers to join; its ranks run in `folder`."""
     plan, table = planned(servers(*[range(2)] * pods), *argv)
     files = manifests.Cluster(folder, rayjob.emit(plan, table, image="x", name="train", framework="pytorch"))
     programs = files.mount("train-start", "/hccl-kit")
@@ -60,14 +60,14 @@ def start(
     assert "TIMEOUT = 1800\n" in text
     data = {path.name: path.read_text() for path in programs.iterdir() if path.is_file()}
     files.write(programs, {**data, "ray_start.py": text.replace("TIMEOUT = 1800\n", f"TIMEOUT = {timeout}\n")})
-    # The nodes of Ray have another folder than this job, as they have in pods.
+    # The nodes of Ray have another working folder than this job, as in pods.
     inside = ["sh", "-c", 'cd "$0" && exec "$@"', str(folder), *argv]
     (programs / "ray.json").write_text(json.dumps({**json.loads(data["ray.json"]), "command": inside}))
     return ray.start([ray.python, "-Iu", entry], {"TMPDIR": str(folder)}, folder=folder)
 
 
 def ranks(ray: Cluster, folder: Path) -> list[str]:
-    """What is left of a job on its workers; the programs have its folder in their command lines."""
+    """The remaining processes of a job on its workers; their command lines contain its folder."""
     lines = [command_line(pid) for host in (1, 2) for pid in ray.processes(host)]
     return [line for line in lines if str(folder) in line or "time.sleep(600)" in line]
 
@@ -119,7 +119,7 @@ def test_a_killed_entry_point_leaves_no_ranks(ray: Cluster, tmp_path: Path) -> N
     assert wait_until(lambda: not ranks(ray, tmp_path)), ranks(ray, tmp_path)
 
 
-def test_servers_that_do_not_come_are_reported(ray: Cluster, tmp_path: Path) -> None:
+def test_missing_servers_are_reported(ray: Cluster, tmp_path: Path) -> None:
     done = finish(start(ray, tmp_path, command(SHOW), pods=3, timeout=3))
     assert done.returncode == 2
     assert (
@@ -128,7 +128,7 @@ def test_servers_that_do_not_come_are_reported(ray: Cluster, tmp_path: Path) -> 
     ) in done.stderr
 
 
-def test_sigterm_while_servers_are_waited_for(ray: Cluster, tmp_path: Path) -> None:
+def test_sigterm_ends_the_wait_for_servers(ray: Cluster, tmp_path: Path) -> None:
     job = start(ray, tmp_path, command(SHOW), pods=3)
     with pytest.raises(subprocess.TimeoutExpired):
         job.wait(8)
@@ -138,7 +138,7 @@ def test_sigterm_while_servers_are_waited_for(ray: Cluster, tmp_path: Path) -> N
     assert "error: ended by SIGTERM\n" in done.stderr
 
 
-def test_a_server_that_is_lost_is_named_and_ends_the_others(tmp_path: Path) -> None:
+def test_a_lost_server_is_named_and_ends_the_others(tmp_path: Path) -> None:
     with cluster(2, cards=2) as ray:
         job = start(ray, tmp_path, command(SLEEP))
         assert wait_until(lambda: ready(tmp_path))

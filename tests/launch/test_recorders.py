@@ -1,4 +1,4 @@
-"""The scripts switch the flight recorders of torch on, with their files in the folder of the run; users come first."""
+"""The scripts enable the flight recorders of torch with files in the run folder, unless the user has set them."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ SHOW = (
 
 
 def switched(**given: str) -> dict[str, str]:
-    """The variables of torch after the part of a script, with a folder that has characters of the shell."""
+    """The variables of torch after this part of a script, with shell characters in the folder name."""
     text = "\n".join(["set -euo pipefail", *shell.recorders(), "logs='/a b/&$x'", "switch_recorders_on", "env"])
     done = subprocess.run(
         ["bash", "-c", text], env={"PATH": os.environ["PATH"], **given}, check=True, capture_output=True, text=True
@@ -26,7 +26,7 @@ def switched(**given: str) -> dict[str, str]:
     return {name: value for name, _, value in lines if name.startswith("TORCH_")}
 
 
-def test_all_are_on() -> None:
+def test_all_recorders_are_enabled() -> None:
     found = switched()
     assert sorted(found) == sorted(NAMES)
     assert found["TORCH_HCCL_TRACE_BUFFER_SIZE"] == "2000"
@@ -46,18 +46,18 @@ def test_all_are_on() -> None:
     ],
 )
 @pytest.mark.parametrize("value", ["0", "7", ""])
-def test_what_the_user_has_set_stays(given: str, off: str, value: str) -> None:
+def test_variables_set_by_the_user_are_kept(given: str, off: str, value: str) -> None:
     found = switched(**{given: value})
     assert found.get(given, value) == value
     assert given == off or off not in found
 
 
-def test_nothing_is_left_to_us() -> None:
+def test_nothing_changes_if_the_user_has_set_all_variables() -> None:
     assert switched(**dict.fromkeys(NAMES, "x")) == dict.fromkeys(NAMES, "x")
 
 
-def test_every_start_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    """A restart is not taken for a user who has set the variables."""
+def test_every_restart_has_a_separate_folder(tmp_path: Path) -> None:
+    """Variables of the previous start are not mistaken for settings of the user."""
     program = f"{SHOW}sys.exit(3 if 'HCCL_KIT_RESTART' not in os.environ else 0)\n"
     done = python_job(tmp_path, program, ranks=1).run("--max-restarts", "1", environ={"TORCH_FR_DUMP_TEMP_FILE": "/x_"})
     assert done.returncode == 0, done.stderr

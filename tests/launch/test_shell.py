@@ -1,4 +1,4 @@
-"""The parts of scripts: shell fragments, and programs for a Python 3.8 without this package."""
+"""The parts of scripts: shell fragments, and programs for Python 3.8 without this package."""
 
 import ast
 import subprocess
@@ -26,7 +26,7 @@ def test_no_two_parts_of_a_program_define_the_same_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_imports_nothing_but_the_standard_library(name: str) -> None:
+def test_a_program_imports_only_the_standard_library(name: str) -> None:
     tree = ast.parse(program_text(name))
     plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     parts = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -34,8 +34,8 @@ def test_a_program_imports_nothing_but_the_standard_library(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_is_read_without_this_package(name: str) -> None:
-    """As a module that does nothing, by a Python without site packages."""
+def test_a_program_can_be_imported_without_this_package(name: str) -> None:
+    """As a module without side effects, by a Python without site packages."""
     reader = "import sys; exec(compile(sys.stdin.read(), 'program', 'exec'), {'__name__': 'program'})"
     command = [sys.executable, "-I", "-S", "-c", reader]
     done = subprocess.run(command, check=False, input=program_text(name), capture_output=True, text=True)
@@ -43,7 +43,7 @@ def test_a_program_is_read_without_this_package(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*/*.sh")), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_fragment_begins_with_a_comment_for_its_readers(path: Path) -> None:
+def test_a_fragment_begins_with_a_comment_that_is_stripped(path: Path) -> None:
     header, _, body = path.read_text(encoding="utf-8").partition("\n\n")
     assert all(line.startswith("# ") for line in header.split("\n"))
     assert "\n".join(fragment(f"{path.parent.name}/{path.stem}")) == "\n" + body.rstrip("\n")

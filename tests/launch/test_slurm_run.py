@@ -1,4 +1,4 @@
-"""Jobs of our batch script on a real Slurm of two nodes: who the ranks are, how the job ends, what is left of it."""
+"""Jobs of our batch script on a real Slurm of two nodes: their ranks, their end, and no processes left."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +22,7 @@ def lab() -> Iterator[Cluster]:
         yield made
 
 
-def test_every_rank_is_the_one_of_the_table(lab: Cluster, tmp_path: Path) -> None:
+def test_every_rank_matches_the_table(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path / "a folder", two_nodes(second=(6, 7, 1)))
     words = ["--", "", "a'; echo foo", '"$(id)"', "a\nb", "\n#SBATCH --nodes=9\n", "训练", "*", "\\", "-N9"]
     left_over = dict.fromkeys((*MISLEADING, "RANK_ID", "WORLD_SIZE", "HCCL_KIT_RESTART", "SLURM_EXPORT_ENV"), "7")
@@ -43,7 +43,7 @@ def test_every_rank_is_the_one_of_the_table(lab: Cluster, tmp_path: Path) -> Non
     assert (job.home / "hccl_logs" / "latest" / "rank_4.log").read_text() == "rank 4 is here\n"
 
 
-def test_one_rank_that_fails_ends_all(lab: Cluster, tmp_path: Path) -> None:
+def test_a_rank_that_fails_ends_all_ranks(lab: Cluster, tmp_path: Path) -> None:
     failing = "if rank == 3:\n    time.sleep(1)\n    print('this is why')\n    sys.exit(7)\ntime.sleep(120)"
     job = make_job(lab, tmp_path, two_nodes(), failing)
     assert job.run() == 7
@@ -63,7 +63,7 @@ def test_a_rank_that_is_killed_is_named_with_its_signal(lab: Cluster, tmp_path: 
     assert job.last[0] == "error: rank 1 on device 5 of n2 failed with exit code 137 (SIGKILL)"
 
 
-def test_plogs_of_a_node_go_to_its_folder_and_a_failure_is_diagnosed(lab: Cluster, tmp_path: Path) -> None:
+def test_plogs_have_a_folder_per_node_and_a_failure_is_diagnosed(lab: Cluster, tmp_path: Path) -> None:
     failing = f"print(os.environ[{PLOGS!r}], flush=True)\nif rank == 3: sys.exit(7)\ntime.sleep(120)"
     job = make_job(lab, tmp_path / "job", two_nodes(), failing)
     assert job.run(environ=fake_kit(tmp_path, "seq -f 'line %g' 20")) == 7
@@ -74,7 +74,7 @@ def test_plogs_of_a_node_go_to_its_folder_and_a_failure_is_diagnosed(lab: Cluste
     assert job.output.endswith("\n" + "".join(f"line {number}\n" for number in range(1, 13)))
 
 
-def test_the_rank_that_wrote_its_error_down_first_is_the_cause(lab: Cluster, tmp_path: Path) -> None:
+def test_the_rank_that_recorded_its_error_first_is_the_cause(lab: Cluster, tmp_path: Path) -> None:
     late = """
 def give_up(*_): print('the cause', flush=True); os._exit(3)
 signal.signal(signal.SIGTERM, give_up)
@@ -93,7 +93,7 @@ time.sleep(120)
     assert job.last[-1] == "the cause"
 
 
-def test_scancel_leaves_nothing(lab: Cluster, tmp_path: Path) -> None:
+def test_scancel_leaves_no_process(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes(), "time.sleep(120)")
     number = job.submit()
     assert wait_until(job.all_run)
@@ -104,7 +104,7 @@ def test_scancel_leaves_nothing(lab: Cluster, tmp_path: Path) -> None:
     assert job.last[0].startswith("ended by SIGTERM; logs in ")
 
 
-def test_sigterm_to_the_script_lets_ranks_end_in_order(lab: Cluster, tmp_path: Path) -> None:
+def test_ranks_can_handle_a_sigterm_to_the_script(lab: Cluster, tmp_path: Path) -> None:
     """As `sbatch --signal=B:TERM@120` sends it."""
     saving = "def save(*_): time.sleep(2); print('saved'); sys.exit()\nsignal.signal(signal.SIGTERM, save)\n"
     job = make_job(lab, tmp_path, two_nodes(), saving + "print('ready', flush=True)\ntime.sleep(120)")
@@ -149,7 +149,7 @@ def test_a_node_outside_the_table_prints_an_error(lab: Cluster, tmp_path: Path) 
     assert job.nothing_left()
 
 
-def test_a_node_is_known_by_an_address(lab: Cluster, tmp_path: Path) -> None:
+def test_a_node_is_recognised_by_an_address(lab: Cluster, tmp_path: Path) -> None:
     own = lab.run(["hostname", "-I"]).stdout.split()
     if not own:
         pytest.skip("needs an address besides that of the loopback")
@@ -158,7 +158,7 @@ def test_a_node_is_known_by_an_address(lab: Cluster, tmp_path: Path) -> None:
     assert job.note(0)["env"][4] == 3
 
 
-def test_this_server_may_be_named_by_a_variable(lab: Cluster, tmp_path: Path) -> None:
+def test_this_server_can_be_set_by_a_variable(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, servers((0, 1), ids=("rack 1, left",)))
     assert job.run() == 2
     assert job.run(environ={"HCCL_KIT_SERVER": "rack 1, left"}) == 0, job.output
@@ -173,7 +173,7 @@ def test_two_nodes_cannot_be_one_server(lab: Cluster, tmp_path: Path) -> None:
     assert job.nothing_left()
 
 
-def test_another_number_of_nodes_is_refused(lab: Cluster, tmp_path: Path) -> None:
+def test_a_wrong_number_of_nodes_is_refused(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes())
     assert job.run(options=["--nodes=1"]) == 2
     assert job.last[0] == "error: the job has 1 nodes, the table has 2 servers"

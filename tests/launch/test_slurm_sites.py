@@ -1,4 +1,4 @@
-"""What sites ask of Slurm, on a real one of two nodes: parts, arrays, signals, restarts, MPI, containers, switches."""
+"""Site features on a real Slurm of two nodes: hetjobs, arrays, signals, restarts, MPI, containers, switches."""
 
 import re
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def hosts(job: Job) -> list[str]:
     return [job.note(rank)["host"] for rank in range(job.plan.size)]
 
 
-def test_a_heterogeneous_job_asks_each_node_for_its_cards(lab: Cluster, tmp_path: Path) -> None:
+def test_a_heterogeneous_job_requests_the_cards_of_each_node(lab: Cluster, tmp_path: Path) -> None:
     table = two_nodes(first=(4, 5), second=(6, 7, 1))
     job = make_job(lab, tmp_path, table, hetjob=True, gres="npu", nodelist="n2,n1")
     number = job.submit("--epochs", "3")
@@ -45,7 +45,7 @@ def test_a_heterogeneous_job_asks_each_node_for_its_cards(lab: Cluster, tmp_path
     assert re.findall(r"TresPerNode=(\S+)", shown) == ["gres:npu:2", "gres:npu:3"]
 
 
-def test_a_signal_reaches_every_part_of_a_heterogeneous_job_which_is_queued_again(lab: Cluster, tmp_path: Path) -> None:
+def test_a_signal_reaches_all_parts_of_a_heterogeneous_job_and_requeues_it(lab: Cluster, tmp_path: Path) -> None:
     table = two_nodes(first=(4, 5), second=(6,))
     options = {"hetjob": True, "gres": "npu", "nodelist": "n2,n1", "max_restarts": "1", "signal": "USR2@60"}
     job = make_job(lab, tmp_path, table, SAVES, **options)
@@ -62,7 +62,7 @@ def test_a_node_with_fewer_tasks_than_ranks_is_refused(lab: Cluster, tmp_path: P
     assert job.last[0] == "error: node n1 runs 1 tasks, server n1 has 2 ranks"
 
 
-def test_the_tasks_of_an_array_have_folders_by_their_numbers(lab: Cluster, tmp_path: Path) -> None:
+def test_tasks_of_an_array_have_separate_folders(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes(), array="3,5%1")
     number = job.submit()
     assert wait_until(lambda: not lab.jobs())
@@ -71,8 +71,8 @@ def test_the_tasks_of_an_array_have_folders_by_their_numbers(lab: Cluster, tmp_p
     assert job.note(3)["environ"]["SLURM_ARRAY_TASK_ID"] == "5"
 
 
-def test_before_the_limit_ranks_save_and_the_job_is_queued_again(lab: Cluster, tmp_path: Path) -> None:
-    """Slurm itself sends the signal, up to 30 s earlier than it is asked to."""
+def test_before_the_time_limit_ranks_save_and_the_job_is_requeued(lab: Cluster, tmp_path: Path) -> None:
+    """Slurm itself sends the signal, up to 30 s earlier than requested."""
     job = make_job(lab, tmp_path, two_nodes(), SAVES, time="1", signal="USR2@1", max_restarts="2")
     number = job.submit()
     assert lab.exit_code(number, seconds=180) == 0, job.output
@@ -93,7 +93,7 @@ def test_without_restarts_the_signal_ends_the_job(lab: Cluster, tmp_path: Path) 
     assert job.last[0].startswith("ended by SIGUSR2; logs in ")
 
 
-def test_a_failure_starts_the_ranks_again_in_the_allocation(lab: Cluster, tmp_path: Path) -> None:
+def test_a_failure_restarts_the_ranks_in_the_allocation(lab: Cluster, tmp_path: Path) -> None:
     failing = "if rank == 2 and int(restart or 0) < 2: sys.exit(7)\ntime.sleep(0 if restart == '2' else 300)"
     job = make_job(lab, tmp_path, two_nodes(), failing, max_restarts="2")
     number = job.submit()
@@ -117,7 +117,7 @@ def test_restarts_of_slurm_and_of_the_script_are_counted_together(lab: Cluster, 
     assert "restart 2" not in job.output.replace("restart_2", "")
 
 
-def test_a_job_that_is_cancelled_is_not_started_again(lab: Cluster, tmp_path: Path) -> None:
+def test_a_cancelled_job_is_not_restarted(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes(), "time.sleep(300)", max_restarts="3", signal="USR2@60")
     number = job.submit()
     assert wait_until(job.all_run)
@@ -129,14 +129,14 @@ def test_a_job_that_is_cancelled_is_not_started_again(lab: Cluster, tmp_path: Pa
 
 
 PMIX = Path("/usr/lib/x86_64-linux-gnu/pmix2/lib/libpmix.so")
-"""What the plugin pmix of Debian's Slurm opens."""
+"""The library that the pmix plugin of Debian's Slurm opens."""
 needs_pmix = pytest.mark.skipif(not PMIX.exists(), reason="needs PMIx: apt-get install libpmix2 libpmix-dev")
 MPI = [pytest.param("pmi2", "PMI_RANK"), pytest.param("pmix", "PMIX_RANK", marks=needs_pmix)]
 
 
 @pytest.mark.parametrize(("mpi", "own"), MPI)
-def test_mpi_numbers_the_ranks_as_the_table_does(lab: Cluster, tmp_path: Path, mpi: str, own: str) -> None:
-    """Slurm would begin at n1, and give it as many tasks as n2. A second start numbers them in the same way."""
+def test_mpi_ranks_match_the_table(lab: Cluster, tmp_path: Path, mpi: str, own: str) -> None:
+    """By default, Slurm would begin at n1, and give it as many tasks as n2. A second start gives the same ranks."""
     failing = "time.sleep(2 * (not restart))\nsys.exit(rank == 1 and not restart)"
     job = make_job(lab, tmp_path, two_nodes(first=(4, 5), second=(6,)), failing, mpi=mpi, max_restarts="1")
     assert job.run() == 0, job.output
@@ -155,8 +155,8 @@ print("sum", world.allreduce(10 ** rank), flush=True)
 
 
 @needs_pmix
-def test_ranks_that_call_mpi_meet_over_pmix(lab: Cluster, tmp_path: Path) -> None:
-    """The MPI of the package index, which brings a PMIx of its own, newer than that of Slurm."""
+def test_ranks_that_call_mpi_connect_over_pmix(lab: Cluster, tmp_path: Path) -> None:
+    """With MPI from the package index, which includes its own PMIx, newer than that of Slurm."""
     pytest.importorskip("mpi4py.MPI")
     job = make_job(lab, tmp_path, two_nodes(first=(4, 5), second=(6,)), SUMS, mpi="pmix")
     assert job.run() == 0, job.output
@@ -171,7 +171,7 @@ def test_under_mpi_a_node_outside_the_table_prints_an_error(lab: Cluster, tmp_pa
 
 
 def test_apptainer_runs_each_rank(lab: Cluster, tmp_path: Path) -> None:
-    """A fake apptainer notes its options and runs the command."""
+    """A fake apptainer records its options and runs the command."""
     seen = 'for last; do :; done; printf "%s\\n" "$@" >"$0.$SLURM_PROCID"\n'
     fake(tmp_path, "apptainer", seen + 'while [[ $1 != *.sif ]]; do shift; done; shift; exec "$@"')
     job = make_job(
@@ -192,7 +192,7 @@ def test_apptainer_runs_each_rank(lab: Cluster, tmp_path: Path) -> None:
 
 
 def test_slurm_reads_the_topology_of_an_inventory(lab: Cluster, tmp_path: Path) -> None:
-    """Each node is a super pod of its own: a job of two nodes on one switch waits, one on two runs, by the table."""
+    """Each node is a separate super pod: a job of two nodes on one switch waits, on two switches it runs."""
     shown = lab.run(["scontrol", "show", "topology"]).stdout
     assert re.findall(r"SwitchName=(\S+) Level=(\d)", shown) == [("sp-a", "0"), ("sp-b", "0"), ("all", "1")]
     job = make_job(lab, tmp_path, two_nodes(), switches="2")

@@ -1,4 +1,4 @@
-"""Jobs that go on with a spare server: on this host with a fake ssh, and on hosts of the lab with a real one."""
+"""Jobs that continue on a spare server: on this host with a fake ssh, and on hosts of the lab with a real one."""
 
 import hashlib
 import re
@@ -36,7 +36,7 @@ while kill -0 $! 2>/dev/null; do
 done
 wait $!
 """
-"""In place of ssh: every server is this host; where there is a file down_ADDRESS, the server is lost."""
+"""A fake ssh: every server is this host; if there is a file down_ADDRESS, the server is lost."""
 PROGRAM = """
 import json, os, sys, time
 rank, restart = int(os.environ["RANK"]), int(os.environ.get("HCCL_KIT_RESTART", 0))
@@ -75,13 +75,13 @@ def start(job: NodesJob, *options: str, environ: Mapping[str, str] = MappingProx
 
 
 def lines(job: NodesJob, attempt: int) -> list[str]:
-    """What the ranks of an attempt print, by rank."""
+    """The output of the ranks of an attempt, by rank."""
     folder = job.logs / f"restart_{attempt}" if attempt else job.logs
     return [path.read_text() for path in sorted(folder.glob("rank_?.log"))]
 
 
 def lose(job: NodesJob, address: str, attempt: int = 0) -> None:
-    """Lose a server when all ranks of an attempt are there."""
+    """Disconnect a server when all ranks of an attempt have started."""
     assert wait_until(lambda: sum(line.endswith("\n") for line in lines(job, attempt)) == 4)
     (job.folder / f"down_{address}").touch()
 
@@ -89,7 +89,7 @@ def lose(job: NodesJob, address: str, attempt: int = 0) -> None:
 WAIT = "time.sleep(0 if restart else 600)"
 
 
-def test_shellcheck_has_nothing_to_say_about_a_script_with_spares(tmp_path: Path) -> None:
+def test_shellcheck_reports_nothing_for_a_script_with_spares(tmp_path: Path) -> None:
     assert_shellcheck(make(tmp_path, "").script)
 
 
@@ -108,7 +108,7 @@ def test_a_spare_has_the_ranks_of_the_lost_server(tmp_path: Path, place: int) ->
     assert job.processes() == []
 
 
-def test_spares_may_be_lost_or_absent_too_until_none_is_left(tmp_path: Path) -> None:
+def test_lost_and_absent_spares_are_replaced_until_none_is_left(tmp_path: Path) -> None:
     """The first spare never answers; the second is lost."""
     job = make(tmp_path, "time.sleep(600)")
     (tmp_path / "down_10.9.8.3").touch()
@@ -132,7 +132,7 @@ def test_a_server_that_does_not_answer_at_the_start_is_replaced_at_once(tmp_path
     assert [line.split()[:3] for line in lines(job, 0)][3] == ["0", "3", "10.9.8.3"]
 
 
-def test_a_rank_that_fails_takes_no_spare(tmp_path: Path) -> None:
+def test_a_rank_that_fails_uses_no_spare(tmp_path: Path) -> None:
     job = make(tmp_path, "sys.exit(7 if rank == 2 else 0)")
     done = finish(start(job))
     assert done.returncode == 7
@@ -140,7 +140,7 @@ def test_a_rank_that_fails_takes_no_spare(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["INT", "TERM", "HUP"])
-def test_a_signal_before_the_new_start_ends_the_job(tmp_path: Path, name: str) -> None:
+def test_a_signal_before_the_restart_ends_the_job(tmp_path: Path, name: str) -> None:
     job = make(tmp_path, "time.sleep(600)", fence=600)
     process = start(job)
     lose(job, IDS[1])
@@ -157,7 +157,7 @@ def test_a_signal_before_the_new_start_ends_the_job(tmp_path: Path, name: str) -
 
 
 def test_a_server_whose_preflight_fails_is_replaced_and_each_server_is_checked_once(tmp_path: Path) -> None:
-    """The kit refuses the second server and the first spare; a loss later checks nobody again but the new spare."""
+    """Preflight fails on the second server and the first spare; after a later loss, only the new spare is checked."""
     bad = 'case "$*" in *"--server 10.9.8.2 "* | *"--server 10.9.8.3 "*) echo "HK6: bad card"; exit 1 ;; esac'
     environ = fake_kit(tmp_path, bad)
     job = make(tmp_path, "", spares=SPARES)
@@ -187,7 +187,7 @@ def test_without_a_spare_that_passes_the_job_does_not_start(tmp_path: Path) -> N
     "pair",
     ["10.9.8.2", "10.9.8.9=10.9.8.3", "10.9.8.2=10.9.8.9", "10.9.8.2=10.9.8.1", "=", "a[$(touch hacked)]=b"],
 )
-def test_a_pair_that_names_no_server_or_spare_is_refused(tmp_path: Path, pair: str) -> None:
+def test_a_replacement_with_an_unknown_server_or_spare_is_refused(tmp_path: Path, pair: str) -> None:
     job = make(tmp_path, "")
     done = finish(start(job, "--replace", pair))
     assert done.returncode == 2
@@ -198,7 +198,7 @@ def test_a_pair_that_names_no_server_or_spare_is_refused(tmp_path: Path, pair: s
     assert not (tmp_path / "hacked").exists()
 
 
-def test_by_hand_all_servers_name_the_same_spare(tmp_path: Path) -> None:
+def test_servers_started_by_hand_must_have_the_same_replacement(tmp_path: Path) -> None:
     job = make(tmp_path, "", ids=("127.0.0.1", "127.0.0.2"), spares=("127.0.0.3",))
     write_secret(job.script)
     environ = {"SERVER_ADDRESS": "here", LINK_PORT: "21991"}
@@ -219,14 +219,14 @@ def test_by_hand_all_servers_name_the_same_spare(tmp_path: Path) -> None:
     assert [one.returncode for one in done] == [0, 0], done
     assert [line.split()[2] for line in lines(job, 0)] == ["127.0.0.1", "127.0.0.1", "127.0.0.3", "127.0.0.3"]
     first = by_hand("127.0.0.1", *pair)
-    late = finish(by_hand("127.0.0.2"))  # it does not know that it was replaced
+    late = finish(by_hand("127.0.0.2"))  # it is not told that it was replaced
     assert late.returncode == 2
     assert "error: 127.0.0.1 refuses this node: node 0 has the table " in late.stderr
     first.terminate()
     finish(first)
 
 
-def test_a_server_that_makes_another_table_does_not_start(tmp_path: Path) -> None:
+def test_a_server_that_creates_another_table_does_not_start(tmp_path: Path) -> None:
     job = make(tmp_path, "")
     options = ["--server", "10.9.8.3", "--replace", "10.9.8.2=10.9.8.3", "--table-sha256", "0" * 64]
     done = subprocess.run(
@@ -242,7 +242,7 @@ def test_a_server_that_makes_another_table_does_not_start(tmp_path: Path) -> Non
     assert job.processes() == []
 
 
-def test_options_of_spares_go_to_the_command_of_a_script_without_any(tmp_path: Path) -> None:
+def test_without_spares_their_options_are_passed_to_the_command(tmp_path: Path) -> None:
     job = make(tmp_path, "print(sys.argv[1:])", spares=())
     done = finish(start(job, "--preflight", "--replace", "a"))
     assert done.returncode == 0, done.stderr
@@ -261,7 +261,7 @@ def lab() -> Iterator[Hosts]:
 def test_a_job_that_loses_a_host_ends_with_the_parameters_of_an_undisturbed_one(
     tmp_path: Path, lab: Hosts, how: str
 ) -> None:
-    """The host is lost for real, and the time until its ranks have ended is waited for."""
+    """The host is really lost; waits until its ranks have ended."""
     results = []
     for is_disturbed in (False, True):
         folder = tmp_path / str(is_disturbed)

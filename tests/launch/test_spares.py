@@ -25,14 +25,14 @@ def fitted(*spares: Host, table: RankTable = TABLE, product: str | None = None) 
     return [(spare.id, spare.address) for spare in found]
 
 
-def test_spares_are_known_by_address_and_have_their_cards() -> None:
+def test_spares_are_identified_by_their_address() -> None:
     assert fitted(*hosts(2, [0, 1], first=8)) == [("10.0.0.8", "10.0.0.8"), ("10.0.0.9", "10.0.0.9")]
     assert fitted(Host("spare", {0: Card("192.168.1.1"), 1: Card("192.168.1.2")}, host_ip="10.0.0.9")) == [
         ("spare", "10.0.0.9")
     ]
 
 
-def test_a_spare_has_the_cards_of_all_servers() -> None:
+def test_a_spare_needs_the_cards_of_all_servers() -> None:
     table = generate_cluster([*hosts(1, [0, 1]), *hosts(1, [2], first=2)], version="1.0")
     assert cards_in_use(table) == (0, 1, 2)
 
@@ -58,12 +58,12 @@ def test_a_name_that_is_not_valid_is_refused(name: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "again"), [("fd00::8", "FD00:0::8"), ("spare", "Spare")])
-def test_a_spare_is_known_however_it_is_written(name: str, again: str) -> None:
+def test_a_duplicate_spare_in_another_spelling_is_refused(name: str, again: str) -> None:
     with pytest.raises(KitError, match=f"spare {again} is listed twice"):
         check_names([name, again], TABLE)
 
 
-def test_a_job_without_other_servers_has_no_spares() -> None:
+def test_spares_are_refused_for_unsupported_tables() -> None:
     with pytest.raises(KitError, match="a table of one server has no spares"):
         check_names(["10.0.0.8"], generate_cluster(hosts(1, [0]), version="1.0"))
     with pytest.raises(KitError, match=r"a table of version 2\.0 has no spares; accepted: versions 1\.0 and 1\.2"):
@@ -77,8 +77,8 @@ def test_a_spare_without_a_card_is_refused() -> None:
         fitted(*hosts(1, [0], first=9))
 
 
-def test_the_rules_see_every_table_that_may_come() -> None:
-    """Of a server, of the other server, and of another spare that comes at the same time."""
+def test_every_possible_table_with_spares_is_checked_by_the_rules() -> None:
+    """An address of either server, or of another spare that is used at the same time."""
     for taken in ("192.168.100.1", "192.168.101.2"):
         with pytest.raises(KitError, match=r"HK3\d\d: .*, in the table with x in the place of 10\.0\.0\."):
             fitted(Host("x", {0: Card(taken), 1: Card("192.168.101.9")}))
@@ -99,7 +99,7 @@ def test_a_spare_of_another_super_pod_is_refused() -> None:
     assert caught.value.message == "spare c does not fit: it is in super pod q, server a in p"
 
 
-def test_unknown_facts_of_the_cards_of_a_spare_are_not_guessed() -> None:
+def test_a_spare_with_unknown_card_properties_is_refused() -> None:
     value = json.loads(formats.write(TABLE))
     value["server_list"][0]["device"][0]["backup_device_ip"] = "192.168.101.1"
     table = check_text(json.dumps(value), "t.json").table

@@ -1,4 +1,4 @@
-"""Two jobs on the same hosts at once, whose ranks listen where HCCL would: both start, and fail without --job."""
+"""Two simultaneous jobs on the same hosts, whose ranks listen on HCCL's ports: both start with --job, not without."""
 
 import json
 import re
@@ -53,7 +53,7 @@ os.rename(f"up_{rank}.part", f"up_{rank}.json")
 while not os.path.exists("go"):
     time.sleep(0.05)
 """
-"""A rank that listens as HCCL does: on the host at the base port plus its card, or in the range; and on its card."""
+"""A rank that listens like HCCL: on the host at the base port plus its card, or in the range; and on its card."""
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def lab() -> Iterator[Hosts]:
 
 
 class Job:
-    """A job on all cards of both hosts, in a folder that they share."""
+    """A job on all cards of both hosts, in a shared folder."""
 
     def __init__(self, folder: Path, lab: Hosts, launcher: str, *options: str) -> None:
         self.folder, self.lab = folder, lab
@@ -98,12 +98,14 @@ def is_up(job: Job) -> bool:
     return len(job.ranks) == 2 * RANKS
 
 
-def test_without_a_number_the_second_job_cannot_listen(tmp_path: Path, lab: Hosts) -> None:
+def test_without_job_numbers_the_second_job_cannot_listen(tmp_path: Path, lab: Hosts) -> None:
     first, second = (Job(tmp_path / name, lab, "bash") for name in ("a", "b"))
     running = first.start()
     try:
         assert wait_until(lambda: is_up(first))
-        assert {finish(process).returncode for process in second.start()} == {2}  # the scripts of one table meet
+        assert {finish(process).returncode for process in second.start()} == {
+            2
+        }  # scripts of the same table use the same port
         failed = [finish(process) for process in second.start(HCCL_KIT_LINK_PORT="20001")]
         assert {done.returncode for done in failed} == {1}
         assert re.search(r"specific port\[6000[01]\] fail: Address already in use", failed[0].stdout + failed[1].stdout)
@@ -117,7 +119,7 @@ def test_with_numbers_both_jobs_run_at_once(tmp_path: Path, lab: Hosts) -> None:
     jobs = [Job(tmp_path / str(number), lab, "bash", "--job", str(number)) for number in range(2)]
     running = [process for job in jobs for process in job.start()]
     try:
-        assert wait_until(lambda: all(map(is_up, jobs)))  # at the same time: no rank ends before it is let go
+        assert wait_until(lambda: all(map(is_up, jobs)))  # at the same time: no rank ends before it is released
     finally:
         for job in jobs:
             job.let_go()
@@ -129,7 +131,7 @@ def test_with_numbers_both_jobs_run_at_once(tmp_path: Path, lab: Hosts) -> None:
         assert all(block.first <= port <= block.last for port in job.ports)
 
 
-def test_what_the_user_sets_is_kept(tmp_path: Path, lab: Hosts) -> None:
+def test_variables_set_by_the_user_are_kept(tmp_path: Path, lab: Hosts) -> None:
     job = Job(tmp_path / "own", lab, "bash", "--job", "1")
     own = {"HCCL_IF_BASE_PORT": "50000", "HCCL_NPU_SOCKET_PORT_RANGE": "", "HCCL_CONNECT_TIMEOUT": "700"}
     job.let_go()

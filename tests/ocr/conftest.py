@@ -1,4 +1,4 @@
-"""What the tests of the training wing share: MindSpore's settings, one set of word images, one trained run."""
+"""Fixtures of the training tests: MindSpore's settings, word images, and a trained run."""
 
 import gc
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# Before MindSpore is imported: under AVX-512 its own convolutions are many times slower, its warnings are its own.
+# Before MindSpore is imported: under AVX-512 its own convolutions are much slower, and its warnings are irrelevant.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 os.environ.setdefault("GLOG_v", "3")
 
@@ -20,24 +20,24 @@ if find_spec("mindspore"):
 
     @pytest.fixture(autouse=True)
     def same_weights() -> None:
-        """A test draws the same initial weights in every run: a few of all weights are beyond its bounds."""
+        """Seeds the initial weights of each test: rare values would exceed the tolerances."""
         ms.set_seed(0)
 
     @pytest.fixture
     def pynative() -> Iterator[None]:
-        """Operator by operator: a graph would be compiled for each network and each size of an image."""
+        """PyNative mode: in graph mode, a graph would be compiled for each network and each image size."""
         ms.set_context(mode=ms.PYNATIVE_MODE)
         yield
         ms.set_context(mode=ms.GRAPH_MODE)
 
     @pytest.fixture(scope="module", autouse=True)
     def older_objects_are_kept() -> None:
-        """What earlier files have imported, torch for example, is out of garbage collection (see tests/conftest.py)."""
+        """Excludes modules imported by earlier files (torch, ...) from garbage collection (see tests/conftest.py)."""
         gc.collect()
         gc.freeze()
 
-else:  # installed without the extra `train`: what needs neither MindSpore nor OpenCV is still tested
-    heavy = ("[abd-z]*", "c[lu]*", "che*", "cod*", "conv*")  # left are the dictionary and the configurations
+else:  # without the extra `train`, only code that needs neither MindSpore nor OpenCV is tested
+    heavy = ("[abd-z]*", "c[lu]*", "che*", "cod*", "conv*")  # the dictionary and the configurations remain
     collect_ignore_glob = ["models", "*/test_*.py", *(f"test_{name}.py" for name in heavy)]
 
 from hccl_kit.ocr.checkpoints.fetch import CACHE
@@ -49,7 +49,7 @@ TRAIN, TEST = 96, 20
 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of this test's own. It has the compiled convolutions of all tests: to compile takes seconds."""
+    """A separate cache folder for this test. It includes the compiled convolutions of all tests, which take seconds."""
     compiled = Path(os.environ[CACHE]) / "convolutions"
     compiled.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder = tmp_path / "cache"
@@ -72,7 +72,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a training of 12 steps, two epochs; tests write nothing into it."""
+    """The folder of a training of 12 steps in two epochs; tests must not write into it."""
 
     def fill(folder: Path) -> None:
         done = train(folder, words, "train.max_steps=12", "system.log_interval=5")

@@ -1,4 +1,4 @@
-"""A network and its gradients, for tests that compare two ways of computing the same."""
+"""A network and its gradients, for tests that compare two implementations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Gradients(nn.Cell):
-    """The gradients of the input and of all parameters, for a gradient of what `network` gives."""
+    """The gradients of the input and of all parameters, for a given gradient of the output of `network`."""
 
     def __init__(self, network: nn.Cell) -> None:
         super().__init__(auto_prefix=False)
@@ -23,7 +23,7 @@ class Gradients(nn.Cell):
 
 
 def found(network: nn.Cell, shape: tuple[int, ...]) -> list[NDArray[np.float32]]:
-    """What `network` gives in training for an input of `shape`, and the gradients of the input and every parameter."""
+    """The output of `network` in training for an input of `shape`, and the gradients of input and parameters."""
     draw = np.random.default_rng(5).standard_normal
     given = Tensor(draw(shape).astype(np.float32))
     network.set_train(True)

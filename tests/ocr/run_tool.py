@@ -1,4 +1,4 @@
-"""The programs of tools/, started as a user starts them."""
+"""The programs of tools/, run as by a user."""
 
 import json
 import os
@@ -13,7 +13,7 @@ CONFIG = ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
 OURS = ("ONEDNN_MAX_CPU_ISA", "GLOG_v")
 """Set by conftest.py for the tests of this process; a user has not set them."""
 PATIENCE = 900.0
-"""Seconds; a training of MobileNetV3 took more than 300 where much else ran."""
+"""Seconds; a training of MobileNetV3 took more than 300 on a busy machine."""
 
 
 def tool(name: str, *args: object, python: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -25,13 +25,13 @@ def tool(name: str, *args: object, python: tuple[str, ...] = ()) -> subprocess.C
 
 
 def train(folder: Path, words: Path, *overrides: str, config: Path = CONFIG) -> subprocess.CompletedProcess[str]:
-    """tools/train.py on the rendered words, writing into `folder`."""
+    """Run tools/train.py on the rendered words, with output in `folder`."""
     places = (f"{section}.dataset.dataset_root={words}" for section in ("train", "eval"))
     return tool("train", "-c", config, "-o", *places, f"train.ckpt_save_dir={folder}", *overrides)
 
 
 def summary(folder: Path) -> dict[str, Any]:
-    """What summary.json of a run holds."""
+    """The content of summary.json of a run."""
     values: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     return values
 

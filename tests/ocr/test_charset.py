@@ -1,4 +1,4 @@
-"""Characters and class numbers, and the files that hold them."""
+"""Characters and class numbers, and dictionary files."""
 
 from pathlib import Path
 
@@ -24,12 +24,12 @@ def refusal(folder: Path, content: bytes) -> str:
     return caught.value.message
 
 
-def test_a_class_without_another_case_is_its_own_other_case() -> None:
+def test_a_class_without_another_case_is_mapped_to_itself() -> None:
     assert Charset("aA1bıIß\u00e9É").other_case() == [1, 0, 2, 3, 4, 5, 6, 8, 7]
     assert Charset("").other_case() == []
 
 
-def test_a_lower_case_letter_tells_the_case_where_there_are_both() -> None:
+def test_a_lower_case_letter_determines_the_case_if_both_cases_exist() -> None:
     assert Charset("aA1bé\u00c9").tells_case() == [True, False, False, False, True, False]
 
 
@@ -40,25 +40,25 @@ def test_the_default_is_the_blank_after_36_characters() -> None:
 
 
 @given(st.text(ALPHANUMERIC))
-def test_decode_takes_back_encode(text: str) -> None:
+def test_decode_reverses_encode(text: str) -> None:
     assert DEFAULT.decode(DEFAULT.encode(text, lower=True)) == text
 
 
 @given(st.text())
-def test_encode_keeps_what_the_dictionary_holds(text: str) -> None:
+def test_encode_keeps_the_characters_of_the_dictionary(text: str) -> None:
     assert DEFAULT.decode(DEFAULT.encode(text, lower=False)) == "".join(c for c in text if c in ALPHANUMERIC)
 
 
-def test_lower_is_asked_for() -> None:
+def test_encode_converts_to_lower_case_only_on_request() -> None:
     assert DEFAULT.encode("aB", lower=True) == [10, 11]
     assert DEFAULT.encode("aB", lower=False) == [10]
 
 
-def test_a_dictionary_has_a_character_a_line(tmp_path: Path) -> None:
+def test_a_dictionary_has_one_character_per_line(tmp_path: Path) -> None:
     assert loaded(tmp_path, "中\nb\n𝄞\n".encode()).characters == "中b𝄞"
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_no_characters(tmp_path: Path) -> None:
+def test_a_byte_order_mark_and_windows_line_ends_are_ignored(tmp_path: Path) -> None:
     assert loaded(tmp_path, b"\xef\xbb\xbfa\r\nb\r\n").characters == "ab"
 
 
@@ -68,11 +68,11 @@ def test_the_space_is_added_once(tmp_path: Path) -> None:
     assert loaded(tmp_path, b"a\nb").characters == "ab"
 
 
-def test_a_double_is_named(tmp_path: Path) -> None:
+def test_a_duplicate_character_is_named(tmp_path: Path) -> None:
     assert refusal(tmp_path, b"a\nb\na\n").endswith("dict.txt lists 'a' twice")
 
 
-def test_a_line_of_two_characters_is_named(tmp_path: Path) -> None:
+def test_a_line_with_two_characters_is_named(tmp_path: Path) -> None:
     assert refusal(tmp_path, b"a\nbc\n") == f"{tmp_path / 'dict.txt'}:2: expected one character, found 'bc'"
 
 

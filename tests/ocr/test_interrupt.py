@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment that the program itself reports: a message, exit code 130, and nothing half written."""
+"""Ctrl-C at a moment that the program itself reports: a message, exit code 130, and no partial files."""
 
 import re
 import signal
@@ -41,7 +41,7 @@ def start(command: list[str], cwd: Path) -> subprocess.Popen[str]:
 
 
 def signalled_at(line: str, command: list[str], cwd: Path, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
-    """Exit code and standard error of the command that gets the signal when it has printed `line`."""
+    """Exit code and standard error of the command, which gets the signal after it has printed `line`."""
     process = start(command, cwd)
     assert process.stdout is not None
     try:
@@ -68,13 +68,13 @@ def test_a_signal_ends_the_program_with_a_message(tmp_path: Path, number: signal
     assert signalled_at("after", stub("'go on', speaks=False"), tmp_path, number) == (code, "")
 
 
-def test_a_handler_that_is_installed_later_does_not_run(tmp_path: Path) -> None:
-    """MindSpore installs one that ends the process by SIGTERM."""
+def test_a_handler_that_is_installed_later_is_not_called(tmp_path: Path) -> None:
+    """MindSpore installs one that ends the process with SIGTERM."""
     later = "signal.signal(signal.SIGINT, lambda *_: os._exit(77))"
     assert signalled_at("after", stub(after=later), tmp_path) == (130, "interrupted\n")
 
 
-def test_what_is_being_written_is_written_to_its_end(tmp_path: Path) -> None:
+def test_a_file_that_is_being_written_is_completed(tmp_path: Path) -> None:
     wait = "os.kill(os.getpid(), signal.SIGINT); time.sleep(0.3); open('whole', 'w').write('x')"
     process = start(stub(inside=wait), tmp_path)
     assert process.communicate(timeout=PATIENCE)[1] == "interrupted\n"
@@ -82,7 +82,7 @@ def test_what_is_being_written_is_written_to_its_end(tmp_path: Path) -> None:
     assert (tmp_path / "whole").read_text() == "x"
 
 
-def test_a_scratch_folder_goes_too(tmp_path: Path) -> None:
+def test_a_scratch_folder_is_removed(tmp_path: Path) -> None:
     inside = f"tempfile.tempdir = {str(tmp_path)!r}; held = interrupt.scratch(); print(held.__enter__(), flush=True)"
     process = start(stub(before="import tempfile", inside=inside), tmp_path)
     assert process.stdout is not None
@@ -94,7 +94,7 @@ def test_a_scratch_folder_goes_too(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
+def test_a_second_signal_ends_the_program_at_once(tmp_path: Path) -> None:
     wait = "os.kill(os.getpid(), signal.SIGINT); time.sleep(0.3); os.kill(os.getpid(), signal.SIGINT); time.sleep(600)"
     process = start(stub(inside=wait), tmp_path)
     process.communicate(timeout=PATIENCE)
@@ -121,8 +121,8 @@ def test_ctrl_c_ends_a_training_and_leaves_no_dump(line: str, words: Path, tmp_p
 
 
 @pytest.mark.train
-def test_usr2_saves_a_checkpoint_after_the_step_and_ends(words: Path, tmp_path: Path) -> None:
-    """As a scheduler sends it before the time limit; the run continues from there."""
+def test_sigusr2_saves_a_checkpoint_after_the_step_and_ends(words: Path, tmp_path: Path) -> None:
+    """As sent by a scheduler before the time limit; the run can be resumed from there."""
     places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
     options = ["-o", *places, "train.ckpt_save_dir=run", "scheduler.num_epochs=100000", "system.log_interval=1"]
     command = [sys.executable, "-u", str(ROOT / "tools" / "train.py"), "-c", str(CONFIG), *options]

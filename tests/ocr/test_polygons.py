@@ -1,4 +1,4 @@
-"""Polygons moved in and out, against what a rectangle must become and against another library."""
+"""Polygon offsets inwards and outwards, against the exact result for rectangles and against another library."""
 
 import numpy as np
 import pytest
@@ -18,24 +18,24 @@ def rectangle(width: float, height: float) -> list[list[float]]:
 
 
 @given(sides, sides, st.sampled_from([0, 7.5, -300]))
-def test_area_by_perimeter_is_that_of_a_rectangle_wherever_it_lies(width: int, height: int, by: float) -> None:
+def test_area_by_perimeter_of_a_rectangle_does_not_depend_on_its_position(width: int, height: int, by: float) -> None:
     found = area_by_perimeter(np.array(rectangle(width, height)) + by)
     assert found == pytest.approx(width * height / (2 * (width + height)), rel=1e-5)
 
 
 @pytest.mark.parametrize("points", [[[5, 5]] * 4, [[0, 0], [9, 0], [4, 0]]])
-def test_what_has_no_extent_has_no_distance_and_no_offset(points: list[list[float]]) -> None:
+def test_a_degenerate_polygon_has_no_distance_and_no_offset(points: list[list[float]]) -> None:
     assert area_by_perimeter(points) == 0
     assert offset(points, 3) == []
 
 
-def test_inwards_a_rectangle_stays_one() -> None:
+def test_an_inward_offset_of_a_rectangle_is_a_rectangle() -> None:
     [piece] = offset(RECTANGLE, -12)
     assert sorted(map(tuple, piece.tolist())) == [(22, 32), (22, 48), (98, 32), (98, 48)]
 
 
 @given(sides, sides, st.integers(1, 60))
-def test_outwards_it_is_the_sum_with_a_disc(width: int, height: int, distance: int) -> None:
+def test_an_outward_offset_is_the_minkowski_sum_with_a_disc(width: int, height: int, distance: int) -> None:
     [piece] = offset(rectangle(width, height), distance)
     assert piece.min(axis=0).tolist() == [-distance, -distance]
     assert piece.max(axis=0).tolist() == [width + distance, height + distance]
@@ -44,24 +44,24 @@ def test_outwards_it_is_the_sum_with_a_disc(width: int, height: int, distance: i
 
 
 @given(sides, sides)
-def test_it_vanishes_where_nothing_is_left(width: int, height: int) -> None:
+def test_a_large_inward_offset_gives_no_polygon(width: int, height: int) -> None:
     assert offset(rectangle(width, height), -(min(width, height) / 2 + 1)) == []
     assert len(offset(rectangle(width, height), -(min(width, height) // 2 - 1))) == 1
 
 
-def test_a_dumbbell_falls_apart() -> None:
+def test_an_inward_offset_splits_a_dumbbell() -> None:
     dumbbell = [[0, 0], [40, 0], [40, 18], [60, 18], [60, 0], [100, 0], [100, 40], [60, 40], [60, 22], [40, 22]]
     assert len(offset([*dumbbell, [40, 40], [0, 40]], -5)) == 2
 
 
-def test_the_sense_of_rotation_changes_nothing() -> None:
+def test_the_orientation_does_not_matter() -> None:
     for distance in (-5, 5):
         [one], [other] = offset(RECTANGLE, distance), offset(RECTANGLE[::-1], distance)
         assert sorted(one.tolist()) == sorted(other.tolist())
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_distances_and_polygons_are_those_of_the_reference(number: int) -> None:
+def test_distances_and_polygons_match_the_reference(number: int) -> None:
     values = reference_arrays("db_targets.npz")
     poly = values["a_encoded_polys"][number]
     distance = area_by_perimeter(poly) * (1 - 0.4**2)

@@ -1,4 +1,4 @@
-"""The weights of an installed package: found without importing it, and only if they are the known ones."""
+"""The weights of an installed rapidocr package: found without importing it, and only if their digests are known."""
 
 import sys
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def test_the_dictionary_has_an_ideographic_space_and_no_other() -> None:
     assert " " not in characters
 
 
-def test_without_the_package_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_install_command_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(_: str) -> None:
         raise metadata.PackageNotFoundError
 
@@ -56,7 +56,7 @@ def test_without_the_package_the_command_is_named(monkeypatch: pytest.MonkeyPatc
     assert caught.value.hint == 'pip install "hccl-kit[weights]"'
 
 
-def test_other_weights_are_not_taken_for_the_known_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_with_an_unknown_digest_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, monkeypatch)
     file = tmp_path / rapidocr.FILES["rapidocr:det"][0]
     with pytest.raises(KitError, match=r"rapidocr 9\.9 has no rapidocr/models/PP-OCRv6_det_small\.onnx"):
@@ -67,6 +67,6 @@ def test_other_weights_are_not_taken_for_the_known_ones(tmp_path: Path, monkeypa
         rapidocr.path("rapidocr:det")
 
 
-def test_a_name_that_is_not_known() -> None:
+def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(KitError, match="rapidocr:cut is not known"):
         rapidocr.path("rapidocr:cut")

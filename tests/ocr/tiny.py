@@ -1,4 +1,4 @@
-"""Networks and batches so small that numpy can follow them."""
+"""Networks and batches that are small enough to be recomputed in numpy."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Tables of unlike servers for tests of placement."""
+"""Tables of different servers for tests of placement."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ Shape = Sequence[Sequence[Sequence[int]]]
 
 
 def table_of(shape: Shape, ranks: Sequence[int] | None = None, *, has_pods: bool = True) -> RankTable:
-    """A table with servers of these cards; `ranks` in the order of the cards, else counted."""
+    """A table with servers of these cards; `ranks` are in the order of the cards, by default consecutive."""
     size = sum(len(server) for pod in shape for server in pod)
     left = iter(range(size) if ranks is None else ranks)
     servers, pods = [], []

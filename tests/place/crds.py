@@ -1,4 +1,4 @@
-"""What the published definitions of HyperNode and Topology say about the fields of our manifests, as JSON Schema.
+"""The published definitions of HyperNode and Topology for the fields of our manifests, as JSON Schema.
 
 Unknown fields are refused, as the API server does under strict validation. Written after
 config/crd/volcano/bases/topology.volcano.sh_hypernodes.yaml of Volcano at 178acf02 and

@@ -1,4 +1,4 @@
-"""A table as blocks, and the table with its ranks in another order."""
+"""A table as a hierarchy of blocks, and a table with reordered ranks."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ def test_a_table_without_super_pods_has_two_levels() -> None:
     assert cluster.domains() == ([0, 0, 1, 1], [0, 0, 1, 1]), "in the order of the ranks"
 
 
-def test_a_server_in_no_super_pod_is_one_of_its_own() -> None:
+def test_a_server_outside_super_pods_forms_its_own_block() -> None:
     table = table_of([[[0]], [[0]]])
     assert cluster_of(table._replace(super_pods=(table.super_pods or ())[:1])).domains()[0] == [0, 1]
 

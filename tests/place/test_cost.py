@@ -14,7 +14,7 @@ PATTERNS: tuple[Pattern, ...] = ("ring", "chain", "all-to-all")
 
 
 def transfers(kind: Traffic, size: int) -> Iterator[tuple[int, int]]:
-    """Each pair of ranks of which the first sends to the second."""
+    """Each pair of ranks where the first sends to the second."""
     period = kind.stride * kind.count
     for block in range(0, size, period):
         for first in range(block, block + kind.stride):
@@ -40,7 +40,7 @@ def kinds(draw: st.DrawFn) -> Traffic:
 
 
 @given(kinds(), st.integers(1, 3), st.data())
-def test_what_leaves_is_the_sum_of_the_transfers_between_domains(
+def test_outgoing_bytes_are_the_sum_of_transfers_between_domains(
     kind: Traffic, blocks: int, data: st.DataObject
 ) -> None:
     size = kind.stride * kind.count * blocks
@@ -52,7 +52,7 @@ def test_what_leaves_is_the_sum_of_the_transfers_between_domains(
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("count", [2, 3, 4])
-def test_what_leaves_any_block_of_ranks(pattern: Pattern, stride: int, count: int) -> None:
+def test_outgoing_bytes_of_any_block_of_ranks(pattern: Pattern, stride: int, count: int) -> None:
     kind = Traffic("x", pattern, 1 if pattern == "all-to-all" else stride, count, 7)
     size = kind.stride * count * 2
     sent = list(transfers(kind, size))

@@ -13,7 +13,7 @@ def groups(grid: Grid, kind: str) -> list[list[int]]:
     return list(members.values())
 
 
-def test_the_groups_are_those_that_megatron_documents_for_16_ranks() -> None:
+def test_the_groups_match_the_documentation_of_megatron_for_16_ranks() -> None:
     grid = grid_of(16, tp=2, pp=4)
     assert grid == Grid(tp=2, pp=4, dp=2, ep=1)
     assert groups(grid, "data") == [[g, g + 2] for g in (0, 1, 4, 5, 8, 9, 12, 13)]
@@ -45,7 +45,7 @@ def test_each_rank_is_in_one_group_of_each_kind(kind: str) -> None:
         ({"pp": 4, "ep": 8}, "--ep 8 does not divide the 4 ranks of a pipeline stage"),
     ],
 )
-def test_sizes_that_do_not_fit_are_refused(sizes: dict[str, int], words: str) -> None:
+def test_inconsistent_sizes_are_refused(sizes: dict[str, int], words: str) -> None:
     with pytest.raises(KitError) as refused:
         grid_of(16, **sizes)
     assert words in refused.value.message

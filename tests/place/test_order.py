@@ -1,4 +1,4 @@
-"""The order that is found: as good as the best of all whole orders, and never worse than that of the table."""
+"""The placement: as good as the best of all orders with complete blocks, and never worse than that of the table."""
 
 import random
 import time
@@ -20,7 +20,7 @@ from tests.place.clusters import small_tables, table_of, whole
 
 
 def arrangements(blocks: tuple[Block, ...]) -> Iterator[tuple[int, ...]]:
-    """Every order of the ranks in which all blocks are whole."""
+    """Every order of the ranks in which all blocks are contiguous."""
     for ordered in permutations(blocks):
         parts = [[*arrangements(block.parts)] if block.parts else [block.ranks] for block in ordered]
         for chosen in product(*parts):
@@ -41,7 +41,7 @@ def grids(size: int) -> list[Grid]:
 
 @settings(max_examples=40, deadline=None)
 @given(small_tables(), st.data())
-def test_all_whole_orders_tried_give_the_same_cost(table: RankTable, data: st.DataObject) -> None:
+def test_the_cost_equals_the_minimum_over_all_orders_with_whole_blocks(table: RankTable, data: st.DataObject) -> None:
     grid = data.draw(st.sampled_from(grids(table.world_size)))
     kinds = traffic(grid, model_for(grid, Model(64, 8, 32, 1, 2)))
     cluster = cluster_of(table)
@@ -56,7 +56,7 @@ def test_all_whole_orders_tried_give_the_same_cost(table: RankTable, data: st.Da
     assert (again.given, again.is_kept) == (found.cost, True), "the table that is written has that cost"
 
 
-def test_a_server_of_another_size_is_moved_so_that_tensor_groups_stay_whole() -> None:
+def test_a_server_of_another_size_is_moved_to_keep_tensor_groups_together() -> None:
     table = table_of([[[0, 1], [0, 1, 2, 3], [0, 1], [0, 1, 2, 3]]], has_pods=False)
     grid = grid_of(12, tp=4)
     kinds = traffic(grid, model_for(grid, Model()))
@@ -67,8 +67,8 @@ def test_a_server_of_another_size_is_moved_so_that_tensor_groups_stay_whole() ->
     assert [len({servers[rank] for rank in found.order[start : start + 4]}) for start in (0, 4, 8)].count(1) == 2
 
 
-def test_an_order_that_no_whole_one_matches_is_kept() -> None:
-    """Pipeline neighbours on one server, which only interleaved ranks give."""
+def test_a_given_order_better_than_all_orders_with_whole_blocks_is_kept() -> None:
+    """Pipeline neighbours on one server, which is only possible with interleaved ranks."""
     table = table_of(whole(1, 2, 2), [0, 2, 1, 3], has_pods=False)
     kinds = (Traffic("pipeline", "chain", 2, 2, 5),)
     found = place(cluster_of(table), kinds)
@@ -85,7 +85,7 @@ def test_the_rows_of_the_kinds_add_up_to_the_cost() -> None:
     assert tuple(map(sum, zip(*costs(cluster, kinds, found.order), strict=True))) == found.cost < found.given
 
 
-def test_too_many_shapes_are_not_compared_and_the_order_is_not_worse(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_too_many_shapes_the_order_is_improved_but_not_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(order, "MAX_WORK", 50)
     table = table_of([[list(range(cards)) for cards in (1, 4, 3, 4)]], has_pods=False)
     grid = grid_of(12, tp=4)
@@ -95,8 +95,8 @@ def test_too_many_shapes_are_not_compared_and_the_order_is_not_worse(monkeypatch
     assert found.cost < found.given
 
 
-def test_super_pods_that_are_all_different_take_seconds() -> None:
-    """All of their orders would be millions."""
+def test_super_pods_that_all_differ_are_placed_quickly() -> None:
+    """There are millions of orders."""
     sizes = random.Random(11)
     pods = [[list(range(sizes.randint(1, 8))) for _ in range(sizes.randint(40, 60))] for _ in range(24)]
     size = sum(len(server) for pod in pods for server in pod)
@@ -108,8 +108,8 @@ def test_super_pods_that_are_all_different_take_seconds() -> None:
     assert found.cost < found.given
 
 
-def test_ten_thousand_cards_take_seconds() -> None:
-    """It takes less than one; the bound is for a busy machine."""
+def test_ten_thousand_cards_are_placed_quickly() -> None:
+    """It takes less than one second; the limit allows for a busy machine."""
     table = table_of(whole(13, 48, 16), random.Random(7).sample(range(9984), 9984))
     grid = grid_of(9984, tp=8, pp=4, ep=8)
     start = time.process_time()

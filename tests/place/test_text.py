@@ -1,4 +1,4 @@
-"""The cost as a text."""
+"""The text report of the cost."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def reported(ranks: list[int] | None = None, **sizes: int) -> list[str]:
     return report(cluster, kinds, place(cluster, kinds))
 
 
-def test_an_order_that_is_kept() -> None:
+def test_reports_an_order_that_is_kept() -> None:
     assert reported(tp=2) == [
         "order of the table  groups  sent in a step  leaves card pair  leaves server",
         "tensor              2 of 2         2.5 TiB               0 B            0 B",
@@ -28,7 +28,7 @@ def test_an_order_that_is_kept() -> None:
     ]
 
 
-def test_a_better_order() -> None:
+def test_reports_a_better_order() -> None:
     lines = reported([0, 2, 1, 3], tp=2)
     assert lines[5:] == [
         "better order  groups  sent in a step  leaves card pair  leaves server",
@@ -40,12 +40,12 @@ def test_a_better_order() -> None:
     ]
 
 
-def test_groups_of_one_rank() -> None:
+def test_reports_that_groups_of_one_rank_send_nothing() -> None:
     cluster = cluster_of(table_of([[[0]]], has_pods=False))
     assert report(cluster, (), place(cluster, ())) == ["groups of one rank send nothing, so every order costs the same"]
 
 
-def test_the_head_names_the_sizes() -> None:
+def test_the_header_names_the_sizes() -> None:
     grid = grid_of(64, tp=4, pp=2, ep=8)
     assert head("t.json", grid, model_for(grid, Model())) == [
         "t.json: 64 ranks = tensor 4 x data 8 x pipeline 2, expert 8",
@@ -58,5 +58,5 @@ def test_the_head_names_the_sizes() -> None:
     ("size", "shown"),
     [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (1 << 40, "1.0 TiB"), (5 << 70, "5120.0 EiB")],
 )
-def test_volumes(size: int, shown: str) -> None:
+def test_formats_volumes(size: int, shown: str) -> None:
     assert volume(size) == shown

@@ -1,4 +1,4 @@
-"""What schedulers read about a cluster, and names that they could not take."""
+"""Topology files of schedulers, and names that they do not support."""
 
 import shlex
 
@@ -27,7 +27,7 @@ PLAIN = (Domain(None, ("node01", "node02", "node03")),)
 HOSTILE = ("a b", "a,b", "a\nNodes=x", "$(reboot)", "a;b", "-all", "a[1-9]", "", "ä", "a" * 64, "../a", "a=b", "a#b")
 
 
-def test_slurm_has_a_switch_for_each_super_pod_and_one_above() -> None:
+def test_slurm_has_a_switch_for_each_super_pod_and_a_top_level_switch() -> None:
     assert slurm_topology(PODS).splitlines()[1:] == [
         "SwitchName=sp-a Nodes=node[01-02]",
         "SwitchName=sp-b Nodes=node[03-04]",
@@ -45,7 +45,7 @@ def test_each_node_is_below_one_switch_of_a_large_cluster() -> None:
 
 
 @pytest.mark.parametrize("domains", [PODS, PLAIN], ids=["super pods", "plain"])
-def test_manifests_are_what_the_published_definitions_accept(domains: tuple[Domain, ...]) -> None:
+def test_manifests_match_the_published_definitions(domains: tuple[Domain, ...]) -> None:
     for document in yaml.safe_load_all(hyper_nodes(domains)):
         jsonschema.validate(document, crds.HYPER_NODE)
     jsonschema.validate(yaml.safe_load(kueue_topology(domains)), crds.TOPOLOGY)
@@ -68,7 +68,7 @@ def test_hyper_nodes_form_a_tree() -> None:
     assert [document["metadata"]["name"] for document in yaml.safe_load_all(hyper_nodes(PLAIN))] == ["all"]
 
 
-def test_the_levels_of_kueue_are_the_labels_that_the_nodes_get() -> None:
+def test_the_levels_of_kueue_are_the_labels_of_the_nodes() -> None:
     levels = [level["nodeLabel"] for level in yaml.safe_load(kueue_topology(PODS))["spec"]["levels"]]
     assert levels == ["hccl-kit/super-pod", "kubernetes.io/hostname"]
     commands = [shlex.split(line) for line in node_labels(PODS).splitlines()[3:]]
@@ -97,7 +97,7 @@ def test_hostile_names_are_refused(to: str, name: str) -> None:
             WRITERS[to](domains)
 
 
-def test_the_super_pods_of_a_table_and_of_an_inventory() -> None:
+def test_reads_super_pods_from_a_table_or_an_inventory() -> None:
     table = table_of(whole(2, 2, 1))
     assert domains_of_table(table) == (Domain("p0", ("s0-0", "s0-1")), Domain("p1", ("s1-0", "s1-1")))
     assert domains_of_table(table, ["a", "b", "c", "d"]) == (Domain("p0", ("a", "b")), Domain("p1", ("c", "d")))
@@ -115,12 +115,12 @@ def test_the_super_pods_of_a_table_and_of_an_inventory() -> None:
         ([Host("x", {}), Host("y", {}, super_pod="q")], None, 'server "x" is in no super pod, but others are'),
     ],
 )
-def test_servers_that_form_no_tree_are_refused(hosts: list[Host], nodes: list[str] | None, words: str) -> None:
+def test_servers_that_do_not_form_a_tree_are_refused(hosts: list[Host], nodes: list[str] | None, words: str) -> None:
     with pytest.raises(KitError) as refused:
         domains_of_hosts(hosts, nodes)
     assert words in refused.value.message
 
 
-def test_a_table_that_names_no_hosts_is_refused() -> None:
+def test_a_table_without_host_names_is_refused() -> None:
     with pytest.raises(KitError, match=r"version 2\.0 does not name hosts"):
         domains_of_table(table_of(whole(1, 1, 1), has_pods=False)._replace(version="2.0"))

@@ -1,4 +1,4 @@
-"""Volumes against figures computed by hand from the published formulas."""
+"""Volumes against values computed by hand from the published formulas."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def sent(grid: Grid, model: Model) -> dict[str, int]:
     return {kind.kind: kind.sent for kind in traffic(grid, model_for(grid, model))}
 
 
-def test_a_dense_model() -> None:
+def test_volumes_of_a_dense_model() -> None:
     found = sent(Grid(tp=2, pp=3, dp=4, ep=1), SMALL)
     assert found == {
         "tensor": 5 * 2 * 4 * 64,  # micro-batches, layers of a stage, all-reduces, 2 * (2-1)/2 of 64 bytes
@@ -23,7 +23,7 @@ def test_a_dense_model() -> None:
     }
 
 
-def test_experts_take_the_place_of_a_part_of_each_layer() -> None:
+def test_volumes_of_a_model_with_experts() -> None:
     found = sent(Grid(tp=2, pp=3, dp=4, ep=4), Model(4, 6, 8, 1, 5, experts=8, top_k=2))
     assert found == {
         "tensor": 5 * 2 * 2 * 64,
@@ -34,7 +34,7 @@ def test_experts_take_the_place_of_a_part_of_each_layer() -> None:
     }
 
 
-def test_a_layer_more_than_the_stages_share_counts_for_all_of_them() -> None:
+def test_the_number_of_layers_is_rounded_up_to_a_multiple_of_the_stages() -> None:
     assert sent(Grid(2, 3, 1, 1), Model(layers=7))["tensor"] == sent(Grid(2, 3, 1, 1), Model(layers=9))["tensor"]
 
 
@@ -59,7 +59,7 @@ def test_the_total_of_twelve_ranks_in_groups_of_four(pattern: str, total: int) -
         (Model(experts=4, top_k=5), "--top-k 5 is more than --experts 4"),
     ],
 )
-def test_a_model_that_does_not_fit_is_refused(model: Model, words: str) -> None:
+def test_a_model_that_does_not_match_the_grid_is_refused(model: Model, words: str) -> None:
     with pytest.raises(KitError) as refused:
         model_for(Grid(2, 1, 4, 4), model)
     assert words in refused.value.message

@@ -1,4 +1,4 @@
-"""Servers with NPUs for tests: a folder as their root, and the driver's tools on PATH that answer from it."""
+"""Fake servers with NPUs: a folder as their root, and fake driver tools on PATH that read it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.tables import pods_value, ranks_value, sdid, value
 
 
 class Generation(NamedTuple):
-    """A product, its samples' folder, its cards on a server, and how many of them an NPU has."""
+    """A product, the folder of its samples, its cards per server, and its chips per NPU."""
 
     product: str
     folder: str
@@ -40,9 +40,9 @@ A2, A3, DUO, A5 = GENERATIONS[1:]
 
 
 class Machine:
-    """A server without fault that has `generation`; tests break what they are about.
+    """A healthy server of this `generation`; tests modify what they test.
 
-    `root` holds dev, etc, proc and usr; `hccn` and `smi` are the folders that the fake tools answer from.
+    `root` has dev, etc, proc and usr; `hccn` and `smi` are the data folders of the fake tools.
     """
 
     def __init__(self, folder: Path, generation: Generation, table: Mapping[str, Any]) -> None:
@@ -66,14 +66,14 @@ class Machine:
         return path
 
     def say(self, word: str, card: int, text: str) -> None:
-        """What `hccn_tool -i CARD -WORD -g` prints; "ipv4" for -ip."""
+        """Set the output of `hccn_tool -i CARD -WORD -g`; "ipv4" for -ip."""
         (self.hccn / f"{word}.{card}").write_text(text, encoding="utf-8")
 
     def smi_says(self, name: str, text: str) -> None:
         (self.smi / name).write_text(text, encoding="utf-8")
 
     def change(self, name: str, old: str, new: str, count: int = -1) -> None:
-        """In what npu-smi prints."""
+        """Replace text in the output of npu-smi."""
         text = (self.smi / name).read_text(encoding="utf-8")
         assert old in text
         self.smi_says(name, text.replace(old, new, count))
@@ -108,7 +108,7 @@ class Machine:
         self.smi_says("map", sample(f"{folder}/npu-smi-info-m.txt"))
         for npu in range(self.generation.cards):
             self.smi_says(f"board.{npu}", sample("a2/npu-smi-board.txt"))
-        servers = self.table.get("server_list", [{"device": []}])  # version 2.0 has none
+        servers = self.table.get("server_list", [{"device": []}])  # version 2.0 has no server list
         for device in servers[0]["device"]:
             card, address = int(device["device_id"]), device["device_ip"]
             self.say("ipv4", card, f"ipaddr:{address}\nnetmask:255.255.255.0\n")
@@ -130,7 +130,7 @@ class Machine:
 
 
 def table_of(generation: Generation, servers: int = 2) -> dict[str, Any]:
-    """A valid table of servers that have `generation`; on A3 each is a super pod, and Atlas 950 knows none."""
+    """A valid table of servers of this `generation`; on A3 each is a super pod, Atlas 950 has none."""
     if generation is A3:
         return pods_value(servers, 1, generation.cards)
     if generation is A5:
@@ -144,7 +144,7 @@ def machine_of(
     monkeypatch: pytest.MonkeyPatch,
     table: Mapping[str, Any] = NOTHING,
 ) -> Machine:
-    """A machine whose tools answer, until the end of the test."""
+    """A machine with working tools, until the end of the test."""
     made = Machine(folder, generation, table or table_of(generation))
     monkeypatch.setenv("FAKE_HCCN", str(made.hccn))
     monkeypatch.setenv("FAKE_NPU_SMI", str(made.smi))

@@ -1,4 +1,4 @@
-"""What the tests of preflight share: this machine as a server of a table, and free ports of it."""
+"""Helpers of the preflight tests: this machine as a server of a table, and free ports on it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from hccl_kit.table.products import any_product, find_product
 from tests.tables import value
 
 HERE = choose(interfaces(), {}).address
-"""The address that HCCL would take on this machine."""
+"""The address that HCCL would use on this machine."""
 NAME = next(one.name for one in interfaces() if one.address == HERE)
 """Its interface."""
 LINK_LOCAL = [one for one in interfaces() if one.is_link_local and one.name == NAME]
-"""The link-local addresses of its interface. Those of others may go: tests of several hosts have interfaces too."""
+"""The link-local addresses of its interface. Other interfaces may disappear: tests of several hosts create some."""
 NOTHING: Mapping[str, str] = {}
 
 
@@ -55,7 +55,7 @@ def node(
     root: Path = Path("/"),
     path: Path | None = None,
 ) -> Node:
-    """A node as a check is given it; `server` is the index of the one that it is."""
+    """A node as it is passed to a check; `server` is the index of this server."""
     table = read(made or table_value())
     return Node(
         table,
@@ -77,7 +77,7 @@ def messages(check: Callable[[Node], Iterator[Finding]], where: Node) -> list[st
 
 
 def free_base(count: int = DEFAULT_HOST_PORTS) -> int:
-    """The first of `count` ports that are free here, below those that the system gives away."""
+    """The first of `count` consecutive free ports, below the ephemeral range."""
     bases: Sequence[int] = random.sample(range(20_000, 32_000, 40), k=200)
     for base in bases:
         if all(is_free(HERE, port) for port in range(base, base + count)):

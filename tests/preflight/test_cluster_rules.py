@@ -1,4 +1,4 @@
-"""What is to be the same on all servers."""
+"""Settings that must be equal on all servers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ def answers(
     variables: Mapping[str, Mapping[str, str]] | None = None,
     count: int = 4,
 ) -> list[Answer]:
-    """Servers node1, node2, ...; what is given by name stands on that server only."""
+    """Reports of servers node1, node2, ...; values given by name apply to that server only."""
     names = [f"node{number}" for number in range(1, count + 1)]
     return [
         Answer(name, facts=(facts or {}).get(name, {}), variables=(variables or {}).get(name, {})) for name in names
@@ -27,13 +27,13 @@ def found(servers: list[Answer], digest: str = "a", ahead: Mapping[str, float] |
     return [(one.rule, one.message) for one in differences(Round(servers, digest, ahead or {}, Path("/data/t.json")))]
 
 
-def test_what_is_equal_is_not_reported() -> None:
+def test_equal_settings_are_not_reported() -> None:
     facts = {TABLE: "a", TLS: "off", "CANN": "8.0"}
     equal = {f"node{n}": facts for n in range(1, 5)}
     assert found(answers(facts=equal, variables={name: {"HCCL_BUFFSIZE": "200"} for name in equal})) == []
 
 
-def test_another_table_is_distinguished_from_one_that_is_not_there() -> None:
+def test_a_different_table_is_distinguished_from_a_missing_one() -> None:
     servers = answers(
         facts={"node1": {TABLE: "a"}, "node2": {TABLE: "b"}, "node3": {TABLE: ABSENT}, "node4": {TABLE: "c"}}
     )
@@ -44,7 +44,7 @@ def test_another_table_is_distinguished_from_one_that_is_not_there() -> None:
     assert found(servers, digest="c")[0][1] == "the table on node[1-2] differs from the checked table"
 
 
-def test_versions_and_tls_are_compared_where_they_are_known() -> None:
+def test_versions_and_tls_are_compared_if_they_are_known() -> None:
     servers = answers(
         facts={"node1": {"CANN": "8.0", TLS: "off"}, "node2": {"CANN": "8.0", TLS: "on"}, "node3": {"CANN": "7.0"}}
     )
@@ -54,14 +54,14 @@ def test_versions_and_tls_are_compared_where_they_are_known() -> None:
     ]
 
 
-def test_other_frameworks_are_a_warning_that_stops_no_job() -> None:
+def test_different_frameworks_are_a_warning() -> None:
     servers = answers(facts={"node1": {"Python": "3.10", "MindSpore": "2.7"}, "node2": {"Python": "3.11"}})
     assert [(one.rule, one.severity, one.message) for one in differences(Round(servers, "a", {}))] == [
         ("HK660", "warning", 'Python differs: "3.10" on node1; "3.11" on node2')
     ]
 
 
-def test_a_variable_that_is_not_set_somewhere_differs() -> None:
+def test_a_variable_that_is_unset_on_some_servers_is_a_difference() -> None:
     servers = answers(variables={"node2": {"HCCL_BUFFSIZE": "400"}})
     assert found(servers) == [("HK618", 'HCCL_BUFFSIZE differs: not set on node[1,3-4]; "400" on node2')]
 
@@ -82,7 +82,7 @@ def test_clocks_may_differ_by_a_second(seconds: float, words: str | None) -> Non
     assert words is None or words in told[0][1]
 
 
-def test_clocks_that_are_off_alike_are_one_finding() -> None:
+def test_clocks_with_equal_offsets_are_one_finding() -> None:
     told = found(answers(), ahead={"node1": 3.0, "node2": -2.0, "node3": 5.5, "node4": 0.5})
     assert told == [
         ("HK619", "the clocks of node[1,3] are 3.0 to 5.5 s ahead of the clock of this machine"),
@@ -103,7 +103,7 @@ def test_the_most_frequent_of_many_values_are_shown() -> None:
     ]
 
 
-def test_servers_are_folded_where_they_can_be() -> None:
+def test_server_names_are_folded_if_possible() -> None:
     assert folded(["10.0.0.1", "10.0.0.2", "10.0.0.4"]) == "10.0.0.[1-2,4]"
     assert folded(["rack 1, left", "node1"]) == '"rack 1, left", "node1"'
     assert folded([f"a b{n}" for n in range(20)]).endswith(" and 12 more")

@@ -1,4 +1,4 @@
-"""What is to be the same on all servers, as this one has it."""
+"""The facts of this server that must be equal on all servers."""
 
 import subprocess
 import sys
@@ -24,12 +24,12 @@ def of_driver(machine: Machine) -> dict[str, str]:
     return {name: text for name, text in facts(machine.node()).items() if name not in ("MindSpore", "Python")}
 
 
-def test_a_server_tells_its_versions_and_its_tls(machine: Machine) -> None:
+def test_a_server_reports_its_versions_and_its_tls_setting(machine: Machine) -> None:
     assert of_driver(machine) == {"driver": "24.1.rc3", "firmware": "7.5.0.5.220", "CANN": "8.3.RC2", TLS: "off"}
     assert facts(machine.node())["Python"] == PYTHON
 
 
-def test_in_a_container_the_cards_tell_what_no_file_does(machine: Machine) -> None:
+def test_in_a_container_versions_are_read_from_the_cards(machine: Machine) -> None:
     for name in ("driver", "firmware"):
         (machine.root / f"usr/local/Ascend/{name}/version.info").unlink()
     machine.environ["ASCEND_HOME_PATH"] = "/opt/cann"
@@ -38,14 +38,14 @@ def test_in_a_container_the_cards_tell_what_no_file_does(machine: Machine) -> No
     assert of_driver(machine) == {"driver": "24.1.1", "firmware": "7.5.0.5.220", "CANN": "8.0.RC3", TLS: "on some"}
 
 
-def test_cards_with_two_firmwares_have_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_firmware_versions_of_cards_are_all_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     machine.change("board.5", "7.5.0.5.220", "7.1.0.5.220")
     assert facts(machine.node())["firmware"] == "7.1.0.5.220 and 7.5.0.5.220"
 
 
 @pytest.mark.parametrize("server", [0, None])
-def test_a_machine_without_npu_tells_what_it_can(tmp_path: Path, server: int | None) -> None:
+def test_a_machine_without_npu_reports_the_available_facts(tmp_path: Path, server: int | None) -> None:
     found = facts(node(root=tmp_path, environ={"PATH": "/nowhere"}, server=server))
     assert set(found) - {"MindSpore"} == {"Python"}
 

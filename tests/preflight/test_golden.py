@@ -1,8 +1,8 @@
-"""Every rule HK6 has a folder: a server or a cluster that breaks it and nothing else, the report, and a good one.
+"""Every HK6 rule has a folder: a server or a cluster that breaks only this rule, the report, and a valid one.
 
-A server is JSON: what differs from a healthy one. `files` are those of its system (null: not there), `hccn_tool` and
-`npu_smi` what the tools print, `replace` pairs of words in that, `hangs` questions without an answer. A cluster is JSON
-too: what each server reports. A golden report is written by `pytest --update-golden` only; look at the diff afterwards.
+A server is JSON: its differences from a healthy one. `files` are those of its system (null: absent), `hccn_tool` and
+`npu_smi` the outputs of the tools, `replace` pairs of words in them, `hangs` queries that hang. A cluster is JSON
+too: the report of each server. Golden reports are written by `pytest --update-golden` only; review the diff afterwards.
 """
 
 import json
@@ -33,7 +33,7 @@ GOLDEN = Path(__file__).parent / "golden"
 FOLDERS = sorted(GOLDEN.iterdir())
 OF_CLUSTERS = {rule.id for rule in CLUSTER_RULES}
 DEPENDS_ON_THIS_MACHINE = {"HK613", "HK614"}
-"""Whether a server is good is decided by the limits and disks of the machine that runs the tests."""
+"""Whether a server is valid depends on the limits and disks of the machine that runs the tests."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def short_path() -> Iterator[Path]:
-    """A folder for the system: messages cut long paths, and those of pytest are long."""
+    """A folder for the system: messages truncate long paths, and those of pytest are long."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
@@ -53,7 +53,7 @@ def test_every_rule_has_its_folder() -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_bad_subject_breaks_this_rule_and_is_reported_so(
+def test_a_bad_subject_breaks_only_its_rule_and_matches_the_golden_report(
     folder: Path, short_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found, names = findings(folder / "bad.json", short_path, monkeypatch)
@@ -70,14 +70,14 @@ def test_a_bad_subject_breaks_this_rule_and_is_reported_so(
 @pytest.mark.parametrize(
     "folder", [one for one in FOLDERS if one.name not in DEPENDS_ON_THIS_MACHINE], ids=lambda folder: folder.name
 )
-def test_a_good_subject_breaks_no_rule(folder: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_corrected_subject_has_no_finding(folder: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings(folder / "ok.json", short_path, monkeypatch)[0] == []
 
 
 def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Finding], dict[str, str]]:
-    """What is found on a subject, and what of the text is of this machine, with the words that stand for it.
+    """The findings on a subject, and the texts that depend on this machine, with their placeholders.
 
-    A server is held to its rule, and to all rules of cards where it is one of them.
+    A server is checked with its rule, and with all card rules if it is one of them.
     """
     described = json.loads(file.read_text(encoding="utf-8"))
     if file.parent.name in OF_CLUSTERS:
@@ -116,7 +116,7 @@ def table(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare(machine: Machine, described: dict[str, Any], stack: ExitStack, port: int) -> None:
-    """Make the machine what is described, until the stack is closed."""
+    """Set up the machine as described, until the stack is closed."""
     folder = machine.root.parent
     for name, text in described.get("files", {}).items():
         (machine.root / name).unlink() if text is None else machine.file(name, text)

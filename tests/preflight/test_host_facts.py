@@ -1,4 +1,4 @@
-"""What a server answers over ssh is parsed to its types, and nothing of it is believed."""
+"""The response of a server over ssh is parsed to its types, and everything in it is validated."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ ANSWER = r"""Welcome to the cluster
 """
 
 
-def test_an_answer() -> None:
+def test_a_response_is_parsed() -> None:
     found = _host(Reply(ANSWER.replace("10.3.0.999", "10.3.0.9"), 0, 0))
     assert found.kernel == Kernel((32768, 60999), ((16666, 16666), (60000, 60031)))
     assert found.interfaces == (
@@ -34,20 +34,20 @@ def test_an_answer() -> None:
     )
 
 
-def test_nothing_is_reserved() -> None:
+def test_reserved_ports_may_be_empty() -> None:
     assert _host(Reply("1024 65535\n\n1: lo    inet 127.0.0.1/8 scope\n", 0, 0)).kernel == Kernel((1024, 65535))
 
 
 @pytest.mark.parametrize(
     "text", ["", "hello", "32768 60999", "70000 80000\n\n", "9 5\n\n", ANSWER, "cat: no such file\n1 2 3\n4\n"]
 )
-def test_what_is_no_answer_is_refused(text: str) -> None:
+def test_an_invalid_response_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         _host(Reply(text, 0, 0))
 
 
 @given(st.text() | st.lists(st.sampled_from(ANSWER.splitlines())).map("\n".join))
-def test_any_answer_is_an_answer_or_refused(text: str) -> None:
+def test_any_response_is_parsed_or_refused(text: str) -> None:
     try:
         found = _host(Reply(text, 0, 0))
     except ValueError:
@@ -55,7 +55,7 @@ def test_any_answer_is_an_answer_or_refused(text: str) -> None:
     assert all(one.name.isprintable() and len(one.name) < 16 for one in found.interfaces)
 
 
-def test_this_machine() -> None:
+def test_facts_of_this_machine() -> None:
     here = this_host()
     assert 0 < here.kernel.ephemeral[0] <= here.kernel.ephemeral[1] < 65536
     assert set(here.interfaces) == {one for one in interfaces() if not one.is_link_local}

@@ -1,4 +1,4 @@
-"""A node is held to every rule, whatever a check does."""
+"""All rules are applied to a node, whatever a check does."""
 
 from collections.abc import Iterator
 
@@ -14,34 +14,34 @@ from tests.preflight.nodes import node
 
 
 def finds_one(_node: Node) -> Iterator[Finding]:
-    """One."""
+    """A check with one finding."""
     yield Finding("found", "do this", device=3)
 
 
 def finds_and_stops(_node: Node) -> Iterator[Finding]:
-    """One, then no more can be asked."""
+    """A check with one finding and an error after it."""
     yield Finding("found")
     raise KitError("the tool is gone", hint="install it")
 
 
 def has_nothing(_node: Node) -> Iterator[Finding]:
-    """Nothing to look at."""
+    """A check that does not apply."""
     yield from ()
     raise CannotTellError("no NPU here")
 
 
 def reads_what_is_closed(_node: Node) -> Iterator[Finding]:
-    """The system says no."""
+    """A check without permission."""
     yield from ()
     raise PermissionError(13, "Permission denied", "/proc/1/fd")
 
 
 def finds_many(_node: Node) -> Iterator[Finding]:
-    """More than anybody reads."""
+    """A check with too many findings."""
     yield from (Finding(str(n)) for n in range(10_000_000))
 
 
-def test_a_fault_gets_what_its_rule_says() -> None:
+def test_a_finding_gets_the_attributes_of_its_rule() -> None:
     rules = [Rule("HK601", "a", finds_one, hccl_error="EI0014"), Rule("HK602", "b", finds_one, severity="warning")]
     report = inspect(node(), rules)
     first, second = report.findings
@@ -51,7 +51,7 @@ def test_a_fault_gets_what_its_rule_says() -> None:
     assert (report.checked, report.skipped, report.ok) == (("HK601", "HK602"), (), False)
 
 
-def test_what_stops_a_check_is_a_finding_after_what_it_found() -> None:
+def test_an_error_that_stops_a_check_is_a_finding_after_its_other_findings() -> None:
     rules = [
         Rule("HK601", "a", finds_and_stops),
         Rule("HK602", "b", reads_what_is_closed),
@@ -66,7 +66,7 @@ def test_what_stops_a_check_is_a_finding_after_what_it_found() -> None:
     ]
 
 
-def test_a_check_with_nothing_to_look_at_is_skipped_with_its_reason() -> None:
+def test_a_check_that_does_not_apply_is_skipped_with_a_reason() -> None:
     report = inspect(node(), [Rule("HK601", "a", has_nothing), Rule("HK602", "b", finds_many)])
     assert report.skipped == (("HK601", "no NPU here"),)
     assert len(report.findings) == MAX_FINDINGS + 1
@@ -81,14 +81,14 @@ def test_rules_of_cards_need_a_server(server: int | None, skipped: tuple[tuple[s
     assert len(report.findings) == 2 - len(skipped)
 
 
-def test_all_rules_together_say_something_of_any_machine() -> None:
+def test_all_rules_together_run_on_any_machine() -> None:
     for server in (0, None):
         report = inspect(node(server=server))
         looked_at = [*report.checked, *(rule for rule, _ in report.skipped)]
         assert sorted(looked_at) == sorted(rule.id for rule in NODE_RULES)
 
 
-def test_no_id_of_the_host_side_is_left_out_or_given_twice() -> None:
+def test_host_rule_ids_are_consecutive_and_unique() -> None:
     from hccl_kit.preflight.cluster_rules import CLUSTER_RULES  # noqa: PLC0415
 
     ids = [*(rule.id for rule in NODE_RULES if not rule.needs_server), *(rule.id for rule in CLUSTER_RULES)]

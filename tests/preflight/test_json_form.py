@@ -1,4 +1,4 @@
-"""The JSON form: it holds everything, follows its schema, and is read back among other text."""
+"""The JSON form: it is complete, valid by its schema, and can be read among other text."""
 
 import json
 import re
@@ -47,23 +47,23 @@ def answer_values(draw: st.DrawFn) -> Answer:
 
 
 @given(answer_values())
-def test_an_answer_comes_back(one: Answer) -> None:
+def test_a_report_of_a_server_round_trips(one: Answer) -> None:
     assert from_value(json.loads(json.dumps(to_value(one)))) == one
 
 
 @given(answer_values(), st.lists(founds, max_size=2))
-def test_every_report_follows_its_schema(one: Answer, unlike: list[Finding]) -> None:
+def test_every_report_is_valid_by_its_schema(one: Answer, unlike: list[Finding]) -> None:
     document = json.loads(as_json(SUBJECT, [one], unlike))
     Draft202012Validator(load("preflight_report")).validate(document)
     bad = any(found.severity == "error" for found in (*one.report.findings, *unlike))
     assert document["ok"] == (not bad and one.error is None)
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_valid() -> None:
     Draft202012Validator.check_schema(load("preflight_report"))
 
 
-def test_the_answer_of_this_machine_is_read_among_other_text() -> None:
+def test_the_report_of_this_machine_is_read_among_other_text() -> None:
     here = answer(
         node(environ={"HCCL_BUFFSIZE": "200", "HCCL_IF_IP": "10.0.0.1", "HCCL_KIT_SSH": "ssh", "HOME": "/root"})
     )
@@ -93,6 +93,6 @@ def test_the_answer_of_this_machine_is_read_among_other_text() -> None:
         ),
     ],
 )
-def test_what_is_no_answer_is_reported(text: str, why: str) -> None:
+def test_an_invalid_response_is_reported(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=re.escape(why)):
         read_answer(text)

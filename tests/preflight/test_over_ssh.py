@@ -1,4 +1,4 @@
-"""Many servers are asked at once, each for a bounded time and a bounded answer. A fake ssh stands on PATH."""
+"""Many servers are queried at once, with time and size limits. A fake ssh is on PATH."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 
 
 def fake_ssh(folder: Path, text: str) -> tuple[str, ...]:
-    """A program in bash in place of ssh; it is given `-- ADDRESS COMMAND`."""
+    """A bash program that replaces ssh; its arguments are `-- ADDRESS COMMAND`."""
     path = folder / "ssh"
     path.write_text(f"#!/usr/bin/env bash\n{text}\n")
     path.chmod(0o755)
@@ -38,7 +38,7 @@ def ask(
     return run_on_all(ssh, questions, stdin, timeout=timeout)
 
 
-def test_each_server_gets_its_question_and_the_same_input(tmp_path: Path) -> None:
+def test_each_server_gets_its_command_and_the_same_input(tmp_path: Path) -> None:
     ssh = fake_ssh(tmp_path, 'printf "%s|" "$@"; wc -c')
     table = b"x" * 1_000_000
     said = ask(ssh, [("node1", "a b"), ("node2", "c")], table)
@@ -46,12 +46,12 @@ def test_each_server_gets_its_question_and_the_same_input(tmp_path: Path) -> Non
     assert all(one.error is None and one.started <= one.ended for one in said)
 
 
-def test_a_silent_server_is_ended_with_its_children_and_named(tmp_path: Path) -> None:
+def test_the_ssh_of_a_silent_server_is_killed_and_the_server_named(tmp_path: Path) -> None:
     ssh = fake_ssh(tmp_path, f'[ "$2" = node1 ] || exec echo yes; echo $$ >{tmp_path}/pid; sleep 600 & wait')
     slow, quick = ask(ssh, [("node1", ""), ("node2", "")], timeout=5.0)
     assert (slow.error, quick.text) == ("no answer in 5 s", "yes\n")
     group = int((tmp_path / "pid").read_text())
-    assert wait_until(lambda: is_gone(group))  # the children of the killed are reaped by whoever inherits them
+    assert wait_until(lambda: is_gone(group))  # children of a killed process are reaped by init or a subreaper
 
 
 def is_gone(group: int) -> bool:
@@ -62,7 +62,7 @@ def is_gone(group: int) -> bool:
     return False
 
 
-def test_the_reason_of_ssh_is_reported(tmp_path: Path) -> None:
+def test_the_error_of_ssh_is_reported(tmp_path: Path) -> None:
     ssh = fake_ssh(
         tmp_path, "echo banner >&2; echo 'ssh: connect to host node1 port 22: Connection refused' >&2; exit 255"
     )
@@ -74,14 +74,14 @@ def test_the_reason_of_ssh_is_reported(tmp_path: Path) -> None:
     assert said.error == f"{tmp_path / 'none'} cannot be started: No such file or directory"
 
 
-def test_an_answer_without_end_does_not_fill_the_memory(tmp_path: Path) -> None:
+def test_an_endless_response_takes_bounded_memory(tmp_path: Path) -> None:
     (said,) = ask(
         fake_ssh(tmp_path, f"head -c {3 * MAX_OUTPUT} /dev/zero; head -c 1000000 /dev/zero >&2"), [("node1", "")]
     )
     assert (said.error, len(said.text)) == (None, MAX_OUTPUT)
 
 
-def test_so_many_at_once_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_simultaneous_connections_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(over_ssh, "AT_ONCE", 3)
     ssh = fake_ssh(tmp_path, f"echo + >>{tmp_path}/log; sleep 0.2; echo - >>{tmp_path}/log; echo done")
     said = ask(ssh, [(f"node{n}", "") for n in range(9)])
@@ -94,7 +94,7 @@ def test_so_many_at_once_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert AT_ONCE == 64
 
 
-def test_many_servers_together_do_not_fill_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_servers_together_take_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(over_ssh, "MAX_OUTPUTS", 4 * 300_000)
     monkeypatch.setattr(over_ssh, "LEAST_OUTPUT", 200_000)
     ssh = fake_ssh(tmp_path, "head -c 1000000 /dev/zero")
@@ -102,7 +102,7 @@ def test_many_servers_together_do_not_fill_the_memory(tmp_path: Path, monkeypatc
         assert [len(one.text) for one in ask(ssh, [("node1", "")] * count)] == [size] * count
 
 
-def test_ssh_is_as_the_user_says() -> None:
+def test_the_ssh_command_of_the_user_is_used() -> None:
     assert ssh_command({}, []) == ("ssh", *OPTIONS)
     found = ssh_command({"HCCL_KIT_SSH": "ssh -F 'my file' -p 2222"}, ["User=train", "-evil"])
     assert found == ("ssh", "-F", "my file", "-p", "2222", "-o", "User=train", "-o", "-evil", *OPTIONS)
@@ -111,18 +111,18 @@ def test_ssh_is_as_the_user_says() -> None:
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "node-1.example", "fd00::1", "fe80::1%eth0"])
-def test_addresses_are_asked(address: str) -> None:
+def test_valid_addresses_are_accepted(address: str) -> None:
     assert refusal(address) is None
 
 
 @pytest.mark.parametrize("address", ["", "-oProxyCommand=x", "rack 1", "a;b", "$(x)", "x" * 300, "a\nb"])
-def test_what_is_no_address_is_not_asked(address: str) -> None:
+def test_invalid_addresses_are_refused(address: str) -> None:
     assert refusal(address)
 
 
-def test_an_ssh_that_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ssh_that_survives_a_kill_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "killpg", lambda *_given: None)
-    monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn of the one that runs
+    monkeypatch.setattr("subprocess.Popen.__del__", lambda _process: None)  # it would warn about the running process
     ssh = fake_ssh(tmp_path, f"echo $$ >{tmp_path}/pid; exec sleep 600")
     try:
         (said,) = ask(ssh, [("node1", "")], timeout=5.0)
@@ -134,7 +134,7 @@ def test_an_ssh_that_does_not_die_of_a_kill_is_left_behind(tmp_path: Path, monke
         os.waitpid(pid, 0)
 
 
-def test_an_interrupt_while_servers_are_still_being_asked_ends_those_that_run(tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_connections_that_run(tmp_path: Path) -> None:
     ssh = fake_ssh(tmp_path, f"touch {tmp_path}/runs; sleep 30; touch {tmp_path}/ended")
 
     class Interrupted(list[tuple[str, str]]):
@@ -156,7 +156,7 @@ def test_an_interrupt_that_wakes_no_thread_ends_all(tmp_path: Path) -> None:
     )
 
 
-def test_the_command_of_hccl_kit_on_another_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_finds_the_command_of_hccl_kit_on_another_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert program_there("env A='b c' hccl-kit") == ["env", "A=b c", "hccl-kit"]
     monkeypatch.setattr(sys, "argv", ["python"])
     assert program_there(None) == ["hccl-kit"]

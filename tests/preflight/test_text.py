@@ -1,4 +1,4 @@
-"""What people read of one machine and of all."""
+"""The text report of one machine and of all."""
 
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.inspection import Report
@@ -13,7 +13,7 @@ def server(name: str, *findings: Finding, skipped: tuple[tuple[str, str], ...] =
     return Answer(name, f"host-{name}", Report(name, findings, ("HK604", "HK605", "HK613"), skipped))
 
 
-def test_one_machine() -> None:
+def test_report_of_one_machine() -> None:
     skipped = (("HK620", "no NPU here"), ("HK621", "no NPU here"), ("HK630", "no NPU here"), ("HK631", "no tool"))
     assert as_text(server("node1", TAKEN, LOW, skipped=skipped)) == (
         "HK604 error: port 60000 is taken\n"
@@ -26,7 +26,7 @@ def test_one_machine() -> None:
     )
 
 
-def test_a_clean_machine_is_one_line() -> None:
+def test_a_machine_without_findings_is_one_line() -> None:
     assert as_text(server("node1")) == "server node1 (host-node1): 3 checks fine"
 
 
@@ -59,7 +59,7 @@ def test_findings_that_differ_are_shown_with_their_servers_and_counted() -> None
     )
 
 
-def test_who_does_not_answer_comes_first_and_differences_before_findings() -> None:
+def test_silent_servers_come_first_and_differences_before_findings() -> None:
     unlike = Finding(
         "the table on node2 differs from the checked table",
         "copy it there",
@@ -92,7 +92,7 @@ def test_servers_that_do_not_answer_for_one_reason_are_one_line() -> None:
     )
 
 
-def test_many_reasons_are_cut() -> None:
+def test_a_long_list_of_reasons_is_truncated() -> None:
     unanswered = [Answer(f"node{n}", error=f"reason {n}") for n in range(1000)]
     lines = all_as_text(unanswered, []).splitlines()
     assert lines[7:] == [
@@ -105,7 +105,7 @@ def test_many_reasons_are_cut() -> None:
     assert (len(lines), lines[8]) == (10, "and for 992 more reasons; --format json lists all")
 
 
-def test_nothing_of_others_moves_the_cursor_and_colors_are_for_terminals() -> None:
+def test_control_characters_are_replaced_and_colors_only_used_on_terminals() -> None:
     nasty = Finding("held by \x1b[2J", "kill\nit\x07", rule="HK604", severity="error")
     answers = [server("\x1b]0;x", nasty), server("b", nasty._replace(message="\x1b[3J"))]
     for text in (as_text(answers[0]), all_as_text(answers, [nasty]), all_as_text(answers[:1], [])):

@@ -1,4 +1,4 @@
-"""What the driver's tools answered is remembered in the node that asked, and nowhere else."""
+"""Outputs of the driver tools are cached per node."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One rank: finds out who started it, joins on the device that its argument names, and says what it has joined."""
+"""One rank: detects its launcher, joins on the device that its argument names, and prints the group that it joined."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 from hccl_kit.runtime import detect, finish, join, prepare
 
-if rank := os.environ.get("OMPI_COMM_WORLD_RANK"):  # mpirun gives all ranks one environment
+if rank := os.environ.get("OMPI_COMM_WORLD_RANK"):  # with mpirun, all ranks have the same environment
     os.environ["FAKE_CALLS"] = str(Path(os.environ["FAKE_CALLS"]).with_suffix(f".{rank}"))
     os.environ["FAKE_WORLD"] = f"{rank} {os.environ['OMPI_COMM_WORLD_SIZE']}"
 try:

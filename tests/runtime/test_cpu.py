@@ -1,4 +1,4 @@
-"""Who waits for a group that does not form says for whom, again and again, and gives up in the end."""
+"""A rank that waits for a group regularly logs the missing ranks, and times out in the end."""
 
 import socket
 from collections import Counter
@@ -11,7 +11,7 @@ from hccl_kit.runtime.worker_env import WorkerEnv
 
 
 class Store:
-    """The counters of a store. `late` come when they are asked for the `after`-th time."""
+    """A fake store with counters. The ranks in `late` join at the `after`-th query."""
 
     def __init__(self, *present: int, late: tuple[int, ...] = (), after: int = 10) -> None:
         self.counts: Counter[str] = Counter()
@@ -37,7 +37,7 @@ def env(rank: int, size: int) -> WorkerEnv:
     return WorkerEnv(rank, size, rank, size, 0, "127.0.0.1", 1)
 
 
-def test_a_group_that_is_complete_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_complete_group_logs_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     cpu._wait_for_all_ranks(Store(0, 2), env(1, 3))
     assert capsys.readouterr() == ("", "")
 
@@ -53,11 +53,11 @@ def test_the_ranks_that_are_missing_are_named(
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "127.0.0.1", "fd00::1"])
-def test_an_address_is_taken_as_it_is(host: str) -> None:
+def test_an_address_is_used_unchanged(host: str) -> None:
     assert cpu._address(WorkerEnv(0, 2, 0, 1, 0), host) == host
 
 
-def test_a_name_becomes_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_resolved_to_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostbyname", {"n1": "192.0.2.1"}.get)
     assert cpu._address(WorkerEnv(1, 2, 0, 1, 0), "n1") == "192.0.2.1"
 
@@ -70,17 +70,17 @@ def test_a_name_that_is_unknown_is_reported() -> None:
             cpu._address(env(1, 2), name)
 
 
-def test_rank_0_does_not_listen_where_no_other_host_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rank_0_does_not_listen_on_loopback_for_several_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostbyname", lambda _: "127.0.1.1")
     with pytest.raises(
         KitError, match=r"^MASTER_ADDR=n1 is 127\.0\.1\.1 on this host, where other hosts cannot reach rank 0$"
     ):
         cpu._address(WorkerEnv(0, 2, 0, 1, 0), "n1")
     assert cpu._address(WorkerEnv(0, 2, 0, 2, 0), "n1") == "127.0.1.1"  # all ranks are on this host
-    assert cpu._address(WorkerEnv(1, 2, 0, 1, 0), "n1") == "127.0.1.1"  # rank 0 says so itself
+    assert cpu._address(WorkerEnv(1, 2, 0, 1, 0), "n1") == "127.0.1.1"  # rank 0 declares it itself
 
 
-def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "LOG_INTERVAL", 0.01)
     monkeypatch.setattr(cpu, "JOIN_TIMEOUT", 0.1)
     with pytest.raises(KitError, match=r"^rank 1 of 2 timed out after 0 s waiting for rank 0$"):

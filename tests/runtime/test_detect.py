@@ -1,4 +1,4 @@
-"""Every way of starting a rank ends in a WorkerEnv, with its reason, or in an error that names the variable."""
+"""Every launcher gives a WorkerEnv with the reason, or an error that names the variable."""
 
 import re
 
@@ -110,7 +110,7 @@ ALONE = WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0)
         "one",
     ],
 )
-def test_what_started_this_process(environ: Environ, launcher: str, reason: str, env: WorkerEnv) -> None:
+def test_detects_the_launcher_of_this_process(environ: Environ, launcher: str, reason: str, env: WorkerEnv) -> None:
     found = detect(environ)
     assert (found.launcher, found.env) == (launcher, env)
     assert reason in found.reason
@@ -127,25 +127,25 @@ def test_what_started_this_process(environ: Environ, launcher: str, reason: str,
         ({**SRUN, **MSRUN_WORKER}, "msrun"),
     ],
 )
-def test_of_two_launchers_the_one_that_says_more_is_believed(environ: Environ, launcher: str) -> None:
+def test_of_two_launchers_the_more_specific_one_is_used(environ: Environ, launcher: str) -> None:
     environ = {**environ, "MASTER_ADDR": "127.0.0.1"}
     assert detect(environ).launcher == launcher
 
 
-def test_the_option_overrides_what_is_found() -> None:
+def test_the_option_overrides_the_detected_launcher() -> None:
     assert detect({**SCRIPT, **MPIRUN}, launcher="mpirun") == Launch(
         "mpirun", "--launcher was given", WorkerEnv(3, 4, 1, 2, 1, SCRIPT["MASTER_ADDR"])
     )
     assert detect(SCRIPT, launcher="single").env == ALONE
 
 
-def test_a_launcher_that_is_unknown_is_refused() -> None:
+def test_an_unknown_launcher_is_refused() -> None:
     with pytest.raises(KitError, match="unknown launcher 'slurm'; accepted: script, msrun, mpirun"):
         detect({}, launcher="slurm")
 
 
 @pytest.mark.parametrize("launcher", sorted(set(LAUNCHERS) - {"single"}))
-def test_a_launcher_that_was_not_there_is_an_error_that_names_a_variable(launcher: str) -> None:
+def test_a_wrong_launcher_option_is_an_error_that_names_a_variable(launcher: str) -> None:
     with pytest.raises(KitError, match=r"[A-Z]+_[A-Z]+"):
         detect({}, launcher=launcher)
     with pytest.raises(KitError, match=r"[A-Z]+_[A-Z]+"):
@@ -176,7 +176,7 @@ def test_a_launcher_that_was_not_there_is_an_error_that_names_a_variable(launche
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_variables_that_cannot_be_meant_are_refused(environ: Environ, message: str) -> None:
+def test_inconsistent_variables_are_refused(environ: Environ, message: str) -> None:
     with pytest.raises(KitError, match=message):
         detect(environ)
 
@@ -196,7 +196,7 @@ def test_variables_that_cannot_be_meant_are_refused(environ: Environ, message: s
         ),
     ],
 )
-def test_ranks_that_know_of_others_but_not_how_to_meet_do_not_train_alone(environ: Environ, message: str) -> None:
+def test_incomplete_variables_of_several_ranks_are_refused(environ: Environ, message: str) -> None:
     with pytest.raises(KitError, match=re.escape(message)):
         detect(environ)
     assert detect(environ, launcher="single").env == ALONE
@@ -207,7 +207,7 @@ def test_ranks_that_know_of_others_but_not_how_to_meet_do_not_train_alone(enviro
     st.integers(1, 65535),
     st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1),
 )
-def test_a_rank_reads_back_what_the_plan_says(devices: list[int], port: int, path: str) -> None:
+def test_a_rank_detects_the_environment_of_the_plan(devices: list[int], port: int, path: str) -> None:
     table = generate("10.0.0.1", [(device, f"192.0.2.{device + 1}") for device in devices])
     for worker in plan(table, ["python", "train.py"]).workers:
         started = {**worker.to_environ(), "MASTER_PORT": str(port), "RANK_TABLE_FILE": path, RUN_ID: "run"}

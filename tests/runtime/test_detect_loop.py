@@ -1,4 +1,4 @@
-"""The hand-written loop of the tutorials: the rank table says what its variables leave out or get wrong."""
+"""The handwritten loop of the tutorials: the rank table provides missing values and corrects wrong ones."""
 
 import dataclasses
 import json
@@ -22,7 +22,7 @@ PORTS = range(20000, 32000)
 
 
 def loop(table: Path, rank: int, device: int, *, size: int = 4) -> dict[str, str]:
-    """What the tutorial's script for four cards exports, its wrong DEVICE_NUM included."""
+    """The variables of the tutorial's script for four cards, including its wrong DEVICE_NUM."""
     return {
         "DEVICE_NUM": "8",
         "RANK_SIZE": str(size),
@@ -59,7 +59,7 @@ def servers(tmp_path: Path) -> Path:
     return written(made, tmp_path / "servers.json")
 
 
-def test_the_table_says_who_shares_the_server_and_not_device_num(four: Path) -> None:
+def test_ranks_per_server_come_from_the_table_and_not_from_device_num(four: Path) -> None:
     found = detect(loop(four, 2, 6))
     assert found.launcher == "loop"
     assert found.reason == f"the environment holds RANK_ID=2 RANK_SIZE=4 RANK_TABLE_FILE={four}"
@@ -69,7 +69,9 @@ def test_the_table_says_who_shares_the_server_and_not_device_num(four: Path) -> 
 
 
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=8, unique=True))
-def test_the_loop_finds_what_the_plan_says(tmp_path_factory: pytest.TempPathFactory, devices: list[int]) -> None:
+def test_the_detected_environment_matches_the_plan(
+    tmp_path_factory: pytest.TempPathFactory, devices: list[int]
+) -> None:
     table = generate("10.0.0.1", [(device, f"192.0.2.{device}") for device in devices])
     path = written(table, tmp_path_factory.mktemp("loop") / "table.json")
     ports = set()
@@ -81,14 +83,14 @@ def test_the_loop_finds_what_the_plan_says(tmp_path_factory: pytest.TempPathFact
     assert ports <= set(PORTS)
 
 
-def test_all_ranks_of_several_servers_meet_where_rank_0_is(servers: Path) -> None:
+def test_ranks_of_several_servers_rendezvous_at_the_server_of_rank_0(servers: Path) -> None:
     envs = [detect(loop(servers, rank, device)).env for rank, device in enumerate((0, 1, 1, 0))]
     assert {(env.master_addr, env.master_port) for env in envs} == {("10.0.0.2", envs[0].master_port)}
     assert envs[0].master_port in PORTS
     assert [(env.local_rank, env.local_size) for env in envs] == [(0, 2), (1, 2), (0, 2), (1, 2)]
 
 
-def test_a_meeting_point_that_is_exported_is_taken(four: Path) -> None:
+def test_an_exported_rendezvous_address_is_used(four: Path) -> None:
     env = detect({**loop(four, 0, 4), "MASTER_PORT": "12345", "MASTER_ADDR": "10.9.9.9"}).env
     assert (env.master_addr, env.master_port) == ("10.9.9.9", 12345)
 
@@ -112,16 +114,16 @@ def port_in_a_session_of_its_own(table: Path) -> int:
     return int(done.stdout)
 
 
-def test_two_jobs_of_one_table_on_one_host_do_not_meet(four: Path) -> None:
-    # one time in 12000 two sessions share a port, so three are asked
+def test_two_jobs_of_one_table_on_one_host_have_different_ports(four: Path) -> None:
+    # two sessions share a port with probability 1/12000, so three are tested
     assert len({port_in_a_session_of_its_own(four) for _ in range(3)}) > 1
 
 
-def test_ranks_of_several_servers_meet_whatever_their_sessions(servers: Path) -> None:
+def test_ranks_of_several_servers_have_the_same_port_in_any_session(servers: Path) -> None:
     assert port_in_a_session_of_its_own(servers) == detect(loop(servers, 0, 0)).env.master_port
 
 
-def test_another_table_means_another_port(four: Path, tmp_path: Path) -> None:
+def test_another_table_gives_another_port(four: Path, tmp_path: Path) -> None:
     other = generate("10.0.0.7", [(device, f"192.0.2.{device}") for device in range(4, 8)])
     path = written(other, tmp_path / "other.json")
     assert detect(loop(path, 0, 4)).env.master_port != detect(loop(four, 0, 4)).env.master_port
@@ -146,13 +148,13 @@ def test_another_table_means_another_port(four: Path, tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_does_not_fit_the_table_is_refused(four: Path, change: dict[str, str], message: str) -> None:
+def test_variables_that_contradict_the_table_are_refused(four: Path, change: dict[str, str], message: str) -> None:
     with pytest.raises(KitError, match=message):
         detect({**loop(four, 0, 4), **change})
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": "2.0"}', '{"version": "1.0", "server_list": 3}'])
-def test_a_file_that_is_no_rank_table_is_refused_with_the_next_step(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_rank_table_is_refused_with_the_next_step(tmp_path: Path, text: str) -> None:
     path = tmp_path / "not.json"
     path.write_text(text)
     with pytest.raises(KitError, match="is not a rank table that this program reads") as caught:

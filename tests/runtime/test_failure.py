@@ -1,4 +1,4 @@
-"""What a failed rank leaves for the launcher: one file, complete or not there, and never a second fault."""
+"""The record of a failed rank for the launcher: one complete file or none, and never another error."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def raised(error: Exception) -> Exception:
         return caught
 
 
-def test_the_file_says_who_what_and_when(tmp_path: Path) -> None:
+def test_the_file_has_rank_error_and_time(tmp_path: Path) -> None:
     before = time.time()
     record(raised(ValueError("the loss is a pear")), environ=environ(tmp_path))
     row = written(tmp_path)
@@ -56,13 +56,13 @@ def test_the_file_says_who_what_and_when(tmp_path: Path) -> None:
     }
 
 
-def test_what_the_launcher_has_found_out_is_believed(tmp_path: Path) -> None:
+def test_the_rank_detected_by_the_launcher_is_used(tmp_path: Path) -> None:
     record(ValueError(), env=ENV, environ={LOG_DIR: str(tmp_path)})
     row = written(tmp_path, 5)
     assert (row["rank"], row["device"]) == (5, 7)
 
 
-def test_an_error_for_people_is_its_text(tmp_path: Path) -> None:
+def test_a_kit_error_is_recorded_by_its_message(tmp_path: Path) -> None:
     record(raised(KitError("no port", hint="take another")), environ=environ(tmp_path))
     row = written(tmp_path)
     assert (row["exception"], row["message"]) == ("KitError", "no port")
@@ -78,9 +78,7 @@ def test_a_program_of_any_kind_is_recorded(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
-def test_an_end_that_is_meant_is_no_failure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException
-) -> None:
+def test_an_intended_exit_is_not_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException) -> None:
     for name, value in environ(tmp_path).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(type(end)), recorded():
@@ -110,7 +108,7 @@ def test_an_error_of_any_size_makes_a_small_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 1000])
-def test_a_short_text_stays_and_a_long_one_keeps_both_ends(size: int) -> None:
+def test_a_short_text_is_unchanged_and_a_long_one_keeps_both_ends(size: int) -> None:
     text = "".join(chr(ord("a") + n % 26) for n in range(size))
     found = shortened(text, 10)
     if size <= 10:
@@ -131,7 +129,7 @@ def test_a_short_text_stays_and_a_long_one_keeps_both_ends(size: int) -> None:
     ],
     ids=["silent", "escapes", "surrogate", "bytes", "recursion", "memory"],
 )
-def test_no_error_is_too_odd(tmp_path: Path, error: Exception) -> None:
+def test_any_exception_can_be_recorded(tmp_path: Path, error: Exception) -> None:
     record(raised(error), environ=environ(tmp_path))
     row = written(tmp_path)
     assert row["exception"] == type(error).__name__
@@ -144,7 +142,7 @@ def test_no_error_is_too_odd(tmp_path: Path, error: Exception) -> None:
     [{LOG_DIR: ""}, {LOG_DIR: "/no/such/folder"}, {LOG_DIR: "/dev/null"}, {"RANK": "4"}, {"RANK": "", "RANK_ID": ""}],
     ids=str,
 )
-def test_where_nothing_can_be_written_nothing_is_raised(tmp_path: Path, change: dict[str, str]) -> None:
+def test_a_failed_write_raises_nothing(tmp_path: Path, change: dict[str, str]) -> None:
     record(ValueError(), environ={**environ(tmp_path), **change})
     assert list(tmp_path.iterdir()) == []
 
@@ -163,7 +161,7 @@ stuck()
 
 
 @pytest.mark.parametrize("watched", [True, False])
-def test_usr1_shows_every_thread_and_the_program_goes_on(tmp_path: Path, watched: bool) -> None:
+def test_sigusr1_shows_every_thread_and_the_program_continues(tmp_path: Path, watched: bool) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", HANG],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **({LOG_DIR: str(tmp_path)} if watched else {})},

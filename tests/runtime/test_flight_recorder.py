@@ -1,4 +1,4 @@
-"""The flight recorder: a small file of fixed size that is there whatever happens, and never a reason to stop."""
+"""The flight recorder: a small file of fixed size that survives any end of the process and never causes an error."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def environ(folder: Path, rank: int = 3) -> dict[str, str]:
 
 
 def rows(folder: Path, rank: int = 3) -> list[dict[str, Any]]:
-    """The lines that are not blank; the file has its size from the start."""
+    """The lines that are not blank; the file has its full size from the start."""
     path = folder / f"facts_{rank}.jsonl"
     assert path.stat().st_size == SIZE
     return [json.loads(line) for line in path.read_text(encoding="ascii").split("\n") if line.strip()]
@@ -42,7 +42,7 @@ def entries(folder: Path) -> list[dict[str, Any]]:
     return sorted((row for row in rows(folder) if "n" in row), key=lambda row: row["n"])
 
 
-def test_the_first_line_says_who(tmp_path: Path) -> None:
+def test_the_first_line_identifies_the_rank(tmp_path: Path) -> None:
     before = time.time()
     recorder(environ(tmp_path))
     head = rows(tmp_path)[0]
@@ -51,7 +51,7 @@ def test_the_first_line_says_who(tmp_path: Path) -> None:
     assert head == {"version": 1, "rank": 3, "ranks": 8, "device": 7, "pid": os.getpid()}
 
 
-def test_a_collective_is_there_as_soon_as_it_is_entered(tmp_path: Path) -> None:
+def test_a_collective_is_recorded_as_soon_as_it_is_entered(tmp_path: Path) -> None:
     made = recorder(environ(tmp_path))
     made.step = 41
     with made.collective("all_reduce", 4096):
@@ -61,7 +61,7 @@ def test_a_collective_is_there_as_soon_as_it_is_entered(tmp_path: Path) -> None:
     assert entries(tmp_path)[0]["left"] <= time.time()
 
 
-def test_who_fails_inside_has_not_left(tmp_path: Path) -> None:
+def test_a_collective_that_fails_is_not_recorded_as_left(tmp_path: Path) -> None:
     made = recorder(environ(tmp_path))
     with pytest.raises(ValueError, match="x"), made.collective("all_reduce"):
         raise ValueError("x")
@@ -76,7 +76,7 @@ def test_the_ring_has_the_last_collectives(tmp_path: Path) -> None:
     assert [entry["n"] for entry in entries(tmp_path)] == list(range(11, RING + 11))
 
 
-def test_a_sign_of_life_comes_whatever_the_rank_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sign_of_life_is_written_whatever_the_rank_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flight_recorder, "INTERVAL", 0.02)
     heart = Heartbeat.from_environ(environ(tmp_path))
     heart.beat(12)
@@ -109,7 +109,7 @@ def test_the_end_is_written_once(tmp_path: Path) -> None:
         (KitError("cannot write"), "KitError"),
     ],
 )
-def test_a_recorded_block_says_how_it_ended(
+def test_a_recorded_block_records_how_it_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException | None, how: str
 ) -> None:
     for name, value in environ(tmp_path).items():
@@ -132,7 +132,7 @@ def test_a_recorded_block_says_how_it_ended(
 
 
 @given(st.text(max_size=2000), st.text(max_size=100))
-def test_texts_of_any_kind_fit_in_their_lines(tmp_path_factory: pytest.TempPathFactory, text: str, name: str) -> None:
+def test_any_texts_fit_in_their_lines(tmp_path_factory: pytest.TempPathFactory, text: str, name: str) -> None:
     folder = tmp_path_factory.mktemp("facts")
     made = recorder(environ(folder))
     with made.collective(name, 1 << 61), made.waiting(name):
@@ -160,7 +160,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-def test_a_killed_process_leaves_what_it_did_and_no_signal_goes_to_the_thread(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_its_records_and_signals_skip_the_thread(tmp_path: Path) -> None:
     program = (
         "import os, signal, time\nfrom hccl_kit import collective, recorded\n"
         "signal.signal(signal.SIGUSR2, lambda *_: os.write(1, b'heard\\n'))\n"

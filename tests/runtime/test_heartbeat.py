@@ -1,4 +1,4 @@
-"""The heartbeat: one small file, cheap enough for every step, and never a reason to stop."""
+"""The heartbeat: one small file, cheap enough for every step, which never causes an error."""
 
 import os
 import time
@@ -16,20 +16,20 @@ def beating(folder: Path, rank: int = 3) -> Heartbeat:
 
 def test_the_file_holds_the_last_step(tmp_path: Path) -> None:
     heart = beating(tmp_path)
-    assert list(tmp_path.glob("step_*")) == []  # compiling is no step: nothing before the first beat
+    assert list(tmp_path.glob("step_*")) == []  # compilation is not a step: there is no file before the first beat
     for step in (1, 9, 10, 10, 11, 10**17):
         heart.beat(step)
         assert (tmp_path / "step_3").read_text() == f"{step}\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["facts_3.jsonl", "step_3"]
 
 
-def test_an_earlier_file_is_begun_anew(tmp_path: Path) -> None:
+def test_an_earlier_file_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "step_3").write_text("123456\n")
     beating(tmp_path).beat(7)
     assert (tmp_path / "step_3").read_text() == "7\n"
 
 
-def test_every_beat_renews_the_time_of_the_file(tmp_path: Path) -> None:
+def test_every_beat_updates_the_modification_time(tmp_path: Path) -> None:
     heart = beating(tmp_path)
     heart.beat(5)
     os.utime(tmp_path / "step_3", (0, 0))
@@ -50,12 +50,12 @@ def test_without_a_folder_or_a_rank_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_rank_that_is_passed_needs_no_variable(tmp_path: Path) -> None:
+def test_an_explicit_rank_needs_no_variable(tmp_path: Path) -> None:
     Heartbeat.from_environ({LOG_DIR: str(tmp_path)}, rank=0).beat(1)
     assert (tmp_path / "step_0").read_text() == "1\n"
 
 
-def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_causes_no_error(tmp_path: Path) -> None:
     heart = beating(tmp_path / "gone")
     heart.beat(1)
     heart.beat(2)
@@ -65,15 +65,15 @@ def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "gone").exists()
 
 
-def test_after_a_beat_that_could_not_be_written_the_next_one_is(tmp_path: Path) -> None:
-    """A disk that fails for a moment must not make a rank look as if it stood still."""
+def test_a_failed_beat_does_not_prevent_the_next_one(tmp_path: Path) -> None:
+    """A temporary disk failure must not make a rank look stuck."""
     heart = beating(tmp_path)
     heart.beat(5)
     file = heart._file
     assert file is not None
     os.close(file)
     read_only = os.open(tmp_path / "step_3", os.O_RDONLY)
-    assert read_only == file  # the kernel gives the lowest number: the beat finds a file that it cannot write
+    assert read_only == file  # the kernel assigns the lowest descriptor: the beat finds a file that it cannot write
     heart.beat(6)
     assert (tmp_path / "step_3").read_text() == "5\n"
     heart.beat(7)

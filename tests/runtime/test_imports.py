@@ -1,4 +1,4 @@
-"""hccl_kit.runtime is imported before the environment is complete, so it must not load what reads the environment."""
+"""hccl_kit.runtime is imported before the environment is complete, so it must not import modules that read it."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ print(*sorted({"mindspore", "mpi4py", "numpy"} & set(sys.modules)))
 """
 
 
-def test_importing_the_room_loads_nothing_heavy() -> None:
+def test_importing_the_package_loads_no_heavy_modules() -> None:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=300)

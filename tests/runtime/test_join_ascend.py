@@ -1,4 +1,4 @@
-"""What MindSpore is asked on Ascend, call by call, and the environment it is asked in. A fake on PYTHONPATH answers."""
+"""The calls to MindSpore on Ascend, with the environment of each. MindSpore is a fake on PYTHONPATH."""
 
 import json
 import os
@@ -22,7 +22,7 @@ TABLE = generate("10.0.0.1", [(device, f"192.0.2.{device}") for device in range(
 
 @dataclass(frozen=True)
 class Joined:
-    """What a rank said and what it asked MindSpore."""
+    """The output of a rank and its calls to MindSpore."""
 
     code: int
     world: Any
@@ -86,7 +86,7 @@ def test_under_our_script_the_card_is_set_before_hccl_starts(tmp_path: Path, tab
     assert found.world == ["script", 2, 4, 2, False]
 
 
-def test_a_hand_written_loop_leaves_hccl_what_the_loop_exported(tmp_path: Path, table: Path) -> None:
+def test_a_handwritten_loop_keeps_its_exported_variables_for_hccl(tmp_path: Path, table: Path) -> None:
     found = joined(tmp_path, {**contract(table), "DEVICE_NUM": "8"}, fake_world="2 4")
     assert (found.code, found.error) == (0, "")
     assert found.calls == JOIN_DEVICE_6
@@ -101,7 +101,7 @@ def test_torch_names_with_a_table_join_by_the_table(tmp_path: Path, table: Path)
     assert found.world[0] == "torchrun"
 
 
-def test_a_worker_of_msrun_takes_its_local_index_as_card(tmp_path: Path) -> None:
+def test_a_worker_of_msrun_uses_its_local_index_as_card(tmp_path: Path) -> None:
     environ = {"MS_ROLE": "MS_WORKER", "MS_WORKER_NUM": "4", "RANK_ID": "2", "DEVICE_ID": "2", "RANK_SIZE": "4"}
     found = joined(tmp_path, environ, fake_world="2 4")
     assert (found.code, found.error) == (0, "")
@@ -111,14 +111,14 @@ def test_a_worker_of_msrun_takes_its_local_index_as_card(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("target", ["Ascend", "CPU"])
-def test_the_scheduler_of_msrun_serves_takes_no_card_and_ends(tmp_path: Path, target: str) -> None:
+def test_the_scheduler_of_msrun_uses_no_card_and_ends(tmp_path: Path, target: str) -> None:
     environ = {"MS_ROLE": "MS_SCHED", "MS_WORKER_NUM": "4", "RANK_ID": "0", "RANK_SIZE": "4"}
     found = joined(tmp_path, environ, fake_world="0 4", target=target)
     assert (found.code, found.error, found.world) == (0, "", None)
     assert found.calls == [["init"]]
 
 
-def test_one_process_alone_starts_no_communication(tmp_path: Path) -> None:
+def test_a_single_process_starts_no_communication(tmp_path: Path) -> None:
     found = joined(tmp_path, {}, fake_world="0 1")
     assert (found.code, found.error) == (0, "")
     assert found.calls == [["set_device", "Ascend", 0]]
@@ -126,7 +126,7 @@ def test_one_process_alone_starts_no_communication(tmp_path: Path) -> None:
     assert found.world == ["single", 0, 1, 0, True]
 
 
-def test_torch_names_without_a_table_are_refused_with_the_ways_that_work(tmp_path: Path) -> None:
+def test_torch_names_without_a_table_are_refused_with_alternatives(tmp_path: Path) -> None:
     environ = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
     found = joined(tmp_path, environ, fake_world="0 2")
     assert found.code == 2
@@ -135,7 +135,7 @@ def test_torch_names_without_a_table_are_refused_with_the_ways_that_work(tmp_pat
     assert ["init", "hccl"] not in found.calls
 
 
-def test_plain_srun_is_refused_with_the_way_that_works(tmp_path: Path, table: Path) -> None:
+def test_plain_srun_is_refused_with_an_alternative(tmp_path: Path, table: Path) -> None:
     step = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_TASKS_PER_NODE": "2"}
     task = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0", "SLURM_NODEID": "0"}
     environ = {**step, **task, "SLURM_STEP_NODELIST": "n1", "RANK_TABLE_FILE": str(table)}
@@ -147,9 +147,7 @@ def test_plain_srun_is_refused_with_the_way_that_works(tmp_path: Path, table: Pa
 
 
 @pytest.mark.parametrize(("fake_world", "said"), [("3 4", "3 of 4"), ("2 8", "2 of 8"), ("0 1", "0 of 1")])
-def test_a_framework_that_numbers_otherwise_is_found_out(
-    tmp_path: Path, table: Path, fake_world: str, said: str
-) -> None:
+def test_a_framework_with_a_different_rank_is_detected(tmp_path: Path, table: Path, fake_world: str, said: str) -> None:
     found = joined(tmp_path, contract(table), fake_world=fake_world)
     assert found.code == 2
     assert f"error: MindSpore reports rank {said}, the launcher rank 2 of 4" in found.error
@@ -157,7 +155,7 @@ def test_a_framework_that_numbers_otherwise_is_found_out(
 
 @pytest.mark.skipif(not MPIRUN.exists(), reason="needs the extra mpi, which brings mpirun")
 def test_under_mpirun_no_rank_table_reaches_hccl(tmp_path: Path, table: Path) -> None:
-    """MindSpore 2.7.1 and later would take the ranks from it."""
+    """MindSpore 2.7.1 and later would read the ranks from it."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     done = subprocess.run(
         [MPIRUN, *root, "--oversubscribe", "-n", "2", sys.executable, HERE / "member.py", "Ascend"],

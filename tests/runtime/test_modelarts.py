@@ -1,4 +1,4 @@
-"""ModelArts, and folders of Kubernetes: the table that comes while a rank waits, and whose ranks a container has."""
+"""ModelArts, and folders of Kubernetes: tables that are written while a rank waits, and the ranks of a container."""
 
 import json
 import subprocess
@@ -52,7 +52,7 @@ TWO_PODS = cloud(("job-1", "192.168.0.25", (4, 5)), ("job-0", "192.168.0.3", (0,
 
 
 def lab(*servers: tuple[str, tuple[int, ...]]) -> dict[str, Any]:
-    """Template 2 in the form of the lab: an instance for every rank."""
+    """Template 2 in the lab form: one instance per rank."""
     ranks = [(server, card) for server, cards in servers for card in cards]
     return {
         "deploy_mode": "lab",
@@ -100,7 +100,7 @@ def on_modelarts(folder: Path, **more: str) -> Environ:
 
 
 class Watch:
-    """A clock that stands between two looks, and what is done at every look."""
+    """A clock that only advances between two polls, and an action at every poll."""
 
     def __init__(self, at: dict[int, Any]) -> None:
         self.seconds, self.said, self.looks, self.at = 0.0, list[str](), count(1), at
@@ -121,7 +121,7 @@ def test_a_rank_waits_until_another_process_has_written_the_table(folder: Path) 
     program = (
         "import json, os, sys, time\n"
         "time.sleep(1.5)\n"
-        "with open(sys.argv[1], 'w') as file:\n"  # as the operator does it: not at one go
+        "with open(sys.argv[1], 'w') as file:\n"  # like the operator: not atomically
         "    for piece in (sys.argv[2][:40], sys.argv[2][40:]):\n"
         "        file.write(piece); file.flush(); time.sleep(0.7)\n"
     )
@@ -132,7 +132,7 @@ def test_a_rank_waits_until_another_process_has_written_the_table(folder: Path) 
     assert (found.launcher, found.env.rank, found.env.size) == ("modelarts", 3, 4)
 
 
-def test_a_table_that_never_comes(folder: Path) -> None:
+def test_a_table_that_is_never_written_times_out(folder: Path) -> None:
     put(folder, {"status": "initializing"})
     watch = Watch({})
     with pytest.raises(KitError, match=r"jobstart_hccl.json is not completed after 1800 s: initializing") as caught:
@@ -143,7 +143,7 @@ def test_a_table_that_never_comes(folder: Path) -> None:
     assert watch.said[0] == f"waiting for the rank table {folder}/jobstart_hccl.json to be completed: initializing"
 
 
-def test_a_table_of_version_2_whose_status_hccl_does_not_read_is_not_waited_for(folder: Path) -> None:
+def test_the_status_of_a_version_2_table_is_not_waited_for(folder: Path) -> None:
     put(folder, ranks_value() | {"status": "initializing"})
     watch = Watch({})
     with pytest.raises(KitError, match="is not a rank table that this program reads"):
@@ -161,7 +161,7 @@ def test_the_limit_can_be_shortened(folder: Path) -> None:
         wait_for_table(folder, {"HCCL_KIT_TABLE_TIMEOUT": "soon"})
 
 
-def test_a_broken_table_is_one_being_written_for_ten_seconds_only(folder: Path) -> None:
+def test_a_broken_table_is_retried_for_ten_seconds(folder: Path) -> None:
     put(folder, "{")
     watch = Watch({18: lambda: put(folder, TWO_PODS)})
     assert wait_for_table(folder, {}, watch.clock).table.world_size == 4
@@ -173,7 +173,7 @@ def test_a_broken_table_is_one_being_written_for_ten_seconds_only(folder: Path) 
     assert 10 < watch.seconds < 11
 
 
-def test_in_a_folder_the_table_may_be_missing_for_ten_seconds(folder: Path) -> None:
+def test_a_table_in_a_folder_may_be_missing_for_ten_seconds(folder: Path) -> None:
     watch = Watch({18: lambda: put(folder, TWO_PODS)})
     assert wait_for_table(folder, {}, watch.clock).table.world_size == 4
     (folder / "jobstart_hccl.json").unlink()
@@ -183,7 +183,7 @@ def test_in_a_folder_the_table_may_be_missing_for_ten_seconds(folder: Path) -> N
     assert 10 < watch.seconds < 11
 
 
-def test_after_a_long_wait_a_broken_table_has_its_ten_seconds_too(folder: Path) -> None:
+def test_a_broken_table_is_retried_for_ten_seconds_after_a_long_wait(folder: Path) -> None:
     put(folder, {"status": "initializing"})
     watch = Watch({100: lambda: put(folder, ""), 110: lambda: put(folder, TWO_PODS)})
     assert wait_for_table(folder, {}, watch.clock).table.world_size == 4
@@ -191,7 +191,7 @@ def test_after_a_long_wait_a_broken_table_has_its_ten_seconds_too(folder: Path) 
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"status": "completed"}'])
-def test_a_file_that_is_named_is_not_waited_for(folder: Path, text: str) -> None:
+def test_an_explicit_file_is_not_waited_for(folder: Path, text: str) -> None:
     put(folder, text)
     watch = Watch({})
     with pytest.raises(KitError, match="is not a rank table that this program reads"):
@@ -199,13 +199,13 @@ def test_a_file_that_is_named_is_not_waited_for(folder: Path, text: str) -> None
     assert watch.seconds == 0
 
 
-def test_the_operator_calls_the_file_of_a_folder_hccl_json(folder: Path) -> None:
+def test_the_file_in_a_folder_is_hccl_json(folder: Path) -> None:
     table = RankTable("1.0", "completed", (Server("10.0.0.1", (Device(3, "192.0.2.1", 0),)),), declared_servers=1)
     put(folder, formats.write(table), "..hccl.json")
     (folder / "hccl.json").symlink_to("..hccl.json")
     found = wait_for_table(folder, {})
     assert found.table == table
-    assert found.path == (folder / "..hccl.json").resolve()  # torch_npu passes over a link
+    assert found.path == (folder / "..hccl.json").resolve()  # torch_npu ignores symbolic links
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_hccl_gets_a_table_of_version_1(folder: Path, value: object) -> None:
     assert found.path.parent.stat().st_mode & 0o077 == 0
 
 
-def test_the_copy_lives_as_long_as_its_process(folder: Path) -> None:
+def test_the_copy_is_removed_when_its_process_ends(folder: Path) -> None:
     put(folder, TWO_PODS)
     program = (
         "import os, sys; from pathlib import Path; from hccl_kit.runtime.platform_table import wait_for_table;"
@@ -261,7 +261,7 @@ def test_a_process_finds_its_rank_and_counts_cards_from_0(folder: Path, more: En
     env = found.env
     assert found.launcher == "modelarts"
     assert (env.rank, env.size, env.local_rank, env.local_size, env.device) == (rank, 4, device, 2, device)
-    assert env.master_addr == "192.168.0.25"  # where rank 0 is
+    assert env.master_addr == "192.168.0.25"  # the host of rank 0
 
 
 def test_two_containers_of_one_server_have_their_own_cards(folder: Path) -> None:
@@ -291,12 +291,12 @@ def test_a_container_with_one_card_needs_no_number(folder: Path) -> None:
     ],
     ids=str,
 )
-def test_what_contradicts_the_table_is_refused(folder: Path, more: Environ, message: str) -> None:
+def test_variables_that_contradict_the_table_are_refused(folder: Path, more: Environ, message: str) -> None:
     with pytest.raises(KitError, match=message):
         detect(on_modelarts(put(folder, TWO_PODS), **{"MA_CURRENT_INSTANCE_NAME": "job-0", **more}))
 
 
-def test_a_container_that_was_started_once_gets_the_next_step(folder: Path) -> None:
+def test_a_single_process_in_a_container_gets_a_hint_to_the_launcher(folder: Path) -> None:
     environ = on_modelarts(put(folder, TWO_PODS), MA_CURRENT_INSTANCE_NAME="job-0")
     with pytest.raises(KitError) as caught:
         detect(environ)
@@ -335,7 +335,7 @@ def test_all_processes_of_all_containers_are_all_ranks(
     assert len({env.master_port for env in found}) == 1
 
 
-def test_pods_without_a_name_are_servers(folder: Path) -> None:
+def test_pods_without_a_name_are_identified_by_their_server(folder: Path) -> None:
     own = (Device(0, "192.0.2.1", 0),)
     group = Group("g", (Instance("10.0.0.1", own, pod=""),), 1, 1)
     table = RankTable("", "completed", (Server("10.0.0.1", own),), groups=(group,), declared_groups=1)

@@ -1,4 +1,4 @@
-"""What hccl_kit/runtime/cpu.py takes from MindSpore without a promise. Red: the release has moved it."""
+"""The private API of MindSpore that hccl_kit/runtime/cpu.py uses. A failure means that a release has changed it."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ inspect.signature(TCPStore.add).bind(None, "key", 1)
 
 @pytest.mark.train
 @pytest.mark.skipif(not find_spec("mindspore"), reason="needs the extra train")
-def test_the_installed_mindspore_still_has_what_joining_on_cpu_takes() -> None:
+def test_the_installed_mindspore_has_the_private_api_for_joining_on_cpu() -> None:
     environ = {**os.environ, "GLOG_v": "3"}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environ, capture_output=True, text=True, check=False, timeout=300

@@ -1,4 +1,4 @@
-"""What beats add up to: windows, the curve of the whole run, and parts of a step that are measured or given."""
+"""Aggregation of beats: windows, the curve of the whole run, and parts of a step that are measured or passed in."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def windows(made: Pulse) -> list[list[float]]:
 
 
 def test_the_first_beat_starts_the_clock(clock: Clock) -> None:
-    """What was before it is the compilation of the network, which is no step."""
+    """The time before it is the compilation of the network, which is not a step."""
     made = Pulse()
     made.spent("data", 50.0)
     made.beat(1)
@@ -45,7 +45,7 @@ def test_the_first_beat_starts_the_clock(clock: Clock) -> None:
     assert windows(made) == [[2, 1, 2.0, 0.0, 2.0, 0.0]]
 
 
-def test_computing_is_the_rest(clock: Clock) -> None:
+def test_the_remaining_time_is_computation(clock: Clock) -> None:
     made = Pulse()
     made.beat(10)
     made.spent("data", 0.25)
@@ -56,7 +56,7 @@ def test_computing_is_the_rest(clock: Clock) -> None:
     assert windows(made) == [[12, 2, 2.0, 0.25, 0.25, 0.5]]
 
 
-def test_parts_that_are_given_count(clock: Clock) -> None:
+def test_explicit_parts_take_precedence_over_measured_ones(clock: Clock) -> None:
     made = Pulse()
     made.beat(0)
     made.spent("data", 1.0)
@@ -67,7 +67,7 @@ def test_parts_that_are_given_count(clock: Clock) -> None:
 
 @pytest.mark.parametrize("step", [5, 4, 0])
 def test_a_beat_without_a_step_starts_the_clock_again(clock: Clock, step: int) -> None:
-    """An evaluation beats with the step of the last one; its time is of no step."""
+    """An evaluation beats with the last step; its time belongs to no step."""
     made = Pulse()
     made.beat(5)
     clock.now += 100
@@ -77,7 +77,7 @@ def test_a_beat_without_a_step_starts_the_clock_again(clock: Clock, step: int) -
     assert windows(made) == [[step + 1, 1, 1.0, 0.0, 1.0, 0.0]]
 
 
-def test_a_window_has_enough_steps_and_seconds(clock: Clock) -> None:
+def test_a_window_has_a_minimum_of_steps_and_seconds(clock: Clock) -> None:
     made = Pulse()
     made.beat(0)
     for step in range(1, 51):
@@ -90,7 +90,7 @@ def test_a_window_has_enough_steps_and_seconds(clock: Clock) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.floats(0.01, 30)), min_size=1, max_size=600))
-def test_the_curve_is_of_the_whole_run_and_bounded(beats: list[tuple[int, float]]) -> None:
+def test_the_curve_covers_the_whole_run_and_is_bounded(beats: list[tuple[int, float]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         clock = Clock(patch)
         made, step = Pulse(), 0
@@ -105,7 +105,7 @@ def test_the_curve_is_of_the_whole_run_and_bounded(beats: list[tuple[int, float]
     assert all(span.steps >= STEPS and span.seconds >= SECONDS for span in spans)
 
 
-def test_two_points_become_one_when_all_are_used(clock: Clock) -> None:
+def test_points_are_merged_in_pairs_when_the_curve_is_full(clock: Clock) -> None:
     made = Pulse()
     made.beat(0)
     for step in range(1, 5 * POINTS + 1):
@@ -121,12 +121,12 @@ def test_two_points_become_one_when_all_are_used(clock: Clock) -> None:
     ("value", "expected"),
     [(None, None), (0.123456789, 0.123457), (math.nan, "nan"), (math.inf, "inf"), (-math.inf, "-inf"), (3, 3.0)],
 )
-def test_numbers_without_a_form_in_json_are_texts(value: float | None, expected: float | str | None) -> None:
+def test_numbers_that_json_cannot_represent_are_strings(value: float | None, expected: float | str | None) -> None:
     assert written(value) == expected
     json.dumps(written(value), allow_nan=False)
 
 
-def test_the_file_has_windows_and_curve_and_stays_as_large(clock: Clock, tmp_path: Path) -> None:
+def test_the_file_has_windows_and_curve_and_a_constant_size(clock: Clock, tmp_path: Path) -> None:
     heart = Heartbeat.from_environ({LOG_DIR: str(tmp_path), "RANK": "3", "RANK_ID": "3"})
     path = tmp_path / "facts_3.jsonl"
     size = path.stat().st_size
@@ -151,7 +151,7 @@ def test_the_file_has_windows_and_curve_and_stays_as_large(clock: Clock, tmp_pat
     assert path.stat().st_size == size
 
 
-def test_absurd_numbers_spoil_no_other_line(clock: Clock, tmp_path: Path) -> None:
+def test_extreme_numbers_do_not_damage_other_lines(clock: Clock, tmp_path: Path) -> None:
     made = recorder({LOG_DIR: str(tmp_path), "RANK": "4", "RANK_ID": "4"})
     made.beat(0)
     for step in range(1, 30):
@@ -168,7 +168,7 @@ def test_blocks_in_the_program_are_measured(tmp_path: Path) -> None:
     made.beat(1)
     with made.waiting("data"):
         time.sleep(0.05)
-    with made.collective("all_reduce", 8), made.waiting("data"):  # inside a block, it is of that block
+    with made.collective("all_reduce", 8), made.waiting("data"):  # nested in a block, it counts for that block
         time.sleep(0.1)
     with made.waiting("checkpoint"):
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A task of plain srun is a rank: from Slurm's own variables, as recorded and as a real srun sets them."""
+"""A task of plain srun is a rank: from Slurm's own variables, recorded ones and those of a real srun."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ BATCH = {
     "SLURM_PROCID": "0",
     "SLURM_TASKS_PER_NODE": "2(x2)",
 }
-"""What the shell of a batch script has, of version 22.05."""
+"""The variables of the shell of a batch script in version 22.05."""
 STEP = {
     **BATCH,
     "SLURM_STEP_ID": "0",
@@ -39,7 +39,7 @@ STEP = {
     "SLURM_LOCALID": "1",
     "SLURM_NODEID": "1",
 }
-"""What the last of four tasks on two nodes has."""
+"""The variables of the last of four tasks on two nodes."""
 WHO = f"""
 import json, os, sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -54,40 +54,40 @@ def read(environ: dict[str, str]) -> WorkerEnv:
     return LAUNCHERS["srun"](environ)
 
 
-def test_the_last_of_four_tasks() -> None:
+def test_detects_the_last_of_four_tasks() -> None:
     assert detect(STEP).launcher == "srun"
     assert read(STEP) == WorkerEnv(3, 4, 1, 2, 1, "n1", 20775)
 
 
-def test_the_shell_of_a_batch_script_is_no_rank() -> None:
+def test_the_shell_of_a_batch_script_is_not_a_rank() -> None:
     assert detect(BATCH).launcher == "single"
 
 
-def test_a_step_of_one_task_is_alone() -> None:
+def test_a_step_of_one_task_is_a_single_process() -> None:
     one = {**STEP, "SLURM_STEP_NUM_TASKS": "1", "SLURM_PROCID": "0", "SLURM_STEP_ID": "4294967290"}
     assert read(one) == WorkerEnv(0, 1, 0, 1, 0)
 
 
-def test_on_one_node_ranks_meet_on_the_loopback() -> None:
+def test_ranks_on_one_node_rendezvous_on_loopback() -> None:
     one = {**STEP, "SLURM_STEP_NODELIST": "n2", "SLURM_STEP_TASKS_PER_NODE": "4", "SLURM_NODEID": "0"}
     assert read(one).master_addr == "127.0.0.1"
 
 
-def test_steps_and_jobs_do_not_meet() -> None:
+def test_steps_and_jobs_have_different_ports() -> None:
     jobs = [{**STEP, "SLURM_JOB_ID": str(job), "SLURM_STEP_ID": str(step)} for job in range(100) for step in range(5)]
     ports = {read(job).master_port for job in jobs}
     assert len(ports) == len(jobs)
     assert ports <= set(range(20000, 32000))
 
 
-def test_a_meeting_point_that_is_exported_is_kept() -> None:
+def test_an_exported_rendezvous_address_is_used() -> None:
     found = read({**STEP, "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "12345"})
     assert (found.master_addr, found.master_port) == ("10.0.0.1", 12345)
 
 
 @given(st.lists(st.integers(1, 16), min_size=1, max_size=40), st.data())
-def test_every_task_finds_its_place(counts: list[int], data: st.DataObject) -> None:
-    """Ranks are dealt out node by node, as Slurm does by default; the short form is as long as anyone likes."""
+def test_every_task_detects_its_rank(counts: list[int], data: st.DataObject) -> None:
+    """Ranks are assigned node by node, Slurm's default; the list of task counts may be partly unfolded."""
     short = ",".join(data.draw(st.sampled_from([str(count), f"{count}(x1)"])) for count in counts)
     assert tasks_of_nodes(short) == tuple(counts)
     hosts = hostlist.fold([f"node{index:03}" for index in range(len(counts))])
@@ -102,12 +102,12 @@ def test_every_task_finds_its_place(counts: list[int], data: st.DataObject) -> N
         assert found.master_addr == ("127.0.0.1" if len(counts) == 1 else "node000")
 
 
-def test_equal_nodes_are_counted_together() -> None:
+def test_repetitions_of_task_counts_are_expanded() -> None:
     assert tasks_of_nodes("2(x3),1") == (2, 2, 2, 1)
 
 
 @given(st.text(alphabet="12(x),3 ", max_size=12) | st.text(max_size=6))
-def test_counting_is_total(text: str) -> None:
+def test_task_counts_are_parsed_or_refused_for_any_text(text: str) -> None:
     try:
         assert len(tasks_of_nodes(text)) >= 1
     except KitError as error:
@@ -115,7 +115,7 @@ def test_counting_is_total(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["2(x65537)", "1(x60000),1(x6000)", "1(x999999999)", "2(x0)"])
-def test_nodes_are_counted_before_they_are_made(text: str) -> None:
+def test_task_counts_are_limited_before_they_are_expanded(text: str) -> None:
     with pytest.raises(KitError, match="is not a list of counts"):
         tasks_of_nodes(text)
 
@@ -133,13 +133,13 @@ def test_nodes_are_counted_before_they_are_made(text: str) -> None:
         ({"SLURM_STEP_NODELIST": "", "SLURM_JOB_NODELIST": ""}, "SLURM_JOB_NODELIST='': the host list is empty"),
         ({"SLURM_DISTRIBUTION": "arbitrary"}, "with -m arbitrary, rank 0 may be on any node"),
         ({"MASTER_PORT": "0"}, "master port 0 is outside"),
-        # MPICH starts one helper on each node by srun, and its ranks inherit what Slurm has told the helper
+        # MPICH starts one helper on each node with srun, and its ranks inherit the Slurm variables of the helper
         ({"PMI_SIZE": "8"}, "PMI_SIZE=8, but srun started 4 tasks"),
         ({"RANK_SIZE": "8"}, "RANK_SIZE=8, but srun started 4 tasks"),
         ({"WORLD_SIZE": "8", "SLURM_STEP_NUM_TASKS": "1"}, "WORLD_SIZE=8, but srun started 1 tasks"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(change: dict[str, str], message: str) -> None:
+def test_inconsistent_variables_are_refused(change: dict[str, str], message: str) -> None:
     with pytest.raises(KitError, match=message):
         detect({**STEP, **change})
 
@@ -151,14 +151,14 @@ def lab() -> Iterator[Cluster]:
 
 
 def found_by(lab: Cluster, *options: str, **environ: str) -> list[list[object]]:
-    """What every task finds, in the order of ranks."""
+    """The detected environment of every task, in the order of ranks."""
     done = lab.run(["srun", *options, sys.executable, "-c", WHO], environ=environ)
     assert done.returncode == 0, done.stderr
     return sorted(map(json.loads, done.stdout.splitlines()), key=lambda row: int(row[2]))
 
 
 @needs_slurm
-def test_what_a_real_srun_says(lab: Cluster) -> None:
+def test_detects_the_tasks_of_a_real_srun(lab: Cluster) -> None:
     rows = found_by(lab, "-N2", "-n3")
     (port,) = {row[-2] for row in rows}
     assert rows == [
@@ -173,8 +173,8 @@ def test_what_a_real_srun_says(lab: Cluster) -> None:
 
 
 @needs_slurm
-def test_a_step_in_a_larger_job(lab: Cluster, tmp_path: Path) -> None:
-    """The batch shell is no rank, and a step on the second node has numbers of its own."""
+def test_detects_a_step_in_a_larger_job(lab: Cluster, tmp_path: Path) -> None:
+    """The batch shell is not a rank, and a step on the second node has its own ranks."""
     (tmp_path / "who.py").write_text(WHO)
     script = tmp_path / "job.sh"
     who = f"{sys.executable} {tmp_path}/who.py"

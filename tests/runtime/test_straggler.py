@@ -1,4 +1,4 @@
-"""The law of stragglers: by a rank's own time, and by nothing else."""
+"""A straggler is determined only by a rank's own time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ rounds = st.integers(2, 8).flatmap(
 
 
 def planted(excess: float, rank: int = 2, size: int = 8, *, part: str = "compute_s") -> dict[int, Window]:
-    """Ranks that all take a tenth of a second for data and one for computing; `rank` takes more for one part.
+    """Ranks that all take a tenth of a second for data and one second for computing; `rank` takes longer for one part.
 
-    All of them take a step in the same time, so the others wait for the slow one.
+    All steps take the same total time, because the others wait for the slow rank.
     """
     alike = Window(10, 1.0, 10.0)
     slow = alike._replace(**{part: getattr(alike, part) + 11.0 * excess})
@@ -57,7 +57,7 @@ def test_communication_never_counts(each: list[dict[int, Window]], data: st.Data
 
 
 @given(rounds, st.randoms())
-def test_names_of_ranks_do_not_matter(each: list[dict[int, Window]], random: object) -> None:
+def test_rank_numbers_do_not_matter(each: list[dict[int, Window]], random: object) -> None:
     size = len(each[0])
     names = list(range(100, 100 + size))
     random.shuffle(names)  # type: ignore[attr-defined]
@@ -83,7 +83,7 @@ def test_the_number_of_steps_does_not_matter(job: dict[int, Window], factor: int
 
 
 @given(jobs)
-def test_at_most_half_lag_and_each_by_the_rule(job: dict[int, Window]) -> None:
+def test_at_most_half_of_the_ranks_lag(job: dict[int, Window]) -> None:
     found = lagging(job)
     assert 2 * len(found) <= len(job)
     assert found == {rank for rank, one in job.items() if len(job) > 1 and one.own > SLOWER * _median(job, rank)}
@@ -113,14 +113,14 @@ def test_the_slowest_has_the_longest_own_time(job: dict[int, Window]) -> None:
         assert lagging(job) == frozenset() or found.rank in lagging(job)
 
 
-def test_what_happens_once_is_no_straggler() -> None:
+def test_a_single_slow_window_is_not_a_straggler() -> None:
     calm, slow = planted(0.0), planted(5.0)
     assert straggler([slow] * (WINDOWS - 1)) is None
     assert straggler([slow, calm, slow, slow]) is None
     assert straggler([calm, *[slow] * WINDOWS]) is not None
 
 
-def test_ranks_without_steps_are_left_out() -> None:
+def test_ranks_without_steps_are_ignored() -> None:
     nothing = Window(0, 0.0, 0.0)
     assert slowest({0: nothing, 1: Window(1, 1.0, 1.0)}) is None
     assert lagging({0: nothing, 1: Window(1, 1.0, 1.0)}) == frozenset()
@@ -136,7 +136,7 @@ def test_two_ranks_are_compared_with_each_other() -> None:
     )
 
 
-def test_a_streak_begins_with_its_first_window_and_ends_with_a_calm_one() -> None:
+def test_a_streak_begins_with_its_first_window_and_ends_with_a_normal_one() -> None:
     calm, slow = planted(0.0), planted(0.3)
     streaks = Streaks()
     named = []
@@ -149,7 +149,7 @@ def test_a_streak_begins_with_its_first_window_and_ends_with_a_calm_one() -> Non
 
 @given(rounds)
 def test_streaks_and_windows_name_the_same_ranks(each: list[dict[int, Window]]) -> None:
-    """The trainer counts as it goes, the watch has the last windows."""
+    """The trainer counts incrementally, `watch` uses the last windows."""
     streaks = Streaks()
     for number, one in enumerate(each):
         streaks = streaks.after(one, number)

@@ -1,4 +1,4 @@
-"""SIGTERM calls the function first, also while native code runs; who has a handler keeps it."""
+"""On SIGTERM the function is called first, also while native code runs; existing handlers are kept."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ START = (
     "from hccl_kit.runtime.termination import before_termination\n"
     "act = lambda: os.write(1, b'acted\\n')\n"
 )
-IN_NATIVE_CODE = (  # a mutex that this thread has locked already: no signal ends that
+IN_NATIVE_CODE = (  # a mutex that this thread has already locked: no signal interrupts that
     "lib, lock = ctypes.CDLL(None), ctypes.create_string_buffer(128)\n"
     "lib.pthread_mutex_init(lock, None)\n"
     "lib.pthread_mutex_lock(lock)\n"
@@ -62,20 +62,20 @@ def start(program: str) -> subprocess.Popen[str]:
     ],
     ids=["native code", "Python", "own handler", "later handler", "after the block"],
 )
-def test_sigterm(program: str, said: str, code: int) -> None:
+def test_sigterm_calls_the_function_unless_there_is_a_handler(program: str, said: str, code: int) -> None:
     process = start(program)
     process.terminate()
     assert (process.communicate(timeout=300)[0], process.returncode) == (said, code)
 
 
-def test_who_ignores_it_goes_on() -> None:
+def test_a_program_that_ignores_sigterm_continues() -> None:
     process = start(IGNORED)
     process.terminate()
     assert process.communicate("\n", timeout=300)[0] == ""
     assert process.returncode == 0
 
 
-def test_a_signal_to_a_forked_child_is_not_for_its_parent() -> None:
+def test_a_signal_to_a_forked_child_does_not_affect_its_parent() -> None:
     process = start(
         "with before_termination(act):\n"
         "    child = os.fork()\n"
@@ -89,7 +89,7 @@ def test_a_signal_to_a_forked_child_is_not_for_its_parent() -> None:
     assert process.returncode == 0
 
 
-def test_a_wake_up_descriptor_is_left_alone() -> None:
+def test_an_existing_wakeup_descriptor_is_kept() -> None:
     process = start(
         "read, write = os.pipe()\nos.set_blocking(write, False)\nsignal.set_wakeup_fd(write)\n"
         "with before_termination(act):\n    print('ready', flush=True)\n    time.sleep(600)\n"

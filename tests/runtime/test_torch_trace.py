@@ -1,4 +1,4 @@
-"""torch's recording is written while a process stands still, is removed when it goes on, and nothing ever fails."""
+"""torch's recording is written while a process is stuck, removed when it continues, and errors are ignored."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from hccl_kit.runtime.torch_trace import TorchTrace
 
 
 class Recorder:
-    """In place of the function of torch: counts what is asked."""
+    """A fake of the torch function that counts its calls."""
 
     def __init__(self, *, groups: bool = True) -> None:
         self.entered, self.asked, self.fails = 1, 0, False
@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_it_is_written_once_and_removed_when_the_job_goes_on(tmp_path: Path, clock: list[float]) -> None:
+def test_it_is_written_once_and_removed_when_the_job_continues(tmp_path: Path, clock: list[float]) -> None:
     path, recorder = tmp_path / "torch_trace_rank_0.json", Recorder()
     trace = TorchTrace(path, lambda: recorder)
     for passed, there in ((0.0, False), (2.9, False), (3.0, True), (9.0, True)):
@@ -75,7 +75,7 @@ def test_a_program_without_groups_writes_nothing(tmp_path: Path, clock: list[flo
 
 
 @pytest.mark.parametrize("where", ["torch", "folder", "size"])
-def test_nothing_fails(tmp_path: Path, clock: list[float], monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+def test_errors_are_ignored(tmp_path: Path, clock: list[float], monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     recorder = Recorder()
     recorder.fails = where == "torch"
     if where == "size":
@@ -89,8 +89,8 @@ def test_nothing_fails(tmp_path: Path, clock: list[float], monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_process_ends_though_torch_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that is in a call of torch holds the lock."""
+def test_a_process_can_end_while_torch_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread in a call of torch holds the lock."""
     monkeypatch.setattr(torch_trace, "PATIENCE", 0.05)
     is_in, may_go = threading.Event(), threading.Event()
 
@@ -114,8 +114,8 @@ def test_a_process_ends_though_torch_hangs(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.torch
-def test_what_torch_writes_is_what_is_read(tmp_path: Path) -> None:
-    """The private function of torch is there, and knows a collective that this process is in."""
+def test_the_recording_of_torch_can_be_read(tmp_path: Path) -> None:
+    """The private function of torch exists, and reports a collective that this process is in."""
     pytest.importorskip("torch")
     program = (
         "import sys, torch, torch.distributed as dist\n"

@@ -1,4 +1,4 @@
-"""The contract between launcher and worker reads back what it writes, and refuses what contradicts itself."""
+"""The contract between launcher and worker: written environments round-trip, and contradictions are refused."""
 
 import dataclasses
 from typing import Any
@@ -18,7 +18,7 @@ _texts = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0
 
 @st.composite
 def envs(draw: st.DrawFn) -> WorkerEnv:
-    """Any environment that a launcher can mean."""
+    """Any valid environment of a launcher."""
     size = draw(st.integers(1, 65536))
     local_size = draw(st.integers(1, size))
     return WorkerEnv(
@@ -38,18 +38,18 @@ _others = st.dictionaries(st.text().filter(lambda name: name not in _contract), 
 
 
 @given(envs(), _others)
-def test_from_environ_reads_back_what_to_environ_wrote(env: WorkerEnv, others: dict[str, str]) -> None:
+def test_to_environ_and_from_environ_round_trip(env: WorkerEnv, others: dict[str, str]) -> None:
     assert WorkerEnv.from_environ({**others, **env.to_environ()}) == env
 
 
-def test_every_field_has_its_names_and_no_name_serves_two_fields() -> None:
+def test_every_field_has_names_and_no_name_belongs_to_two_fields() -> None:
     names = [name for names in NAMES.values() for name in names]
     assert set(NAMES) == {field.name for field in dataclasses.fields(WorkerEnv)}
     assert len(set(names)) == len(names)
     assert not set(names) & set(MISLEADING)
 
 
-def test_both_frameworks_get_the_same() -> None:
+def test_both_frameworks_get_the_same_values() -> None:
     assert ENV.to_environ() == {
         "RANK_ID": "2",
         "RANK": "2",
@@ -66,7 +66,7 @@ def test_both_frameworks_get_the_same() -> None:
 
 
 @given(envs())
-def test_what_is_unknown_is_not_written(env: WorkerEnv) -> None:
+def test_unknown_fields_are_not_written(env: WorkerEnv) -> None:
     written = env.to_environ()
     assert all((name in written) == (getattr(env, key) is not None) for key, names in NAMES.items() for name in names)
 
@@ -95,7 +95,7 @@ def test_one_name_of_a_field_is_enough(key: str) -> None:
 
 @pytest.mark.parametrize("value", ["x", "-1", "1.0", " 1", "1 ", "+1", "1_0", "\u0661", "\u00b2", "9" * 11, "0x1"])
 @pytest.mark.parametrize("key", ["rank", "device", "master_port"])
-def test_a_value_that_is_no_number_is_shown(key: str, value: str) -> None:
+def test_a_value_that_is_not_a_number_is_shown(key: str, value: str) -> None:
     environ = ENV.to_environ() | dict.fromkeys(NAMES[key], value)
     with pytest.raises(KitError) as caught:
         WorkerEnv.from_environ(environ)
@@ -117,6 +117,6 @@ def test_a_value_that_is_no_number_is_shown(key: str, value: str) -> None:
     ],
     ids=str,
 )
-def test_values_that_no_launcher_can_mean_are_refused(change: dict[str, Any], message: str) -> None:
+def test_impossible_values_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(KitError, match=message):
         dataclasses.replace(ENV, **change)

@@ -1,4 +1,4 @@
-"""Real runs of hccl-kit selftest, whose ranks the test may harm."""
+"""Real runs of hccl-kit selftest, whose ranks a test may disturb."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def table(folder: Path, ranks: int) -> Path:
 
 
 def run(*arguments: str | Path, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """The program to its end."""
+    """Run the program to its end."""
     return subprocess.run(
         [*PROGRAM, *map(str, arguments)],
         check=False,
@@ -42,7 +42,7 @@ def run(*arguments: str | Path, environ: Mapping[str, str] | None = None) -> sub
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:
-    """The program, running."""
+    """Start the program."""
     return subprocess.Popen(
         [*PROGRAM, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -53,7 +53,7 @@ def start(*arguments: str | Path) -> subprocess.Popen[str]:
 
 
 def report(done: subprocess.CompletedProcess[str]) -> Any:
-    """The JSON report of a run, which follows the schema."""
+    """The JSON report of a run, which must match the schema."""
     assert done.stdout, done.stderr
     document = json.loads(done.stdout)
     Draft202012Validator(load("selftest_report")).validate(document)
@@ -62,13 +62,13 @@ def report(done: subprocess.CompletedProcess[str]) -> Any:
 
 
 def ended(process: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
-    """A started program at its end."""
+    """Wait for the end of a started program."""
     out, err = process.communicate(timeout=PATIENCE)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 def ranks_of(process: subprocess.Popen[str]) -> dict[int, int]:
-    """The process of each rank that descends from a program, once it has loaded its framework."""
+    """The process of each rank below a program, if it has imported its framework."""
     found = {}
     for pid in _descendants(process.pid):
         command = Path(f"/proc/{pid}/cmdline")
@@ -85,7 +85,7 @@ def ranks_of(process: subprocess.Popen[str]) -> dict[int, int]:
 
 
 def _has_loaded(pid: int) -> bool:
-    """Whether it computes: numpy is loaded after the framework, for the first step."""
+    """Whether it has started to compute: numpy is imported after the framework, for the first step."""
     maps = Path(f"/proc/{pid}/maps").read_text()
     return "numpy" in maps and "libc" in maps
 
@@ -104,6 +104,6 @@ def _descendants(pid: int) -> list[int]:
 
 
 def left_behind(process: subprocess.Popen[str], pids: list[int]) -> list[int]:
-    """The processes of a run that still are there some seconds after its end."""
+    """The processes of a run that still exist some seconds after its end."""
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), 5)
     return [pid for pid in pids if Path(f"/proc/{pid}").exists()] + _descendants(process.pid)

@@ -1,4 +1,4 @@
-"""Results of runs that did not happen: a healthy fabric, to which tests do harm."""
+"""Synthetic results of runs: a healthy network, to which tests add faults."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -18,7 +18,7 @@ def job(servers: int, count: int) -> tuple[Card, ...]:
 
 
 def healthy(servers: int, count: int, noise: Iterable[float] = ()) -> Measured:
-    """Every pair at its speed, times the next number of `noise`, which starts again at its end."""
+    """Every pair at its speed, multiplied by the next number of `noise`, which is repeated."""
     cards = job(servers, count)
     factors = list(noise) or [1.0]
     pairs = list(chain(*pair_rounds(cards)))
@@ -43,7 +43,7 @@ def slowed(measured: Measured, concerns: Callable[[Pair], bool], factor: float) 
 
 
 def in_passes(measured: Measured, number: int) -> Measured:
-    """The same, measured in `number` passes that all gave the same."""
+    """The same results, measured in `number` equal passes."""
     links = link_ratios(measured.links, measured.cards, None)
     compute = compute_ratios(measured.compute, None)
     return replace(
@@ -54,7 +54,7 @@ def in_passes(measured: Measured, number: int) -> Measured:
 
 
 def broken(measured: Measured, concerns: Callable[[Pair], bool]) -> Measured:
-    """Some links that gave no result."""
+    """Some links without results."""
     links = [replace(one, bandwidth=None, problem="timed out") if concerns(one.pair) else one for one in measured.links]
     return replace(measured, links=tuple(links))
 

@@ -1,4 +1,4 @@
-"""The order that an agent reads from its standard input, and its reports on ranks that have ended."""
+"""The command that an agent reads from its standard input, and its reports on ranks that have ended."""
 
 import asyncio
 import json
@@ -13,17 +13,17 @@ from hccl_kit.selftest.agent import Agent, Order
 GOOD: dict[str, Any] = {"backend": "torch", "environ": {"A": "1"}, "workers": [{"RANK": "3"}]}
 
 
-def test_an_order() -> None:
+def test_reads_a_command() -> None:
     assert Order.of(GOOD) == Order("torch", {"A": "1"}, [{"RANK": "3"}])
 
 
 @pytest.mark.parametrize("workers", [7, [7], [{}], [{"RANK": "x"}], [{"RANK": None}]], ids=str)
-def test_what_is_no_order(workers: Any) -> None:
+def test_an_invalid_command_is_rejected(workers: Any) -> None:
     assert Order.of({**GOOD, "workers": workers}) is None
     assert Order.of(None) is None
 
 
-def test_the_end_of_a_rank_after_one_that_could_not_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reports_the_end_of_a_rank_after_a_failed_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     agent = Agent(Order("torch", {}, [{"RANK": "0"}, {"RANK": "1"}]))
     ended: Any = SimpleNamespace(returncode=-9)
@@ -31,10 +31,10 @@ def test_the_end_of_a_rank_after_one_that_could_not_be_started(tmp_path: Path, m
     assert (agent.why(0), agent.why(1)) == ("", "killed by SIGKILL")
 
 
-def test_an_error_that_arrives_in_pieces_is_shown_whole(
+def test_an_error_that_arrives_in_pieces_is_shown_completely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Python writes the name of an error and its text one after the other."""
+    """Python writes the name of an error and its text separately."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     agent = Agent(Order("torch", {}, [{"RANK": "0"}]))
 

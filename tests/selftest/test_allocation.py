@@ -1,4 +1,4 @@
-"""Which node of a Slurm allocation is which server of the table."""
+"""Matching of the nodes of a Slurm allocation to the servers of the table."""
 
 import pytest
 
@@ -15,31 +15,31 @@ def servers(*ids: str) -> tuple[Node, ...]:
     return plan(hccl_kit.merge(tables) if len(tables) > 1 else tables[0], ["x"]).nodes
 
 
-def test_by_address_in_any_order() -> None:
+def test_servers_are_matched_by_address_in_any_order() -> None:
     found = matched(servers("10.0.0.2", "10.0.0.1"), ["n1", "n2", "n3"], KNOWN.__getitem__)
     assert found == {"10.0.0.2": "n2", "10.0.0.1": "n1"}
 
 
-def test_by_name_even_if_nodes_share_an_address() -> None:
+def test_servers_are_matched_by_name_even_if_nodes_share_an_address() -> None:
     shared = frozenset({"10.0.0.1"})
     assert matched(servers("n1", "n2"), ["n2", "n1"], lambda _: shared) == {"n1": "n1", "n2": "n2"}
 
 
-def test_a_server_that_is_no_node_or_several() -> None:
+def test_a_server_that_matches_no_node_or_several_is_refused() -> None:
     with pytest.raises(KitError, match=r"server '10.0.0.9' matches no node .*: n1 \(10.0.0.1, 192.168.0.1\), n3 "):
         matched(servers("10.0.0.9"), ["n1", "n3"], KNOWN.__getitem__)
     with pytest.raises(KitError, match=r"server '10.0.0.1' matches 2 nodes"):
         matched(servers("10.0.0.1"), ["n1", "n2"], lambda _: frozenset({"10.0.0.1"}))
 
 
-def test_the_nodes_of_an_allocation() -> None:
+def test_reads_the_nodes_of_an_allocation() -> None:
     assert nodes_of({"SLURM_JOB_NODELIST": "n[1-2],m"}) == ("n1", "n2", "m")
     for environ in ({}, {"SLURM_JOB_NODELIST": ""}, {"SLURM_JOB_NODELIST": "n[1-"}):
         with pytest.raises(KitError, match="SLURM_JOB_NODELIST"):
             nodes_of(environ)
 
 
-def test_names_that_resolve() -> None:
+def test_addresses_of_host_names() -> None:
     assert "127.0.0.1" in addresses_of("localhost") | addresses_of("127.0.0.1")
     assert addresses_of("no-such-host.invalid") == frozenset()
     assert addresses_of("x" * 300) == frozenset()

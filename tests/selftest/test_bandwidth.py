@@ -1,4 +1,4 @@
-"""The formulas against published rows: doc/PERFORMANCE.md of nccl-tests, and outputs of it that users published."""
+"""The formulas against published results: doc/PERFORMANCE.md of nccl-tests, and its outputs published by users."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ from hccl_kit.selftest.bandwidth import OPERATORS, Operator, algorithm_bandwidth
         ("all_gather", 2, 0.5),
     ],
 )
-def test_the_factors_of_the_document(operator: Operator, ranks: int, factor: float) -> None:
+def test_the_factors_match_the_document(operator: Operator, ranks: int, factor: float) -> None:
     assert bus_factor(operator, ranks) == pytest.approx(factor)
 
 
@@ -27,14 +27,14 @@ def test_the_factors_of_the_document(operator: Operator, ranks: int, factor: flo
     ("operator", "ranks", "size", "microseconds", "algorithm", "bus"),
     [
         ("all_reduce", 8, 1073741824, 13867, 77.43, 135.50),  # 8 V100
-        ("all_reduce", 16, 1073741824, 11774, 91.20, 170.99),  # 2 servers of 8 A100
+        ("all_reduce", 16, 1073741824, 11774, 91.20, 170.99),  # 2 servers with 8 A100 each
         ("all_reduce", 16, 10737418240, 111812, 96.03, 180.06),
         ("all_reduce", 2, 2147483648, 756857, 2.84, 2.84),
         ("all_gather", 2, 17179869184, 387603, 44.32, 22.16),
         ("all_to_all", 16, 8589934592, 42637, 201.47, 188.88),
     ],
 )
-def test_published_rows(
+def test_bandwidths_match_published_rows(
     operator: Operator, ranks: int, size: int, microseconds: float, algorithm: float, bus: float
 ) -> None:
     assert algorithm_bandwidth(size, microseconds / 1e6) == pytest.approx(algorithm, abs=0.006)
@@ -42,7 +42,7 @@ def test_published_rows(
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_one_rank_uses_no_bus(operator: Operator) -> None:
+def test_a_single_rank_has_no_bus_bandwidth(operator: Operator) -> None:
     assert bus_factor(operator, 1) == 0
 
 
@@ -55,7 +55,7 @@ def test_one_rank_uses_no_bus(operator: Operator) -> None:
 def test_the_bus_bandwidth_of_a_perfect_network_is_its_peak(
     operator: Operator, ranks: int, size: int, peak: float
 ) -> None:
-    """The document derives the factors from the least time that links of bandwidth B allow."""
+    """The document derives the factors from the minimum time for links of bandwidth B."""
     transfers = {"all_reduce": 2 * (ranks - 1), "broadcast": ranks}.get(operator, ranks - 1)
     seconds = size * transfers / (ranks * peak * 1e9)
     assert bus_bandwidth(operator, ranks, size, seconds) == pytest.approx(peak)

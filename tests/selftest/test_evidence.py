@@ -1,4 +1,4 @@
-"""What is certain, and what a busy machine may explain."""
+"""Certain faults, and faults that a busy machine may explain."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -14,19 +14,19 @@ from tests.selftest.results import broken, halved, healthy, in_passes, slowed, w
 
 
 @given(st.integers(0, 18), st.integers(0, 40), st.integers(0, 40))
-def test_chance_is_the_tail_of_a_distribution(passes: int, low: int, of_all: int) -> None:
+def test_chance_is_the_tail_probability_of_a_distribution(passes: int, low: int, of_all: int) -> None:
     low = min(low, of_all)
     tails = [chance(one, passes, low, of_all) for one in range(passes + 1)]
     assert isclose(tails[0], 1)
     assert tails == sorted(tails, reverse=True)
 
 
-def test_chance_of_the_lowest_places_of_all() -> None:
-    """Healthy ones are in any order: the chance that all passes of one are below all others is that of its places."""
+def test_chance_of_the_lowest_ranks_among_all() -> None:
+    """The order of healthy ones is random: the chance that all passes of one are below all others is combinatorial."""
     for passes, others in ((1, 3), (2, 4), (3, 3)):
         places = list(combinations(range(passes + others + 1), passes))
         assert isclose(chance(passes, passes, 0, others), 1 / len(places))
-    assert isclose(chance(2, 2, 1, 2), 3 / 10)  # p is 1/2 at most likely: the integral of p**2 * 6 * p * (1 - p)
+    assert isclose(chance(2, 2, 1, 2), 3 / 10)  # p is most likely 1/2: the integral of p**2 * 6 * p * (1 - p)
 
 
 def sides(measured: Measured) -> tuple[list[str], list[str]]:
@@ -34,39 +34,39 @@ def sides(measured: Measured) -> tuple[list[str], list[str]]:
     return [one.kind for one in weighed.faults], [one.kind for one in weighed.doubts]
 
 
-def test_some_passes_are_needed() -> None:
-    """Three hosts have one healthy pair to compare with, four have three."""
+def test_a_slow_port_needs_several_passes() -> None:
+    """With three hosts there is one healthy pair to compare with, with four there are three."""
     for servers, enough in ((3, 11), (4, 7), (8, 5)):
         harmed = slowed(healthy(servers, 1), lambda pair: 1 in pair, 0.1)
         assert sides(in_passes(harmed, enough - 1)) == ([], ["slow-port"])
         assert sides(in_passes(harmed, enough)) == (["slow-port"], [])
 
 
-def test_a_slow_card_needs_them_too() -> None:
+def test_a_slow_card_needs_several_passes() -> None:
     harmed = weak(healthy(1, 4), 1, 0.2)
     assert sides(in_passes(harmed, 2)) == ([], ["slow-card"])
     assert sides(in_passes(harmed, 7)) == (["slow-card"], [])
 
 
-def test_what_failed_or_is_wrong_is_certain() -> None:
+def test_failures_and_wrong_results_are_certain() -> None:
     for harm in (broken, wrong):
         ((kind,), doubts) = sides(in_passes(harm(healthy(4, 1), lambda pair: pair == (0, 1)), 1))
         assert not kind.startswith("slow")
         assert doubts == []
 
 
-def test_what_was_not_measured_in_passes_is_judged_as_it_is() -> None:
+def test_results_without_passes_are_evaluated_directly() -> None:
     assert sides(slowed(healthy(4, 1), lambda pair: pair == (0, 1), 0.1)) == (["slow-link"], [])
 
 
-def test_halves_are_the_fastest_by_chance_too() -> None:
-    """Always the same two of four: seven times is enough."""
+def test_a_slow_uplink_needs_several_passes() -> None:
+    """The same two of four halves are always faster: seven passes are enough."""
     for passes, found in ((6, ([], ["slow-uplink"])), (7, (["slow-uplink"], []))):
         assert sides(halved(*[((1.0, 0.9), (0.2, 0.3))] * passes)) == found
 
 
-def test_what_is_far_worse_than_a_busy_machine_is_named() -> None:
-    """Passes of four lab hosts at a load of 34: half speed is usual, but host 0, at 10 Mbit/s, has a fiftieth."""
+def test_a_fault_far_worse_than_the_noise_of_a_busy_machine_is_named() -> None:
+    """Passes of four lab hosts at a load of 34: half speed is common, but host 0, at 10 Mbit/s, has a fiftieth."""
     harmed = in_passes(healthy(4, 1), 1)
     passes = {
         (0, 1): (0.02, 0.01, 0.04, 0.03, 0.03, 0.03, 0.04, 0.02),

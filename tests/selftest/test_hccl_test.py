@@ -1,4 +1,4 @@
-"""Outputs of hccl_test, such as users publish them."""
+"""Outputs of hccl_test, as published by users."""
 
 import time
 from contextlib import suppress
@@ -20,7 +20,7 @@ data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:
 """
 
 
-def test_rows_and_their_places() -> None:
+def test_reads_rows_with_their_line_numbers() -> None:
     rows = read_rows(OUTPUT, "run.log")
     assert [(row.line, row.size, row.check) for row in rows] == [
         (3, 8192, "success"),
@@ -41,7 +41,7 @@ def test_the_row_that_contradicts_itself_is_named() -> None:
     ]
 
 
-def test_a_time_of_zero() -> None:
+def test_a_time_of_zero_is_a_contradiction() -> None:
     (row,) = read_rows("64 | 0.00 | 1.0 | success", "run.log")
     assert row.contradiction == "line 1: 64 bytes in 0 us is not possible"
 
@@ -55,30 +55,30 @@ def test_a_time_of_zero() -> None:
         "1048576\t100.00\t10.48576\tsuccess\r",
     ],
 )
-def test_other_clothes_of_a_row(line: str) -> None:
+def test_other_formats_of_a_row_are_read(line: str) -> None:
     (row,) = read_rows(line, "run.log")
     assert (row.size, row.contradiction) == (1048576, None)
 
 
-def test_no_row() -> None:
+def test_an_output_without_rows_is_an_error() -> None:
     with pytest.raises(KitError, match=r"run\.log has no row of hccl_test"):
         read_rows("hello\n", "run.log")
 
 
-def test_too_many_rows() -> None:
+def test_too_many_rows_are_an_error() -> None:
     with pytest.raises(KitError, match="more than 10000 rows"):
         read_rows("1 1 1 success\n" * 10_001, "run.log")
 
 
 @given(st.integers(1, 1 << 36), st.floats(1, 1e8))
-def test_what_the_program_prints_never_contradicts_itself(size: int, microseconds: float) -> None:
+def test_rows_printed_by_the_program_are_never_contradictory(size: int, microseconds: float) -> None:
     time_text, bandwidth = f"{microseconds:.2f}", size / microseconds / 1e3
     (row,) = read_rows(f"{size} | {time_text} | {bandwidth:.5f} | success", "run.log")
     assert row.contradiction is None
 
 
 @given(st.text(alphabet="0123456789 .|\tsuceNUL:\n", max_size=3000))
-def test_hostile_text_takes_no_time(text: str) -> None:
+def test_hostile_text_is_parsed_quickly(text: str) -> None:
     began = time.perf_counter()
     with suppress(KitError):
         read_rows(text, "run.log")

@@ -1,4 +1,4 @@
-"""The report follows its schema and is read back whole; what is no report is refused with one line."""
+"""The report matches its schema and round-trips; invalid reports are refused with one line."""
 
 import json
 from dataclasses import replace
@@ -29,14 +29,14 @@ HARMED = replace(
 
 
 @pytest.mark.parametrize("measured", [healthy(1, 1), healthy(3, 2), HARMED])
-def test_there_and_back(measured: Measured) -> None:
+def test_a_report_round_trips(measured: Measured) -> None:
     document = json.loads(as_json(measured, weigh(judge(measured), measured), table="t.json", slow=0.6))
     Draft202012Validator(load("selftest_report")).validate(document)
     assert measured_of(document, "b.json") == measured
     assert document["ok"] is (measured is not HARMED)
 
 
-def test_a_baseline_is_a_file(tmp_path: Path) -> None:
+def test_a_baseline_is_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(as_json(HARMED, Weighed((), ()), table="t.json", slow=0.6))
     assert read_baseline(tmp_path / "b.json") == HARMED
 
@@ -52,7 +52,7 @@ def test_a_baseline_is_a_file(tmp_path: Path) -> None:
         ('{"version": 1}', "is not a report of a selftest"),
     ],
 )
-def test_what_is_no_report(text: str, message: str, tmp_path: Path) -> None:
+def test_an_invalid_report_is_refused(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "b.json").write_text(text)
     with pytest.raises(KitError) as caught:
         read_baseline(tmp_path / "b.json")
@@ -64,7 +64,7 @@ VALUES: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers() | st.
 
 
 @given(st.data())
-def test_a_damaged_report_is_refused_or_means_the_same_kind_of_thing(data: st.DataObject) -> None:
+def test_a_damaged_report_is_refused_or_gives_valid_results(data: st.DataObject) -> None:
     document: Any = json.loads(as_json(HARMED, weigh(judge(HARMED), HARMED), table="t.json", slow=0.6))
     key = data.draw(st.sampled_from(sorted(document)))
     target = document[key]
@@ -81,14 +81,14 @@ def test_a_damaged_report_is_refused_or_means_the_same_kind_of_thing(data: st.Da
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1"])
-def test_a_bandwidth_that_is_no_bandwidth(number: str, tmp_path: Path) -> None:
+def test_an_invalid_bandwidth_is_refused(number: str, tmp_path: Path) -> None:
     text = as_json(healthy(2, 1), Weighed((), ()), table="t.json", slow=0.6)
     (tmp_path / "b.json").write_text(text.replace('"bandwidth": 2.0', f'"bandwidth": {number}'))
     with pytest.raises(KitError):
         read_baseline(tmp_path / "b.json")
 
 
-def test_a_baseline_of_something_else() -> None:
+def test_a_baseline_of_another_setup_is_refused() -> None:
     assert_comparable(healthy(3, 2), healthy(3, 2), "b.json")
     with pytest.raises(KitError, match="measured with --backend torch, this run with mpi"):
         assert_comparable(healthy(3, 2), replace(healthy(3, 2), backend="torch"), "b.json")

@@ -1,4 +1,4 @@
-"""Ranks are named by their card, and whole servers by their id."""
+"""Ranks are named by their card, and complete servers by their id."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from hccl_kit.selftest.names import Names
 from tests.selftest.results import job
 
 
-def test_a_rank() -> None:
+def test_the_name_of_a_rank() -> None:
     assert Names(job(2, 2)).of(3) == "rank 3 (10.0.0.2, card 1)"
 
 
@@ -15,21 +15,21 @@ def test_a_rank() -> None:
     [({0, 1, 2}, [(0, 1), (2,)]), ({1, 3}, [(1,), (3,)]), (set(), []), ({0, 1, 2, 3}, [(0, 1), (2, 3)])],
     ids=["one whole", "none whole", "none", "all"],
 )
-def test_ranks_of_whole_servers_go_together(ranks: set[int], groups: list[tuple[int, ...]]) -> None:
+def test_ranks_of_complete_servers_are_grouped(ranks: set[int], groups: list[tuple[int, ...]]) -> None:
     assert Names(job(2, 2)).groups(frozenset(ranks)) == groups
 
 
-def test_a_job_of_one_server_has_ranks_only() -> None:
+def test_ranks_of_a_single_server_are_not_grouped() -> None:
     names = Names(job(1, 2))
     assert names.groups(frozenset({0, 1})) == [(0,), (1,)]
     assert names.of_group((0,)) == "rank 0 (10.0.0.1, card 0)"
 
 
-def test_a_server_with_many_ranks() -> None:
+def test_the_name_of_a_server_with_many_ranks() -> None:
     assert Names(job(2, 8)).of_group(tuple(range(8))) == "server 10.0.0.1 (ranks 0, 1, 2, 3 and 4 more)"
 
 
-def test_inside_and_between() -> None:
+def test_pairs_inside_and_between_servers() -> None:
     names = Names(job(2, 2))
     assert names.is_inside((0, 1))
     assert not names.is_inside((1, 2))

@@ -1,4 +1,4 @@
-"""Two nodes of a Slurm of the test, inside an allocation."""
+"""Two nodes of a private Slurm, inside an allocation."""
 
 import shlex
 import sys
@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 pytestmark = [needs_slurm, pytest.mark.train, pytest.mark.long]
 
 
-def test_in_an_allocation(tmp_path: Path) -> None:
+def test_runs_inside_an_allocation(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     made = [hccl_kit.generate(name, [(0, f"192.168.100.{place}")]) for place, name in enumerate(("n1", "n2"), 1)]
     (tmp_path / "job.json").write_text(hccl_kit.to_text(hccl_kit.merge(made)))

@@ -1,5 +1,5 @@
-"""Hosts over ssh and by mpirun, in a lab of network namespaces: a slow one, one without cable, one that loses its
-rank, and two behind a slow path.
+"""Hosts over ssh and with mpirun, in a lab of network namespaces: a slow one, a disconnected one, one that loses its
+rank, and two on a slow path.
 """
 
 import json
@@ -57,7 +57,7 @@ def blamed(document: Any) -> list[tuple[str, list[int]]]:
     return [(one["kind"], one["ranks"]) for one in document["faults"]]
 
 
-def test_a_healthy_cluster(lab: Hosts, tmp_path: Path) -> None:
+def test_a_healthy_cluster_has_no_fault(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch"))
     assert blamed(document) == []
@@ -68,8 +68,8 @@ def test_a_healthy_cluster(lab: Hosts, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_by_mpirun(lab: Hosts, tmp_path: Path) -> None:
-    """The same over mpirun, one for each host; the loss of one is named, and the others go on."""
+def test_runs_with_mpirun(lab: Hosts, tmp_path: Path) -> None:
+    """The same with mpirun, one per host; the loss of one is named, and the others continue."""
     pytest.importorskip("torch")
     if not Path(sys.executable).with_name("mpirun").exists():
         pytest.skip("needs mpirun beside this Python")
@@ -82,7 +82,7 @@ def test_by_mpirun(lab: Hosts, tmp_path: Path) -> None:
     assert wait_until(lambda: not any(workers(lab, index) for index in range(3)), 20)
 
 
-def test_a_slow_path_between_two_groups_of_hosts(tmp_path: Path) -> None:
+def test_a_slow_path_between_two_groups_of_hosts_is_named(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     with hosts(4) as four, four.uplink([2, 3], 20):
         document = measured(start(four, table(four, tmp_path), "--backend", "torch"))
@@ -106,7 +106,7 @@ def test_a_host_slowed_by_its_cable_is_named(backend: str, lab: Hosts, tmp_path:
     assert fault["message"].startswith(f"server {lab.addresses[1]} (rank 1) is slow with all 2 partners")
 
 
-def test_a_slow_link_within_a_whole_server_is_the_server(lab: Hosts, tmp_path: Path) -> None:
+def test_a_slow_cable_is_attributed_to_the_server(lab: Hosts, tmp_path: Path) -> None:
     """Both cards of a host share its cable."""
     pytest.importorskip("torch")
     lab.slow(2, 20)
@@ -117,7 +117,7 @@ def test_a_slow_link_within_a_whole_server_is_the_server(lab: Hosts, tmp_path: P
     assert blamed(document) == [("slow-port", [4, 5])]
 
 
-def test_a_host_without_network(lab: Hosts, tmp_path: Path) -> None:
+def test_a_host_without_network_is_named(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     lab.cut(2)
     try:
@@ -130,7 +130,7 @@ def test_a_host_without_network(lab: Hosts, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_rank_on_another_host(number: signal.Signals, lab: Hosts, tmp_path: Path) -> None:
+def test_a_lost_rank_on_another_host_is_named(number: signal.Signals, lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     process = start(lab, table(lab, tmp_path), "--backend", "torch")
     assert wait_until(lambda: bool(workers(lab, 1)) or process.poll() is not None, PATIENCE)
@@ -140,7 +140,7 @@ def test_a_rank_on_another_host(number: signal.Signals, lab: Hosts, tmp_path: Pa
     assert wait_until(lambda: not workers(lab, 1), 10)
 
 
-def test_nothing_is_left_if_the_program_is_killed(lab: Hosts, tmp_path: Path) -> None:
+def test_no_process_is_left_if_the_program_is_killed(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     process = start(lab, table(lab, tmp_path), "--backend", "torch")
     assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None, PATIENCE)

@@ -1,4 +1,4 @@
-"""Links and cards relative to what most reach, in two steps: within a pass, and over the passes."""
+"""Links and cards relative to the typical value, in two steps: within a pass, and over all passes."""
 
 from dataclasses import replace
 
@@ -8,14 +8,14 @@ from tests.selftest.results import healthy, slowed, wrong
 LOW = (0.3, 0.45, 0.9)
 
 
-def test_within_a_pass() -> None:
+def test_ratios_within_a_pass() -> None:
     measured = slowed(wrong(healthy(4, 1), lambda pair: pair == (2, 3)), lambda pair: pair == (0, 1), 0.25)
     found = link_ratios(measured.links, measured.cards, None)
     assert {pair: found[pair] for pair in ((0, 1), (0, 2), (2, 3))} == {(0, 1): 0.25, (0, 2): 1.0, (2, 3): 0.0}
 
 
-def test_load_that_makes_all_lower_is_not_a_fault() -> None:
-    """In every pass, another pair is the fastest, so most have less than half of it."""
+def test_load_that_slows_all_links_is_not_a_fault() -> None:
+    """In every pass, another pair is the fastest, so most pairs have less than half of its speed."""
     measured = healthy(3, 1)
     links = tuple(replace(one, ratios=LOW) for one in measured.links)
     compute = tuple(replace(one, ratios=LOW) for one in measured.compute)
@@ -25,7 +25,7 @@ def test_load_that_makes_all_lower_is_not_a_fault() -> None:
     assert [one.ratios[1] for one in judged_links(busy)] == [1.0] * 3
 
 
-def test_a_baseline_is_not_made_lower() -> None:
+def test_a_baseline_is_not_lowered() -> None:
     measured = healthy(3, 1)
     busy = replace(measured, links=tuple(replace(one, ratios=LOW) for one in measured.links))
     assert [one.quality for one in judged_links(busy, measured)] == [0.45] * 3

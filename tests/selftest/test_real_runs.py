@@ -1,4 +1,4 @@
-"""Real ranks with every framework, on this host: healthy, killed, stopped, stopped in pulses, interrupted."""
+"""Real ranks with every framework on this host: healthy, killed, stopped, repeatedly stopped, interrupted."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ RANKS = 4
 
 
 def _params() -> list[object]:
-    """One framework in every run of the tests, all of them in the long ones."""
+    """One framework in normal test runs, all of them in long ones."""
     return [pytest.param(name, marks=() if name == "mpi" else pytest.mark.long) for name in sorted(BACKENDS)]
 
 
@@ -34,8 +34,8 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.long
-def test_a_healthy_host(backend: str, tmp_path: Path) -> None:
-    """Everything is measured and checked, and nobody is blamed, however busy the machine is."""
+def test_a_healthy_host_has_no_fault(backend: str, tmp_path: Path) -> None:
+    """Everything is measured and checked, and no fault is reported even on a busy machine."""
     options = ["--quick", "--format", "json"]
     document = report(run(table(tmp_path, RANKS), "--backend", backend, *options))
     assert document["faults"] == []
@@ -46,7 +46,7 @@ def test_a_healthy_host(backend: str, tmp_path: Path) -> None:
     assert (found["operator"], found["size"], found["ranks"], found["problem"]) == ("all_reduce", 1 << 20, 4, "")
 
 
-def test_all_operators(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_operators_are_measured(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(FILES_OF_MPIRUN)
     (tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
@@ -61,7 +61,7 @@ def test_all_operators(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def harmed(backend: str, folder: Path, harm: Callable[[int], None]) -> list[tuple[str, list[int]]]:
-    """The faults of a run whose rank 2 is harmed while it works."""
+    """The faults of a run whose rank 2 is disturbed while it works."""
     process = start(table(folder, RANKS), "--backend", backend, "--quick", "--format", "json")
     try:
         assert wait_until(lambda: len(ranks_of(process)) == RANKS or process.poll() is not None, PATIENCE)
@@ -75,16 +75,16 @@ def harmed(backend: str, folder: Path, harm: Callable[[int], None]) -> list[tupl
     return [(one["kind"], one["ranks"]) for one in report(done)["faults"]]
 
 
-def test_a_rank_that_drops_dead(backend: str, tmp_path: Path) -> None:
+def test_a_killed_rank_is_lost(backend: str, tmp_path: Path) -> None:
     assert harmed(backend, tmp_path, lambda pid: os.kill(pid, signal.SIGKILL)) == [("lost", [2])]
 
 
-def test_a_rank_that_stops(backend: str, tmp_path: Path) -> None:
+def test_a_stopped_rank_is_named(backend: str, tmp_path: Path) -> None:
     assert harmed(backend, tmp_path, lambda pid: os.kill(pid, signal.SIGSTOP)) == [("lost", [2])]
 
 
 @pytest.mark.long
-def test_a_rank_that_is_stopped_in_pulses(backend: str, tmp_path: Path) -> None:
+def test_a_repeatedly_stopped_rank_is_named(backend: str, tmp_path: Path) -> None:
     def pulses(pid: int) -> None:
         with suppress(ProcessLookupError):
             while True:
@@ -100,7 +100,7 @@ def test_a_rank_that_is_stopped_in_pulses(backend: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_is_left_after_an_interrupt(number: signal.Signals, tmp_path: Path) -> None:
+def test_no_process_is_left_after_an_interrupt(number: signal.Signals, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     process = start(table(tmp_path, RANKS), "--backend", "torch")
     assert wait_until(lambda: len(ranks_of(process)) == RANKS, PATIENCE)
@@ -113,7 +113,7 @@ def test_nothing_is_left_after_an_interrupt(number: signal.Signals, tmp_path: Pa
 
 
 @pytest.mark.long
-def test_a_run_is_the_baseline_of_the_next(tmp_path: Path) -> None:
+def test_a_run_can_be_the_baseline_of_the_next(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py")
     file = table(tmp_path, 2)
     done = run(file, "--backend", "mpi", "--quick", "--format", "json")
@@ -123,8 +123,8 @@ def test_a_run_is_the_baseline_of_the_next(tmp_path: Path) -> None:
     assert "ok: 1 pair, 1 collective" in again.stdout
 
 
-def test_a_framework_that_is_not_there(tmp_path: Path) -> None:
-    """What Python says is shown, of one rank at least."""
+def test_a_missing_framework_is_reported(tmp_path: Path) -> None:
+    """The error of Python is shown for at least one rank."""
     (tmp_path / "torch.py").write_text("raise ImportError('libnothing.so: cannot open shared object file')\n")
     environ = {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
     done = run(table(tmp_path, 2), "--backend", "torch", "--format", "json", environ=environ)
@@ -133,7 +133,7 @@ def test_a_framework_that_is_not_there(tmp_path: Path) -> None:
     assert any("ImportError: libnothing.so" in one["message"] for one in faults)
 
 
-def test_listening_ports(tmp_path: Path) -> None:
+def test_ranks_listen_on_loopback_only(tmp_path: Path) -> None:
     """On one host, ranks of torch listen on the loopback interface only."""
     pytest.importorskip("torch")
     process = start(table(tmp_path, 2), "--backend", "torch", "--quick")

@@ -1,4 +1,4 @@
-"""A tournament has everybody with everybody once, and nobody twice in a round."""
+"""A tournament pairs everyone with everyone once, and nobody twice in a round."""
 
 from itertools import chain, combinations
 
@@ -11,7 +11,7 @@ from hccl_kit.selftest.rounds import Card, by_server, halves, pair_rounds, some_
 
 
 @pytest.mark.parametrize("count", range(40))
-def test_a_tournament(count: int) -> None:
+def test_a_tournament_is_complete(count: int) -> None:
     rounds = tournament(count)
     assert sorted(chain(*rounds)) == list(combinations(range(count), 2))
     for pairs in rounds:
@@ -25,7 +25,7 @@ def cards(*counts: int) -> list[Card]:
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=7))
-def test_rounds_use_everybody_once_and_keep_inside_and_between_apart(counts: list[int]) -> None:
+def test_rounds_use_everyone_once_and_separate_pairs_inside_and_between_servers(counts: list[int]) -> None:
     job = cards(*counts)
     home = {card.rank: card.server for card in job}
     for pairs in pair_rounds(job):
@@ -38,7 +38,7 @@ def test_rounds_use_everybody_once_and_keep_inside_and_between_apart(counts: lis
 
 
 @given(st.integers(1, 8), st.integers(2, 7))
-def test_equal_servers_meet_with_all_their_cards(count: int, servers: int) -> None:
+def test_all_cards_of_equal_servers_are_paired_with_every_other_server(count: int, servers: int) -> None:
     job = cards(*[count] * servers)
     home = {card.rank: card.server for card in job}
     between = [pairs for pairs in pair_rounds(job) if home[pairs[0][0]] != home[pairs[0][1]]]
@@ -48,7 +48,7 @@ def test_equal_servers_meet_with_all_their_cards(count: int, servers: int) -> No
 
 
 @given(st.integers(1, 40), st.integers(1, 9))
-def test_some_rounds(count: int, most: int) -> None:
+def test_a_selection_of_rounds_has_no_repeated_pairs(count: int, most: int) -> None:
     everything = tournament(count)
     rounds = some_rounds(count, most)
     assert len(rounds) <= most
@@ -63,8 +63,8 @@ def test_some_rounds(count: int, most: int) -> None:
 
 
 @pytest.mark.parametrize("count", [9, 16, 64])
-def test_some_rounds_join_each_half(count: int) -> None:
-    """Otherwise a slow path between the halves would look like many slow servers."""
+def test_a_selection_of_rounds_connects_each_half(count: int) -> None:
+    """Otherwise a slow path between the halves would be mistaken for many slow servers."""
     names = Names([Card(number, str(number), 0) for number in range(count)])
     for half in halves(count)[0]:
         pairs = [pair for pair in chain(*some_rounds(count, 7)) if set(pair) <= set(half)]
@@ -72,7 +72,7 @@ def test_some_rounds_join_each_half(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", range(2, 70))
-def test_halves(count: int) -> None:
+def test_halves_separate_every_two_servers(count: int) -> None:
     splits = halves(count)
     for lower, upper in splits:
         assert sorted([*lower, *upper]) == [*range(count)]

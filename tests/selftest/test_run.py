@@ -1,4 +1,4 @@
-"""Whole runs with a fabric that the test makes: its noise is that of a busy machine, and a fault is planted or not."""
+"""Complete runs on a simulated network with the noise of a busy machine, with or without a planted fault."""
 
 import asyncio
 import random
@@ -23,11 +23,11 @@ NOISE: dict[str, Noise] = {
     "busy": lambda dice: dice.lognormvariate(0, 0.7),
     "drops": lambda dice: 0.1 if dice.random() < 0.4 else 1.0,
 }
-"""What other programs do to a measurement: half or twice the speed is usual, or two of five have a tenth."""
+"""The effect of other programs on a measurement: half or twice the speed is common, or two of five have a tenth."""
 
 
 class Fabric:
-    """A session whose links have the speed that `speed` says, times noise."""
+    """A session whose links have the speed given by `speed`, multiplied by noise."""
 
     skipped = ()
     is_over = False
@@ -37,7 +37,7 @@ class Fabric:
         self.steps: list[Mapping[str, Any]] = []
 
     async def ready(self, _seconds: float) -> None:
-        """At once."""
+        """Immediately ready."""
 
     def available(self) -> list[int]:
         return [*range(self.ranks)]
@@ -78,7 +78,7 @@ def blamed(weighed: Weighed) -> list[tuple[str, tuple[int, ...]]]:
 
 @pytest.mark.parametrize("noise", sorted(NOISE))
 @pytest.mark.parametrize(("servers", "ranks"), [(1, 4), (3, 3), (4, 4), (4, 8)])
-def test_no_rank_is_named_falsely(servers: int, ranks: int, noise: str) -> None:
+def test_a_healthy_network_has_no_fault(servers: int, ranks: int, noise: str) -> None:
     for seed in range(30):
         fabric = Fabric(ranks, random.Random(seed), NOISE[noise], lambda *_: 1.0)
         assert blamed(run(fabric, servers)) == []
@@ -87,7 +87,7 @@ def test_no_rank_is_named_falsely(servers: int, ranks: int, noise: str) -> None:
 @pytest.mark.parametrize(("noise", "wanted"), [("quiet", 20), ("busy", 10)])
 @pytest.mark.parametrize("servers", [3, 4])
 def test_a_slow_server_is_named(servers: int, noise: str, wanted: int) -> None:
-    """Always on a quiet machine; on a busy one mostly, and never another one."""
+    """Always on a quiet machine; mostly on a busy one, and never another server."""
     found = 0
     for seed in range(20):
         victim = seed % servers
@@ -110,8 +110,8 @@ def test_a_slow_path_between_halves_is_named() -> None:
         assert named == [("slow-uplink", (0, 1, 2, 3))]
 
 
-def test_a_path_that_only_many_pairs_fill_is_named_by_the_halves() -> None:
-    """Five servers: a half of three is no pair. What crosses from 0, 1, 2 to 3, 4 is slow, but for pairs."""
+def test_a_path_that_is_only_slow_under_load_is_named_by_the_halves() -> None:
+    """Five servers: a half of three is not a pair. Traffic from 0, 1, 2 to 3, 4 is slow, except for single pairs."""
 
     def speed(one: int, other: int) -> float:
         return 1.0 if (one < 3) == (other < 3) else 0.1

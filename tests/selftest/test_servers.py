@@ -1,4 +1,4 @@
-"""How the agents are started, and what they are told."""
+"""The start of the agents, and their commands."""
 
 import pytest
 
@@ -28,27 +28,27 @@ def test_the_ranks_have_the_environment_of_workers() -> None:
     assert found.order.environ == {"OMP_NUM_THREADS": "4", ADDRESS: "10.0.0.2"}
 
 
-def test_ranks_of_one_server_stay_on_the_loopback_interface() -> None:
+def test_ranks_of_one_server_use_the_loopback_interface() -> None:
     (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
     assert servers.server(node, "torch", [], {}).order.environ == {ADDRESS: "127.0.0.1"}
 
 
-def test_cards() -> None:
+def test_cards_of_a_plan() -> None:
     cards = servers.cards_of(plan(tables("10.0.0.1", "10.0.0.2"), ["x"]))
     assert cards == [Card(0, "10.0.0.1", 4), Card(1, "10.0.0.1", 5), Card(2, "10.0.0.2", 4), Card(3, "10.0.0.2", 5)]
 
 
-def test_an_order_there_and_back() -> None:
+def test_a_command_round_trips() -> None:
     order = Order("torch", {"A": "1"}, [{"RANK": "0"}, {"RANK": "1"}])
     assert Order.of(decode(encode(order.to_message()))) == order
 
 
 @pytest.mark.parametrize("message", [None, {}, {"backend": "torch", "environ": 3, "workers": []}, {"workers": [3]}])
-def test_what_is_no_order(message: dict[str, object] | None) -> None:
+def test_an_invalid_command_is_refused(message: dict[str, object] | None) -> None:
     assert Order.of(message) is None
 
 
-def test_the_command_on_another_server() -> None:
+def test_finds_the_command_on_another_server() -> None:
     assert servers.remote_command("env A='b c' hccl-kit") == ("env", "A=b c", "hccl-kit", "selftest", "--agent")
 
 
@@ -64,7 +64,7 @@ def test_an_address_that_is_an_option_is_refused() -> None:
         servers.over_mpirun("mpirun", bad, agent)
 
 
-def test_variables_of_this_host_do_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_this_host_are_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HCCL_IF_IP", "HCCL_KIT_SSH", "OMP_NUM_THREADS", "SECRET"):
         monkeypatch.setenv(name, "1")
     passed = servers.passed_on()
@@ -72,7 +72,7 @@ def test_variables_of_this_host_do_not_travel(monkeypatch: pytest.MonkeyPatch) -
     assert passed.keys().isdisjoint({"HCCL_IF_IP", "HCCL_KIT_SSH", "SECRET"})
 
 
-def test_no_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_framework_an_error_names_the_options(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "find_spec", lambda name: name == "mpi4py" or None)
     assert servers.backend_here() == "mpi"
     monkeypatch.setattr(servers, "find_spec", lambda _: None)

@@ -1,4 +1,4 @@
-"""A session with servers that behave badly: their agents are small programs of the test."""
+"""A session with misbehaving servers, whose agents are small test programs."""
 
 import asyncio
 import sys
@@ -75,7 +75,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MARGIN", 0.5)
 
 
-def test_results_of_all_servers(tmp_path: Path) -> None:
+def test_collects_the_results_of_all_servers(tmp_path: Path) -> None:
     programs = [server(tmp_path, "a", (0, 1), GOOD + READY + OBEY), server(tmp_path, "b", (2,), GOOD + READY + OBEY)]
     session, (first, second) = played(programs, steps=2)
     assert first == second == {rank: Result((), (1.0, 2.0)) for rank in range(3)}
@@ -87,7 +87,7 @@ def losses(session: Session) -> list[tuple[int, str, str]]:
     return [(one.rank, one.how, one.detail) for one in sorted(session.lost.values(), key=lambda one: one.rank)]
 
 
-def test_a_server_that_cannot_be_reached(tmp_path: Path) -> None:
+def test_the_ranks_of_an_unreachable_server_are_lost(tmp_path: Path) -> None:
     bad = 'import sys\nprint("banner\\nssh: connect to host b: Connection refused", file=sys.stderr)\nsys.exit(255)\n'
     session, (found,) = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), server(tmp_path, "b", (1, 2), bad)])
     why = "ssh: connect to host b: Connection refused"
@@ -95,19 +95,19 @@ def test_a_server_that_cannot_be_reached(tmp_path: Path) -> None:
     assert found.keys() == {0}
 
 
-def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_command_makes_a_server_unreachable(tmp_path: Path) -> None:
     missing = Server("b", ("/nowhere/ssh",), (1,), Order("torch", {}, []))
     session, _ = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), missing])
     assert losses(session) == [(1, "unreachable", "/nowhere/ssh cannot be started: No such file or directory")]
 
 
-def test_a_rank_that_does_not_load(tmp_path: Path) -> None:
+def test_a_rank_that_cannot_start_is_lost(tmp_path: Path) -> None:
     program = GOOD + 'say(0, event="ready")\nsay(1, event="gone", detail="no module named torch")\n' + OBEY
     session, _ = played([server(tmp_path, "a", (0, 1), program)])
     assert losses(session) == [(1, "not started", "no module named torch")]
 
 
-def test_a_rank_that_dies_in_a_step(tmp_path: Path) -> None:
+def test_a_rank_that_ends_in_a_step_is_lost(tmp_path: Path) -> None:
     program = (
         GOOD
         + READY
@@ -118,8 +118,8 @@ def test_a_rank_that_dies_in_a_step(tmp_path: Path) -> None:
     assert found.keys() == {0}
 
 
-def test_a_rank_that_stops_is_named_and_its_partner_is_not(tmp_path: Path) -> None:
-    """Rank 0 waits for rank 1, and shows signs of life."""
+def test_a_stopped_rank_is_lost_and_its_partner_is_not(tmp_path: Path) -> None:
+    """Rank 0 waits for rank 1, and sends signs of life."""
     program = GOOD + READY + "for line in sys.stdin: silent.add(1)\n"
     session, (found,) = played([server(tmp_path, "a", (0, 1), program)])
     assert losses(session) == [(1, "stopped", "no sign of life for 0.6 s")]
@@ -139,10 +139,10 @@ for line in sys.stdin:
 
 @pytest.mark.parametrize("answer", ["", 'say(0, event="result", step=json.loads(line)["step"], timings=[])\n'])
 @pytest.mark.parametrize("shares_fate", [False, True])
-def test_without_results_nothing_is_well(
+def test_without_results_ranks_are_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, shares_fate: bool
 ) -> None:
-    """A rank that is ready and gives no result, or one that cannot be read, is lost at the end of the test."""
+    """A rank that is ready but gives no result or an invalid one is lost at the end of the test."""
     monkeypatch.setattr(module, "MARGIN", 0.3)
     program = GOOD + READY + f"for line in sys.stdin: {answer or 'pass'}\n"
 
@@ -159,8 +159,8 @@ def test_without_results_nothing_is_well(
     assert fault.message == f"rank 0 (a, card 0) gave no result: {why}"
 
 
-def test_without_results_for_want_of_another_rank(tmp_path: Path) -> None:
-    """Of ranks that share their fate, those that wait for a lost one are not lost."""
+def test_ranks_that_wait_for_a_lost_rank_are_not_lost(tmp_path: Path) -> None:
+    """Among ranks that share their fate, those that wait for a lost one are not lost."""
     program = GOOD + READY + 'for line in sys.stdin: say(1, event="gone", detail="signal 9")\n'
     session, _ = played([server(tmp_path, "a", (0, 1), program)], shares_fate=True)
     session.lose({0: "no end after 1.5 s"})
@@ -168,8 +168,8 @@ def test_without_results_for_want_of_another_rank(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("shares_fate", "after"), [(False, [0, 1]), (True, [0])])
-def test_a_rank_that_was_late_takes_part_again(tmp_path: Path, shares_fate: bool, after: list[int]) -> None:
-    """On a busy machine a step may take longer than its time-out. Where ranks share their fate, the test is over."""
+def test_a_late_rank_takes_part_again(tmp_path: Path, shares_fate: bool, after: list[int]) -> None:
+    """On a busy machine a step may exceed its timeout. If ranks share their fate, the test is over."""
     programs = [server(tmp_path, "a", (0, 1), GOOD + READY + LATE)]
 
     async def play() -> tuple[dict[int, Result], list[int], list[int]]:
@@ -184,8 +184,8 @@ def test_a_rank_that_was_late_takes_part_again(tmp_path: Path, shares_fate: bool
     assert asyncio.run(play()) == ({0: own, 1: Result(problem="no end after 1.5 s")}, [0], after)
 
 
-def test_a_rank_that_is_stopped_in_pulses(tmp_path: Path) -> None:
-    """What the agent saw before the rank was ready does not count."""
+def test_a_repeatedly_stopped_rank_is_reported(tmp_path: Path) -> None:
+    """Stops before the rank was ready do not count."""
     state = 'say({}, event="state", stopped={})\n'
     states = [state.format(0, 0), state.format(1, 0.4), state.format(0, 7), state.format(1, 0.8)]
     program = GOOD + state.format(1, 1.0) + READY + "".join(states) + OBEY
@@ -194,14 +194,14 @@ def test_a_rank_that_is_stopped_in_pulses(tmp_path: Path) -> None:
     assert session.lost == {}
 
 
-def test_a_rank_whose_process_is_stopped(tmp_path: Path) -> None:
+def test_a_rank_whose_process_is_stopped_is_lost(tmp_path: Path) -> None:
     program = GOOD + READY + "silent.add(1)\nwhile True: time.sleep(0.1); say(1, event='state', stopped=1.0)\n"
     session, _ = played([server(tmp_path, "a", (0, 1), program)])
     assert losses(session) == [(1, "stopped", "its process is stopped, as by SIGSTOP")]
 
 
-def test_ranks_that_load_one_after_the_other_have_time() -> None:
-    """As on a busy server: each takes less than the time-out, all together more. One that comes no further is lost."""
+def test_ranks_that_start_one_after_the_other_have_enough_time() -> None:
+    """As on a busy server: each takes less than the timeout, all together more. One without progress is lost."""
     session = Session([Server("a", (), (0, 1, 2), Order("torch", {}, []))], shares_fate=False)
 
     async def load() -> None:
@@ -224,7 +224,7 @@ def test_ranks_that_load_one_after_the_other_have_time() -> None:
     assert losses(session) == [(2, "not started", "its framework did not load within 2.4 s")]
 
 
-def test_of_those_that_share_their_fate_the_first_is_to_blame(tmp_path: Path) -> None:
+def test_the_first_of_ranks_that_share_their_fate_is_blamed(tmp_path: Path) -> None:
     program = GOOD + READY + 'for line in sys.stdin:\n    for rank in (2, 0, 1): say(rank, event="gone", detail="x")\n'
     session, _ = played([server(tmp_path, "a", (0, 1, 2), program)], shares_fate=True)
     assert losses(session) == [(2, "dead", "x")]
@@ -243,13 +243,13 @@ def test_of_those_that_share_their_fate_the_first_is_to_blame(tmp_path: Path) ->
         "say(0, event='put', key='k', value='v', to=[0, 99, None, []])",
     ],
 )
-def test_nonsense_is_ignored(noise: str, tmp_path: Path) -> None:
+def test_invalid_messages_are_ignored(noise: str, tmp_path: Path) -> None:
     session, (found,) = played([server(tmp_path, "a", (0,), GOOD + READY + noise + "\n" + OBEY)])
     assert session.lost == {}
     assert found.keys() == {0}
 
 
-def test_a_line_without_end_loses_the_server(tmp_path: Path) -> None:
+def test_an_endless_line_loses_the_server(tmp_path: Path) -> None:
     program = GOOD + READY + "sys.stdout.write('x' * 3_000_000)\nsys.stdout.flush()\ntime.sleep(60)\n"
 
     async def play() -> Session:
@@ -263,7 +263,7 @@ def test_a_line_without_end_loses_the_server(tmp_path: Path) -> None:
     assert [how for _, how, _ in losses(asyncio.run(play()))] == ["unreachable"]
 
 
-def test_what_a_rank_puts_reaches_its_partners(tmp_path: Path) -> None:
+def test_values_put_by_a_rank_reach_its_partners(tmp_path: Path) -> None:
     giver = GOOD + 'say(0, event="put", key="k", value="v", to=[0, 1])\n' + READY + OBEY
     taker = GOOD + 'line = json.loads(sys.stdin.readline())\nassert line["value"] == "v"\n' + READY + OBEY
     session, (found,) = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
@@ -290,13 +290,13 @@ sys.exit(255)
     assert losses(session) == [(0, "unreachable", "b: Permission denied")]
 
 
-def test_a_line_that_is_too_long(tmp_path: Path) -> None:
+def test_a_line_that_is_too_long_loses_the_server(tmp_path: Path) -> None:
     session, _ = played([server(tmp_path, "b", (0,), f"print('x' * {MAX_LINE + 1}, flush=True)\ninput()\ninput()\n")])
     assert losses(session) == [(0, "unreachable", f"its agent wrote a line of more than {MAX_LINE} bytes")]
 
 
-def test_what_a_server_leaves_behind_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    """Such as the shared connection of ssh, which goes on and has its standard error."""
+def test_a_leftover_child_of_a_server_does_not_delay_the_end(tmp_path: Path) -> None:
+    """Such as the shared connection of ssh, which stays open and inherits its standard error."""
     left = 'import subprocess\nsubprocess.Popen(["sleep", "90"], stdin=-3, stdout=-3, start_new_session=True)\n'
     began = time.monotonic()
 
@@ -309,15 +309,15 @@ def test_what_a_server_leaves_behind_does_not_hold_up_the_end(tmp_path: Path) ->
     assert time.monotonic() - began < 60
 
 
-def test_a_text_that_grows_on_its_way_is_not_passed_on(tmp_path: Path) -> None:
-    """No agent takes a line of more than MAX_LINE bytes: the server of another rank would be lost by it."""
+def test_a_text_that_exceeds_the_line_limit_when_encoded_is_not_passed_on(tmp_path: Path) -> None:
+    """No agent accepts a line of more than MAX_LINE bytes: the server of another rank would be lost."""
     giver = GOOD + "say(0, event='put', key='k', value='\u00e9' * 200_000, to=[1])\n" + READY + OBEY
     taker = GOOD + READY + OBEY.replace("command =", "assert len(line) <= 1 << 20\n    command =")
     session, _ = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
     assert losses(session) == []
 
 
-def test_what_a_server_does_not_read_takes_no_memory_without_end(
+def test_messages_for_a_server_that_does_not_read_take_bounded_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SILENCE", 60.0)
@@ -338,9 +338,7 @@ def test_what_a_server_does_not_read_takes_no_memory_without_end(
     assert asyncio.run(play()) < 16 << 20
 
 
-def test_who_is_interrupted_while_servers_are_started_leaves_none_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_during_the_start_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[asyncio.subprocess.Process] = []
     create = asyncio.create_subprocess_exec
 
@@ -350,7 +348,7 @@ def test_who_is_interrupted_while_servers_are_started_leaves_none_behind(
             return started[0]
         while not started:
             await asyncio.sleep(0.01)
-        raise asyncio.CancelledError  # as after Ctrl-C
+        raise asyncio.CancelledError  # like after Ctrl-C
 
     async def play() -> None:
         async with Session([server(tmp_path, name, (0,), GOOD) for name in "ab"], shares_fate=False):
@@ -365,7 +363,7 @@ def test_who_is_interrupted_while_servers_are_started_leaves_none_behind(
     asyncio.run(main())
 
 
-def test_a_rank_that_says_it_goes_back_and_forth_does_not_delay_the_start(tmp_path: Path) -> None:
+def test_a_rank_with_alternating_states_does_not_delay_the_start(tmp_path: Path) -> None:
     flips = """
 while True:
     for event in ("ready", "loaded"):

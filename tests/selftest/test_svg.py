@@ -28,6 +28,6 @@ def test_the_drawing_is_xml_with_a_cell_for_each_pair(measured: Measured) -> Non
     assert any("slow" in one for one in texts) == bool(faults)
 
 
-def test_bad_pairs_are_framed_red() -> None:
+def test_bad_pairs_have_a_red_frame() -> None:
     assert as_svg(harmed(), judge(harmed()), table="t", slow=SLOW).count('stroke="#c62828"') == 4
     assert 'stroke="#c62828"' not in as_svg(healthy(3, 1), (), table="t", slow=SLOW)

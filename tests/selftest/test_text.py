@@ -1,4 +1,4 @@
-"""The report on a terminal."""
+"""The text report."""
 
 from dataclasses import replace
 
@@ -42,16 +42,16 @@ def text(measured: Measured) -> str:
     return as_text(measured, weigh(judge(measured), measured), table="t.json", color=False)
 
 
-def test_the_report() -> None:
+def test_the_report_matches_the_expected_text() -> None:
     measured = harmed()
     assert text(measured) == REPORT
 
 
-def test_nothing_is_bad() -> None:
+def test_a_healthy_run_ends_with_ok() -> None:
     assert text(healthy(4, 1)).endswith("\n\nok: 6 pairs, 0 collectives")
 
 
-def test_of_many_pairs_the_slowest_are_listed() -> None:
+def test_only_the_slowest_of_many_pairs_are_listed() -> None:
     measured = slowed(healthy(12, 1), lambda pair: pair == (3, 7), 0.1)
     lines = text(measured).split("\n")
     assert any(line.startswith("3 and 7") for line in lines)
@@ -59,13 +59,13 @@ def test_of_many_pairs_the_slowest_are_listed() -> None:
     assert len(lines) < 60
 
 
-def test_failed_and_wrong_pairs_say_so() -> None:
+def test_failed_and_wrong_pairs_are_marked() -> None:
     shown = text(wrong(broken(healthy(4, 1), lambda pair: pair == (0, 1)), lambda pair: pair == (2, 3)))
     assert "0 and 1        between      -  timed out" in shown
     assert "2 and 3        between      -  wrong result" in shown
 
 
-def test_halves_of_the_servers() -> None:
+def test_halves_of_the_servers_are_shown() -> None:
     halves = (("10.0.0.1", "10.0.0.2"), ("10.0.0.3", "10.0.0.4"))
     shown = text(replace(healthy(4, 1), splits=(Split(halves, ((1.0, 0.5), (0.9, 2.0))),)))
     assert (
@@ -78,7 +78,7 @@ half of the servers   GB/s
     )
 
 
-def test_a_doubt_is_a_warning() -> None:
+def test_an_uncertain_fault_is_a_warning() -> None:
     measured = in_passes(slowed(healthy(3, 1), lambda pair: 2 in pair, 0.2), 1)
     *_, warning, hint, last = text(measured).split("\n")
     assert warning.startswith("warning: cannot tell, the machine is busy: server 10.0.0.3 (rank 2) is slow with all 2")
@@ -87,6 +87,6 @@ def test_a_doubt_is_a_warning() -> None:
     assert last == "ok: 3 pairs, 0 collectives"
 
 
-def test_names_from_a_table_reach_the_terminal_without_escapes() -> None:
+def test_control_characters_in_names_of_a_table_are_replaced() -> None:
     cards = tuple(Card(card.rank, "\x1b[31mhost", card.device) for card in healthy(1, 2).cards)
     assert "\x1b" not in text(replace(healthy(1, 2), cards=cards))

@@ -1,4 +1,4 @@
-"""Planted faults are named, and nothing else: every kind, on fabrics of all sizes, with noise."""
+"""Exactly the planted faults are named: every kind, on networks of all sizes, with noise."""
 
 import random
 from dataclasses import replace
@@ -24,15 +24,15 @@ def names(faults: tuple[Fault, ...]) -> list[tuple[str, tuple[int, ...]]]:
 
 
 @given(st.tuples(st.integers(1, 8), st.integers(1, 4)), NOISE)
-def test_a_healthy_fabric_has_no_fault(shape: tuple[int, int], noise: list[float]) -> None:
+def test_a_healthy_network_has_no_fault(shape: tuple[int, int], noise: list[float]) -> None:
     assert judge(healthy(*shape, noise)) == ()
 
 
 @given(FABRICS, NOISE, FACTORS, st.data())
-def test_the_slow_port_of_a_server(
+def test_a_slow_port_of_a_server_is_named(
     shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject
 ) -> None:
-    """Only the links of one server to others are slow: the server is named, or its card if it has one."""
+    """Only the links from one server to others are slow: the server is named, or its card if it has a single one."""
     measured = healthy(*shape, noise)
     server = data.draw(st.integers(0, shape[0] - 1))
     own = tuple(range(server * shape[1], (server + 1) * shape[1]))
@@ -41,15 +41,15 @@ def test_the_slow_port_of_a_server(
 
 
 @given(FABRICS, NOISE, FACTORS, st.data())
-def test_a_slow_card(shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject) -> None:
-    """What computes slowly is slow with everybody, and is no fault of the network."""
+def test_a_slow_card_is_named(shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject) -> None:
+    """A card that computes slowly is slow with all partners, which is not a network fault."""
     rank = data.draw(st.integers(0, shape[0] * shape[1] - 1))
     harmed = weak(slowed(healthy(*shape, noise), lambda pair: rank in pair, factor), rank, factor)
     assert names(judge(harmed)) == [("slow-card", (rank,))]
 
 
 @given(st.tuples(st.integers(4, 8), st.integers(1, 4)), NOISE, FACTORS, st.data())
-def test_a_slow_link(shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject) -> None:
+def test_a_slow_link_is_named(shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject) -> None:
     measured = healthy(*shape, noise)
     victim = data.draw(
         st.sampled_from([one.pair for one in measured.links if one.pair[1] // shape[1] != one.pair[0] // shape[1]])
@@ -60,7 +60,7 @@ def test_a_slow_link(shape: tuple[int, int], noise: list[float], factor: float, 
 
 
 @given(FABRICS, NOISE, st.data())
-def test_a_card_with_wrong_results_and_one_without_any(
+def test_a_card_with_wrong_results_and_one_without_results_are_named(
     shape: tuple[int, int], noise: list[float], data: st.DataObject
 ) -> None:
     servers, _ = shape
@@ -95,7 +95,7 @@ def test_order_and_unit_do_not_matter(
 
 @given(FABRICS, NOISE, st.data())
 def test_without_a_bad_pair_no_pair_is_named(shape: tuple[int, int], noise: list[float], data: st.DataObject) -> None:
-    """Whatever links are slow: the faults are about ends of slow links, and every slow link is explained."""
+    """For any slow links: the faults only name ends of slow links, and every slow link is explained."""
     measured = healthy(*shape, noise)
     some = {one.pair for one in data.draw(st.lists(st.sampled_from(measured.links), max_size=8))}
     faults = judge(slowed(measured, some.__contains__, 0.2))
@@ -111,38 +111,38 @@ def test_two_servers_cannot_be_distinguished() -> None:
     assert "cannot be told" in fault.message
 
 
-def test_the_words_of_a_slow_server() -> None:
+def test_the_message_for_a_slow_server() -> None:
     (fault,) = judge(slowed(healthy(4, 2), lambda pair: (pair[0] in (2, 3)) != (pair[1] in (2, 3)), 0.25))
     assert fault.message == (
         "server 10.0.0.2 (ranks 2 and 3) is slow with all 6 partners on other servers: at most 25% of the others"
     )
 
 
-def test_a_whole_server_that_is_lost_is_one_fault() -> None:
+def test_a_completely_lost_server_is_one_fault() -> None:
     lost = tuple(LostRank(rank, "unreachable", "Connection refused") for rank in (2, 3))
     (fault,) = judge(replace(healthy(3, 2), lost=lost))
     assert fault.message == "server 10.0.0.2 (ranks 2 and 3) cannot be reached: Connection refused"
 
 
-def test_a_baseline_finds_what_is_slow_everywhere() -> None:
+def test_a_baseline_detects_that_everything_is_slow() -> None:
     before = healthy(4, 1)
     after = slowed(before, lambda _: True, 0.4)
     assert judge(after) == ()
     assert names(judge(after, before)) == [("slow-fabric", (0, 1, 2, 3))]
 
 
-def test_a_baseline_knows_that_a_link_was_always_slower() -> None:
+def test_with_a_baseline_a_link_that_was_always_slower_is_not_a_fault() -> None:
     before = slowed(healthy(4, 1), lambda pair: pair == (0, 1), 0.4)
     assert names(judge(before)) == [("slow-link", (0, 1))]
     assert judge(before, before) == ()
 
 
-def test_a_baseline_tells_which_of_two_ranks_computes_slower() -> None:
+def test_a_baseline_shows_which_of_two_ranks_computes_slower() -> None:
     before = healthy(1, 2)
     assert names(judge(weak(before, 1, 0.4), before)) == [("slow-card", (1,))]
 
 
-def test_memory_counts_as_arithmetic_does() -> None:
+def test_slow_memory_counts_like_slow_arithmetic() -> None:
     measured = healthy(1, 3)
     for memory, found in ((3.0, []), (1.9, [("slow-card", (2,))])):
         compute = tuple(replace(one, memory=memory) if one.rank == 2 else one for one in measured.compute)
@@ -159,7 +159,7 @@ def test_a_rank_that_is_stopped_explains_its_links(
     assert names(judge(replace(measured, compute=parts))) == [("stalls", (rank,))]
 
 
-def test_one_of_two_ranks_is_stopped() -> None:
+def test_a_stop_of_one_of_two_ranks_is_named() -> None:
     measured = healthy(1, 2)
     compute = tuple(replace(one, stalled=0.3 * one.rank) for one in measured.compute)
     (fault,) = judge(replace(measured, compute=compute))
@@ -169,10 +169,10 @@ def test_one_of_two_ranks_is_stopped() -> None:
 
 
 @given(st.integers(2, 4), st.integers(2, 4), st.integers(1, 3), NOISE, FACTORS)
-def test_a_slow_path_between_groups_of_servers(
+def test_a_slow_path_between_groups_of_servers_is_named(
     one: int, other: int, count: int, noise: list[float], factor: float
 ) -> None:
-    """Every server has good partners in its own group: none is slow by itself."""
+    """Every server has fast partners in its own group, so no single server is slow."""
     measured = healthy(one + other, count, noise)
 
     def crosses(pair: tuple[int, int]) -> bool:
@@ -183,7 +183,7 @@ def test_a_slow_path_between_groups_of_servers(
     assert names(judge(broken(measured, crosses))) == [("broken-uplink", everybody)]
 
 
-def test_the_words_of_a_slow_path() -> None:
+def test_the_message_for_a_slow_path() -> None:
     (fault,) = judge(slowed(healthy(4, 1), lambda pair: pair not in ((0, 1), (2, 3)), 0.25))
     assert fault.message == (
         "the 4 pairs between (10.0.0.1, 10.0.0.2) and (10.0.0.3, 10.0.0.4) are slow, "
@@ -192,13 +192,13 @@ def test_the_words_of_a_slow_path() -> None:
     assert fault.pairs == ((0, 2), (0, 3), (1, 2), (1, 3))
 
 
-def test_a_slow_server_beside_a_slow_path() -> None:
+def test_a_slow_server_in_addition_to_a_slow_path_is_named() -> None:
     measured = slowed(healthy(5, 1), lambda pair: pair not in ((0, 1), (2, 3)), 0.25)
     assert names(judge(measured)) == [("slow-port", (4,)), ("slow-uplink", (0, 1, 2, 3))]
 
 
-def test_halves_tell_a_slow_path_from_a_slow_server() -> None:
-    """A path: both halves on one side of it are fast, all mixed ones are slow. A server: one half of each is slow."""
+def test_halves_distinguish_a_slow_path_from_a_slow_server() -> None:
+    """Path: halves on one side of it are fast, all mixed ones are slow. Server: one half of each split is slow."""
     (fault,) = judge(halved(((1.0, 0.9), (0.2, 0.3))))
     assert (fault.kind, fault.ranks) == ("slow-uplink", (0, 1, 2, 3))
     assert fault.message == (
@@ -215,8 +215,8 @@ def test_one_fast_pair_does_not_make_the_others_slow() -> None:
     assert judge(slowed(healthy(5, 1), lambda pair: pair == (0, 1), 4)) == ()
 
 
-def test_a_card_with_one_partner_only_is_not_blamed_alone() -> None:
-    """The third card of the first server meets one card of the others: its link is named, with both ends."""
+def test_a_card_with_a_single_partner_is_named_with_its_link() -> None:
+    """The third card of the first server is paired with one other card: its link is named, with both ends."""
     measured = healthy(3, 1)
     links = (*measured.links, Link((0, 3), 0.1))
     cards = (*measured.cards, Card(3, "10.0.0.4", 0))
@@ -229,7 +229,7 @@ def collective(measured: Measured, seconds: float | None, problem: str = "", siz
     return replace(measured, collectives=(Collective("all_reduce", size, len(measured.cards), seconds, problem),))
 
 
-def test_collectives_are_judged_by_the_baseline_if_all_pairs_are_well() -> None:
+def test_collectives_are_compared_with_the_baseline_if_all_pairs_are_healthy() -> None:
     before, after = collective(healthy(4, 1), 1e-3), collective(healthy(4, 1), 3e-3)
     (fault,) = judge(after, before)
     assert fault.message == "all_reduce of 1048576 bytes has 0.524 GB/s, 33% of the baseline"
@@ -250,7 +250,7 @@ def test_a_wrong_collective_is_a_fault() -> None:
 
 
 @pytest.mark.parametrize("harm", [broken, wrong])
-def test_nothing_works(harm: object) -> None:
+def test_a_network_without_working_pairs_is_one_fault(harm: object) -> None:
     assert callable(harm)
     (fault,) = judge(harm(healthy(4, 1), lambda _: True))
     assert fault.ranks == (0, 1, 2, 3)

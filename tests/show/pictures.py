@@ -18,7 +18,7 @@ def drawn(document: Any, product: str | None = None) -> Picture:
 
 
 def four_cards(*ids: int) -> dict[str, Any]:
-    """A server with these cards only."""
+    """A server with only these cards."""
     document = value(1, len(ids))
     for device, number in zip(document["server_list"][0]["device"], ids, strict=True):
         device["device_id"] = str(number)
@@ -26,7 +26,7 @@ def four_cards(*ids: int) -> dict[str, Any]:
 
 
 def broken() -> dict[str, Any]:
-    """Three servers: the second has no id, its card 3 no address and its card 7 a rank that is taken."""
+    """Three servers: the second has no id, its card 3 no address and its card 7 a duplicate rank."""
     document = value(3, 8)
     server = document["server_list"][1]
     server["server_id"] = ""
@@ -36,7 +36,7 @@ def broken() -> dict[str, Any]:
 
 
 def broken_pods() -> dict[str, Any]:
-    """Two super pods of two servers, of the same name; one card has the SDID of another."""
+    """Two super pods of two servers with the same name; one card has the SDID of another."""
     document = pods_value(2, 2, 16)
     document["super_pod_list"][1]["super_pod_id"] = "0"
     devices = document["server_list"][2]["device"]
@@ -45,7 +45,7 @@ def broken_pods() -> dict[str, Any]:
 
 
 def chinese() -> dict[str, Any]:
-    """Three servers with Chinese names, one of them long and the last the only one with a finding."""
+    """Three servers with Chinese names, one of them long; only the last has a finding."""
     document = value(3, 8)
     for server, name in zip(
         document["server_list"], ("训练节点甲", "数据中心北京三层机房第十二排机柜", "节点丙"), strict=True
@@ -56,7 +56,7 @@ def chinese() -> dict[str, Any]:
 
 
 def unlike(servers: int) -> dict[str, Any]:
-    """Servers of which every other has its ranks the other way round, so that no two look alike."""
+    """Servers of which every second has reversed ranks, so that no two neighbours look alike."""
     document = many(servers)
     for place, server in enumerate(document["server_list"]):
         for device in server["device"] if place % 2 else []:
@@ -65,7 +65,7 @@ def unlike(servers: int) -> dict[str, Any]:
 
 
 def many(servers: int) -> dict[str, Any]:
-    """As many servers of 8 cards as are asked for, with addresses of their own."""
+    """This many servers of 8 cards, with unique addresses."""
     document = value(servers, 8)
     for place, server in enumerate(document["server_list"]):
         server["server_id"] = f"node{place}"
@@ -75,7 +75,7 @@ def many(servers: int) -> dict[str, Any]:
 
 
 def in_blocks(networks: int, ranks: int) -> dict[str, Any]:
-    """A table of version 2.0, as many ranks in each of its networks one after the other."""
+    """A table of version 2.0 whose networks have these numbers of consecutive ranks."""
     document = ranks_value(networks * ranks)
     for rank in document["rank_list"]:
         number = rank["rank_id"]

@@ -1,4 +1,4 @@
-"""Folding: nothing is lost, little stays, and what has a finding stays first."""
+"""Collapsing: nothing is lost, little is shown, and servers with findings have priority."""
 
 import pytest
 from hypothesis import given
@@ -25,14 +25,14 @@ def test_parts_hold_the_same_servers_in_the_same_order(picture: Picture) -> None
     assert {len(run.hosts) for run in one_by_one(picture).runs} == {1}
 
 
-def test_the_ends_of_a_run_stand_alone() -> None:
+def test_the_ends_of_a_run_are_shown_separately() -> None:
     assert [len(run.hosts) for run in with_ends(drawn(many(9))).runs] == [1, 7, 1]
     assert [len(run.hosts) for run in with_ends(drawn(many(2))).runs] == [1, 1]
     assert [len(run.hosts) for run in with_ends(drawn(many(1))).runs] == [1]
 
 
 @given(st.integers(1, 50), st.sampled_from([PODS, one_by_one(PODS), UNLIKE]))
-def test_at_most_so_many_stay_and_the_others_are_counted(most: int, picture: Picture) -> None:
+def test_the_number_of_shown_servers_is_limited_and_the_others_are_counted(most: int, picture: Picture) -> None:
     small = collapsed(picture, most)
     stay = [run for run in small.runs if run.is_uniform]
     assert len(stay) == min(most, len(picture.runs))
@@ -47,7 +47,7 @@ def test_every_super_pod_keeps_its_first_server_before_one_keeps_its_second() ->
     assert [sum(run.is_uniform for run in pod.runs) for pod in small.pods] == [2, 2, 1, 1, 1, 1]
 
 
-def test_findings_stay() -> None:
+def test_servers_with_findings_are_kept() -> None:
     document = pods_value(6, 5, 2)
     for place in (13, 29):
         document["server_list"][place]["device"][1]["device_ip"] = "x"
@@ -56,7 +56,7 @@ def test_findings_stay() -> None:
     assert small.more_pods == 4
 
 
-def test_a_super_pod_without_servers_is_kept_as_one_with_some() -> None:
+def test_a_super_pod_without_servers_is_kept() -> None:
     document = pods_value(3, 1, 2)
     document["super_pod_list"][1]["server_list"] = []
     picture = drawn(document)

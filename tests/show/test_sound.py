@@ -1,4 +1,4 @@
-"""Pictures from columns are those from objects, and make few."""
+"""Pictures from columns equal those from objects, and create few objects."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ from tests.tables import pods_value, value
 
 
 def twisted(servers: int) -> dict[str, Any]:
-    """Servers of which every other has the ranks of its last two cards the other way round."""
+    """Servers of which every second has the ranks of its last two cards swapped."""
     document = many(servers)
     for server in document["server_list"][1::2]:
         one, other = server["device"][6:]
@@ -30,7 +30,7 @@ def twisted(servers: int) -> dict[str, Any]:
 
 
 def in_another_order(servers: int) -> dict[str, Any]:
-    """Servers of which every other lists its cards from the end."""
+    """Servers of which every second lists its cards in reverse order."""
     document = many(servers)
     for server in document["server_list"][1::2]:
         server["device"].reverse()
@@ -38,7 +38,7 @@ def in_another_order(servers: int) -> dict[str, Any]:
 
 
 def of_other_cards(servers: int) -> dict[str, Any]:
-    """Servers of four cards, of which every other has the upper ones."""
+    """Servers of four cards, of which every second has the upper ones."""
     document = value(servers, 4)
     for server in document["server_list"][1::2]:
         for device in server["device"]:
@@ -73,23 +73,23 @@ def both(document: Any, product: str | None = None) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
-def test_drawings_are_the_same(name: str) -> None:
+def test_drawings_from_columns_and_objects_are_equal(name: str) -> None:
     first, second = both(TABLES[name])
     assert first == second
 
 
 @pytest.mark.parametrize("product", ["910", "a2"])
 @pytest.mark.parametrize("cards", [1, 2, 4, 8])
-def test_products_link_cards(cards: int, product: str) -> None:
+def test_groups_of_linked_cards_depend_on_the_product(cards: int, product: str) -> None:
     first, second = both(value(70, cards), product)
     assert first == second
 
 
-def test_no_table_no_picture() -> None:
+def test_without_a_table_there_is_no_picture() -> None:
     assert picture_of(check_text("[]", "t.json")) is None
 
 
-def test_of_a_large_table_few_servers_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_server_objects_are_created_for_a_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
     def counted(server: Server, *rest: Any) -> Host:

@@ -1,4 +1,4 @@
-"""Drawings: XML that shows every rank once, marks findings in words, runs nothing and stays small."""
+"""Drawings: XML that shows every rank once, marks findings in words, has no scripts and stays small."""
 
 import re
 from typing import Any
@@ -66,7 +66,7 @@ def test_a_finding_of_a_super_pod_is_marked_at_its_frame() -> None:
     assert rule in words_in(as_svg(shown))
 
 
-def test_a_warning_has_another_color_than_an_error() -> None:
+def test_warnings_and_errors_have_different_colors() -> None:
     document = pods_value(1, 2, 2)
     document["server_list"][1]["device"].pop()
     shown = drawn(document)
@@ -76,14 +76,14 @@ def test_a_warning_has_another_color_than_an_error() -> None:
     assert "breaks a rule: warning" in words_in(svg)
 
 
-def test_the_legend_explains_what_is_there_and_nothing_else() -> None:
+def test_the_legend_explains_exactly_the_shown_elements() -> None:
     legend = ("not in the job", "linked cards", "network planes")
     assert [sign for sign in legend if sign in words_in(as_svg(drawn(four_cards(0, 1, 2, 3), "910")))] == [*legend]
     assert [sign for sign in legend if sign in words_in(as_svg(drawn(value(), "910")))] == [*legend[1:]]
     assert [sign for sign in legend if sign in words_in(as_svg(drawn(value(), "a2")))] == []
 
 
-def test_what_a_file_says_is_escaped() -> None:
+def test_text_of_a_file_is_escaped() -> None:
     document = value(1, 1)
     document["server_list"][0]["server_id"] = "<script>&\x1b[2J\ufffe"
     svg = as_svg(drawn(document))
@@ -92,7 +92,7 @@ def test_what_a_file_says_is_escaped() -> None:
     assert "<script>&\ufffd[2J\ufffd" in words_in(svg)
 
 
-def test_a_long_server_id_is_cut_and_a_chinese_one_earlier() -> None:
+def test_a_long_server_id_is_truncated_and_a_chinese_one_earlier() -> None:
     document = value(2, 8)
     document["server_list"][0]["server_id"] = "a" * 64
     document["server_list"][1]["server_id"] = "节" * 40
@@ -113,7 +113,7 @@ def test_a_long_server_id_is_cut_and_a_chinese_one_earlier() -> None:
     ],
     ids=["alike", "unlike", "pods", "larger pods", "networks", "cards"],
 )
-def test_a_large_table_is_folded(document: Any) -> None:
+def test_a_large_table_is_collapsed(document: Any) -> None:
     svg = as_svg(drawn(document))
     assert len(svg) < 1_000_000
     assert len(ranks_in(svg)) <= MAX_HOSTS * 64
@@ -135,5 +135,5 @@ def test_ranks_of_one_group_have_one_colour() -> None:
     assert "colours: tensor groups" in words_in(svg)
 
 
-def test_without_groups_no_colour_means_one() -> None:
+def test_without_groups_there_is_no_colour_legend() -> None:
     assert "colours:" not in as_svg(drawn(value(2, 8)))

@@ -1,4 +1,4 @@
-"""Pictures in a terminal: golden ones, and what holds for all. `pytest --update-golden` writes them; look at them."""
+"""Pictures in a terminal: golden files, and general properties. `pytest --update-golden` writes them; review them."""
 
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ GOLDENS: dict[str, tuple[Any, str | None, int]] = {
 
 
 @pytest.mark.parametrize("name", GOLDENS)
-def test_a_picture_is_as_it_was_when_last_looked_at(name: str, request: pytest.FixtureRequest) -> None:
+def test_a_picture_matches_its_golden_file(name: str, request: pytest.FixtureRequest) -> None:
     document, product, width = GOLDENS[name]
     text = as_text(drawn(document, product), width) + "\n"
     golden = HERE / f"{name}.out"
@@ -43,11 +43,11 @@ def test_a_picture_is_as_it_was_when_last_looked_at(name: str, request: pytest.F
     assert golden.read_text(encoding="utf-8") == text
 
 
-def test_every_golden_picture_is_of_a_table_here() -> None:
+def test_every_golden_file_belongs_to_a_table() -> None:
     assert {path.stem for path in HERE.glob("*.out")} == set(GOLDENS)
 
 
-def test_a_finding_stands_below_its_card() -> None:
+def test_a_finding_is_shown_below_its_card() -> None:
     lines = as_text(drawn(broken(), "910"), 100).split("\n")
     marked = next(place for place, line in enumerate(lines) if "^" in line)
     columns = [column for column, char in enumerate(lines[marked]) if char == "^"]
@@ -55,7 +55,7 @@ def test_a_finding_stands_below_its_card() -> None:
     assert [line.strip() for line in lines[marked + 1 : marked + 3]] == ["card 3: HK301", "card 7: HK201"]
 
 
-def test_color_is_all_that_color_adds() -> None:
+def test_colors_only_add_escape_sequences() -> None:
     plain, colored = (as_text(drawn(broken(), "910"), 80, color=color) for color in (False, True))
     assert "\x1b" not in plain
     assert "\x1b[31m" in colored
@@ -82,13 +82,13 @@ def test_a_large_table_fits_on_a_screen(document: Any) -> None:
     assert len(as_text(drawn(document), 80).split("\n")) <= A_SCREENFUL
 
 
-def test_so_does_a_server_with_thousands_of_cards() -> None:
+def test_a_server_with_thousands_of_cards_fits_on_a_screen() -> None:
     lines = as_text(drawn(four_cards(*range(2000))), 80).split("\n")
     assert len(lines) <= A_SCREENFUL
     assert any(line.startswith("    and ") and line.endswith("more cards") for line in lines)
 
 
-def test_a_finding_is_shown_however_far_it_is() -> None:
+def test_a_finding_in_a_large_table_is_shown() -> None:
     document = unlike(400)
     document["server_list"][377]["device"][5]["device_ip"] = "x"
     text = as_text(drawn(document), 80)

@@ -1,4 +1,4 @@
-"""Text that fits: never wider than it may be, and whole where it can be."""
+"""Fitting text: never wider than the limit, and complete if possible."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"])) |
 
 
 @given(texts, widths)
-def test_cut_text_fits_and_short_text_is_whole(text: str, width: int) -> None:
+def test_truncated_text_fits_and_short_text_is_unchanged(text: str, width: int) -> None:
     shown = cut(text, width)
     assert text_width(shown) <= width
     assert shown == text or (shown.endswith("...") and text.startswith(shown[:-3]))
@@ -20,7 +20,7 @@ def test_cut_text_fits_and_short_text_is_whole(text: str, width: int) -> None:
 
 
 @given(texts, widths)
-def test_padded_text_is_as_wide_as_asked(text: str, width: int) -> None:
+def test_padded_text_has_the_requested_width(text: str, width: int) -> None:
     assert text_width(padded(cut(text, width), width)) == width
 
 
@@ -38,6 +38,6 @@ def test_text_is_broken_at_a_space() -> None:
     assert wrapped("节点节点节点", 8) == ["节点节点", "  节点"]
 
 
-def test_a_text_of_megabytes_takes_no_time() -> None:
+def test_a_text_of_megabytes_is_processed_quickly() -> None:
     assert cut("节" * 5_000_000, 11) == "节节节节..."
     assert len(wrapped("x" * 5_000_000, 11)) == MAX_LINES

@@ -1,4 +1,4 @@
-"""Columns of a table: the ranks that the table has as objects."""
+"""Columns of a table match the ranks of the table as objects."""
 
 import pytest
 
@@ -6,11 +6,11 @@ from hccl_kit.check.engine import check_text
 from tests.check.quick.tables import VALID, text_of
 
 WITHOUT = ("backups", "one rank", "options of 2.0", "ports", "ranks")
-"""Their devices hold more than columns."""
+"""Their devices have more data than the columns."""
 
 
 @pytest.mark.parametrize("name", sorted(VALID))
-def test_columns_are_those_of_the_table(name: str) -> None:
+def test_columns_match_the_table(name: str) -> None:
     content = check_text(text_of(VALID[name], 1), "t.json").content
     assert content is not None
     columns = content.columns
@@ -30,8 +30,8 @@ def test_columns_are_those_of_the_table(name: str) -> None:
     assert list(columns.by_server(range(table.world_size)))[-1][-1] == table.world_size - 1
 
 
-def test_a_template_without_ranks_has_those_of_hccl() -> None:
-    """By the text of the server id, so 10.0.0.10 comes before 10.0.0.2, and by device id, whatever the order."""
+def test_a_template_without_ranks_is_numbered_as_in_hccl() -> None:
+    """Sorted by server id as text, so 10.0.0.10 comes before 10.0.0.2, and by device id."""
     pods = [("10.0.0.2", "10"), ("10.0.0.10", "01")]
     listed = [
         {

@@ -1,4 +1,4 @@
-"""Device ranges: what they mean, what they print as, and what is refused where."""
+"""Device ranges: parsing, printing, and errors with their column."""
 
 import time
 
@@ -14,13 +14,13 @@ runs = st.tuples(st.integers(0, MAX_ID), st.integers(1, 64)).map(lambda r: tuple
 
 
 @given(ids | runs)
-def test_parsing_undoes_printing(found: tuple[int, ...]) -> None:
+def test_parsing_reverses_printing(found: tuple[int, ...]) -> None:
     devices = DeviceRange(found)
     assert DeviceRange.parse(str(devices)) == devices
 
 
 @given(st.text() | st.text(alphabet="[](),- 0123456789"))
-def test_parse_is_total(text: str) -> None:
+def test_parse_gives_a_range_or_a_parse_error_for_any_text(text: str) -> None:
     try:
         devices = DeviceRange.parse(text)
     except ParseError as error:
@@ -49,14 +49,14 @@ def test_parse_is_total(text: str) -> None:
         ("[1022,1024)", (1022, 1023)),
     ],
 )
-def test_a_range_means(text: str, found: tuple[int, ...]) -> None:
+def test_a_range_is_parsed(text: str, found: tuple[int, ...]) -> None:
     assert DeviceRange.parse(text).ids == found
 
 
 @pytest.mark.parametrize(
     ("found", "printed"), [((4, 5, 6, 7), "[4,8)"), ((4,), "4"), ((0, 1, 4), "0-1,4"), ((0, 2, 4), "0,2,4")]
 )
-def test_a_range_prints_as(found: tuple[int, ...], printed: str) -> None:
+def test_a_range_is_printed(found: tuple[int, ...], printed: str) -> None:
     assert str(DeviceRange(found)) == printed
 
 
@@ -81,7 +81,7 @@ def test_a_range_prints_as(found: tuple[int, ...], printed: str) -> None:
         ("4,", 2, 1, "found the end"),
     ],
 )
-def test_an_error_is_pointed_at(text: str, column: int, width: int, words: str) -> None:
+def test_an_error_has_its_column(text: str, column: int, width: int, words: str) -> None:
     with pytest.raises(ParseError) as caught:
         DeviceRange.parse(text)
     assert (caught.value.column, max(1, caught.value.width)) == (column, width)
@@ -90,7 +90,7 @@ def test_an_error_is_pointed_at(text: str, column: int, width: int, words: str) 
 
 
 @pytest.mark.parametrize("text", ["[0," + "9" * 1_000_000 + ")", "0-" + "9" * 1_000_000, "9" * 1_000_000])
-def test_a_huge_id_costs_nothing(text: str) -> None:
+def test_a_huge_id_is_refused_quickly(text: str) -> None:
     begin = time.process_time()
     with pytest.raises(ParseError) as caught:
         DeviceRange.parse(text)

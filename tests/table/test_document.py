@@ -1,4 +1,4 @@
-"""The reader: total over any input, and every value can be found again where it stands."""
+"""The reader accepts any input, and every value has its position."""
 
 import json
 import time
@@ -27,7 +27,7 @@ def marked(document: Document, span: Span | None) -> str:
 
 
 @given(st.text() | st.binary() | st.text(alphabet='{}[]",:0123456789.eE-+ \\u/\n\tNaIfty') | st.text('[]{}"a:,1\\ud8'))
-def test_parse_is_total(data: bytes | str) -> None:
+def test_any_input_gives_a_value_or_a_finding(data: bytes | str) -> None:
     document = parse(data, STDIN)
     for found in document.findings:
         assert found.span is not None
@@ -40,7 +40,7 @@ def test_parse_is_total(data: bytes | str) -> None:
 
 
 @given(json_values, st.sampled_from([None, 0, 4]))
-def test_what_json_writes_is_read(value: Any, indent: int | None) -> None:
+def test_output_of_the_json_module_is_read(value: Any, indent: int | None) -> None:
     document = parse(json.dumps(value, indent=indent), STDIN)
     assert document.findings == ()
     assert document.value == value
@@ -66,7 +66,7 @@ def test_every_value_is_located(value: Any, indent: int | None, ascii_only: bool
             assert json.loads(marked(document, document.locate(pointer, on_key=True))) == pointer[-1]
 
 
-def test_a_missing_key_is_located_at_the_object_that_should_hold_it() -> None:
+def test_a_missing_key_is_located_at_its_object() -> None:
     document = parse('{\n "a": [\n  {"b": 1}]}', STDIN)
     assert document.locate(("a", 0, "missing", 3)) == Span(3, 3, 1)
     assert document.locate(("a", 0, "b", "inside a number")) == Span(3, 9, 1)
@@ -101,7 +101,7 @@ def test_a_missing_key_is_located_at_the_object_that_should_hold_it() -> None:
         ("[" * 64 + "[" + "]" * 65, "HK005", "[", "deeper than 64"),
     ],
 )
-def test_an_error_is_explained_at_its_place(text: str, rule: str, mark: str, words: str) -> None:
+def test_an_error_is_explained_at_its_position(text: str, rule: str, mark: str, words: str) -> None:
     document = parse(text, STDIN)
     (found,) = document.findings
     assert found.rule == rule
@@ -120,7 +120,7 @@ def test_bytes_that_are_not_utf8_are_found() -> None:
     assert "0xff" in found.message
 
 
-def test_half_characters_in_a_str_are_not_utf8() -> None:
+def test_lone_surrogates_in_a_str_are_not_utf8() -> None:
     assert rules_of('{"a": "\ud800"}') == ["HK002"]
 
 
@@ -141,7 +141,7 @@ def test_a_byte_order_mark_is_an_error_and_the_value_is_read(data: bytes | str) 
 
 
 @pytest.mark.parametrize("data", [b" " * (MAX_BYTES + 1), " " * (MAX_BYTES + 1)])
-def test_more_than_hccl_reads_is_not_read(data: bytes | str) -> None:
+def test_a_document_beyond_the_size_limit_is_not_read(data: bytes | str) -> None:
     (found,) = parse(data, STDIN).findings
     assert (found.rule, found.span) == ("HK009", WHOLE_FILE)
 
@@ -157,7 +157,7 @@ def test_more_than_hccl_reads_is_not_read(data: bytes | str) -> None:
         ("", False),
     ],
 )
-def test_the_path_is_checked_as_hccl_does(name: str, good: bool) -> None:
+def test_the_path_is_checked_like_in_hccl(name: str, good: bool) -> None:
     assert rules_of("{}", name) == ([] if good else ["HK008"])
 
 
@@ -214,8 +214,8 @@ def test_line_and_column_are_those_of_the_text_before(text: str, data: st.DataOb
 
 
 @pytest.mark.parametrize("end", ["}", " {}", ",", " // end", "\x00"])
-def test_what_follows_the_document_is_an_error_without_code(end: str) -> None:
-    """HCCL's parser of versions 1.x reads one value and looks no further."""
+def test_text_after_the_document_is_an_error_without_code(end: str) -> None:
+    """HCCL's parser of versions 1.x reads one value and ignores the rest."""
     (found,) = parse('{"version": "1.0"}' + end, STDIN).findings
     assert (found.rule, found.hccl_error) == ("HK001", NO_CODE)
     (found,) = parse('{"version": "1.0",}', STDIN).findings

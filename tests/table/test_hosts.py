@@ -19,5 +19,5 @@ from hccl_kit.table.hosts import prefix_length
         ("9" * 5000, None),
     ],
 )
-def test_netmask_as_the_driver_prints_it(netmask: str, prefix: int | None) -> None:
+def test_parses_netmasks_as_printed_by_the_driver(netmask: str, prefix: int | None) -> None:
     assert prefix_length(netmask) == prefix

@@ -8,14 +8,14 @@ from tests.tables import tables
 
 
 @given(tables)
-def test_the_devices_by_rank_are_the_devices(table: RankTable) -> None:
+def test_devices_by_rank_are_all_devices(table: RankTable) -> None:
     in_order = table.by_rank()
     assert sorted(map(repr, in_order)) == sorted(map(repr, table.devices()))
     assert [device.rank for _, device in in_order] == sorted(device.rank for _, device in table.devices())
     assert table.world_size == len(in_order)
 
 
-def test_the_place_in_a_document_is_no_part_of_the_value() -> None:
+def test_the_position_in_a_document_does_not_affect_equality() -> None:
     here, there = Device(0, None, 0, at=("server_list", 0, "device", 0)), Device(0, None, 0)
     assert here == there
     assert Server("a", (here,), at=("server_list", 0)) == Server("a", (there,))
@@ -27,4 +27,4 @@ def test_an_absent_and_an_empty_address_differ() -> None:
 
 def test_tables_are_frozen() -> None:
     with pytest.raises(AttributeError):
-        RankTable("1.0", "completed", ()).status = "initializing"  # type: ignore[misc]  # what is tried here is an error
+        RankTable("1.0", "completed", ()).status = "initializing"  # type: ignore[misc]  # the error is intended

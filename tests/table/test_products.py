@@ -1,4 +1,4 @@
-"""The facts about products do not contradict each other."""
+"""The facts about products are consistent."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def test_every_name_finds_its_product() -> None:
     assert len(set(PRODUCT_NAMES)) == len(PRODUCTS)
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     with pytest.raises(KitError) as caught:
         find_product("910c")
     assert "'910c'" in caught.value.message
@@ -20,7 +20,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 
 @pytest.mark.parametrize("product", PRODUCTS, ids=lambda product: product.name)
-def test_facts_agree_with_each_other(product: Product) -> None:
+def test_facts_are_consistent(product: Product) -> None:
     cards = set(range(product.max_device_id + 1))
     in_groups = [card for group in product.groups for card in group]
     assert sorted(in_groups) == sorted(cards if product.groups else ())
@@ -45,14 +45,14 @@ def test_facts_agree_with_each_other(product: Product) -> None:
         *(("910c", "a3"), ("Ascend910_9392", "a3"), ("950", "a5"), ("310P3", "300i-duo"), ("A2-Box16", "a2-box16")),
     ],
 )
-def test_the_name_of_a_chip_or_board_leads_to_its_product(written: str, meant: str) -> None:
+def test_the_name_of_a_chip_or_board_suggests_its_product(written: str, meant: str) -> None:
     with pytest.raises(KitError) as caught:
         find_product(written)
     assert caught.value.hint == f"did you mean {meant}?"
 
 
 @pytest.mark.parametrize("written", ["", "x", "310", "H100", "a20"])
-def test_a_name_of_nothing_gets_no_suggestion(written: str) -> None:
+def test_an_unrelated_name_gets_no_suggestion(written: str) -> None:
     with pytest.raises(KitError, match="accepted: 910, a2") as caught:
         find_product(written)
     assert caught.value.hint is None

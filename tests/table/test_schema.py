@@ -1,4 +1,4 @@
-"""The published schema: well formed, found, and of one mind with the reader."""
+"""The published schema: valid, found, and consistent with the reader."""
 
 import copy
 import random
@@ -18,7 +18,7 @@ from hccl_kit.table.pointer import Pointer
 from tests.tables import json_values, value
 
 
-def test_the_schema_is_one_and_describes_every_key() -> None:
+def test_the_schema_is_valid_and_describes_every_key() -> None:
     loaded = schemas.load("rank_table_1.0")
     Draft202012Validator.check_schema(loaded)
     for part in (loaded, *loaded["$defs"].values()):
@@ -36,7 +36,7 @@ def fits(document: object) -> bool:
 
 
 def broken(document: Any, chance: random.Random, replacement: Any) -> Any:
-    """The document with one thing at a random place replaced, removed or added."""
+    """The document with a value at a random position replaced, removed or added."""
     holder, part = document, None
     while isinstance(holder, (dict, list)) and holder:
         part = chance.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
@@ -58,13 +58,13 @@ TEXTS = ["1.0", "1.1", "0", "00", "7\n", " 7", "+7", "-1", "٣", "99999999999", 
 
 
 @given(st.randoms(use_true_random=False), json_values | st.sampled_from(TEXTS))
-def test_schema_and_reader_give_one_verdict(chance: random.Random, replacement: Any) -> None:
+def test_schema_and_reader_agree(chance: random.Random, replacement: Any) -> None:
     document = broken(value(servers=2, cards=2), chance, replacement)
     assert fits(document) == (not list(schema.findings(document, "rank_table_1.0")))
 
 
 @given(json_values)
-def test_schema_and_reader_agree_on_anything(document: Any) -> None:
+def test_schema_and_reader_agree_on_any_value(document: Any) -> None:
     assert fits(document) == (not list(schema.findings(document, "rank_table_1.0")))
 
 
@@ -100,7 +100,7 @@ def at(document: Any, pointer: Pointer) -> Any:
         ((*DEVICE, "device_ip"), None, "HK102", "null"),
     ],
 )
-def test_a_wrong_value_gives_one_error_at_its_place(pointer: Pointer, wrong: Any, rule: str, words: str) -> None:
+def test_an_invalid_value_gives_one_error_at_its_position(pointer: Pointer, wrong: Any, rule: str, words: str) -> None:
     document = value()
     at(document, pointer[:-1])[pointer[-1]] = wrong
     (found,) = schema.findings(document, "rank_table_1.0")
@@ -110,7 +110,7 @@ def test_a_wrong_value_gives_one_error_at_its_place(pointer: Pointer, wrong: Any
 
 @pytest.mark.parametrize("key", ["device_id", "rank_id"])
 @pytest.mark.parametrize("text", TEXTS)
-def test_schema_and_reader_agree_on_what_a_number_is(key: str, text: str) -> None:
+def test_schema_and_reader_agree_on_numbers(key: str, text: str) -> None:
     document = value()
     at(document, DEVICE)[key] = text
     assert fits(document) == (not list(schema.findings(document, "rank_table_1.0"))) == (text in ("0", "00"))
@@ -120,7 +120,7 @@ def test_schema_and_reader_agree_on_what_a_number_is(key: str, text: str) -> Non
     "pointer",
     [(*DEVICE, key) for key in ("device_ip", *DEVICE_TEXTS)] + [("server_list", 0, key) for key in SERVER_TEXTS],
 )
-def test_a_key_that_may_be_absent_holds_a_text(pointer: Pointer) -> None:
+def test_an_optional_key_must_be_a_string(pointer: Pointer) -> None:
     for content, is_good in (("1", True), (1, False), (None, False)):
         document = value()
         at(document, pointer[:-1])[pointer[-1]] = content

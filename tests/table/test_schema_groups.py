@@ -1,4 +1,4 @@
-"""The schemas of template 2 and of version 1.1: well formed, and of one mind with the readers."""
+"""The schemas of template 2 and of version 1.1: valid, and consistent with the readers."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ forms = pytest.mark.parametrize(("kind", "good"), FORMS, ids=lambda value: getat
 
 
 def one_verdict(document: object, kind: Kind) -> bool:
-    """Whether the reader takes the document, once the schema is seen to say the same."""
+    """Whether the reader accepts the document; asserts that the schema agrees."""
     taken = isinstance(read(document, kind), RankTable)
     assert taken == (not list(schema.findings(document, kind.schema)))
     return taken
@@ -56,7 +56,7 @@ def test_the_schema_describes_every_key(kind: Kind, good: Callable[[], dict[str,
 
 
 @given(st.sampled_from(FORMS), st.randoms(use_true_random=False), json_values | st.sampled_from([*TEXTS, "-1"]))
-def test_schema_and_reader_give_one_verdict(form: Any, chance: random.Random, replacement: Any) -> None:
+def test_schema_and_reader_agree(form: Any, chance: random.Random, replacement: Any) -> None:
     kind, good = form
     document = good()
     *way, key = chance.choice(list(places(document)))
@@ -72,12 +72,14 @@ def test_schema_and_reader_give_one_verdict(form: Any, chance: random.Random, re
 
 
 @given(st.sampled_from(FORMS), json_values)
-def test_schema_and_reader_agree_on_anything(form: Any, document: Any) -> None:
+def test_schema_and_reader_agree_on_any_value(form: Any, document: Any) -> None:
     one_verdict(document, form[0])
 
 
 @forms
-def test_a_number_in_place_of_a_text_is_one_error_at_its_place(kind: Kind, good: Callable[[], dict[str, Any]]) -> None:
+def test_a_number_instead_of_a_string_is_one_error_at_its_position(
+    kind: Kind, good: Callable[[], dict[str, Any]]
+) -> None:
     for pointer in list(places(good())):
         document = good()
         if not isinstance(at(document, pointer), str) or pointer[0] in UNREAD:
@@ -89,7 +91,7 @@ def test_a_number_in_place_of_a_text_is_one_error_at_its_place(kind: Kind, good:
 
 
 @pytest.mark.parametrize(("pods", "is_taken"), [(1, True), (2, False)])
-def test_an_address_is_required_where_a_group_has_several_pods(pods: int, is_taken: bool) -> None:
+def test_an_address_is_required_if_a_group_has_several_pods(pods: int, is_taken: bool) -> None:
     document = cloud(pods=pods)
     device = document["group_list"][0]["instance_list"][0]["devices"][0]
     del device["device_ip"]
@@ -102,7 +104,7 @@ def test_a_typo_in_a_required_key_is_named(pods: int, key: str) -> None:
     way: Pointer = ("group_list", 0, "instance_list", 0, "devices", 0)
     device = at(document, way)
     device[key + "x"] = device.pop(key)
-    (found,) = read(document, TEMPLATE_2)  # type: ignore[misc]  # a table would fail here, and rightly so
+    (found,) = read(document, TEMPLATE_2)  # type: ignore[misc]  # a table would fail here, as intended
     assert (found.rule, found.pointer) == ("HK101", (*way, key + "x"))
     assert found.hint == f'did you mean "{key}"?'
 

@@ -1,4 +1,4 @@
-"""The published schema of version 1.2: well formed, and of one mind with the reader."""
+"""The published schema of version 1.2: valid, and consistent with the reader."""
 
 import copy
 import random
@@ -23,7 +23,7 @@ POD = ("super_pod_list", 0)
 
 
 def agrees(document: Any) -> bool:
-    """Whether the document fits, which reader and schema see alike."""
+    """Whether the document is valid; asserts that reader and schema agree."""
     verdict = fits(document)
     assert verdict == (not list(schema.findings(document, STEM)))
     return verdict
@@ -35,7 +35,7 @@ def changed(pointer: Pointer, content: Any) -> Any:
     return document
 
 
-def test_the_schema_is_one_and_describes_every_key() -> None:
+def test_the_schema_is_valid_and_describes_every_key() -> None:
     loaded = schemas.load(STEM)
     Draft202012Validator.check_schema(loaded)
     for part in (loaded, *loaded["$defs"].values()):
@@ -44,7 +44,7 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
             assert "description" in field or "$ref" in field
 
 
-def test_it_knows_the_keys_of_version_1_0_and_four_more() -> None:
+def test_it_has_the_keys_of_version_1_0_and_four_more() -> None:
     first, second = schemas.load("rank_table_1.0"), schemas.load(STEM)
     assert set(second["properties"]) - set(first["properties"]) == {"super_pod_list"}
     assert set(second["$defs"]) - set(first["$defs"]) == {"super_pod", "pod_server"}
@@ -57,20 +57,20 @@ def test_it_knows_the_keys_of_version_1_0_and_four_more() -> None:
 
 
 @given(st.randoms(use_true_random=False), json_values | st.sampled_from([*TEXTS, "1.2"]))
-def test_schema_and_reader_give_one_verdict(chance: random.Random, replacement: Any) -> None:
+def test_schema_and_reader_agree(chance: random.Random, replacement: Any) -> None:
     document = broken(pods_value(2, 1, 2), chance, replacement)
-    # Of version 1.0, which super pods and SDIDs are no part of, the schema is another.
+    # Version 1.0, without super pods and SDIDs, has another schema.
     if not (isinstance(document, dict) and document.get("version") == "1.0"):
         agrees(document)
 
 
 @given(pod_tables)
-def test_every_table_that_is_written_fits(table: RankTable) -> None:
+def test_every_written_table_is_valid(table: RankTable) -> None:
     assert agrees(to_value(table))
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_schema_and_reader_agree_on_what_an_sdid_is(text: str) -> None:
+def test_schema_and_reader_agree_on_sdids(text: str) -> None:
     assert agrees(changed((*DEVICE, "super_device_id"), text)) == (text in ("0", "00"))
 
 
@@ -83,14 +83,14 @@ def test_schema_and_reader_agree_on_what_an_sdid_is(text: str) -> None:
         (*POD, "server_list", 0, "server_id"),
     ],
 )
-def test_a_text_is_no_number_and_no_null(pointer: Pointer) -> None:
+def test_a_string_must_not_be_a_number_or_null(pointer: Pointer) -> None:
     contents: list[Any] = ["1", "", 1, None, [], True]
     assert [agrees(changed(pointer, content)) for content in contents] == [True] * 2 + [False] * 4
 
 
 @pytest.mark.parametrize("pointer", [("super_pod_list",), POD, (*POD, "server_list"), (*POD, "server_list", 0)])
 @pytest.mark.parametrize("content", [None, "0", 0, [0], {"super_pod_id": 0}])
-def test_a_list_of_super_pods_is_a_list_of_objects(pointer: Pointer, content: Any) -> None:
+def test_a_list_of_super_pods_must_contain_objects(pointer: Pointer, content: Any) -> None:
     assert not agrees(changed(pointer, content))
 
 

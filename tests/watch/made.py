@@ -1,4 +1,4 @@
-"""Folders of runs as the flight recorder writes them, without processes."""
+"""Run folders in the format of the flight recorder, without processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hccl_kit.runtime.flight_recorder import ENTRY, HEAD, RING
 from hccl_kit.runtime.pulse import POINTS
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07 <script>alert(1)</script> [red]x[/red] \u202e \ud800"
-"""What a terminal, a page, rich and a decoder must not take for theirs."""
+"""Text that a terminal, a page, rich or a decoder must not interpret."""
 
 
 def line(row: Any, length: int) -> bytes:
@@ -34,7 +34,7 @@ def facts(
     ended: str | None = None,
     **more: Any,
 ) -> Path:
-    """The file of a rank that has taken steps in windows of ten; `more` replaces what its sign of life says."""
+    """The file of a rank that has taken steps in windows of ten; `more` replaces values of its sign of life."""
     now = time.time() - age
     head = {
         "version": 1,
@@ -58,7 +58,7 @@ def facts(
 
 
 def run(folder: Path, ranks: int = 4, *, slow: int | None = None, **more: Any) -> Path:
-    """A run of ranks that are alike, but for the slow one."""
+    """A run of identical ranks, except for the slow one."""
     folder.mkdir(parents=True, exist_ok=True)
     for rank in range(ranks):
         facts(folder, rank, ranks=ranks, compute=2.0 if rank == slow else 1.0, **more)

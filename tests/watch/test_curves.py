@@ -1,4 +1,4 @@
-"""Curves as SVG: what ranks send may be any number."""
+"""Curves as SVG: ranks may send any number."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ LOSS = next(chart for chart in CHARTS if chart.title == "Loss")
 
 
 @pytest.mark.parametrize("losses", [(1e308, -1e308), (1.0, 2.0), (3.0, 3.0), (5e-324, 0.0)])
-def test_every_point_has_a_place_on_the_picture(tmp_path: Path, losses: tuple[float, float]) -> None:
+def test_every_point_is_inside_the_picture(tmp_path: Path, losses: tuple[float, float]) -> None:
     seen = Folder(run(tmp_path, 1)).look()
     (rank,) = seen.ranks
     curve = tuple(

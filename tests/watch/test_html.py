@@ -1,4 +1,4 @@
-"""The page with curves, in a real browser where one is installed; also as it is served."""
+"""The page with curves, as a file and served, in a real browser if one is installed."""
 
 import re
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def test_the_page_shows_ranks_curves_and_the_straggler(page: Page, tmp_path: Pat
 
 
 @needs_browser
-def test_a_served_page_is_asked_for_again_and_loads_nothing_else(page: Page, tmp_path: Path) -> None:
+def test_a_served_page_reloads_and_makes_no_other_requests(page: Page, tmp_path: Path) -> None:
     job = slow_job(tmp_path)
     asked = []
 
@@ -67,7 +67,7 @@ def test_a_served_page_is_asked_for_again_and_loads_nothing_else(page: Page, tmp
         page.new_tab()
         page.call("Page.navigate", url=address)
         page.wait(lambda: len(asked) >= 3)
-        heading = "document.querySelector('h1')?.textContent ?? ''"  # none while the page is loaded again
+        heading = "document.querySelector('h1')?.textContent ?? ''"  # none while the page is reloaded
         page.wait(lambda: bool(re.match("look [0-9]+: running", page.value(heading))))
         assert set(page.requests) <= {address, address.rsplit("/", 2)[0] + "/favicon.ico"}
         assert not [one for one in page.complaints if "favicon" not in one]
@@ -75,7 +75,7 @@ def test_a_served_page_is_asked_for_again_and_loads_nothing_else(page: Page, tmp
 
 
 @needs_browser
-def test_hostile_texts_are_texts(page: Page, tmp_path: Path) -> None:
+def test_hostile_strings_are_escaped(page: Page, tmp_path: Path) -> None:
     folder = run(tmp_path / "run", 2)
     facts(folder, 0, ranks=2, ended=HOSTILE[:38], doing=HOSTILE)
     (folder / "rank_0.log").write_bytes(HOSTILE.encode("utf-8", "replace"))
@@ -88,7 +88,7 @@ def test_hostile_texts_are_texts(page: Page, tmp_path: Path) -> None:
 
 
 @needs_browser
-def test_a_thousand_ranks_fit_on_a_page(page: Page, tmp_path: Path) -> None:
+def test_a_page_can_show_a_thousand_ranks(page: Page, tmp_path: Path) -> None:
     path = shown(page, Folder(run(tmp_path / "run", 1000, slow=700)).look(), tmp_path)
     assert page.count("#ranks tr") == 17
     assert page.value("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -96,7 +96,7 @@ def test_a_thousand_ranks_fit_on_a_page(page: Page, tmp_path: Path) -> None:
 
 
 class _Balance(HTMLParser):
-    """Which elements are open."""
+    """Tracks which elements are open."""
 
     def __init__(self) -> None:
         super().__init__()

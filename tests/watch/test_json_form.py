@@ -1,4 +1,4 @@
-"""A job as JSON: by its schema, and back as it was; what servers send may be anything."""
+"""A job as JSON: it matches its schema and round-trips; servers may send anything."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def job(folder: Path) -> Job:
     return Folder(folder).look()
 
 
-def test_it_follows_its_schema_and_comes_back(tmp_path: Path) -> None:
+def test_a_job_matches_the_schema_and_round_trips(tmp_path: Path) -> None:
     seen = job(tmp_path)
     text = as_json(seen)
     assert "\n" not in text
@@ -33,7 +33,7 @@ def test_it_follows_its_schema_and_comes_back(tmp_path: Path) -> None:
     assert json.loads(text)["straggler"]["rank"] == 3
 
 
-def test_curves_are_thinned_and_still_of_the_whole_run(tmp_path: Path) -> None:
+def test_curves_are_thinned_but_cover_the_whole_run(tmp_path: Path) -> None:
     (point,) = {one for one in Folder(run(tmp_path, 1)).look().ranks[0].curve if one.span.step == 40}
     for size in (0, 1, POINTS, POINTS + 1, 128):
         found = thinned((point,) * size)
@@ -53,7 +53,7 @@ def test_curves_are_thinned_and_still_of_the_whole_run(tmp_path: Path) -> None:
         ('{"ranks": [], "version": "' + "x" * 1000 + '"}', "has version xxxxxxxxxxxxxxxxxxxx, accepted: 1"),
     ],
 )
-def test_other_answers_are_refused(text: str, message: str) -> None:
+def test_invalid_responses_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         job_in(text)
 
@@ -71,7 +71,7 @@ FIELDS = (
 
 @settings(max_examples=30)
 @given(st.dictionaries(st.sampled_from(FIELDS), anything), anything, anything)
-def test_any_value_of_a_server_gives_a_job_of_the_schema(rank: dict[str, Any], size: Any, notes: Any) -> None:
+def test_any_value_of_a_server_gives_a_valid_job(rank: dict[str, Any], size: Any, notes: Any) -> None:
     rank = {"rank": 0, "state": "running", **rank}
     text = json.dumps({"version": 1, "ranks": [rank, size], "size": size, "notes": notes, "run": notes, "time": size})
     seen = job_in(text)
@@ -80,7 +80,7 @@ def test_any_value_of_a_server_gives_a_job_of_the_schema(rank: dict[str, Any], s
     assert all(one.host.isprintable() and one.why.isprintable() and one.last_line.isprintable() for one in seen.ranks)
 
 
-def test_a_server_cannot_send_more_than_memory_has_room_for(tmp_path: Path) -> None:
+def test_a_server_cannot_exhaust_the_memory(tmp_path: Path) -> None:
     row = json.loads(as_json(Folder(run(tmp_path, 1)).look()))
     one = row["ranks"][0]
     row["ranks"] = [{**one, "rank": n, "curve": one["curve"] * 100, "windows": one["windows"] * 100} for n in range(60)]

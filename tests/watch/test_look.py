@@ -1,4 +1,4 @@
-"""What is read from the folder of a run, and what it means: of running, ended, broken and hostile ones."""
+"""Reading and interpreting the folder of a run: running, ended, broken and hostile ones."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from hccl_kit.watch.view import GONE, SHOWN, chosen, problems, unseen
 from tests.watch.made import HOSTILE, facts, line, run
 
 
-def test_a_running_job(tmp_path: Path) -> None:
+def test_reads_a_running_job(tmp_path: Path) -> None:
     job = Folder(run(tmp_path)).look()
     assert (job.state, job.size, job.restarts, job.is_well, job.is_over) == ("running", 4, 0, True, False)
     assert [(rank.rank, rank.step, rank.loss, rank.host) for rank in job.ranks] == [
@@ -30,7 +30,7 @@ def test_a_running_job(tmp_path: Path) -> None:
     assert problems(job) == []
 
 
-def test_a_slow_rank_is_named_with_part_and_since(tmp_path: Path) -> None:
+def test_a_slow_rank_is_named_with_its_slow_part_and_start(tmp_path: Path) -> None:
     run(tmp_path)
     path = facts(tmp_path, 2, compute=2.0)
     text = path.read_bytes()
@@ -49,7 +49,7 @@ def test_a_slow_rank_is_named_with_part_and_since(tmp_path: Path) -> None:
     ]
 
 
-def test_without_curves_the_windows_tell_since_when(tmp_path: Path) -> None:
+def test_without_curves_the_start_is_derived_from_the_windows(tmp_path: Path) -> None:
     run(tmp_path, slow=1)
     for path in tmp_path.glob("facts_*"):
         path.write_bytes(path.read_bytes()[: 3 * HEAD])
@@ -69,7 +69,7 @@ def test_without_curves_the_windows_tell_since_when(tmp_path: Path) -> None:
         ("ValueError", GONE + 1, "failed", True),
     ],
 )
-def test_states(tmp_path: Path, ended: str | None, age: float, state: str, is_over: bool) -> None:
+def test_states_of_a_job(tmp_path: Path, ended: str | None, age: float, state: str, is_over: bool) -> None:
     job = Folder(run(tmp_path, ended=ended, age=age)).look()
     assert (job.state, job.is_over) == (state, is_over)
     assert job.is_well is (state in ("running", "done"))
@@ -85,7 +85,7 @@ def test_a_failed_rank_is_distinguished_from_those_that_the_script_ended(tmp_pat
     assert problems(job) == ["rank 2 (n0, card 2) failed: exit code 7"]
 
 
-def test_a_job_whose_folder_is_gone_is_silent_and_then_over(tmp_path: Path) -> None:
+def test_a_job_whose_folder_was_deleted_is_silent_and_then_over(tmp_path: Path) -> None:
     seen = Folder(run(tmp_path)).look()
     soon, later, at_last = (unseen(seen, seconds, "it is gone") for seconds in (1.0, 11.0, 61.0))
     assert [one.state for one in (soon, later, at_last)] == ["running", "silent", "silent"]
@@ -101,14 +101,14 @@ def test_a_rank_without_a_heartbeat_has_the_host_and_card_of_the_script(tmp_path
     assert problems(Folder(tmp_path).look()) == ["rank 2 (n1, card 6) failed: exit code 7"]
 
 
-def test_a_hang_that_the_script_ended(tmp_path: Path) -> None:
+def test_a_hang_ended_by_the_script_is_named(tmp_path: Path) -> None:
     run(tmp_path, age=20)
     (tmp_path / "launcher_0").write_text("1767225600 ending hang 1 124\n")
     job = Folder(tmp_path).look()
     assert [(rank.state, rank.why) for rank in job.ranks] == [("failed", "took no step for too long")] * 4
 
 
-def test_a_hang_of_a_rank_that_is_behind(tmp_path: Path) -> None:
+def test_a_hang_names_the_rank_that_is_behind(tmp_path: Path) -> None:
     run(tmp_path, age=20)
     facts(tmp_path, 1, step=39, age=20)
     (tmp_path / "launcher_0").write_text("1767225600 ending hang 1 124\n")
@@ -124,7 +124,7 @@ def test_restarts_are_counted_and_the_last_start_is_shown(tmp_path: Path) -> Non
     assert Folder(tmp_path / "restart_1").look().restarts == 1
 
 
-def test_a_link_to_another_folder_is_no_restart(tmp_path: Path) -> None:
+def test_a_link_to_another_folder_is_not_a_restart(tmp_path: Path) -> None:
     run(tmp_path / "run")
     run(tmp_path / "other", step=90)
     (tmp_path / "run" / "restart_3").symlink_to(tmp_path / "other")
@@ -154,22 +154,22 @@ def test_the_latest_run_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("name", ["nothing", "notes.txt", "facts_x.jsonl"])
-def test_a_folder_without_a_run(tmp_path: Path, name: str) -> None:
+def test_a_folder_without_a_run_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("x")
     with pytest.raises(KitError, match="has no files of a run"):
         Folder(tmp_path).look()
 
 
 @pytest.mark.parametrize("name", ["facts_0.jsonl", "launcher_0"])
-def test_files_of_which_no_rank_can_be_read(tmp_path: Path, name: str) -> None:
-    """As while a rank makes its file; the next look may see more."""
+def test_files_without_a_readable_rank_give_an_empty_job(tmp_path: Path, name: str) -> None:
+    """As while a rank creates its file; the next poll may find more."""
     (tmp_path / name).write_text("")
     job = Folder(tmp_path).look()
     assert (job.state, job.size, job.is_over) == ("unknown", 0, False)
     assert "no rank can be read yet" in as_text(job)
 
 
-def test_logs_without_heartbeat(tmp_path: Path) -> None:
+def test_logs_without_heartbeat_are_reported(tmp_path: Path) -> None:
     (tmp_path / "rank_0.log").write_text("hello\n")
     job = Folder(tmp_path).look()
     assert (job.state, job.is_over, job.ranks[0].last_line) == ("unknown", False, "hello")
@@ -201,7 +201,7 @@ def test_hostile_texts_have_no_control_characters(tmp_path: Path) -> None:
         line({"rank": 0, "ranks": 1 << 70, "host": ["x"], "device": -1}, HEAD) + line([1], HEAD),
     ],
 )
-def test_damaged_files_stop_nothing(tmp_path: Path, damage: bytes) -> None:
+def test_damaged_files_cause_no_error(tmp_path: Path, damage: bytes) -> None:
     run(tmp_path, 3)
     (tmp_path / "facts_1.jsonl").write_bytes(damage)
     job = Folder(tmp_path).look()
@@ -211,7 +211,7 @@ def test_damaged_files_stop_nothing(tmp_path: Path, damage: bytes) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 500, HEAD, HEAD + 100, 2 * HEAD - 1, 3 * HEAD, 3 * HEAD + 50_000])
-def test_half_written_files(tmp_path: Path, cut: int) -> None:
+def test_truncated_files_are_read(tmp_path: Path, cut: int) -> None:
     run(tmp_path, 3)
     path = tmp_path / "facts_1.jsonl"
     path.write_bytes(path.read_bytes()[:cut])
@@ -231,7 +231,7 @@ def test_half_written_files(tmp_path: Path, cut: int) -> None:
         [None, {}, [[]]],
     ],
 )
-def test_windows_that_are_not_valid_are_left_out(tmp_path: Path, rows: object) -> None:
+def test_invalid_windows_are_skipped(tmp_path: Path, rows: object) -> None:
     run(tmp_path, 2)
     facts(tmp_path, 1, ranks=2, windows=rows)
     job = Folder(tmp_path).look()
@@ -253,7 +253,7 @@ def test_links_pipes_and_folders_are_not_opened(tmp_path: Path) -> None:
 def test_a_jump_of_the_clock_does_not_make_ranks_silent() -> None:
     ages = Ages(now=1000.0, monotonic=50.0)
     assert ages.of(0, 999.5) == 0.5
-    ages.look(now=4600.0, monotonic=52.0)  # an hour ahead, two seconds later
+    ages.look(now=4600.0, monotonic=52.0)  # an hour ahead, after two seconds
     assert ages.of(0, 4599.9) == 0.0
     ages.look(now=900.0, monotonic=54.0)  # and back
     assert ages.of(0, 899.9) == 0.0
@@ -263,7 +263,7 @@ def test_a_jump_of_the_clock_does_not_make_ranks_silent() -> None:
     assert ages.of(2, None) is None
 
 
-def test_ten_thousand_ranks_are_read_in_seconds_and_folded(tmp_path: Path) -> None:
+def test_ten_thousand_ranks_are_read_quickly_and_collapsed(tmp_path: Path) -> None:
     size = 10_000
     facts(tmp_path, 0, ranks=size)
     head, rest = (tmp_path / "facts_0.jsonl").read_bytes().split(b"\n", 1)
@@ -283,13 +283,13 @@ def test_ten_thousand_ranks_are_read_in_seconds_and_folded(tmp_path: Path) -> No
     assert 4711 in [rank.rank for rank in chosen(job.ranks)]
 
 
-def test_too_many_ranks_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_ranks_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_folder, "MAX_RANKS", 3)
     job = Folder(run(tmp_path, 5)).look()
     assert (len(job.ranks), job.notes) == (3, ("2 ranks are not read",))
 
 
-def test_ranks_of_other_servers_are_missing_here(tmp_path: Path) -> None:
+def test_ranks_of_other_servers_are_reported_as_missing(tmp_path: Path) -> None:
     run(tmp_path, 2)
     for rank in range(2):
         facts(tmp_path, rank, ranks=16)

@@ -1,4 +1,4 @@
-"""A job of several servers, each of which is asked over ssh: a fake one here, real ones in the lab."""
+"""A job of several servers that are queried over ssh: a fake one here, a real one in the lab."""
 
 import json
 import shlex
@@ -31,7 +31,7 @@ cat "$0.$address"
 
 
 class Cluster:
-    """Servers of which a fake ssh tells."""
+    """Servers behind a fake ssh."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self.ssh = folder / "ssh"
@@ -45,7 +45,7 @@ class Cluster:
 
 
 def part(folder: Path, ranks: list[int], **more: float) -> Job:
-    """What a server tells that has some ranks of eight."""
+    """The response of a server with some of eight ranks."""
     folder.mkdir()
     for rank in ranks:
         facts(folder, rank, ranks=8, **more)  # type: ignore[arg-type]
@@ -78,25 +78,25 @@ def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_no_server_at_all(tmp_path: Path) -> None:
+def test_if_no_server_answers_it_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="no server answered; s0: ssh: connect to host"):
         Cluster(tmp_path, 2).source.look()
 
 
-def test_an_address_that_ssh_would_take_for_an_option_is_not_given_to_it(tmp_path: Path) -> None:
+def test_an_address_that_ssh_would_parse_as_an_option_is_not_passed_to_it(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, 1)
     cluster.put(0, as_json(part(tmp_path / "a", [0])))
     cluster.source.servers = [*cluster.servers, Server("evil", "-oProxyCommand=touch x")]
     assert cluster.source.look().lost == ("evil: not a valid address or host name for ssh",)
 
 
-def test_on_a_shared_disk_the_latest_sign_of_life_counts(tmp_path: Path) -> None:
+def test_on_a_shared_disk_the_latest_sign_of_life_is_used(tmp_path: Path) -> None:
     old, new = part(tmp_path / "a", [0, 1], age=30, step=40), part(tmp_path / "b", [0, 1], age=1, step=50)
     for order in ([old, new], [new, old]):
         assert [(rank.state, rank.step) for rank in joined("x", order, ()).ranks] == [("running", 50)] * 2
 
 
-def test_a_start_that_others_left_behind_does_not_count(tmp_path: Path) -> None:
+def test_an_earlier_start_on_some_servers_is_ignored(tmp_path: Path) -> None:
     before = part(tmp_path / "a", [0, 1])
     after = part(tmp_path / "b", [4, 5])._replace(restarts=2)
     assert [rank.rank for rank in joined("x", [before, after], ()).ranks] == [4, 5]
@@ -110,7 +110,7 @@ def lab() -> Iterator[Hosts]:
 
 @needs_hosts
 def test_real_servers_over_real_ssh(lab: Hosts, tmp_path: Path) -> None:
-    """All of them see one disk, and one has no network."""
+    """All of them share one disk, and one has no network."""
     run(tmp_path / "run", 4, slow=3, ended="done")
     made = value(2, 2)
     for server, address in zip(made["server_list"], lab.addresses[1:], strict=True):

@@ -1,4 +1,4 @@
-"""The table of rich: it fits any terminal, and reads no markup in what ranks say."""
+"""The table of rich: it fits any terminal, and text of ranks is not parsed as markup."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def lines(job: Job, width: int, height: int) -> list[str]:
     return capture.get().split("\n")
 
 
-def test_ranks_shares_and_the_straggler(tmp_path: Path) -> None:
+def test_shows_ranks_shares_and_the_straggler(tmp_path: Path) -> None:
     found = lines(Folder(run(tmp_path, 4, slow=2)).look(), 140, 40)
     assert found[0].rstrip().endswith("running, 4 ranks, step 40, 4.55 steps/s, loss 1.5")
     assert found[1].startswith("rank 2 (n0, card 2) slows down the others since step 1, by its compute: ")
@@ -31,14 +31,14 @@ def test_ranks_shares_and_the_straggler(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 10), (200, 60)])
-def test_it_fits_the_terminal(tmp_path: Path, width: int, height: int) -> None:
+def test_the_table_fits_the_terminal(tmp_path: Path, width: int, height: int) -> None:
     found = lines(Folder(run(tmp_path, 100)).look(), width, height)
     assert max(map(len, found)) <= width
     assert len(found) <= max(height, 18)
     assert any("more ranks" in line for line in found)
 
 
-def test_what_a_rank_says_is_no_markup(tmp_path: Path) -> None:
+def test_text_of_a_rank_is_not_parsed_as_markup(tmp_path: Path) -> None:
     run(tmp_path, 2)
     facts(tmp_path, 0, ranks=2, ended=HOSTILE[:38])
     (tmp_path / "rank_0.log").write_bytes(HOSTILE.encode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""The page on loopback: for whoever has its address, and nobody else."""
+"""The page on loopback: only accessible with its secret URL."""
 
 import http.client
 import socket
@@ -40,13 +40,13 @@ def ask(address: str, path: str | None = None, *, method: str = "GET", host: str
 
 
 def answered(address: str) -> bool:
-    """Whether the page comes: a client is turned away as long as no place is free."""
+    """Whether the page is served: a client is rejected while all slots are in use."""
     with suppress(ConnectionError):
         return ask(address)[0] == 200
     return False
 
 
-def test_the_address_has_a_token_and_is_of_this_machine(address: str) -> None:
+def test_the_url_has_a_token_and_a_loopback_address(address: str) -> None:
     parts = urlsplit(address)
     assert parts.hostname == "127.0.0.1"
     assert len(parts.path.strip("/")) >= 32
@@ -54,34 +54,34 @@ def test_the_address_has_a_token_and_is_of_this_machine(address: str) -> None:
     assert ask(address, method="HEAD") == (200, "")
 
 
-def test_without_the_token_there_is_nothing(address: str) -> None:
+def test_without_the_token_nothing_is_served(address: str) -> None:
     token = urlsplit(address).path
     for path in ("/", "/favicon.ico", token[:-1], token + "x", token.upper(), "/../" + token, "//", "/%00/", "*"):
         assert ask(address, path) == (403, "")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "", "127.0.0.1", "127.0.0.1:1", "[::1]"])
-def test_a_page_of_another_site_cannot_ask(address: str, host: str) -> None:
+def test_requests_from_other_sites_are_refused(address: str, host: str) -> None:
     assert ask(address, host=host) == (403, "")
 
 
-def test_localhost_is_a_name_of_this_machine(address: str) -> None:
+def test_localhost_is_accepted_as_host_name(address: str) -> None:
     assert ask(address, host=f"localhost:{urlsplit(address).port}")[0] == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "CONNECT"])
-def test_nothing_can_be_changed(address: str, method: str) -> None:
+def test_only_reading_methods_are_allowed(address: str, method: str) -> None:
     assert ask(address, method=method)[0] == 501
 
 
-def test_it_listens_on_loopback_alone(address: str) -> None:
+def test_it_listens_on_loopback_only(address: str) -> None:
     port = urlsplit(address).port
     assert port
     with pytest.raises(OSError, match="refused"), socket.create_connection(("127.0.0.2", port), timeout=300):
         pass
 
 
-def test_clients_that_say_nothing_do_not_stop_others(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_clients_do_not_block_others(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "PATIENCE", 0.5)
     place = place_of(address)
     mute = [socket.create_connection(place) for _ in range(server.AT_ONCE - 1)]
@@ -97,7 +97,7 @@ def test_clients_that_say_nothing_do_not_stop_others(address: str, monkeypatch: 
         one.close()
 
 
-def test_a_client_that_sends_a_byte_now_and_then_is_given_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_slow_client_is_disconnected(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "PATIENCE", 1.0)
     with socket.create_connection(place_of(address), timeout=300) as client, pytest.raises(OSError):
         for _ in range(150):
@@ -105,7 +105,7 @@ def test_a_client_that_sends_a_byte_now_and_then_is_given_up(address: str, monke
             time.sleep(0.2)
 
 
-def test_a_line_without_end_is_refused(address: str) -> None:
+def test_an_endless_line_is_refused(address: str) -> None:
     with socket.create_connection(place_of(address), timeout=300) as client:
         client.sendall(b"GET /" + b"x" * 100_000)
         assert b"414" in client.recv(200)

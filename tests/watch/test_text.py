@@ -1,4 +1,4 @@
-"""A job as text: aligned, folded, and on one line."""
+"""A job as text: an aligned and collapsed table, and a single line."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_the_table_is_aligned(tmp_path: Path) -> None:
     ]
 
 
-def test_a_line_for_a_log(tmp_path: Path) -> None:
+def test_a_job_as_a_log_line(tmp_path: Path) -> None:
     line = as_line(Folder(run(tmp_path / "r", 3, slow=1)).look())
     assert line == (
         f"{tmp_path / 'r'}: running, 3 ranks, step 40, 4.55 steps/s, loss 1.5, "
@@ -45,11 +45,11 @@ def test_a_line_for_a_log(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_not_known_is_a_dash(rank: Rank, expected: str) -> None:
+def test_unknown_values_are_a_dash(rank: Rank, expected: str) -> None:
     assert " ".join(cells(rank)) == expected
     assert len(cells(rank)) == len(HEADINGS)
 
 
-def test_a_job_without_ranks_has_a_line() -> None:
+def test_a_job_without_ranks_is_one_line() -> None:
     assert as_line(job("x", 0.0, ())) == "x: unknown, 0 ranks"
     assert as_text(job("x", 0.0, ())).startswith("x: unknown, 0 ranks")

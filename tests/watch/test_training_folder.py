@@ -1,4 +1,4 @@
-"""The folder of a training: rank 0 by metrics.jsonl, for runs without a launch script."""
+"""The folder of a training: rank 0 from metrics.jsonl, for runs without a launch script."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def row(step: int, loss: float = 2.0) -> dict[str, Any]:
     return {"step": step, "epoch": 0, "loss": loss, "lr": 0.1, "data_s": 1.0, "compute_s": 2.0, "communication_s": 1.0}
 
 
-def test_a_running_training(tmp_path: Path) -> None:
+def test_reads_a_running_training(tmp_path: Path) -> None:
     job = Folder(training(tmp_path, row(10), row(20, 1.0), {"step": 20, "accuracy": 0.5})).look()
     (rank,) = job.ranks
     assert (job.state, rank.step, rank.loss, job.size) == ("running", 20, 1.0, 1)
@@ -38,7 +38,7 @@ def test_a_running_training(tmp_path: Path) -> None:
     assert (job.is_over, job.is_well) == (False, True)
 
 
-def test_an_ended_training_with_a_straggler(tmp_path: Path) -> None:
+def test_reads_a_finished_training_with_a_straggler(tmp_path: Path) -> None:
     summary = {"world_size": 4, "steps": 20, "straggler": STRAGGLER}
     job = Folder(training(tmp_path, row(10), row(20), summary=summary)).look()
     assert (job.state, job.size, job.is_over, job.is_well) == ("done", 4, True, False)
@@ -53,12 +53,12 @@ def test_an_ended_training_with_a_straggler(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "straggler", [None, 3, {}, STRAGGLER | {"until_step": 40}, STRAGGLER | {"part": "x"}, STRAGGLER | {"own_s": "1"}]
 )
-def test_no_straggler(tmp_path: Path, straggler: object) -> None:
+def test_reads_a_training_without_a_straggler(tmp_path: Path, straggler: object) -> None:
     job = Folder(training(tmp_path, row(10), summary={"steps": 10, "straggler": straggler})).look()
     assert job.straggler is None
 
 
-def test_a_training_that_stands_still_is_over_for_the_watch(tmp_path: Path) -> None:
+def test_a_training_without_progress_is_considered_over(tmp_path: Path) -> None:
     training(tmp_path, row(10))
     for path in tmp_path.iterdir():
         os.utime(path, (1000, 1000))
@@ -67,7 +67,7 @@ def test_a_training_that_stands_still_is_over_for_the_watch(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"step": 1, "loss"', "[1]\n\n{}\n", '{"step": "x", "loss": []}\n', "\0\n"])
-def test_broken_lines_are_left_out(tmp_path: Path, text: str) -> None:
+def test_broken_lines_are_skipped(tmp_path: Path, text: str) -> None:
     training(tmp_path, row(10))
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write(text)
@@ -75,13 +75,13 @@ def test_broken_lines_are_left_out(tmp_path: Path, text: str) -> None:
     assert Folder(tmp_path).look().ranks[0].step == 10
 
 
-def test_long_trainings_have_short_curves(tmp_path: Path) -> None:
+def test_curves_of_long_trainings_are_thinned(tmp_path: Path) -> None:
     job = Folder(training(tmp_path, *(row(10 * n) for n in range(1, 1000)))).look()
     curve = job.ranks[0].curve
     assert len(curve) <= POINTS
     assert (sum(point.span.steps for point in curve), curve[-1].span.step) == (9990, 9990)
 
 
-def test_a_file_that_goes_away_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_whose_file_is_deleted_meanwhile_is_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "is_file", lambda _: True)
     assert read(tmp_path, 0.0).state == "starting"

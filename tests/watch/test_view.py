@@ -1,4 +1,4 @@
-"""What the ranks of a job mean for it."""
+"""The state of a job from the states of its ranks."""
 
 import pytest
 from hypothesis import given
@@ -42,7 +42,7 @@ def test_failed_silent_and_first_ranks_are_shown(ranks: list[Rank]) -> None:
     assert all(rank in shown for rank in ranks if rank.rank == 0)
 
 
-def test_many_failures_are_named_in_part() -> None:
+def test_a_long_list_of_failures_is_truncated() -> None:
     seen = job("x", 0.0, [*(Rank(n, "failed", why="x") for n in range(9)), *(Rank(n, "silent") for n in range(10, 20))])
     assert problems(seen) == [
         *(f"rank {n} failed: x" for n in range(3)),
@@ -51,7 +51,7 @@ def test_many_failures_are_named_in_part() -> None:
 
 
 @pytest.mark.parametrize(("ages", "is_over"), [([], False), ([None, 99], False), ([GONE, 99], False), ([61, 99], True)])
-def test_a_job_is_over_when_no_rank_shows_life(ages: list[float | None], is_over: bool) -> None:
+def test_a_job_is_over_if_no_rank_shows_signs_of_life(ages: list[float | None], is_over: bool) -> None:
     seen = job("x", 0.0, [Rank(number, "silent", silent_s=age) for number, age in enumerate(ages)])
     assert seen.is_over is is_over
 
@@ -60,5 +60,5 @@ def test_a_job_is_over_when_no_rank_shows_life(ages: list[float | None], is_over
     ("value", "expected"),
     [(None, "-"), (0.04, "0.0 s"), (9.94, "9.9 s"), (12.3, "12 s"), (89, "89 s"), (90, "2 min"), (7200, "2.0 h")],
 )
-def test_durations(value: float | None, expected: str) -> None:
+def test_formats_durations(value: float | None, expected: str) -> None:
     assert duration(value) == expected

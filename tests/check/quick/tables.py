@@ -1,4 +1,4 @@
-"""Valid tables of every kind that can be proven valid, and small changes that leave them nearly valid."""
+"""Valid tables of every kind that the fast path accepts, and small changes that leave them nearly valid."""
 
 import copy
 import json
@@ -85,7 +85,7 @@ def _with_options(table: Table) -> None:
 
 
 def _in_two_servers(table: Table) -> None:
-    """The cards of one server in two pods."""
+    """The cards of one server, split over two pods."""
     for group in table["group_list"]:
         for instance in group["instance_list"]:
             instance["server_id"] = "10.0.0.1"
@@ -175,7 +175,7 @@ def change_leaf(table: Table, at: Numbers) -> None:
 
 
 def change_digit(table: Table, at: Numbers) -> None:
-    """A text or number that is one more or less."""
+    """A string or number that is incremented or decremented by one."""
     places = [(holder, key) for holder in inside(table) for key in _keys(holder) if _ends_in_digit(holder[key])]
     if places:
         holder, key = places[at[0] % len(places)]
@@ -192,7 +192,7 @@ def _ends_in_digit(value: object) -> bool:
 
 
 def like_a_sibling(table: Table, at: Numbers) -> None:
-    """The value that the same key has elsewhere."""
+    """The value of the same key elsewhere in the table."""
     objects = [holder for holder in inside(table) if isinstance(holder, dict) and holder]
     one = objects[at[0] % len(objects)]
     key = [*one][at[1] % len(one)]
@@ -232,7 +232,7 @@ def _keys(holder: Any) -> list[Any]:
 
 
 def respelled(text: str, which: int, at: Numbers) -> bytes:
-    """The text of a table, changed in a way that a decoder may not notice: a duplicate key, an escape, a constant."""
+    """The text of a table, changed in a way that a JSON decoder may accept: a duplicate key, an escape, a constant."""
     members = [*re.finditer(r'"[^"]*": *("[^"]*"|-?[0-9]+)', text)]
     strings = [*re.finditer(r'"[^"]+"', text)]
     member, string = members[at[0] % len(members)], strings[at[0] % len(strings)]

@@ -1,4 +1,4 @@
-"""What is left of two tables has all their differences."""
+"""The reduced form of two tables keeps all their differences."""
 
 from typing import Any
 
@@ -16,13 +16,13 @@ from tests.tables import pods_value, value
 
 
 def proven(table: Table) -> Any:
-    """The value that a proof leaves; None if there is none."""
+    """The value of a table that the fast path has proved valid; None if it has not."""
     content = check_text(text_of(table, 1), "t.json").content
     return content.value if content else None
 
 
 def left(one: Table, other: Table) -> int:
-    """The number of devices that have to become objects; fails if the differences are not those of the whole tables."""
+    """The number of devices that must become objects; fails if the differences are not those of the whole tables."""
     first, second = proven(one), proven(other)
     parts = unequal(first, second)
     assert diff(*map(table_of, parts)) == diff(table_of(first), table_of(second))
@@ -30,7 +30,7 @@ def left(one: Table, other: Table) -> int:
 
 
 def changed(table: Table, *places: int, **keys: str) -> Table:
-    """The table with these keys of its servers at `places`."""
+    """The table with these keys changed in the servers at `places`."""
     listed = [server | (keys if n in places else {}) for n, server in enumerate(table["server_list"])]
     return table | {"server_list": listed}
 
@@ -39,15 +39,15 @@ def test_equal_tables_leave_one_server() -> None:
     assert left(value(5, 8), value(5, 8)) == 2 * 8
 
 
-def test_servers_with_other_keys_leave_none_of_their_devices() -> None:
+def test_servers_that_differ_in_other_keys_need_none_of_their_devices() -> None:
     assert left(value(5, 8), changed(value(5, 8), 1, 2, 3, 4, host_nic_ip="x")) == 2 * 8
 
 
-def test_a_server_more_and_one_less_are_whole() -> None:
+def test_an_added_and_a_removed_server_keep_all_devices() -> None:
     assert left(value(5, 8), changed(value(5, 8), 4, server_id="10.9.9.9")) == 2 * 8 + 2 * 8
 
 
-def test_a_shift_of_all_ranks_stays_one_change() -> None:
+def test_a_shift_of_all_ranks_is_still_one_change() -> None:
     one, other = value(3, 8), value(4, 8)
     other["server_list"] = [other["server_list"][3], *other["server_list"][:3]]
     for rank, device in enumerate(devices(other)):
@@ -56,8 +56,8 @@ def test_a_shift_of_all_ranks_stays_one_change() -> None:
     assert [change.what for change in diff(table_of(proven(one)), table_of(proven(other)))] == ["every rank", "server"]
 
 
-def test_a_server_that_moves_beside_an_equal_one_is_no_shift_of_all() -> None:
-    """The equal server stays whole: without it, all ranks that are left would be shifted by the same number."""
+def test_a_removed_server_before_an_equal_one_is_not_a_shift_of_all_ranks() -> None:
+    """The equal server keeps its devices: without them, all remaining ranks would be shifted by the same number."""
     one, other = value(3, 2), value(3, 2)
     del other["server_list"][1]
     other["server_count"] = "2"
@@ -81,7 +81,7 @@ numbers = st.tuples(*[st.integers(0, 2**20)] * 3)
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(sorted(VALID)), st.lists(st.tuples(st.integers(0, 7), numbers), max_size=3))
-def test_a_table_and_one_that_is_nearly_the_same(name: str, steps: list[tuple[int, Numbers]]) -> None:
+def test_a_valid_table_and_a_nearly_valid_one(name: str, steps: list[tuple[int, Numbers]]) -> None:
     other = nearly_valid(name, steps)
     if proven(other) is not None:
         left(VALID[name], other)

@@ -1,4 +1,4 @@
-"""Workflow commands: GitHub must read them as they were meant, and nothing in a file may become one."""
+"""Workflow commands: GitHub must parse them as intended, and no text of a file may become a command."""
 
 import re
 
@@ -19,7 +19,7 @@ _COMMAND = re.compile(r"::(error|warning|notice) ([^\n]*?)::([^\n]*)")
 
 
 def reading(line: str) -> tuple[str, dict[str, str], str]:
-    """A command as the runner of GitHub reads it."""
+    """Parses a command as the GitHub runner does."""
     match = _COMMAND.fullmatch(line)
     assert match, line
     properties = dict(part.split("=", 1) for part in match[2].split(","))
@@ -45,7 +45,7 @@ def test_a_finding_is_a_command_at_its_place() -> None:
 @given(st.text(min_size=1), st.text())
 @example("a:b,c=d%3A::e%.json", "100%25 % :: \x1b[2J")
 @example("\x1b[31m\n.json", "said")
-def test_the_runner_reads_what_was_written(name: str, message: str) -> None:
+def test_the_runner_decodes_what_was_encoded(name: str, message: str) -> None:
     line, summary = as_github([report("warning", name=name, message=message)]).split("\n")
     command, properties, said = reading(line)
     assert command == "warning"
@@ -69,14 +69,14 @@ def test_nothing_in_a_file_is_a_command(document: str, name: str) -> None:
     assert summary.startswith("hccl-check: errors: ")
 
 
-def test_standard_input_has_no_file_and_a_fault_of_the_file_no_end() -> None:
+def test_no_file_property_for_stdin_and_no_end_column_for_a_whole_file() -> None:
     line = as_github([check_text("[", STDIN)]).split("\n")[0]
     assert "file" not in reading(line)[1]
     line = as_github([check_text(BAD, "t.txt")]).split("\n")[1]
     assert reading(line)[1] == {"file": "t.txt", "line": "1", "col": "1", "title": "HK008"}
 
 
-def test_errors_come_first_and_github_shows_so_many_of_a_level() -> None:
+def test_errors_come_first_and_annotations_per_level_are_limited() -> None:
     notes: list[Severity] = ["note"] * 3
     warnings: list[Severity] = ["warning"] * 15
     errors: list[Severity] = ["error"] * 12
@@ -90,5 +90,5 @@ def test_errors_come_first_and_github_shows_so_many_of_a_level() -> None:
     )
 
 
-def test_no_finding_is_no_command() -> None:
+def test_no_findings_give_no_command() -> None:
     assert as_github([check_text(text(), "t.json")]) == "hccl-check: errors: 0, warnings: 0, notes: 0"

@@ -1,4 +1,4 @@
-"""What programs get to see of a verdict: the form that the issue promised, and that its schema describes."""
+"""The JSON report: its documented form, which its schema describes."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ BAD_TABLES = sorted(TESTS.glob("check/rules/HK*/bad.json*"))
 SCHEMA = load("check_report")
 
 
-def test_the_json_form_is_the_one_promised() -> None:
+def test_the_json_report_has_the_documented_form() -> None:
     bad = json.dumps(value(1, 2)).replace('"rank_id": "1"', '"rank_id": "0"')
     note = text(1, 1).replace("10.0.0.1", "127.0.0.1")
     written: Any = json.loads(as_json([check_text(bad, "服.json"), check_text(note, "n.json", find_product("a2"))]))
@@ -77,7 +77,7 @@ def test_every_report_follows_the_published_schema(path: Path) -> None:
     Draft202012Validator(SCHEMA).validate(json.loads(as_json(reports)))
 
 
-def test_the_schema_is_one_and_describes_every_field() -> None:
+def test_the_schema_is_valid_and_describes_every_field() -> None:
     Draft202012Validator.check_schema(SCHEMA)
     result, finding = SCHEMA["$defs"]["result"], SCHEMA["$defs"]["finding"]
     for described in (result, finding):
@@ -89,14 +89,14 @@ def test_the_schema_is_one_and_describes_every_field() -> None:
     ("field", "wrong"),
     [("severity", "fatal"), ("line", 0), ("column", "1"), ("pointer", "server_list"), ("rule", "E1"), ("hint", 1)],
 )
-def test_the_schema_refuses_what_is_no_report(field: str, wrong: Any) -> None:
+def test_the_schema_rejects_invalid_reports(field: str, wrong: Any) -> None:
     written = json.loads(as_json([check_text("[", "t.json")]))
     assert Draft202012Validator(SCHEMA).is_valid(written)
     written["results"][0]["findings"][0][field] = wrong
     assert not Draft202012Validator(SCHEMA).is_valid(written)
 
 
-def test_a_long_list_is_whole() -> None:
+def test_a_long_list_is_not_truncated() -> None:
     table = value(1, 150)
     for device in table["server_list"][0]["device"]:
         device["device_id"] = "0"

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, held to what its standard requires of the objects that are used."""
+"""SARIF 2.1.0: the output meets the requirements of the standard."""
 
 import json
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_a_finding_is_a_result_at_its_region() -> None:
     assert related["message"] == {"text": "first defined"}
 
 
-def test_columns_count_characters_and_the_region_holds_the_value() -> None:
+def test_columns_count_characters_and_the_region_covers_the_value() -> None:
     document = json.dumps(value(1, 2), ensure_ascii=False).replace("10.0.0.1", "服务器\U0001f600")
     document = document.replace('"rank_id": "1"', '"rank_id": "0"')
     assert run(check_text(document, "t.json"))["columnKind"] == "unicodeCodePoints"
@@ -91,7 +91,7 @@ def test_every_result_has_its_rule_with_a_page_and_a_level(path: Path) -> None:
         assert region.get("endColumn", 2) > region.get("startColumn", 1) >= 1
 
 
-def test_a_fault_of_the_whole_file_is_one_of_its_first_line() -> None:
+def test_a_finding_about_the_whole_file_is_on_its_first_line() -> None:
     result = only_result("t.txt", text())
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 1}
 
@@ -106,7 +106,7 @@ def test_a_fault_of_the_whole_file_is_one_of_its_first_line() -> None:
         ("a:b.json", "a%3Ab.json"),
         ("100% #1?.json", "100%25%20%231%3F.json"),
         ("表.json", "%E8%A1%A8.json"),
-        ("\udcff.json", "%FF.json"),  # a name that is no UTF-8, as Python reads it
+        ("\udcff.json", "%FF.json"),  # a name that is not UTF-8, as Python decodes it
         ("<stdin>", "%3Cstdin%3E"),
     ],
 )
@@ -115,18 +115,18 @@ def test_a_path_is_a_uri_reference(name: str, uri: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda name: not name.startswith("/")))
-def test_a_relative_path_comes_back_from_its_uri(name: str) -> None:
+def test_a_relative_path_survives_the_round_trip_through_its_uri(name: str) -> None:
     parts = urlsplit(as_uri(name))
     assert (parts.scheme, parts.netloc, unquote(parts.path)) == ("", "", name)
 
 
-def test_nothing_in_a_file_is_a_placeholder_or_a_link() -> None:
+def test_text_of_a_file_becomes_no_placeholder_or_link() -> None:
     hostile = BAD.replace("10.0.0.1", "{0} [click](https://example.org)")
     text = only_result("t.json", hostile)["message"]["text"]
     assert "{{0}} [click] (https://example.org)" in text
 
 
-def test_more_than_is_taken_is_counted_and_errors_come_first() -> None:
+def test_results_beyond_the_limit_are_counted_and_errors_come_first() -> None:
     warning = Finding("said", rule="HK402", severity="warning", span=Span(1, 1))
     error = Finding("said", rule="HK201", severity="error", span=Span(2, 1))
     only = run(Report("t.json", "1.0", "910", (*[warning] * MAX_RESULTS, error, error)))
@@ -136,7 +136,7 @@ def test_more_than_is_taken_is_counted_and_errors_come_first() -> None:
     assert told["message"]["text"].startswith("2 further findings are left out")
 
 
-def test_no_finding_is_an_empty_run() -> None:
+def test_no_findings_give_an_empty_run() -> None:
     only = run(check_text(text(), "t.json"))
     assert (only["results"], only["tool"]["driver"]["rules"]) == ([], [])
     assert only["invocations"] == [{"executionSuccessful": True}]

@@ -1,4 +1,4 @@
-"""What people get to see of a verdict."""
+"""The text report."""
 
 import json
 import re
@@ -23,13 +23,13 @@ def shown(document: bytes | str, name: str = "t.json", color: bool = False) -> s
 
 
 def marking(line: str, column: int, width: int) -> list[str]:
-    """The lines with the bar of a report on one fault in a one-line document."""
+    """The source lines of a report on one finding in a one-line document."""
     found = Finding("said", rule="HK201", severity="error", span=Span(1, column, width))
     shown = as_text(Report("t.json", "1.0", "910", (found,)), line, color=False)
     return [row for row in shown.split("\n") if " |" in row or "| " in row]
 
 
-def test_a_finding_shows_its_place_its_source_and_the_other_place() -> None:
+def test_a_finding_shows_its_position_source_line_and_related_position() -> None:
     document = json.dumps(value(1, 2), indent=4).replace('"rank_id": "1"', '"rank_id": "0"')
     assert (
         shown(document)
@@ -53,7 +53,7 @@ def test_a_good_table_is_one_line() -> None:
     )
 
 
-def test_carets_stand_under_wide_characters() -> None:
+def test_carets_align_under_wide_characters() -> None:
     bar, source, caret = marking('{"名": "服务器", "é": 1}', 7, 5)
     assert bar == "  |"
     assert source == '1 | {"名": "服务器", "é": 1}'
@@ -70,16 +70,16 @@ def test_a_long_line_is_shown_around_the_fault() -> None:
     assert source[caret.index("^") : caret.rindex("^") + 1] == '"6"'
 
 
-def test_a_fault_of_the_whole_file_shows_no_line() -> None:
+def test_a_finding_about_the_whole_file_shows_no_source_line() -> None:
     assert " | " not in shown(text(), "t.txt")
 
 
 @given(st.text(max_size=200) | st.binary(max_size=200), st.text(max_size=10))
-def test_nothing_in_a_file_or_its_name_reaches_the_terminal_raw(document: bytes | str, name: str) -> None:
+def test_control_characters_of_a_file_or_its_name_are_replaced(document: bytes | str, name: str) -> None:
     assert all(char.isprintable() or char == "\n" for char in shown(document, name))
 
 
-def test_hostile_ids_reach_no_terminal_raw() -> None:
+def test_control_characters_in_ids_are_replaced() -> None:
     document = (
         json.dumps(value(1, 2)).replace('"rank_id": "1"', '"rank_id": "0"').replace("10.0.0.1", "\\u001b[2J\\u202e")
     )
@@ -87,7 +87,7 @@ def test_hostile_ids_reach_no_terminal_raw() -> None:
     assert "\x1b" not in shown(document)
 
 
-def test_a_long_list_is_cut_and_errors_come_first() -> None:
+def test_a_long_list_is_truncated_and_errors_come_first() -> None:
     warnings = [Finding("said", rule="HK999", severity="warning", span=Span(1, 1))] * 150
     errors = [Finding("said", rule="HK201", severity="error", span=Span(2, 1))] * 60
     report = Report("t.json", "1.0", "910", (*warnings, *errors))
@@ -99,7 +99,7 @@ def test_a_long_list_is_cut_and_errors_come_first() -> None:
     assert len(json.loads(as_json([report]))["results"][0]["findings"]) == 210
 
 
-def test_a_list_of_as_many_as_are_shown_is_whole() -> None:
+def test_a_list_at_the_limit_is_not_truncated() -> None:
     errors = [Finding("said", rule="HK201", severity="error", span=Span(2, 1))] * 99
     found = (Finding("said", rule="HK999", severity="warning", span=Span(1, 1)), *errors)
     text = as_text(Report("t.json", "1.0", "910", found), "{\n}", color=False)
@@ -114,7 +114,7 @@ def test_color_only_adds_color() -> None:
     assert re.sub("\x1b\\[[0-9]+m", "", colored) == shown(document)
 
 
-def test_the_last_line_names_a_product_that_was_not_given() -> None:
+def test_the_last_line_names_the_product_if_none_was_given() -> None:
     pods = json.dumps(value(1, 2) | {"version": "1.2"})
     aloud = "product a3 (derived from the version; change it with --product)"
     assert shown(pods) == f"t.json: ok, version 1.2, 1 server, 2 devices, {aloud}"
@@ -131,7 +131,7 @@ def test_the_last_line_names_a_product_that_was_not_given() -> None:
         ("a2", "01", ""),
     ],
 )
-def test_the_last_line_says_that_a_table_breaks_the_rule_of_its_product(product: str, cards: str, told: str) -> None:
+def test_the_last_line_reports_a_table_that_breaks_the_rule_of_its_product(product: str, cards: str, told: str) -> None:
     document = value(1, 2)
     for device, card in zip(document["server_list"][0]["device"], cards, strict=True):
         device["device_id"] = card
@@ -150,12 +150,12 @@ def test_the_last_line_says_that_a_table_breaks_the_rule_of_its_product(product:
         ("HK103", ("device",), ""),
         ("HK310", ("host_ip",), " (Device Id of server Id X)"),
         ("HK206", ("server_id",), " (server_id)"),  # not known: the key
-        ("HK208", ("device",), ""),  # HCCL names no lists
+        ("HK208", ("device",), ""),  # HCCL does not name lists
         ("HK101", ("devcie_id",), ""),  # here the key is a typo
         ("HK001", (), ""),
     ],
 )
-def test_hccl_is_quoted_with_the_name_it_gives_the_fault(rule: str, pointer: Pointer, name: str) -> None:
+def test_hccl_is_quoted_with_its_name_for_the_error(rule: str, pointer: Pointer, name: str) -> None:
     found = Finding("said", rule=rule, severity="error", pointer=pointer, span=Span(1, 1), hccl_error="EI0014")
     text = as_text(Report("t.json", "1.0", "910", (found,)), "{}", color=False)
     assert text.split("\n")[-2] == f"   = HCCL would stop with EI0014{name}"

@@ -1,4 +1,4 @@
-"""Addresses as HCCL reads them, and what that lets through."""
+"""Addresses are accepted exactly as HCCL parses them."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from hccl_kit.table.products import find_product
 
 
 @pytest.mark.parametrize("text", ["10.0.0.1", "fd00::1", "::", "fe80::1%eth0", "::ffff:1.2.3.4", "10.0.0.1%eth0"])
-def test_an_address(text: str) -> None:
+def test_accepts_a_valid_address(text: str) -> None:
     assert parse_address(text) is not None
 
 
@@ -22,14 +22,14 @@ def test_an_address(text: str) -> None:
         *("-1", "-.-.-.-", "192.1.*.6", "٣.0.0.1", "\ud800", "1" * 100_000),
     ],
 )
-def test_no_address(text: str) -> None:
+def test_rejects_an_invalid_address(text: str) -> None:
     assert parse_address(text) is None
 
 
 def rules_of(
     *servers: tuple[str | None, ...], host_ips: tuple[str | None, ...] = (), product: str = "910"
 ) -> list[str]:
-    """What is found about servers whose devices have these addresses."""
+    """The findings about servers whose devices have these addresses."""
     size = max(len(addresses) for addresses in servers)
     table = RankTable(
         "1.0",
@@ -78,7 +78,7 @@ def test_device_addresses_on_910(servers: tuple[tuple[str | None, ...], ...], ex
 @pytest.mark.parametrize(
     ("product", "severity"), [("910", "warning"), ("a2", "error"), ("a2-box16", "error"), ("a3", "warning")]
 )
-def test_an_empty_address_between_servers_weighs_as_the_parser_of_the_product_does(product: str, severity: str) -> None:
+def test_severity_of_an_empty_address_depends_on_the_parser_of_the_product(product: str, severity: str) -> None:
     assert rules_of((A, B), (C, ""), product=product) == [f"HK306 {severity}"]
 
 
@@ -86,32 +86,32 @@ def test_an_absent_address_between_servers_is_a_warning_on_a3() -> None:
     assert rules_of((A, B), (C, None), product="a3") == ["HK305 warning"]
 
 
-def test_a_host_address_stands_in_for_those_of_the_devices() -> None:
+def test_a_host_address_replaces_those_of_the_devices() -> None:
     assert rules_of((A, B), (None, None), host_ips=(None, "10.0.0.2")) == []
 
 
-def test_host_addresses_are_of_one_family_where_there_are_several() -> None:
+def test_several_host_addresses_must_have_one_address_family() -> None:
     assert rules_of((A,), (B,), host_ips=("10.0.0.1", "fd00::1")) == ["HK310 error"]
     assert rules_of((A,), (B,), host_ips=("10.0.0.1", "nonsense")) == ["HK307 error"]
     assert rules_of((A,), host_ips=("fd00::1",)) == []
 
 
 @pytest.mark.parametrize("product", ["910", "a2", "a3", "300i-duo"])
-def test_0_0_0_0_is_no_address_of_a_device(product: str) -> None:
+def test_rejects_0_0_0_0_as_a_device_address(product: str) -> None:
     nothing = ".".join("0000")
     assert rules_of((A, nothing), product=product) == ["HK301 error"]
     assert rules_of((nothing, nothing), product=product) == ["HK301 error"] * 2
     assert rules_of((A, "::"), product=product) == []
 
 
-def test_a_host_address_may_be_0_0_0_0_and_stands_for_none_then() -> None:
+def test_a_host_address_of_0_0_0_0_counts_as_absent() -> None:
     nothing = ".".join("0000")
     assert rules_of((A,), host_ips=(nothing,)) == []
     assert rules_of((A, B), (None, None), host_ips=(None, nothing)) == ["HK305 error"]
     assert rules_of((A, B), (C, D), host_ips=("fd00::1", nothing)) == []
 
 
-def test_spaces_around_0_0_0_0_are_not_what_is_wrong() -> None:
+def test_an_invalid_0_0_0_0_with_spaces_is_not_fixed_by_stripping() -> None:
     for written in ("0.0.0.0", " 0.0.0.0", f"{A}, 0.0.0.0"):
         table = RankTable("1.0", "completed", (Server("n", (Device(0, written, 0),)),))
         (found,) = check_text(write(table), "t.json").findings

@@ -1,4 +1,4 @@
-"""Backup addresses of Atlas A3: of the other die of the same NPU, and never an error."""
+"""Backup addresses of Atlas A3: the address of the other die of the same NPU; a wrong one is never an error."""
 
 import json
 from typing import Any
@@ -16,7 +16,7 @@ def found(value: Any, product: str = "a3") -> list[str]:
 
 
 def backed(*backups: str | None, servers: int = 1) -> Any:
-    """Servers of four cards with addresses A0 to A3, B0 to B3 on the second, and these backups in their order."""
+    """Servers of four cards with addresses A0 to A3 (B0 to B3 on the second server) and these backups, in order."""
     value = pods_value(1, servers, 4)
     devices = [device for server in value["server_list"] for device in server["device"]]
     for index, device in enumerate(devices):
@@ -57,7 +57,7 @@ def test_backup_addresses(value: Any, expected: list[str]) -> None:
     assert found(value) == expected
 
 
-def test_an_unknown_one_is_reported_once_for_a_table() -> None:
+def test_unknown_backup_addresses_are_one_finding_per_table() -> None:
     (one,) = check_text(json.dumps(backed("A9", "A8", "A7")), "t.json").findings
     assert one.message == 'no device of the table has backup address "192.168.0.9"; the same holds for 2 more'
 
@@ -74,7 +74,9 @@ def test_an_unknown_one_is_reported_once_for_a_table() -> None:
         ("", "", ["HK308 error"] * 2),
     ],
 )
-def test_ports_after_a_fallback(backup_port: str | None, device_port: str | None, expected: list[str]) -> None:
+def test_ports_of_backup_and_peer_must_differ(
+    backup_port: str | None, device_port: str | None, expected: list[str]
+) -> None:
     value = backed("A1", "A0")
     first, second = value["server_list"][0]["device"][:2]
     first.update({"backup_device_port": backup_port} if backup_port is not None else {})
@@ -82,7 +84,7 @@ def test_ports_after_a_fallback(backup_port: str | None, device_port: str | None
     assert found(value) == expected
 
 
-def test_the_port_of_another_device_than_the_peer_is_free() -> None:
+def test_a_backup_port_may_equal_that_of_a_device_other_than_the_peer() -> None:
     value = backed("A1", "A0", "A3", "A2")
     for device, port, backup_port in zip(
         value["server_list"][0]["device"], ("1", "2", "3", "4"), ("3", "4", "1", "2"), strict=True
@@ -91,7 +93,7 @@ def test_the_port_of_another_device_than_the_peer_is_free() -> None:
     assert found(value) == []
 
 
-def test_what_is_wrong_with_the_devices_is_no_fault_of_their_backups() -> None:
+def test_a_device_error_is_not_repeated_for_its_backup() -> None:
     good = ("A1", "A0", "A3", "A2")
     for key, wrong, rule in (
         ("device_ip", address("A3"), "HK302"),
@@ -108,6 +110,6 @@ def test_what_is_wrong_with_the_devices_is_no_fault_of_their_backups() -> None:
 
 
 @pytest.mark.parametrize("product", [product.name for product in PRODUCTS if "1.0" in product.table_versions])
-def test_only_a3_reads_them(product: str) -> None:
+def test_only_a3_reads_backup_addresses(product: str) -> None:
     value = backed("-", "A1", "A2", "A2") | {"version": "1.0"}
     assert found(value, product) == ([] if product != "a3" else ["HK314 warning", "HK316 warning", "HK315 warning"])

@@ -17,9 +17,9 @@ from hccl_kit.table.products import Product, find_product
 HERE = Path(__file__).parent
 FOLDERS = sorted(path for path in HERE.iterdir() if path.name.startswith("HK"))
 TOO_LARGE_TO_KEEP = {"HK007", "HK009"}
-"""Their bad files are of 40 MiB and more; see tests/test_document.py."""
+"""Their bad files have 40 MiB and more; see tests/table/test_document.py."""
 ALWAYS_SAID = {"1.1": ["HK236"]}
-"""By kind: what is said of every table of it, valid or not."""
+"""By format: rules that every table of it has, valid or not."""
 
 
 def product_of(folder: Path) -> Product | None:
@@ -35,7 +35,7 @@ def test_every_rule_has_its_folder() -> None:
     assert {rule.id for rule in RULES} - TOO_LARGE_TO_KEEP == {folder.name for folder in FOLDERS}
 
 
-def test_an_id_is_used_once_and_says_its_family() -> None:
+def test_an_id_is_unique_and_starts_with_its_family() -> None:
     ids = [rule.id for rule in RULES]
     assert ids == sorted(set(ids))
 
@@ -48,7 +48,9 @@ def test_every_check_is_documented_under_the_same_headings(rule: Rule[...]) -> N
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_bad_table_breaks_this_rule_and_is_reported_so(folder: Path, request: pytest.FixtureRequest) -> None:
+def test_a_bad_table_breaks_only_its_rule_and_matches_the_golden_report(
+    folder: Path, request: pytest.FixtureRequest
+) -> None:
     bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
     data, golden = bad.read_bytes(), folder / "bad.out"
     report = check_text(data, bad.name, product_of(folder))
@@ -60,6 +62,6 @@ def test_a_bad_table_breaks_this_rule_and_is_reported_so(folder: Path, request: 
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_good_table_next_to_it_breaks_no_rule(folder: Path) -> None:
+def test_the_corrected_table_has_no_finding(folder: Path) -> None:
     report = check_text((folder / "ok.json").read_bytes(), "ok.json", product_of(folder))
     assert [found.rule for found in report.findings] == ALWAYS_SAID.get(report.format, [])

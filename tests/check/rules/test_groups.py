@@ -1,4 +1,4 @@
-"""Template 2: every count, name and list is checked, a mistake once, and at its place."""
+"""Template 2: every count, name and list is checked, and each mistake is reported once, at its position."""
 
 import json
 from typing import Any
@@ -58,7 +58,7 @@ COUNTS = pytest.mark.parametrize(
 
 @pytest.mark.parametrize("declared", ["0", "1"])
 @COUNTS
-def test_a_wrong_count_is_found_where_it_stands_and_fixed(form: Any, pointer: Pointer, declared: str) -> None:
+def test_a_wrong_count_is_reported_at_its_position_and_fixed(form: Any, pointer: Pointer, declared: str) -> None:
     document = changed(form(), pointer, declared)
     assert findings(document) == [("HK220", pointer)]
     assert json.loads(fix_text(json.dumps(document), "t.json").text) == form()
@@ -66,17 +66,15 @@ def test_a_wrong_count_is_found_where_it_stands_and_fixed(form: Any, pointer: Po
 
 @pytest.mark.parametrize("declared", ["3", "9999999999"])
 @COUNTS
-def test_a_count_above_its_list_is_left_since_the_list_may_have_been_cut(
-    form: Any, pointer: Pointer, declared: str
-) -> None:
+def test_a_count_above_the_list_length_is_not_fixed(form: Any, pointer: Pointer, declared: str) -> None:
     document = changed(form(), pointer, declared)
     (found,) = check_text(json.dumps(document), "t.json").findings
     assert (found.rule, found.pointer, found.fix) == ("HK220", pointer, ())
     assert "if nothing is missing" in (found.hint or "")
 
 
-def test_pods_of_eight_cards_that_are_alone_in_their_groups_have_no_ports() -> None:
-    """HCCL reads no address of them, and looks for the ports of several servers of eight cards."""
+def test_single_pods_of_eight_cards_need_no_ports() -> None:
+    """HCCL ignores the addresses of a pod alone in its group, and compares ports of several servers of eight cards."""
     (found,) = check_text(json.dumps(cloud(1, 8, 2)), "t.json").findings
     assert (found.rule, found.severity, found.hccl_error) == ("HK405", "error", None)
     assert "put the pods into one group" in (found.hint or "")
@@ -123,13 +121,13 @@ def test_names_are_unique_over_all_groups() -> None:
 @pytest.mark.parametrize(
     ("name", "is_good"), [("a" * 127, True), ("a" * 128, False), ("服" * 42, True), ("服" * 43, False), ("", False)]
 )
-def test_a_name_has_at_most_127_bytes_and_a_pod_has_one(name: str, is_good: bool) -> None:
+def test_a_pod_name_is_required_and_has_at_most_127_bytes(name: str, is_good: bool) -> None:
     pod, group = (*INSTANCE, "pod_name"), (*GROUP, "group_name")
     assert findings(changed(cloud(), pod, name)) == ([] if is_good else [("HK223", pod)])
     assert findings(changed(cloud(), group, name)) == ([] if is_good or not name else [("HK223", group)])
 
 
-def test_pods_without_name_do_not_have_the_same() -> None:
+def test_missing_pod_names_are_not_duplicates() -> None:
     document = cloud(2, 1)
     for instance in document["group_list"][0]["instance_list"]:
         instance["pod_name"] = ""
@@ -137,7 +135,7 @@ def test_pods_without_name_do_not_have_the_same() -> None:
 
 
 @pytest.mark.parametrize("declared", ["1", "4"])
-def test_several_devices_beside_one_rank_are_one_finding(declared: str) -> None:
+def test_several_devices_of_one_rank_are_one_finding(declared: str) -> None:
     document = lab(1, 4)
     first, *others = document["group_list"][0]["instance_list"]
     first["devices"] += [device for instance in others for device in instance["devices"]]
@@ -146,7 +144,7 @@ def test_several_devices_beside_one_rank_are_one_finding(declared: str) -> None:
 
 
 @pytest.mark.parametrize(("location", "is_fixed"), [("host", False), ("", False), ("Device", True), (" device", True)])
-def test_only_the_network_cards_of_the_devices_are_taken(location: str, is_fixed: bool) -> None:
+def test_only_device_is_accepted_as_nic_location(location: str, is_fixed: bool) -> None:
     document = changed(lab(), ("para_plane_nic_location",), location)
     assert findings(document) == [("HK231", ("para_plane_nic_location",))]
     assert fix_text(json.dumps(document), "t.json").report.ok == is_fixed
@@ -162,7 +160,7 @@ def test_a_device_has_one_address(address: str, rule: str) -> None:
     assert findings(changed(cloud(2, 1), pointer, address)) == [(rule, pointer)]
 
 
-def test_an_empty_address_is_taken() -> None:
+def test_an_empty_address_is_accepted() -> None:
     assert findings(changed(cloud(2, 1), (*INSTANCE, "devices", 0, "device_ip"), "")) == []
 
 
@@ -175,7 +173,7 @@ def test_an_empty_address_is_taken() -> None:
         ("board_id", "x", False),
     ],
 )
-def test_what_hccl_reads_no_more_is_a_note(key: str, value: str, is_found: bool) -> None:
+def test_an_obsolete_key_is_a_note(key: str, value: str, is_found: bool) -> None:
     document = lab() | {key: value}
     assert findings(document) == ([("HK233", (key,))] if is_found else [])
     assert check_text(json.dumps(document), "t.json").ok
@@ -192,7 +190,7 @@ def test_ranks_of_the_lab_form_are_checked_at_the_instance() -> None:
     assert sorted(one["rank_id"] for one in fixed["group_list"][0]["instance_list"]) == ["0", "1", "2", "3"]
 
 
-def test_the_rules_of_910_hold() -> None:
+def test_the_rules_of_910_apply() -> None:
     document = changed(cloud(1, 2), ("group_list", 0, "instance_list", 0, "devices", 1, "device_id"), "0")
     assert [rule for rule, _ in findings(document)] == ["HK203"]
     beyond = (*INSTANCE, "devices", 0, "device_id")
@@ -239,10 +237,10 @@ def test_the_addresses_of_a_pod_alone_in_its_group_are_not_checked(unread: Any) 
     assert findings(document) == []
     table = read(document, recognise(document))  # type: ignore[arg-type]  # it is template 2
     assert isinstance(table, RankTable)
-    assert json.loads(write(table)) == document  # what is not read stays
+    assert json.loads(write(table)) == document  # keys that are not read are kept
 
 
-def test_of_several_pods_of_a_group_the_addresses_are_checked() -> None:
+def test_the_addresses_of_several_pods_in_a_group_are_checked() -> None:
     device: Pointer = (*INSTANCE, "devices", 0, "device_ip")
     assert findings(changed(cloud(2, 2), device, "x")) == [("HK301", device)]
     assert findings(changed(cloud(2, 2), device, 5)) == [("HK102", device)]
@@ -250,7 +248,7 @@ def test_of_several_pods_of_a_group_the_addresses_are_checked() -> None:
 
 @pytest.mark.parametrize("key", ["chip_info", "board_id", "para_plane_nic_num"])
 @pytest.mark.parametrize("unread", [5, None, [], {}])
-def test_keys_that_hccl_reads_no_more_may_hold_anything(key: str, unread: Any) -> None:
+def test_obsolete_keys_may_have_any_value(key: str, unread: Any) -> None:
     document = changed(lab(), (key,), unread)
     assert {rule for rule, _ in findings(document)} <= {"HK233"}
 
@@ -258,6 +256,6 @@ def test_keys_that_hccl_reads_no_more_may_hold_anything(key: str, unread: Any) -
 @pytest.mark.parametrize(
     ("pointer", "count"), [(("group_count",), "x"), ((*GROUP, "instance_count"), "-"), ((*GROUP, "device_count"), "x1")]
 )
-def test_a_count_that_is_no_number_has_no_code(pointer: Pointer, count: str) -> None:
+def test_a_count_that_is_not_a_number_has_no_hccl_code(pointer: Pointer, count: str) -> None:
     (found,) = check_text(json.dumps(changed(cloud(), pointer, count)), "t.json").findings
     assert (found.rule, found.hccl_error) == ("HK103", None)

@@ -1,4 +1,4 @@
-"""Typos in keys: found once for a table, never where another program's key stands."""
+"""Typos in keys: one finding per table, and none for the keys of other programs."""
 
 import json
 from typing import Any
@@ -42,27 +42,27 @@ def test_the_key_is_marked_and_not_the_value() -> None:
     assert text[found.span.column - 1 :][: found.span.width] == '"sever_count"'
 
 
-def test_of_several_servers_a_missing_address_is_one_finding_a_server_that_says_what_was_meant() -> None:
+def test_missing_addresses_of_several_servers_name_the_misspelled_key() -> None:
     found = notes(renamed(value(2, 2), "device_ip", "devcie_ip"))
     assert [rule for rule, _, _ in found] == ["HK305", "HK305"]
     assert {hint for _, _, hint in found} == {'did you mean "device_ip" by "devcie_ip"?'}
 
 
-def test_a_typo_in_the_sdid_is_reported_where_it_is_found_missing() -> None:
+def test_a_misspelled_sdid_is_reported_with_the_missing_sdid() -> None:
     found = notes(renamed(pods_value(1, 2, 2), "super_device_id", "super_deivce_id"))
     assert [rule for rule, _, _ in found] == ["HK216", "HK216"]
     assert {hint for _, _, hint in found} == {'did you mean "super_device_id" by "super_deivce_id"?'}
 
 
 @pytest.mark.parametrize("key", ["device_ip", "super_device_id"])
-def test_a_key_that_is_needed_is_fixed(key: str) -> None:
+def test_a_misspelled_required_key_is_fixed(key: str) -> None:
     good = json.dumps(pods_value(1, 2, 2))
     outcome = fix_text(good.replace(f'"{key}"', f'"{key}s"'), "t.json")
     assert (outcome.text, outcome.report.findings) == (good, ())
 
 
 @pytest.mark.parametrize(("key", "value"), [("device_ip", None), ("device_ip", 7), ("super_device_id", "x")])
-def test_a_key_whose_value_would_be_refused_is_not_fixed(key: str, value: Any) -> None:
+def test_a_misspelled_key_with_an_invalid_value_is_not_fixed(key: str, value: Any) -> None:
     document = renamed(pods_value(1, 2, 2), key, key + "s")
     document["server_list"][0]["device"][0][key + "s"] = value
     before = document["server_list"][0]
@@ -71,7 +71,7 @@ def test_a_key_whose_value_would_be_refused_is_not_fixed(key: str, value: Any) -
     assert key in after[1]["device"][0]
 
 
-def test_where_the_key_is_present_its_neighbour_is_no_typo() -> None:
+def test_a_similar_key_is_not_a_typo_if_the_real_one_is_present() -> None:
     document = value()
     document["server_list"][0]["device"][0] |= {"device_ips": "x"}
     document |= {"server_counts": "1"}
@@ -85,7 +85,7 @@ def test_where_the_key_is_present_its_neighbour_is_no_typo() -> None:
         *("IsMindIEEPJob", "super_device_id", "super_pod_list", "device_type", "device_logical_id", "x" * 1000, ""),
     ],
 )
-def test_keys_of_others_are_no_typos(key: str) -> None:
+def test_keys_of_other_programs_are_not_typos(key: str) -> None:
     document = renamed(value(), "device_ip", "numa_id")  # without it, device_ip would be absent for all
     del document["server_count"]
     for place in (document, document["server_list"][0], *document["server_list"][0]["device"]):
@@ -97,7 +97,7 @@ def pointers(table: RankTable) -> list[Pointer]:
     return [found.pointer for found in misspelt_key(table, PRODUCTS[0])]
 
 
-def test_every_object_of_version_2_is_looked_into() -> None:
+def test_every_object_of_version_2_is_searched() -> None:
     address = Address("EID", "0" * 32, ("0/1",), {"plain_id": "0", "plane_idd": "0"})
     levels = (Level(0, "a", ()), Level(1, "b", (address,), extra={"net_tpye": "CLOS"}))
     rank = Device(0, None, 0, local_id=0, levels=levels, extra={"replaced_loacl_id": 0}, at=("rank_list", 0))
@@ -112,7 +112,7 @@ def test_every_object_of_version_2_is_looked_into() -> None:
     assert pointers(ready) == []
 
 
-def test_a_rank_of_version_1_1_that_runs_on_the_cpu_by_a_typo() -> None:
+def test_a_typo_that_moves_a_rank_of_version_1_1_to_the_cpu() -> None:
     at = ("node_list", 0, "ranks", 0)
     typo = Device(-1, "10.0.0.1", 0, extra={"devcie_id": "0"}, at=at)
     meant = Device(-1, "10.0.0.1", 0, extra={"devcie_id": "0", "device_id": "-1"}, at=at)
@@ -120,7 +120,7 @@ def test_a_rank_of_version_1_1_that_runs_on_the_cpu_by_a_typo() -> None:
     assert found == [[(*at, "devcie_id")], []]
 
 
-def test_template_2() -> None:
+def test_a_typo_in_template_2() -> None:
     device = Device(0, None, 0, extra={"device-ip": "10.0.0.1"}, at=("group_list", 0))
     table = RankTable("", "completed", (Server("a", (device,)),), extra={"chipinfo": "910"})
     assert pointers(table) == [("chipinfo",), ("group_list", 0, "device-ip")]

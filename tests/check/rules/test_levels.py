@@ -1,4 +1,4 @@
-"""The rules of version 2.0 at their edges."""
+"""Edge cases of the rules of version 2.0."""
 
 import copy
 import json
@@ -51,7 +51,7 @@ OUTER = (*RANK, "level_list", 1, "rank_addr_list", 0)
         (changed(((*RANK, "local_id"), 64), (REPLACED, -1)), [("HK225", REPLACED)]),
         (changed(((*RANK, "local_id"), 64), (REPLACED, True)), [("HK225", REPLACED)]),
         (changed(((*RANK, "local_id"), 64), (REPLACED, "5")), [("HK225", REPLACED)]),
-        (changed((REPLACED, 64)), []),  # HCCL reads it of a backup only
+        (changed((REPLACED, 64)), []),  # HCCL reads this key only for a backup
         (changed(((*RANK, "local_id"), 64), (REPLACED, 0)), [("HK229", REPLACED)]),
         (changed((("status",), "")), []),
         (changed((("status",), None)), []),
@@ -66,7 +66,7 @@ OUTER = (*RANK, "level_list", 1, "rank_addr_list", 0)
         (changed(((*INNER, "net_type"), "1DMESH")), [("HK321", (*INNER, "net_type"))]),
     ],
 )
-def test_one_change_gives_one_finding_where_it_was_made(document: Any, expected: list[Any]) -> None:
+def test_one_change_gives_one_finding_at_its_position(document: Any, expected: list[Any]) -> None:
     assert rules(document) == expected
 
 
@@ -79,7 +79,7 @@ def test_the_rank_with_another_number_of_addresses_is_reported() -> None:
         assert "has 0 addresses" in found.message
 
 
-def test_networks_of_one_name_on_two_layers_are_two() -> None:
+def test_networks_with_one_name_on_two_layers_are_distinct() -> None:
     document = ranks_value(2)
     for rank in document["rank_list"]:
         inner, outer = rank["level_list"]
@@ -88,7 +88,7 @@ def test_networks_of_one_name_on_two_layers_are_two() -> None:
     assert rules(document) == []
 
 
-def test_a_second_backup_is_one_too_many() -> None:
+def test_rejects_a_second_backup_of_a_rank() -> None:
     document = ranks_value(4, 2)
     for number in (1, 2):
         document["rank_list"][number] |= {"local_id": 64, "replaced_local_id": 5}
@@ -112,7 +112,7 @@ def test_layer_0_without_a_type_is_one_warning_for_the_table() -> None:
         ({"version": "2.0", "server_list": []}, "EI0017"),
     ],
 )
-def test_a_code_is_promised_where_the_parser_of_this_version_gives_one(document: Any, code: str | None) -> None:
+def test_a_finding_has_the_code_of_the_parser_of_version_2(document: Any, code: str | None) -> None:
     (found,) = check_text(json.dumps(document), "t.json").findings
     assert found.hccl_error == code
 
@@ -147,13 +147,13 @@ def test_a_rank_in_no_network_is_a_warning() -> None:
     assert fix_text(json.dumps(document), "t.json").applied == ()
 
 
-def test_more_ranks_counted_than_listed_are_left_to_the_user() -> None:
+def test_a_rank_count_above_the_list_length_is_not_fixed() -> None:
     outcome = fix_text(json.dumps(changed((("rank_count",), 9))), "t.json")
     assert [(one.rule, one.fix) for one in outcome.report.findings] == [("HK224", ())]
 
 
-def test_a_table_is_checked_whatever_its_status_says() -> None:
-    """HCCL reads no status in version 2.0, so it does not wait."""
+def test_a_table_is_checked_with_any_status() -> None:
+    """HCCL ignores the status in version 2.0, so it does not wait for it."""
     document = changed((("status",), "initializing"), ((*RANK, "rank_id"), 0))
     assert rules(document) == [("HK201", (*RANK, "rank_id"))]
     assert rules(changed((("status",), "initializing"))) == []

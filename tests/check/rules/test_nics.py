@@ -1,4 +1,4 @@
-"""Whose ports a job uses: of all cards, of some cards, or of the hosts."""
+"""Which ports a job uses: those of all cards, of some cards, or of the hosts."""
 
 import json
 from collections.abc import Sequence
@@ -45,12 +45,12 @@ ALL, LOW, HIGH = range(8), range(4), range(4, 8)
         (with_ports(LOW, LOW, []), ["HK405 error"]),
         (with_ports([], []), ["HK405 error"]),
         (with_ports([0, 1, 2], [0, 1, 2]), ["HK405 error"]),
-        (with_ports([0, 1, 2], [0, 1, 2], [0, 1, 2]), []),  # HCCL looks at the sum: 24 cards are a multiple of 3
+        (with_ports([0, 1, 2], [0, 1, 2], [0, 1, 2]), []),  # HCCL checks the sum: 24 cards are a multiple of 3
         (with_ports([0, 1, 2]), []),
         (with_ports([0], [0], cards=4), ["HK306 warning"] * 2),
     ],
 )
-def test_on_910_some_ports_of_eight_may_be_used_the_same_on_all_servers(table: Any, expected: list[str]) -> None:
+def test_on_910_all_servers_must_use_the_same_subset_of_eight_ports(table: Any, expected: list[str]) -> None:
     assert found(table, "910") == expected
 
 
@@ -62,7 +62,7 @@ def test_on_other_products_hccl_compares_the_ports_of_eight_cards_too(product: s
     assert report.hccl_error is None
 
 
-def test_on_a3_no_address_is_asked_for_but_of_eight_cards_on_several_servers() -> None:
+def test_a3_needs_addresses_only_for_eight_cards_on_several_servers() -> None:
     for cards, expected in ((4, ["HK305 warning"] * 2), (8, ["HK305 warning", "HK405 error"] * 2)):
         table = with_ports([], [], cards=cards)
         for server in table["server_list"]:
@@ -80,7 +80,7 @@ def test_one_super_pod_needs_no_addresses(pods: int, expected: list[str]) -> Non
     assert [one for one in found(table, "a3") if one.startswith("HK405")] == expected
 
 
-def test_a_server_with_a_host_address_counts_as_one_with_all_ports() -> None:
+def test_a_server_with_a_host_address_counts_as_having_all_ports() -> None:
     table = with_ports(ALL, LOW)
     assert found(table, "910") == ["HK405 error"]
     table["server_list"][1]["host_ip"] = "10.0.0.2"
@@ -94,13 +94,13 @@ def test_a_server_with_a_host_address_counts_as_one_with_all_ports() -> None:
     [
         ("10.0.0.2 ", 2, 8, ["HK410 error"]),
         (" 10.0.0.2", 2, 8, ["HK410 error"]),
-        ("10.0.0.2\t", 2, 8, ["HK237 warning"]),  # HCCL trims spaces only
-        ("  ", 2, 8, ["HK237 warning"]),  # and not a name of nothing else
+        ("10.0.0.2\t", 2, 8, ["HK237 warning"]),  # HCCL strips spaces only
+        ("  ", 2, 8, ["HK237 warning"]),  # but not a name that has nothing else
         ("10.0.0.2 ", 2, 4, []),
         ("10.0.0.2 ", 1, 8, []),
     ],
 )
-def test_an_id_with_spaces_is_not_found_among_trimmed_ones(
+def test_an_id_with_spaces_does_not_match_its_stripped_form(
     name: str, servers: int, cards: int, expected: list[str]
 ) -> None:
     table = value(servers, cards)
@@ -110,11 +110,11 @@ def test_an_id_with_spaces_is_not_found_among_trimmed_ones(
 
 
 @pytest.mark.parametrize(("product", "severity"), [("a2", "error"), ("a3", "warning"), ("300i-duo", "warning")])
-def test_elsewhere_every_card_needs_its_address(product: str, severity: str) -> None:
+def test_on_other_products_every_card_needs_an_address(product: str, severity: str) -> None:
     assert found(with_ports(LOW, LOW), product) == [f"HK306 {severity}"] * 2
 
 
-def test_a_key_that_is_absent_is_found_as_such() -> None:
+def test_an_absent_address_key_is_reported_as_missing() -> None:
     table = with_ports(LOW, HIGH)
     del table["server_list"][1]["device"][0]["device_ip"]
     assert found(table, "910") == ["HK305 error"]
@@ -148,24 +148,24 @@ def on_hosts(*servers: str, cards: int = 2) -> Any:
         (("",), []),
     ],
 )
-def test_a_job_over_the_ports_of_the_hosts_needs_all_their_addresses(
+def test_a_job_over_host_ports_needs_every_host_address(
     servers: tuple[str, ...], expected: list[str], product: str | None
 ) -> None:
     assert found(on_hosts(*servers), product) == expected
 
 
-def test_on_a3_the_parser_asks_for_host_addresses_only() -> None:
+def test_the_parser_of_a3_requires_host_addresses_only() -> None:
     assert found(on_hosts("h", "d"), "a3") == ["HK320 error"]
     assert "HK320 error" in found(on_hosts("h", ""), "a3")
 
 
 @pytest.mark.parametrize("product", ["a2", "a2-box16"])
-def test_on_a2_a_host_address_does_not_stand_in_for_those_of_the_cards(product: str) -> None:
+def test_on_a2_a_host_address_does_not_replace_those_of_the_cards(product: str) -> None:
     assert found(on_hosts("h", "h"), product) == ["HK305 error"] * 2
 
 
 @pytest.mark.parametrize("product", READERS)
-def test_it_is_rank_0_that_decides(product: str) -> None:
+def test_rank_0_decides_whether_host_ports_are_used(product: str) -> None:
     table = on_hosts("hd", "d")
     table["server_list"][0]["device"][0]["device_ip"] = ""
     assert "HK320 error" in found(table, product)
@@ -174,7 +174,7 @@ def test_it_is_rank_0_that_decides(product: str) -> None:
     assert "HK320 error" not in found(table, product)
 
 
-def test_a_device_may_ask_for_the_port_of_the_host() -> None:
+def test_net_position_host_requires_a_host_address() -> None:
     table = value(1, 2)
     table["server_list"][0]["device"][1]["net_position"] = "host"
     assert found(table, None) == ["HK320 error"]
@@ -188,7 +188,7 @@ def test_a_device_may_ask_for_the_port_of_the_host() -> None:
     assert found(table, None) == []
 
 
-def test_over_the_ports_of_the_hosts_those_of_the_cards_are_not_compared() -> None:
+def test_card_ports_are_not_compared_if_host_ports_are_used() -> None:
     table = with_ports(LOW, HIGH)
     for server in table["server_list"]:
         server["host_ip"] = server["server_id"]

@@ -1,4 +1,4 @@
-"""Version 1.1: ranks and addresses are checked, and a note says that the rest is not."""
+"""Version 1.1: ranks and addresses are checked, and a note reports that the rest is not."""
 
 import json
 from typing import Any
@@ -57,14 +57,14 @@ RANK: Pointer = ("node_list", 1, "ranks", 0)
         (("status",), "complete", "HK110"),
     ],
 )
-def test_ranks_and_addresses_are_checked_at_their_place(pointer: Pointer, value: Any, rule: str | None) -> None:
+def test_ranks_and_addresses_are_reported_at_their_position(pointer: Pointer, value: Any, rule: str | None) -> None:
     document = changed(pointer, value)
     if pointer == ("node_list", 1, "ranks"):
         document["node_list"][0]["ranks"][0]["rank_id"] = "0"
     assert findings(document) == ([(rule, pointer)] if rule else [])
 
 
-def test_the_keys_of_atlas_a3_are_asked_for_where_the_table_says_that_they_are_there() -> None:
+def test_a_heterog_sub_version_requires_the_keys_of_atlas_a3() -> None:
     document = nodes() | {"heterog_sub_version": "1.2"}
     for node in document["node_list"]:
         for rank in node["ranks"]:
@@ -95,7 +95,7 @@ def test_the_code_is_that_of_the_parser_of_version_1_1(pointer: Pointer, value: 
     assert (report.ok, report.hccl_error) == (False, code)
 
 
-def test_it_is_read_wherever_version_1_0_is() -> None:
+def test_products_that_read_version_1_0_also_read_version_1_1() -> None:
     for product in PRODUCTS:
         rules = [found.rule for found in check_text(json.dumps(nodes()), "t.json", product).findings]
         assert rules == (["HK236"] if "1.0" in product.table_versions else ["HK108"])

@@ -1,4 +1,4 @@
-"""Which ports are read, and what they may be."""
+"""Which ports are read, and their valid values."""
 
 import json
 from typing import Any
@@ -18,14 +18,14 @@ from tests.tables import value
         ({"device_port": "65536"}, "a2", ["HK308"]),
         ({"device_port": "1.2"}, "a2", ["HK308"]),
         ({"host_port": ""}, "a2", ["HK308"]),
-        ({"device_vnic_port": "x"}, "a2", []),  # unread without device_port
+        ({"device_vnic_port": "x"}, "a2", []),  # not read without device_port
         ({"device_vnic_port": "x", "device_port": "1"}, "a2", ["HK308"]),
         ({"backup_device_port": "x"}, "a3", []),
         ({"backup_device_port": "x", "backup_device_ip": "192.168.101.1"}, "a3", ["HK308"]),
         ({"backup_device_port": "x", "backup_device_ip": "192.168.101.1"}, "a2", []),
     ],
 )
-def test_a_port_counts_where_hccl_reads_it(keys: dict[str, str], product: str, expected: list[str]) -> None:
+def test_a_port_is_checked_only_if_hccl_reads_it(keys: dict[str, str], product: str, expected: list[str]) -> None:
     table: Any = value(1, 2)
     table["server_list"][0]["device"][0] |= keys
     report = check_text(json.dumps(table), "t.json", find_product(product))
@@ -33,7 +33,7 @@ def test_a_port_counts_where_hccl_reads_it(keys: dict[str, str], product: str, e
 
 
 @pytest.mark.parametrize("port", ["1.2", "+5", "3x"])
-def test_hccl_does_not_stop_where_it_reads_another_port(port: str) -> None:
+def test_a_port_that_hccl_parses_as_another_number_has_no_code(port: str) -> None:
     table: Any = value(1, 2)
     table["server_list"][0]["device"][0]["device_port"] = port
     (found,) = check_text(json.dumps(table), "t.json").findings

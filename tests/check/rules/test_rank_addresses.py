@@ -1,4 +1,4 @@
-"""The rules on the addresses of version 2.0 at their edges."""
+"""Edge cases of the rules on addresses of version 2.0."""
 
 from typing import Any
 
@@ -37,5 +37,5 @@ PLANE = (*RANK, "control_plane")
         (changed((OUTER, ranks_value(4, 2)["rank_list"][0]["level_list"][1]["rank_addr_list"][0])), []),
     ],
 )
-def test_one_change_gives_one_finding_where_it_was_made(document: Any, expected: list[Any]) -> None:
+def test_one_change_gives_one_finding_at_its_position(document: Any, expected: list[Any]) -> None:
     assert rules(document) == expected

@@ -1,4 +1,4 @@
-"""SDIDs: unique in a super pod, needed where there is one, and like those of real machines."""
+"""SDIDs: unique in a super pod, required if there is one, and with the layout of real machines."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ def diagnostics(value: Any) -> tuple[Finding, ...]:
 
 
 def with_sdids(*sdids: int | None, pods: int = 1, servers: int = 1, cards: int = 2) -> Any:
-    """A table whose devices have these SDIDs, in the order of the document; None for the key being absent."""
+    """A table whose devices have these SDIDs, in the order of the document; None leaves the key out."""
     value = pods_value(pods, servers, cards)
     devices = [device for server in value["server_list"] for device in server["device"]]
     for device, number in zip(devices, sdids, strict=True):
@@ -59,19 +59,19 @@ def test_sdids_of_a_super_pod(value: Any, expected: list[str]) -> None:
     assert found(value) == expected
 
 
-def test_a_table_without_super_pods_needs_none_and_may_repeat_them() -> None:
+def test_a_table_without_super_pods_may_omit_or_repeat_sdids() -> None:
     for value in (with_sdids(None, 0), with_sdids(7, 7), with_sdids(NONE, NONE)):
         del value["super_pod_list"]
         assert found(value) == []
 
 
-def test_the_same_sdid_points_back_and_the_first_one_is_not_reported() -> None:
+def test_a_duplicate_sdid_is_reported_once_with_the_first_one() -> None:
     (one,) = diagnostics(with_sdids(sdid(0, 0), sdid(0, 1), sdid(0, 1), sdid(1, 1), servers=2))
     assert one.pointer == ("server_list", 1, "device", 0, "super_device_id")
     assert [message for _, message, _ in one.related] == ["first defined"]
 
 
-def test_an_sdid_of_another_device_is_reported_once_for_a_table_and_names_that_device() -> None:
+def test_sdids_of_other_devices_are_one_finding_that_names_the_device() -> None:
     (one,) = diagnostics(with_sdids(sdid(0, 15), 65536 + 7, sdid(1, 0), sdid(1, 0) + 2, servers=2))
     assert one.message == (
         f'"super_device_id" {sdid(0, 15)} has the form of device 15, and this is device 0; the same holds for 2 more'
@@ -81,19 +81,19 @@ def test_an_sdid_of_another_device_is_reported_once_for_a_table_and_names_that_d
 
 
 @pytest.mark.parametrize(("card", "rule"), [("0", "HK203"), ("16", "HK204")])
-def test_a_device_id_that_is_wrong_makes_no_sdid_look_wrong(card: str, rule: str) -> None:
+def test_a_wrong_device_id_is_not_reported_as_a_wrong_sdid(card: str, rule: str) -> None:
     value = pods_value(1, 1, 4)
     value["server_list"][0]["device"][3]["device_id"] = card
     assert found(value) == [f"{rule} error"]
 
 
-def test_elsewhere_it_is_not_checked() -> None:
+def test_other_products_do_not_check_sdids() -> None:
     report = check_text(json.dumps(with_sdids(sdid(0, 15), None)), "t.json", find_product("a2"))
     assert [found.rule for found in report.findings] == ["HK111"]
 
 
 @pytest.mark.parametrize("product", ["910", "a2", "a3"])
-def test_more_than_32_bits_are_no_sdid_on_any_product(product: str) -> None:
+def test_rejects_an_sdid_above_32_bits_on_any_product(product: str) -> None:
     table = pods_value(1, 1, 2)
     if product == "a3":
         del table["super_pod_list"]

@@ -1,4 +1,4 @@
-"""Segments against planes: only where the user has named the netmask, and once for a plane."""
+"""Network segments of the planes: checked only with a netmask, and with one finding per plane."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ READERS = [product.name for product in PRODUCTS if "1.0" in product.table_versio
 
 
 def found(*servers: Sequence[str], product: str = "910", prefix: int | None = 24) -> tuple[Finding, ...]:
-    """What is found about servers whose cards have these addresses, from card 0 on."""
+    """The findings about servers whose cards have these addresses, from card 0 on."""
     made = tuple(
         Server(f"10.0.0.{s + 1}", tuple(Device(c, ip, s * len(ips) + c) for c, ip in enumerate(ips)))
         for s, ips in enumerate(servers)
@@ -32,12 +32,12 @@ def server(number: int, *segments: int) -> list[str]:
 GOOD = (server(1, 0, 1, 2, 3, 0, 1, 2, 3), server(2, 0, 1, 2, 3, 0, 1, 2, 3))
 
 
-def test_planes_of_910_in_four_segments_are_good() -> None:
+def test_planes_of_910_in_four_segments_have_no_finding() -> None:
     assert found(*GOOD) == ()
 
 
 @pytest.mark.parametrize("product", READERS)
-def test_without_netmask_it_is_not_checked(product: str) -> None:
+def test_segments_are_not_checked_without_netmask(product: str) -> None:
     assert found(server(1, *range(8)), server(2, *range(8, 16)), product=product, prefix=None) == ()
 
 
@@ -62,21 +62,21 @@ def test_without_netmask_it_is_not_checked(product: str) -> None:
         ),
     ],
 )
-def test_what_is_said_on_910(servers: Sequence[Sequence[str]], messages: list[str]) -> None:
+def test_findings_on_910(servers: Sequence[Sequence[str]], messages: list[str]) -> None:
     diagnostics = found(*servers)
     assert [one.message for one in diagnostics] == messages
     assert {(one.rule, one.severity) for one in diagnostics} == {("HK319", "warning")}
 
 
 @pytest.mark.parametrize("product", [name for name in READERS if name != "910"])
-def test_elsewhere_there_is_one_network_and_routers_are_usual(product: str) -> None:
+def test_on_other_products_several_segments_are_a_note(product: str) -> None:
     assert found(*(server(n, *[0] * 4) for n in (1, 2)), product=product) == ()
     (one,) = found(server(1, *[1] * 4), server(2, *[2] * 4), product=product)
     assert (one.rule, one.severity) == ("HK319", "note")
     assert "the network has 2 segments" in one.message
 
 
-def test_ipv6_and_prefixes_that_are_no_whole_bytes() -> None:
+def test_ipv6_and_prefixes_that_are_not_whole_bytes() -> None:
     assert found(["fd00:1::1", "fd00:2::1", "fd00:3::1", "fd00:4::1"], prefix=32) == ()
     (one,) = found(["fd00:1::1", "fd00:2::1", "fd00:1::2", "fd00:4::1"], prefix=32)
     assert one.message == '"fd00:1::2" of plane 2 is in fd00:1::/32, the segment of plane 0'

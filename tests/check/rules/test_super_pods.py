@@ -1,4 +1,4 @@
-"""Which server is in which super pod: as HCCL takes it on Atlas A3, and one finding for one mistake."""
+"""Membership of servers in super pods as HCCL reads it on Atlas A3, with one finding per mistake."""
 
 import copy
 import json
@@ -20,7 +20,7 @@ from tests.tables import pod_tables, pods_text, pods_value
 
 
 def found(value: Any, product: str | None = None) -> list[tuple[str, str]]:
-    """Rule and severity of what is found about a document."""
+    """Rule and severity of each finding about a document."""
     report = check_text(json.dumps(value), "t.json", find_product(product) if product else None)
     return [(found.rule, found.severity) for found in report.findings]
 
@@ -52,14 +52,14 @@ def test_any_table_is_checked(table: RankTable, product: Product, prefix: int | 
 
 
 @pytest.mark.parametrize("product", [p.name for p in PRODUCTS if "1.0" in p.table_versions and not p.has_super_pods])
-def test_elsewhere_super_pods_are_not_read_and_that_is_said(product: str) -> None:
+def test_other_products_ignore_super_pods_with_a_warning(product: str) -> None:
     broken = listed(("", (0, 0)), ("", (4,)))
     broken["server_list"][0]["device"][0].pop("super_device_id")
     for value in (pods_value(1, 2, 2), broken):
         assert found(value, product) == [("HK111", "warning")]
 
 
-def test_version_1_0_has_no_super_pods_whatever_it_holds() -> None:
+def test_version_1_0_ignores_super_pods() -> None:
     assert found(listed(("", (5,))) | {"version": "1.0"}, "a3") == []
 
 
@@ -94,11 +94,11 @@ def test_version_1_0_has_no_super_pods_whatever_it_holds() -> None:
         ((("0", (0, 1, 2)), ("1", ())), ["HK214"]),
     ],
 )
-def test_how_super_pods_list_their_servers(pods: tuple[tuple[str, tuple[int, ...]], ...], expected: list[str]) -> None:
+def test_mistakes_in_super_pod_lists(pods: tuple[tuple[str, tuple[int, ...]], ...], expected: list[str]) -> None:
     assert [rule for rule, _ in found(listed(*pods))] == expected
 
 
-def test_how_bad_it_is_follows_hccl_except_for_a_server_in_two_super_pods() -> None:
+def test_severity_follows_hccl_except_for_a_server_in_two_super_pods() -> None:
     severities = dict(
         rule
         for pods in (
@@ -112,7 +112,7 @@ def test_how_bad_it_is_follows_hccl_except_for_a_server_in_two_super_pods() -> N
     assert severities == {"HK215": "error", "HK218": "warning", "HK407": "warning", "HK409": "error"}
 
 
-def test_a_server_alone_may_be_called_by_a_loopback_address_and_its_super_pod_has_to_name_it() -> None:
+def test_a_single_server_may_have_a_loopback_address() -> None:
     table = pods_value(1, 1, 2)
     table["server_list"][0]["server_id"] = "127.0.0.1"
     report = check_text(json.dumps(table), "t.json")
@@ -121,7 +121,7 @@ def test_a_server_alone_may_be_called_by_a_loopback_address_and_its_super_pod_ha
     assert check_text(json.dumps(table), "t.json").ok
 
 
-def test_the_server_that_was_most_likely_meant_is_named() -> None:
+def test_suggests_the_most_similar_server() -> None:
     (found,) = check_text(json.dumps(listed(("0", (0, 1, 2, 4)))), "t.json").findings
     assert found.hint == 'did you mean "10.0.0.4"? It is in no super pod'
     for servers in ((0, 1, 2, 3, 4), (0, 1, 4)):
@@ -131,7 +131,7 @@ def test_the_server_that_was_most_likely_meant_is_named() -> None:
     assert [message for _, message, _ in found.related] == ['server "10.0.0.3" is listed twice']
 
 
-def test_a_table_without_super_pod_list_is_one_of_plain_servers() -> None:
+def test_a_table_without_super_pod_list_has_plain_servers() -> None:
     value = pods_value(1, 2, 2)
     del value["super_pod_list"]
     assert found(value) == []
@@ -161,7 +161,7 @@ def at(document: Any, pointer: Pointer) -> Any:
 @pytest.mark.parametrize(
     "replacement", ["0", "1", "3", "65537", "4194304", "10.0.0.1", "10.0.0.3", "10.9.9.9", "127.0.0.1", ""]
 )
-def test_one_changed_field_gives_one_finding_where_it_stands(pointer: Pointer, replacement: str) -> None:
+def test_one_changed_field_gives_one_finding_at_its_position(pointer: Pointer, replacement: str) -> None:
     document = copy.deepcopy(GOOD)
     at(document, pointer[:-1])[pointer[-1]] = replacement
     text = json.dumps(document)
@@ -174,7 +174,7 @@ def test_one_changed_field_gives_one_finding_where_it_stands(pointer: Pointer, r
     (found,) = report.findings
     others = [other.span for other in found.related]
     is_there = found.pointer in (pointer, pointer[:-1]) or parse(text, STDIN).locate(pointer) in others
-    # A server that was renamed is found missing where its super pod lists it, and the other way round.
+    # A renamed server is reported as missing from the list of its super pod, and vice versa.
     assert is_there or pointer[-1] == "server_id" or found.rule == "HK219"
 
 

@@ -1,4 +1,4 @@
-"""Which cards link, and the nearest choice where they do not."""
+"""Which sets of cards are linked, and the nearest valid set otherwise."""
 
 from itertools import combinations
 
@@ -16,7 +16,7 @@ P910 = find_product("910")
 
 
 def findings(*servers: tuple[int, ...], product: str = "910") -> list[tuple[str, str]]:
-    """Rule and severity of what is found about servers that bring these cards."""
+    """Rule and severity of the findings about servers with these cards."""
     ranks = iter(range(1000))
     made = tuple(
         Server(f"10.0.0.{s}", tuple(Device(card, f"192.168.{s}.{n}", next(ranks)) for n, card in enumerate(cards)))
@@ -62,7 +62,9 @@ def test_on_910_every_set_of_cards_is_checked_as_hccl_and_its_manual_do() -> Non
         (((0, 0),), "910", [("HK203", "error")]),
     ],
 )
-def test_products_differ(servers: tuple[tuple[int, ...], ...], product: str, expected: list[tuple[str, str]]) -> None:
+def test_link_rules_differ_between_products(
+    servers: tuple[tuple[int, ...], ...], product: str, expected: list[tuple[str, str]]
+) -> None:
     assert findings(*servers, product=product) == expected
 
 
@@ -81,12 +83,12 @@ def test_products_differ(servers: tuple[tuple[int, ...], ...], product: str, exp
         ((10**12,), (7,)),
     ],
 )
-def test_the_nearest_choice_on_910(asked: tuple[int, ...], nearest: tuple[int, ...]) -> None:
+def test_the_nearest_valid_set_on_910(asked: tuple[int, ...], nearest: tuple[int, ...]) -> None:
     assert nearest_supported(asked, P910) == nearest
 
 
 @given(st.sets(st.integers(0, 70), min_size=1, max_size=20), st.sampled_from([p for p in PRODUCT_NAMES if p != "a5"]))
-def test_the_nearest_choice_is_legal_and_a_legal_one_is_its_own(cards: set[int], product: str) -> None:
+def test_the_nearest_set_is_valid_and_a_valid_set_is_its_own_nearest(cards: set[int], product: str) -> None:
     nearest = nearest_supported(sorted(cards), find_product(product))
     if nearest is None:
         assert not find_product(product).server_counts
@@ -96,7 +98,7 @@ def test_the_nearest_choice_is_legal_and_a_legal_one_is_its_own(cards: set[int],
         assert nearest == tuple(sorted(cards))
 
 
-def test_where_any_cards_link_there_is_no_nearest_choice() -> None:
+def test_products_that_link_any_cards_have_no_nearest_set() -> None:
     assert nearest_supported((0, 4), find_product("a2")) is None
     assert nearest_supported((), P910) is None
 
@@ -124,7 +126,7 @@ def test_the_ranks_of_a_server_form_one_block(servers: tuple[tuple[int, ...], ..
     assert [f"{found.rule} {found.severity}" for found in report.findings] == expected
 
 
-def test_the_first_rank_beyond_the_gap_is_where_a_block_breaks() -> None:
+def test_a_split_block_is_reported_at_the_first_rank_after_the_gap() -> None:
     made = (
         Server("a", (Device(0, "10.1.0.1", 3), Device(1, "10.1.0.2", 0))),
         Server("b", (Device(0, "10.1.0.3", 1),)),

@@ -25,7 +25,7 @@ def _stamp(chance: random.Random) -> str:
 
 
 def _said(chance: random.Random) -> str:
-    """What a program says: each sentence is one that an unspecific pattern would take for one of HCCL's."""
+    """A message of another program that an unspecific pattern would mistake for one of HCCL."""
     word, other, number = chance.choice(_WORDS), chance.choice(_WORDS), chance.choice(_NUMBERS)
     host = chance.choice(_HOSTS)
     return chance.choice(

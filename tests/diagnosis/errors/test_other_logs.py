@@ -1,4 +1,4 @@
-"""Lines of other programs get no code: words and numbers alone are no error of HCCL."""
+"""Lines of other programs get no code: words and numbers alone are not an error of HCCL."""
 
 import pytest
 
@@ -15,14 +15,14 @@ def test_lines_of_other_programs_are_unknown(number: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
-def test_a_line_of_another_program_is_refused_as_a_text(seed: int) -> None:
+def test_a_line_of_another_program_is_not_explained(seed: int) -> None:
     for line in lines(200, seed):
         with pytest.raises(KitError, match="no rule, code or message matches"):
             explain(line)
 
 
 @pytest.mark.parametrize("text", ["error code is 11", "error code is 507048", "507048", " Error code 9".lower()])
-def test_a_number_alone_is_explained_as_that_of_hccl_if_it_is_one(text: str) -> None:
+def test_a_bare_number_is_explained_as_a_possible_hccl_code(text: str) -> None:
     assert explain(text).answers[0].says == (MAYBE,)
 
 

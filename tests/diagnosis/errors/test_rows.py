@@ -1,4 +1,4 @@
-"""The table of known errors: each row is of use, and none is slow."""
+"""The table of known errors: each row is complete, and no pattern is slow."""
 
 import re
 import time
@@ -16,7 +16,7 @@ PATTERNS = [(row, pattern) for row in ROWS for pattern in row.patterns]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{'-'.join(row.codes[:1])} {row.what[:40]}")
-def test_a_row_names_what_is_there_and_says_something(row: KnownError) -> None:
+def test_a_row_is_complete_and_only_refers_to_existing_names(row: KnownError) -> None:
     assert row.what and not row.what.endswith(".")
     assert row.codes or row.patterns
     assert row.role in ROLES
@@ -30,7 +30,7 @@ def test_a_row_names_what_is_there_and_says_something(row: KnownError) -> None:
 
 
 @pytest.mark.parametrize(("row", "pattern"), PATTERNS, ids=lambda part: part[:40] if isinstance(part, str) else "")
-def test_what_is_looked_for_first_is_part_of_every_match(row: KnownError, pattern: str) -> None:
+def test_the_literal_prefilter_is_part_of_every_match(row: KnownError, pattern: str) -> None:
     found: list[str] = []
 
     @settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -57,7 +57,7 @@ def test_what_is_looked_for_first_is_part_of_every_match(row: KnownError, patter
         (r"(?P<n>[^\]\n]{1,9})\], x", "], x"),
     ],
 )
-def test_the_longest_text_that_a_pattern_needs(pattern: str, text: str) -> None:
+def test_finds_the_longest_literal_of_a_pattern(pattern: str, text: str) -> None:
     assert literal_of(pattern) == text
 
 
@@ -66,7 +66,7 @@ def test_no_line_makes_a_pattern_slow(row: KnownError, pattern: str) -> None:
     part = literal_of(pattern) or "tag["
     for hostile in (part, f"{part}[", f"{part} tag[x] [1] ", "[", " ", "| 1.1.1.1(1) ", "a"):
         line = (hostile * MAX_LINE)[:MAX_LINE]
-        start = time.thread_time()  # of the processor: other programs do not count
+        start = time.thread_time()  # processor time, so that other programs do not count
         re.search(pattern, line)
         assert time.thread_time() - start < 0.5, hostile
 
@@ -77,12 +77,12 @@ def test_every_code_of_hccl_is_known() -> None:
 
 
 @pytest.mark.parametrize("code", ["EI0006", "HcclResult 9", "507048"])
-def test_other_modules_ask_for_the_meaning_and_the_fix_of_a_code(code: str) -> None:
+def test_meaning_and_fix_of_a_code_are_those_of_the_table(code: str) -> None:
     assert meaning(code) == BY_CODE[code].what
     assert fix(code) == BY_CODE[code].fix
 
 
-def test_of_an_unknown_code_nothing_is_said() -> None:
+def test_an_unknown_code_has_no_meaning_and_no_fix() -> None:
     assert (meaning("EI4711"), fix("EI4711")) == (None, None)
 
 
@@ -111,7 +111,7 @@ def test_of_an_unknown_code_nothing_is_said() -> None:
         ("[PID: 7] 2025-01-01-00:00:00.000.000 Get_Socket_Timeout(EI0006): x", ["EI0006"]),
     ],
 )
-def test_codes_are_found_in_all_their_forms(line: str, codes: list[str]) -> None:
+def test_codes_are_recognised_in_all_notations(line: str, codes: list[str]) -> None:
     assert list(codes_in(line)) == codes
 
 

@@ -9,11 +9,11 @@ from hccl_kit.diagnosis.logs.log_file import Log, read_log
 
 GROUP = "10.1.2.3%eth0_60000_0_1750000000123456"
 TIME = 1_750_000_000.5
-"""That of `plog`."""
+"""The time of `plog` records."""
 
 
 def plog(text: str, *, level: str = "ERROR", module: str = "HCCL", pid: int = 77, thread: str = "[78]") -> str:
-    """A record of a plog."""
+    """A record of a plog file."""
     return f"[{level}] {module}({pid},python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] {thread}{text}\n"
 
 

@@ -1,6 +1,6 @@
-"""Each kind of line to the facts in it."""
+"""Each kind of line is parsed to its facts."""
 
-# ruff: noqa: E501 - a line of a log is one line here
+# ruff: noqa: E501 - log lines are not wrapped
 
 from __future__ import annotations
 
@@ -500,7 +500,7 @@ def test_a_line_states_its_facts(text: str, expected: list[Fact]) -> None:
 
 
 def known(fact: Fact) -> Fact:
-    """Of the text of a fault, only the start is in the table above."""
+    """The fact with only the start of the text of a fault, like in the table above."""
     if not isinstance(fact, Fault):
         return fact
     starts = [one.text for _, expected in CASES for one in expected if isinstance(one, Fault)]
@@ -511,7 +511,7 @@ def is_of_prefix(fact: Fact) -> bool:
     return isinstance(fact, Joined) and fact == Joined(None, 9)
 
 
-def test_every_row_has_a_line_here() -> None:
+def test_every_row_has_an_example_line() -> None:
     texts = "".join(text for text, _ in CASES)
     spare = (
         "EI9",
@@ -528,18 +528,18 @@ def test_every_row_has_a_line_here() -> None:
     assert [row.key for row in ROWS if row.key not in texts and row.key not in spare] == []
 
 
-def test_codes_on_the_screen() -> None:
+def test_codes_in_terminal_output() -> None:
     for text in ("EJ0001: [PID: 3] 2025-06-15-15:06:40.500.000 Failed", "Config_Error(EJ0001)", "EJ0001: Failed"):
         (fact,) = facts_of(text + "\n")
         assert isinstance(fact, Fault)
         assert (fact.code, fact.is_symptom) == ("EJ0001", False)
 
 
-def test_a_code_inside_a_plog_is_no_message() -> None:
+def test_a_code_inside_a_plog_record_is_not_a_message() -> None:
     assert facts_of(plog("report error module_type=5, module_name=EZ9999", module="RUNTIME", thread="78 ")) == []
 
 
-def test_versions_that_differ() -> None:
+def test_recognises_differing_versions() -> None:
     line = plog("[InitChannelStage][VersionConflict]CMD information version check fail. local[8.0], remote[8.1]")
     assert facts_of(line) == [VersionMismatch("8.0", "8.1")]
 
@@ -559,7 +559,7 @@ def test_ranks_that_are_not_valid_are_ignored(value: str) -> None:
 
 
 @given(st.sampled_from([text for text, _ in CASES]), st.data())
-def test_a_cut_line_states_no_more_than_the_whole(text: str, data: st.DataObject) -> None:
+def test_a_truncated_line_states_no_more_than_the_whole_line(text: str, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(text) - 1))
     whole = facts_of(text)
     for fact in facts_of(text[:at]):
@@ -567,7 +567,7 @@ def test_a_cut_line_states_no_more_than_the_whole(text: str, data: st.DataObject
 
 
 def is_part(fact: Fact, whole: Fact) -> bool:
-    """Whether what a fact tells is in the other one; the text of a fault may be shorter."""
+    """Whether one fact is contained in the other; the text of a fault may be shorter."""
     return all(
         one is None or one is False or one == other or (isinstance(fact, Fault) and str(other).startswith(str(one)))
         for one, other in zip(fact, whole, strict=True)

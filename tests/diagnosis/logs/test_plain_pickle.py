@@ -1,4 +1,4 @@
-"""Pickles of plain values are read; nothing else is, nothing is executed, and memory is bounded."""
+"""Only pickles of plain values are read; nothing is executed, and memory is bounded."""
 
 import os
 import pickle
@@ -27,11 +27,11 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN, st.integers(2, 5))
-def test_plain_values_come_back(value: Any, protocol: int) -> None:
+def test_plain_values_round_trip(value: Any, protocol: int) -> None:
     assert load(pickle.dumps(value, protocol)) == value
 
 
-def test_what_is_used_twice_is_one_value() -> None:
+def test_a_value_that_is_referenced_twice_is_one_object() -> None:
     one = ["x"]
     found = load(pickle.dumps([one, one, [one] * 300], 2))
     assert found[0] is found[1] is found[2][299]
@@ -48,12 +48,12 @@ class Touch:
 
 
 @pytest.mark.parametrize("protocol", range(2, 6))
-def test_no_code_is_run(tmp_path: Path, protocol: int) -> None:
+def test_no_code_is_executed(tmp_path: Path, protocol: int) -> None:
     data = pickle.dumps({"entries": [Touch(tmp_path / "made")]}, protocol)
     with pytest.raises(RefusedError, match="more than plain values"):
         load(data)
     assert not (tmp_path / "made").exists()
-    pickle.loads(data)  # it would have been
+    pickle.loads(data)  # the standard unpickler executes it
     assert (tmp_path / "made").exists()
 
 
@@ -79,7 +79,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_data(name: str) -> None:
+def test_hostile_data_is_refused(name: str) -> None:
     data, why = HOSTILE[name]
     if why is None:
         assert load(data) == []
@@ -89,14 +89,14 @@ def test_hostile_data(name: str) -> None:
 
 
 @pytest.mark.parametrize("unit", [b"]", b"(", b"]\x94", b"\x94"], ids=str)
-def test_many_values_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch, unit: bytes) -> None:
+def test_too_many_values_are_refused_before_they_are_created(monkeypatch: pytest.MonkeyPatch, unit: bytes) -> None:
     monkeypatch.setattr(plain_pickle, "MAX_VALUES", 1000)
     monkeypatch.setattr(plain_pickle, "MAX_CONTAINERS", 800)
     with pytest.raises(RefusedError, match="it has more than"):
         load(b"\x80\x04]" + unit * 2000 + b".")
 
 
-def test_a_list_in_itself_and_deep_nests_do_no_harm() -> None:
+def test_recursive_and_deeply_nested_lists_do_not_crash() -> None:
     itself = load(b"\x80\x02]q\x00h\x00a.")
     assert itself[0] is itself
     deep = load(b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".")
@@ -104,7 +104,7 @@ def test_a_list_in_itself_and_deep_nests_do_no_harm() -> None:
 
 
 @given(PLAIN, st.data())
-def test_cut_and_changed_bytes_are_refused_or_plain(value: Any, data: st.DataObject) -> None:
+def test_damaged_pickles_are_refused_or_give_plain_values(value: Any, data: st.DataObject) -> None:
     whole = pickle.dumps(value, data.draw(st.integers(2, 5)))
     at = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(RefusedError):

@@ -1,6 +1,6 @@
-"""One line of a log to its records."""
+"""A log line is split into its records."""
 
-# ruff: noqa: E501 - a line of a log is one line here
+# ruff: noqa: E501 - log lines are not wrapped
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TEXTS = st.from_regex(r"[A-Z][a-z ,=\[\]()0-9]{0,60}", fullmatch=True)
 
 @pytest.mark.parametrize("header", HEADERS)
 @given(text=TEXTS)
-def test_every_header_is_read_alike(header: str, text: str) -> None:
+def test_every_form_of_header_is_parsed(header: str, text: str) -> None:
     (record,) = records(header.format(text))
     assert (record.pid, record.thread, record.time, record.text.strip()) == (4711, "99", TIME, text.strip())
     assert f"[{record.level}]" in header
@@ -43,12 +43,12 @@ def test_every_header_is_read_alike(header: str, text: str) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(HEADERS[:6]), TEXTS), min_size=1, max_size=4))
-def test_records_that_share_a_line_are_apart(parts: list[tuple[str, str]]) -> None:
+def test_records_on_one_line_are_separated(parts: list[tuple[str, str]]) -> None:
     found = list(records("".join(header.format(text) for header, text in parts)))
     assert [record.text.strip() for record in found] == [text.strip() for _, text in parts]
 
 
-def test_names_of_2022_stay_in_the_text() -> None:
+def test_log_tags_of_2022_stay_in_the_text() -> None:
     line = "[TRACE] HCCL(5,python):2022-12-01-03:02:29.001.645 [status:init] [hcom.cc:1][hccl-5-0-16-hccl_world_group][3]done"
     (record,) = records(line)
     assert (record.thread, record.text) == (None, "[hccl-5-0-16-hccl_world_group][3]done")
@@ -68,7 +68,7 @@ def test_names_of_2022_stay_in_the_text() -> None:
         ),
     ],
 )
-def test_messages_on_the_screen(line: str, pid: int | None, text: str) -> None:
+def test_parses_messages_of_terminal_output(line: str, pid: int | None, text: str) -> None:
     (record,) = records(line)
     assert (record.pid, record.time, record.is_screen, record.level) == (pid, TIME, True, "ERROR")
     assert record.text.lstrip().startswith(text)
@@ -78,7 +78,7 @@ MINDIE = "[2025-06-15 15:06:40.500] [4711] [281472] [llm] [ERROR] [model_runner.
 
 
 @pytest.mark.parametrize("line", [MINDIE, MINDIE.replace("40.500]", "40,500+08:00]"), MINDIE.replace(" : ", ": ")])
-def test_the_header_of_mindie(line: str) -> None:
+def test_parses_the_header_of_mindie(line: str) -> None:
     (record,) = records(line)
     assert record == Record("ERROR", "MINDIE", 4711, TIME, "281472", "[MIE04E130301] EI0006 it is")
 
@@ -89,7 +89,7 @@ def test_the_plain_header_of_mindie_names_no_process() -> None:
 
 
 def test_a_message_of_hccl_within_a_line_of_mindie_keeps_its_own_header() -> None:
-    """The process is that of the message, which HCCL printed."""
+    """The process id is that of the message, which HCCL printed."""
     line = (
         "[2025-06-15 15:06:40.500] [4711] [281472] [llm] [ERROR] [a.py-7] : EI0006: [PID: 99] 2025-03-04-05:06:06.1 x"
     )
@@ -97,12 +97,12 @@ def test_a_message_of_hccl_within_a_line_of_mindie_keeps_its_own_header() -> Non
     assert (record.pid, record.is_screen) == (99, True)
 
 
-def test_the_header_of_torch() -> None:
+def test_parses_the_header_of_torch() -> None:
     (record,) = records("[rank7]: [ERROR] 2025-06-15-15:06:40 (PID:9, Device:1, RankID:-1) ERR02200 DIST call failed")
     assert (record.module, record.pid, record.rank, record.time) == ("TORCH", 9, 7, TIME - 0.5)
 
 
-def test_what_launchers_put_before_a_line_is_no_text() -> None:
+def test_prefixes_of_launchers_are_stripped() -> None:
     assert without_prefix("[rank3]: ValueError: no") == "ValueError: no"
     assert without_prefix("(EngineCore_DP0 pid=12) ERROR 10-11 11:32:59 [core.py:5] ValueError: no") == "ValueError: no"
     (record,) = records("(VllmWorker rank=3 pid=12) x")
@@ -112,13 +112,13 @@ def test_what_launchers_put_before_a_line_is_no_text() -> None:
 @pytest.mark.parametrize(
     "date", ["2025-13-01-00:00:00", "2025-02-30-00:00:00", "2025-06-15-25:00:00", "1969-01-01-00:00:00"]
 )
-def test_a_date_that_no_calendar_has_is_no_time(date: str) -> None:
+def test_an_invalid_date_gives_no_time(date: str) -> None:
     assert time_of(date, "000", "000") is None
     (record,) = records(f"[ERROR] HCCL(1,a):{date}.000.000 [a.cc:1] [1]x")
     assert (record.time, record.text) == (None, "x")
 
 
-def test_the_end_of_a_cut_line_does_not_count() -> None:
+def test_the_incomplete_end_of_a_truncated_line_is_dropped() -> None:
     (record,) = records("[ERROR] HCCL(1,a):2025-06-15-15:06:40.500.000 [a.cc:1] [1]rank[3], port[166", is_whole=False)
     assert (record.text, record.is_whole) == ("rank[3]", False)
 
@@ -126,19 +126,19 @@ def test_the_end_of_a_cut_line_does_not_count() -> None:
 @given(st.text(max_size=300), st.booleans())
 @example("[ERROR] HCCL(" + "9" * 5000 + ",x):", True)
 @example("[ERROR] HCCL(4294967295123,x):2025", True)
-def test_no_text_fails(line: str, is_whole: bool) -> None:
+def test_any_text_is_parsed(line: str, is_whole: bool) -> None:
     found = list(records(line, is_whole=is_whole))
     assert found
     assert all(isinstance(record, Record) and len(record.text) <= MAX_TEXT for record in found)
 
 
-def test_a_line_of_a_megabyte_takes_no_time() -> None:
+def test_a_line_of_a_megabyte_is_parsed_quickly() -> None:
     for unit in ("a", "[", "[ERROR] ", "(", "x[1],", " ", "[rank1]: "):
         for _ in records((unit * 1_000_000)[:1_000_000]):
             pass
 
 
-def test_no_pattern_matches_more_than_ascii_digits() -> None:
+def test_patterns_match_only_ascii_digits() -> None:
     (record,) = records("[ERROR] HCCL(٣٤,a):2025-06-15-15:06:40.500.000 x")
     assert record.level is None
     assert not re.search("[0-9]", "٣٤")

@@ -1,6 +1,6 @@
-"""Whole inputs: files, folders, archives, launchers, and what is no log at all."""
+"""Whole inputs: files, folders, archives, logs of launchers, and files that are not logs."""
 
-# ruff: noqa: E501 - a line of a log is one line here
+# ruff: noqa: E501 - log lines are not wrapped
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def tar_of(**members: str) -> bytes:
     return buffer.getvalue()
 
 
-def test_a_folder_of_plogs(tmp_path: Path) -> None:
+def test_reads_a_folder_of_plogs(tmp_path: Path) -> None:
     write(tmp_path / "worker-0/debug/plog" / NAME, WAITED)
     write(tmp_path / "worker-0/run/plog/plog-77_20250615150641111.log", info("HCCL_BUFFSIZE set by default to [200]M"))
     write(
@@ -93,7 +93,7 @@ def test_workers_with_one_name_are_distinguished(tmp_path: Path) -> None:
     assert {file.process.worker for file in read([tmp_path]).files} == {"a/worker-0", "b/worker-0"}
 
 
-def test_a_file_that_is_named_twice_counts_once(tmp_path: Path) -> None:
+def test_a_file_that_is_given_twice_is_read_once(tmp_path: Path) -> None:
     path = write(tmp_path / NAME, WAITED)
     assert kinds(read([path, tmp_path, path])) == ["LinkTimedOut"]
 
@@ -120,22 +120,22 @@ def test_an_archive_of_a_worker_is_that_worker(tmp_path: Path) -> None:
     assert read([tmp_path / "node7.tar.gz"]).files[0].process == Process("node7", 77)
 
 
-def test_a_packed_log(tmp_path: Path) -> None:
+def test_reads_a_compressed_log(tmp_path: Path) -> None:
     write(tmp_path / f"{NAME}.gz", gzip.compress(WAITED.encode()))
     assert [event.process.pid for event in read([tmp_path]).events] == [77]
 
 
-def test_all_streams_of_a_packed_log(tmp_path: Path) -> None:
+def test_reads_all_streams_of_a_compressed_log(tmp_path: Path) -> None:
     late = lzma.compress(b"nothing\n") + bytes(4) + lzma.compress(WAITED.encode()) + bytes(8)
     write(tmp_path / f"{NAME}.xz", late)
     assert kinds(read([tmp_path])) == ["LinkTimedOut"]
-    # Where a piece of the file ends, which may be inside the head of a stream, does not matter.
+    # The position where a chunk of the file ends does not matter; it may be inside the header of a stream.
     for cut in range(len(late)):
         pieces = archives.unpacked(iter([late[:cut], late[cut:]] if cut else [late]))
         assert b"".join(pieces).endswith(WAITED.encode()) or cut < len(archives.XZ), cut
 
 
-def test_an_archive_of_several_gzip_members(tmp_path: Path) -> None:
+def test_reads_an_archive_of_several_gzip_members(tmp_path: Path) -> None:
     whole = tar_of(**{f"debug/plog/{NAME}": WAITED})
     for cut in (0, 1, 511, 513):
         write(tmp_path / "node7.tar.gz", gzip.compress(whole[:cut]) + gzip.compress(whole[cut:]))
@@ -143,7 +143,7 @@ def test_an_archive_of_several_gzip_members(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_a_cut_packed_log_is_read_as_far_as_it_goes(tmp_path: Path, pack: type[bytes]) -> None:
+def test_a_truncated_compressed_log_is_read_as_far_as_possible(tmp_path: Path, pack: type[bytes]) -> None:
     noise = "".join(info(f"nothing {random.Random(1).random()}{n * 7919 % 104729}") for n in range(4000))
     data = pack((WAITED + noise).encode())
     path = write(tmp_path / f"{NAME}.gz", data[: len(data) // 2])
@@ -165,7 +165,7 @@ def test_an_error_in_the_middle_of_any_file_is_noted(tmp_path: Path, name: str) 
     assert found.notes == (f"{name} was not read to its end: Input/output error",)
 
 
-def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_truncated_archive_is_read_as_far_as_possible(tmp_path: Path) -> None:
     whole = tar_of(**{"a/x.log": WAITED, "b/y.log": WAITED * 50})
     path = write(tmp_path / "x.tar", whole[:2000])
     evidence = read([path])
@@ -173,7 +173,7 @@ def test_a_cut_archive_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     assert "it ends in the middle" in " ".join(evidence.notes)
 
 
-def test_a_bomb_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpacking_of_a_decompression_bomb_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MIN_UNPACKED", 1 << 20)
     write(tmp_path / "x.log.gz", gzip.compress(WAITED.encode() + bytes(64 << 20)))
     evidence = read([tmp_path])
@@ -181,12 +181,12 @@ def test_a_bomb_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert evidence.files[0].size < 32 << 20
 
 
-def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
+def test_unsafe_paths_in_an_archive_are_only_used_as_names(tmp_path: Path) -> None:
     write(tmp_path / "x.tar", tar_of(**{f"../../etc/{NAME}": WAITED, f"/root/{NAME}": WAITED}))
     assert {file.process.worker for file in read([tmp_path]).files} == {"etc", "root"}
 
 
-def test_links_pipes_and_sockets_are_left_alone(tmp_path: Path) -> None:
+def test_links_pipes_and_sockets_are_skipped(tmp_path: Path) -> None:
     write(tmp_path / "logs" / NAME, WAITED)
     secret = write(tmp_path / "outside" / "plog-5_20250101000000000.log", WAITED)
     (tmp_path / "logs/link.log").symlink_to(secret)
@@ -201,7 +201,7 @@ def test_links_pipes_and_sockets_are_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", ["pipe", "device", "missing", "nothing", "unreadable", "nul"])
-def test_what_cannot_be_read_is_one_clear_error(tmp_path: Path, make: str) -> None:
+def test_an_unreadable_input_is_one_error(tmp_path: Path, make: str) -> None:
     path = tmp_path / "x.log"
     if make == "pipe":
         os.mkfifo(path)
@@ -235,7 +235,7 @@ def test_a_file_that_vanishes_is_a_note(tmp_path: Path, monkeypatch: pytest.Monk
     )
 
 
-def test_other_files_are_left_out_and_binary_ones_are_no_logs(tmp_path: Path) -> None:
+def test_other_and_binary_files_are_skipped(tmp_path: Path) -> None:
     write(tmp_path / "checkpoint.ckpt", WAITED)
     write(tmp_path / "b.log", bytes(range(256)) * 100)
     write(tmp_path / NAME, WAITED)
@@ -244,7 +244,7 @@ def test_other_files_are_left_out_and_binary_ones_are_no_logs(tmp_path: Path) ->
     assert evidence.notes == (f"{tmp_path / 'b.log'} is not text",)
 
 
-def test_a_folder_without_any_log_is_said_to_have_none(tmp_path: Path) -> None:
+def test_a_folder_without_logs_is_an_error(tmp_path: Path) -> None:
     write(tmp_path / "checkpoint.ckpt", WAITED)
     with pytest.raises(KitError, match=r"1 file in .*, none named like a log"):
         read([tmp_path])
@@ -254,14 +254,14 @@ def test_a_folder_without_any_log_is_said_to_have_none(tmp_path: Path) -> None:
 @example(b"[ERROR] " * 200)
 @example(b"Traceback (most recent call last):\n\xff\n")
 @example(b"connected rankinfo[LINE 99999]: [1];\nconnected rankinfo[LINE 0]: [1]")
-def test_no_bytes_fail(data: bytes) -> None:
+def test_any_bytes_are_read(data: bytes) -> None:
     events_of(data)
     events_of(data, "rank_3.log")
     for name in ("failed", "end_3", "step_3", "error_3.json", "npu_info_after.txt"):
         events_of(data, name)
 
 
-def test_lines_of_a_hundred_megabytes(tmp_path: Path) -> None:
+def test_lines_of_a_hundred_megabytes_take_bounded_memory(tmp_path: Path) -> None:
     with (tmp_path / NAME).open("wb") as file:
         file.write(b"[ERROR] HCCL(" * (8 << 20) + b"\n" + WAITED.encode() + b"|" * (50 << 20))
     started = time.monotonic()
@@ -272,7 +272,7 @@ def test_lines_of_a_hundred_megabytes(tmp_path: Path) -> None:
     assert time.monotonic() - started < 30
 
 
-def test_a_log_that_repeats_itself_keeps_its_first_and_last_lines(tmp_path: Path) -> None:
+def test_a_repetitive_log_keeps_its_first_and_last_lines(tmp_path: Path) -> None:
     many = 3000
     lines = [info(f"Entry-HcclAllReduce: tag[AllReduce_{GROUP}], count[{n}], dataType[int8]") for n in range(many)]
     write(tmp_path / NAME, "".join(lines))
@@ -283,7 +283,7 @@ def test_a_log_that_repeats_itself_keeps_its_first_and_last_lines(tmp_path: Path
     assert "repeats itself" in evidence.notes[0]
 
 
-def test_blocks_and_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_and_chunk_sizes_do_not_change_the_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
         "x" * 300 + "\n" + WAITED + info("HCCL_BUFFSIZE set by default to [200]M") + "\r\n"
     ) * 5 + "Traceback (most recent call last):\n  x\nValueError: no\nend"
@@ -303,7 +303,7 @@ def test_blocks_and_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch) -> No
     assert [line.number for line in lines[0]] == [2, 3, 6, 7, 10, 11, 14, 15, 18, 19, 21, 22, 23]
 
 
-def test_the_list_of_connected_ranks(tmp_path: Path) -> None:
+def test_reads_the_list_of_connected_ranks(tmp_path: Path) -> None:
     def row(number: int, *ranks: int) -> str:
         return plog(
             f"[DisplayConnectionedRank]connected rankinfo[LINE {number}]: "
@@ -324,7 +324,7 @@ def test_the_list_of_connected_ranks(tmp_path: Path) -> None:
         assert all(fact == Connected((*range(8), 8, 10), 16) for fact in facts_of(text[:at]))
 
 
-def test_time_outs_of_two_threads_stay_apart() -> None:
+def test_timeouts_of_two_threads_are_distinguished() -> None:
     def part(text: str, thread: str) -> str:
         return plog(f"Task run failed, {text}", thread=thread)
 
@@ -339,7 +339,7 @@ def test_time_outs_of_two_threads_stay_apart() -> None:
     assert found == [("group_name_1", 4), ("group_name_2", 5), ("group_name_1", None)]
 
 
-def test_the_last_line_of_a_traceback() -> None:
+def test_reads_the_last_line_of_a_traceback() -> None:
     text = 'start\nTraceback (most recent call last):\n  File "a.py", line 1\n    x()\ntorch.OutOfMemoryError: NPU out of memory\n[rank2]: Traceback (most recent call last):\n[rank1]: Traceback (most recent call last):\n[rank2]:   File\n[rank1]: KeyError: 3\n[rank2]: ValueError: bad\n'
     events = [
         (event.process.rank, event.fact.kind, event.place.line)
@@ -349,7 +349,7 @@ def test_the_last_line_of_a_traceback() -> None:
     assert events == [(None, "OutOfMemoryError: out of device memory", 5), (1, "KeyError", 9), (2, "ValueError", 10)]
 
 
-def test_torchrun_names_who_failed() -> None:
+def test_reads_the_failed_rank_from_torchrun() -> None:
     text = "Root Cause (first observed failure):\n[0]:\n  time      : 2025-06-15_15:06:40\n  host      : n1\n  rank      : 3 (local_rank: 1)\n  exitcode  : -9 (pid: 4711)\n[1]:\n  rank      : 4 (local_rank: 2)\n  exitcode  : -15 (pid: 4712)\n"
     events = events_of(text, "torchrun.log")
     assert [(event.process.pid, event.fact) for event in events] == [
@@ -358,7 +358,7 @@ def test_torchrun_names_who_failed() -> None:
     ]
 
 
-def test_files_of_our_launchers(tmp_path: Path) -> None:
+def test_reads_the_files_of_our_launchers(tmp_path: Path) -> None:
     error = {
         "version": 1,
         "rank": 3,
@@ -389,13 +389,13 @@ def test_files_of_our_launchers(tmp_path: Path) -> None:
     assert [event.time for event in evidence.events if isinstance(event.fact, Step)] == [TIME]
 
 
-def test_addresses_of_cards(tmp_path: Path) -> None:
+def test_reads_addresses_of_cards(tmp_path: Path) -> None:
     text = "/usr/bin/hccn_tool -i 3 -ip -g\nipaddr:192.168.7.5\nnetmask:255.255.0.0\n\n/usr/bin/hccn_tool -i 4 -ip -g\nipaddr:192.168.7.6"
     write(tmp_path / "npu_info_before.txt", text)
     assert [event.fact for event in read([tmp_path]).events] == [CardAddress(3, "192.168.7.5")]
 
 
-def test_two_processes_read_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_in_two_processes_gives_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(4):
         write(tmp_path / f"worker-{number}/debug/plog/{NAME}", WAITED)
     alone = read([tmp_path])
@@ -415,7 +415,7 @@ if __name__ == "__main__":
 """
 
 
-def test_the_processes_end_with_a_program_that_is_killed(tmp_path: Path) -> None:
+def test_reader_processes_end_if_the_program_is_killed(tmp_path: Path) -> None:
     for number in range(2):
         write(tmp_path / f"worker-{number}/debug/plog/{NAME}", WAITED * 50_000)
     program = tmp_path / "program.py"
@@ -423,13 +423,13 @@ def test_the_processes_end_with_a_program_that_is_killed(tmp_path: Path) -> None
     command = [sys.executable, str(program), str(tmp_path)]
     with subprocess.Popen(command, env=clean_environ({"PYTHONPATH": str(ROOT)}), stderr=subprocess.DEVNULL) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        assert wait_until(lambda: len(children.read_text().split()) == 3)  # the third counts what they share
+        assert wait_until(lambda: len(children.read_text().split()) == 3)  # the third is the resource tracker
         pids = children.read_text().split()
         process.kill()
     assert wait_until(lambda: [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()] == [])
 
 
-def test_a_log_of_the_shell(tmp_path: Path) -> None:
+def test_reads_a_log_of_the_shell(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     os.write(writer, WAITED.encode())
     os.close(writer)
@@ -438,8 +438,8 @@ def test_a_log_of_the_shell(tmp_path: Path) -> None:
         assert kinds(read([Path(f"/dev/fd/{file.fileno()}")])) == ["LinkTimedOut"]
 
 
-def test_an_error_that_states_nothing_known_is_still_an_error(tmp_path: Path) -> None:
-    """Cut after such a line, a log looks like that of a rank without an error, which then would be blamed."""
+def test_an_unknown_error_line_still_counts_as_an_error(tmp_path: Path) -> None:
+    """Otherwise a log that ends after such a line would look like that of a rank without errors, which would be blamed."""
     write(tmp_path / "debug" / NAME, plog("errNo[0x0000000005000099] a sentence of a later release") + "\n")
     write(tmp_path / "run" / NAME, info("a line") + "\n")
     assert {Path(file.file).parent.name: file.has_error for file in read([tmp_path]).files} == {

@@ -1,4 +1,4 @@
-"""Logs of other hosts, with a fake ssh: it runs the command here, or does what a broken host does."""
+"""Logs of other hosts, with a fake ssh: it runs the command locally, or behaves like a broken host."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def hosts(*numbers: int) -> list[Host]:
     return [Host(f"n{number}", f"10.0.0.{number}") for number in numbers]
 
 
-def test_logs_of_hosts_are_read_as_they_come(ssh: Path) -> None:
+def test_logs_of_hosts_are_read_as_they_arrive(ssh: Path) -> None:
     evidence = read([], remote=Remote(hosts(1, 2), [str(ssh)], "my logs"))
     assert {event.process for event in evidence.events} == {Process("n1", 77), Process("n2", 77)}
     assert len(evidence.events) == 18
@@ -57,7 +57,7 @@ def test_a_host_that_fails_is_a_note(ssh: Path) -> None:
         [], remote=Remote([*hosts(3, 4, 5, 6, 1), Host("bad", "-oProxyCommand=x")], [str(ssh)], "my logs", 3.0)
     )
     assert time.monotonic() - started < 20
-    assert {event.process.worker for event in evidence.events} == {"n1", "my logs"}  # n6 sends a folder in a folder
+    assert {event.process.worker for event in evidence.events} == {"n1", "my logs"}  # n6 sends a nested folder
     assert [note for note in evidence.notes if note.startswith("the logs of")] == [
         "the logs of n3 cannot be read: ssh: connect to host 10.0.0.3 port 22: Connection refused",
         "the logs of n4 cannot be read: it is not a tar archive from there on",
@@ -67,14 +67,14 @@ def test_a_host_that_fails_is_a_note(ssh: Path) -> None:
     ]
 
 
-def test_no_host_at_all_is_an_error(ssh: Path) -> None:
+def test_if_every_host_fails_it_is_an_error(ssh: Path) -> None:
     with pytest.raises(KitError, match="the logs of n3 cannot be read"):
         read([], remote=Remote(hosts(3), [str(ssh)]))
     with pytest.raises(KitError, match="cannot be started: No such file"):
         read([], remote=Remote(hosts(1), ["/no/ssh"]))
 
 
-def test_a_folder_is_no_command(ssh: Path, tmp_path: Path) -> None:
+def test_a_folder_name_is_quoted_for_the_remote_shell(ssh: Path, tmp_path: Path) -> None:
     with pytest.raises(KitError):
         read([], remote=Remote(hosts(1), [str(ssh)], f"x; touch {tmp_path}/owned; #"))
     assert not (tmp_path / "owned").exists()

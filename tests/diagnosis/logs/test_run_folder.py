@@ -1,4 +1,4 @@
-"""The files of our own scripts and programs: what they state, and that nothing in them is believed unseen."""
+"""The files of our own scripts and programs are parsed, and everything in them is validated."""
 
 import json
 from pathlib import Path
@@ -25,16 +25,16 @@ from hccl_kit.runtime.worker_env import LOG_DIR
 
 def events(folder: Path, name: str, text: str | bytes) -> list[Event]:
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    (folder / "rank_0.log").write_text("nothing\n")  # a folder without a log is refused
+    (folder / "rank_0.log").write_text("nothing\n")  # a folder without logs is refused
     return [event for event in read([folder]).events if event.place.file.endswith(name) and not _is_name(event.fact)]
 
 
 def _is_name(fact: Fact) -> bool:
-    """The name of a file tells its rank, whatever is in it."""
+    """Whether a fact comes from the file name, which gives the rank regardless of the content."""
     return isinstance(fact, Joined) and fact.ranks is None
 
 
-def test_what_the_recorder_writes_is_read(tmp_path: Path) -> None:
+def test_reads_the_files_of_the_recorder(tmp_path: Path) -> None:
     made = recorder({LOG_DIR: str(tmp_path), "RANK": "3", "RANK_SIZE": "8"})
     made.step = 41
     with made.collective("all_reduce", 4096):
@@ -56,7 +56,7 @@ def test_what_the_recorder_writes_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_what_the_script_notes_is_read(tmp_path: Path) -> None:
+def test_reads_the_notes_of_the_script(tmp_path: Path) -> None:
     text = "100 exited 3 137 7 n1\n101 ending rank 3 137\n102 exited 0 143\n103 exited 1 1\n104 lost 10.0.0.2 4 5\n"
     found = events(tmp_path, "launcher_0", text)
     assert [(event.time, event.is_error, event.fact) for event in found] == [
@@ -68,7 +68,7 @@ def test_what_the_script_notes_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_an_end_without_a_rank(tmp_path: Path) -> None:
+def test_reads_an_end_without_a_rank(tmp_path: Path) -> None:
     (event,) = events(tmp_path, "launcher_1", "100 ending gone -2 129\n")
     assert event.fact == JobEnding("gone", None, 129)
 
@@ -90,7 +90,7 @@ def test_an_end_without_a_rank(tmp_path: Path) -> None:
         "100 ending rank 3 137 more",
     ],
 )
-def test_a_note_of_another_form_is_passed_over(tmp_path: Path, line: str) -> None:
+def test_an_invalid_note_is_skipped(tmp_path: Path, line: str) -> None:
     assert events(tmp_path, "launcher_0", line + "\n") == []
 
 
@@ -107,7 +107,7 @@ def test_a_note_of_another_form_is_passed_over(tmp_path: Path, line: str) -> Non
         {"other": 1},
     ],
 )
-def test_a_line_that_is_no_record_is_passed_over(tmp_path: Path, row: object) -> None:
+def test_an_invalid_record_is_skipped(tmp_path: Path, row: object) -> None:
     assert events(tmp_path, "facts_3.jsonl", json.dumps(row) + "\n") == []
 
 
@@ -124,5 +124,5 @@ def test_any_bytes_are_read(tmp_path_factory: pytest.TempPathFactory, data: byte
     events(folder, "launcher_0", data)
 
 
-def test_deep_and_long_lines_are_passed_over(tmp_path: Path) -> None:
+def test_deeply_nested_and_long_lines_are_skipped(tmp_path: Path) -> None:
     assert events(tmp_path, "facts_3.jsonl", b"[" * 7_000 + b"\n" + b'{"n": 1' + b" " * 10**6 + b"}\n") == []

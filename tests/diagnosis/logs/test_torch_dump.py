@@ -1,4 +1,4 @@
-"""Dumps of torch's flight recorder, as pickles and as JSON: what they state, and what is refused."""
+"""Dumps of torch's flight recorder, as pickles and as JSON: valid ones are parsed, others refused."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ from hccl_kit.diagnosis.report.text import as_text
 
 
 def entry(number: int, operator: str = "nccl:all_reduce", **changes: Any) -> dict[str, Any]:
-    """In the form of torch 2.13, without the fields that nothing reads."""
+    """An entry in the format of torch 2.13, without the fields that are not read."""
     return {
         "record_id": number,
         "process_group": ("0", "default_pg"),
@@ -62,7 +62,7 @@ DUMP = dump(entry(1), entry(2, "nccl:all_gather", **OPEN))
 @pytest.mark.parametrize(
     "data", [pickle.dumps(DUMP, 2), pickle.dumps(DUMP), json.dumps(DUMP).encode()], ids=["pickle 2", "pickle 4", "JSON"]
 )
-def test_what_a_dump_states(data: bytes) -> None:
+def test_reads_the_collectives_of_a_dump(data: bytes) -> None:
     assert facts(data) == [
         Dumped(1, 2),
         Traced(1, "nccl:0 (default_pg)", (0, 1), 1, "all_reduce", "Float [64, 2]", left=True),
@@ -80,12 +80,12 @@ def test_what_a_dump_states(data: bytes) -> None:
         ("hccl", {"time_discovered_completed_ns": None}, True),
     ],
 )
-def test_when_a_collective_is_over(backend: str, change: dict[str, Any], left: bool) -> None:
+def test_completion_is_read_according_to_the_backend(backend: str, change: dict[str, Any], left: bool) -> None:
     found = facts(pickle.dumps(dump(entry(1, f"{backend}:all_reduce", **change))))[1]
     assert found.left is left
 
 
-def test_only_the_last_entries_are_kept_and_no_send(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keeps_only_the_last_entries_and_no_sends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_dump, "MAX_KEPT", 3)
     entries = [*map(entry, range(9)), entry(9, is_p2p=True)]
     assert [one.sequence for one in facts(pickle.dumps(dump(*entries)))[1:]] == [7, 8]
@@ -112,18 +112,18 @@ ODD: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))
-def test_values_of_other_types_do_no_harm(odd: Any) -> None:
+def test_values_of_wrong_types_are_ignored(odd: Any) -> None:
     assert facts(pickle.dumps({**dump(), "entries": [odd, entry(2)]}))[-1].sequence == 2
 
 
 @pytest.mark.parametrize("config", [None, [], {"0": None}, {"0": {"ranks": [0, 1]}}, {"0": {"ranks": ""}}], ids=str)
-def test_groups_without_ranks(config: Any) -> None:
+def test_reads_groups_without_ranks(config: Any) -> None:
     found = facts(pickle.dumps({**DUMP, "pg_config": config}))
     assert found[0] == Dumped(1, None)
     assert found[1].members is None
 
 
-def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_dumps_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no entries" in refused(pickle.dumps([1]))
     assert "no entries" in refused(pickle.dumps({"entries": 3, "version": "2"}))
     assert "no entries" in refused(b'{"entries": []}')
@@ -145,13 +145,13 @@ def stuck_job(folder: Path) -> None:
         (folder / f"hccl_trace_rank_{rank}").write_bytes(data)
 
 
-def test_a_folder_of_dumps(tmp_path: Path) -> None:
+def test_reads_a_folder_of_dumps(tmp_path: Path) -> None:
     stuck_job(tmp_path / "run")
     answer = as_text(diagnose([tmp_path / "run"]))
     assert answer.startswith("first fault:  rank 2: never entered all_reduce 2706, where the others wait: "), answer
 
 
-def test_an_archive_of_dumps_that_are_packed_again(tmp_path: Path) -> None:
+def test_reads_an_archive_of_compressed_dumps(tmp_path: Path) -> None:
     stuck_job(tmp_path / "run")
     with tarfile.open(tmp_path / "run.tar.gz", "w:gz") as archive:
         archive.add(tmp_path / "run", "run")
@@ -175,13 +175,13 @@ def test_one_bad_dump_is_noted_and_the_rest_is_read(tmp_path: Path) -> None:
     assert "rank 2: never entered all_reduce 2706" in as_text(diagnose([tmp_path / "run"]))
 
 
-def test_nothing_but_bad_dumps(tmp_path: Path) -> None:
+def test_a_folder_of_invalid_dumps_only_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "hccl_trace_rank_0").write_bytes(b"\x80\x02")
     with pytest.raises(KitError, match=r"no log was found: .*it ends in the middle"):
         diagnose([tmp_path])
 
 
-def test_one_text_of_many_groups_is_not_parsed_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shared_group_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_dump, "MAX_RANKS", 1000)
     groups = {str(number): {"ranks": "1," * 100} for number in range(10)}
     data = json.dumps({"version": "2.10", "pg_config": groups, "entries": [entry(1, process_group=("9", ""))]})

@@ -1,4 +1,4 @@
-"""Diagnoses for the tests of their forms."""
+"""Diagnoses for the tests of the output formats."""
 
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ def place(rank: int, line: int = 812) -> Place:
 
 
 def port_taken(ranks: int = 32, culprit: int = 27) -> Diagnosis:
-    """The job of the documentation: a card port is taken, and the others time out waiting for that rank."""
+    """The example of the documentation: a card port is in use, and the others time out waiting for that rank."""
     others = [rank for rank in range(ranks) if rank not in (culprit, 19)]
     mates = [rank for rank in others if rank // 8 == culprit // 8]
     waits = tuple(
@@ -69,7 +69,7 @@ def cannot_tell() -> Diagnosis:
 
 
 def hostile() -> Diagnosis:
-    """Every text comes from an attacker."""
+    """Every string is chosen by an attacker."""
     one = Suspect(1, HOSTILE, 2)
     where = Place(HOSTILE, 3)
     return Diagnosis(
@@ -115,4 +115,4 @@ diagnoses = st.builds(
     ranks=st.lists(lines, max_size=5).map(tuple),
     notes=st.lists(_texts, max_size=2).map(tuple),
 )
-"""Any diagnosis at all, also one that no judge gives."""
+"""Any diagnosis, including those that are never produced."""

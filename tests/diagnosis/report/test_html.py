@@ -1,4 +1,4 @@
-"""The page of a diagnosis, in a real browser where one is installed."""
+"""The HTML page of a diagnosis, in a real browser if one is installed."""
 
 import re
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def test_the_page_shows_fault_graph_timeline_and_evidence(page: Page, tmp_path: 
 
 
 @needs_browser
-def test_hostile_texts_are_texts(page: Page, tmp_path: Path) -> None:
+def test_hostile_strings_are_escaped(page: Page, tmp_path: Path) -> None:
     path = shown(page, hostile(), tmp_path)
     assert page.count("script") == 0
     assert page.value("document.querySelector('dd.fault').textContent").count("<script>alert(1)</script>") == 3
@@ -58,8 +58,8 @@ def test_hostile_texts_are_texts(page: Page, tmp_path: Path) -> None:
 
 
 @needs_browser
-def test_the_policy_stops_what_would_get_in(page: Page, tmp_path: Path) -> None:
-    """So that an element that is not escaped one day does no harm."""
+def test_the_content_security_policy_blocks_injected_elements(page: Page, tmp_path: Path) -> None:
+    """A second line of defence, in case a string is not escaped."""
     path = tmp_path / "report.html"
     element = "<script>console.log(1)</script><img src='http://127.0.0.1:9/x'><p style='color: red'>"
     path.write_text(as_html(port_taken()).replace("</body>", f"{element}</body>"))
@@ -69,7 +69,7 @@ def test_the_policy_stops_what_would_get_in(page: Page, tmp_path: Path) -> None:
 
 
 @needs_browser
-def test_light_and_dark(page: Page, tmp_path: Path) -> None:
+def test_supports_light_and_dark_color_schemes(page: Page, tmp_path: Path) -> None:
     colors = "getComputedStyle(document.body).backgroundColor + getComputedStyle(document.body).color"
     seen = []
     for dark in (False, True):
@@ -80,7 +80,7 @@ def test_light_and_dark(page: Page, tmp_path: Path) -> None:
 
 
 @needs_browser
-def test_a_thousand_ranks_stay_usable(page: Page, tmp_path: Path) -> None:
+def test_the_page_of_a_thousand_ranks_stays_usable(page: Page, tmp_path: Path) -> None:
     path = shown(page, port_taken(1024, 500), tmp_path)
     assert page.count("#timeline .row") == 1024
     assert page.value("document.querySelector('#timeline .row').textContent").startswith("rank 500"), "first of all"
@@ -104,7 +104,7 @@ def test_a_rank_without_errors_is_not_called_silent() -> None:
 
 
 class _Balance(HTMLParser):
-    """Which elements are open."""
+    """Tracks which elements are open."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ def test_any_diagnosis_is_well_formed(diagnosis: Diagnosis) -> None:
     assert not parser.seen & {"script", "a", "img", "link", "iframe", "object", "form"}
 
 
-def test_nothing_is_loaded_from_elsewhere() -> None:
+def test_nothing_is_loaded_from_the_network() -> None:
     text = as_html(hostile())
     assert not re.search(r"(?:src|href)=|url\((?!#)|@import|https?:", text)
     assert "<script" not in text

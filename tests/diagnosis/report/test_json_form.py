@@ -1,4 +1,4 @@
-"""A diagnosis as a program reads it."""
+"""The JSON format of a diagnosis."""
 
 import json
 from typing import Any
@@ -49,7 +49,7 @@ def test_without_a_first_fault_it_is_null() -> None:
     assert value["cascade"][1]["time"] is None
 
 
-def test_hostile_values_are_only_values() -> None:
+def test_hostile_strings_are_plain_values() -> None:
     text = as_json(hostile())
     assert text.isascii()
     assert text.replace("\n", "").isprintable()
@@ -57,5 +57,5 @@ def test_hostile_values_are_only_values() -> None:
 
 
 @given(diagnoses)
-def test_any_diagnosis_is_valid(diagnosis: Diagnosis) -> None:
+def test_any_diagnosis_matches_the_schema(diagnosis: Diagnosis) -> None:
     read(diagnosis)

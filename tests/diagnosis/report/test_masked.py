@@ -1,4 +1,4 @@
-"""What of a diagnosis strangers may see."""
+"""A masked diagnosis can be shown to third parties."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def forms(diagnosis: Diagnosis, *names: str) -> str:
 
 
 def told(sentence: str, file: str = "10.0.0.1/plog-1.log", server: str = "10.0.0.4") -> Diagnosis:
-    """A diagnosis with this fix, this file as evidence, and this server."""
+    """The masked form of a diagnosis with this fix, this file as evidence, and this server."""
     fault = port_taken().first_fault
     assert fault
     suspect = Suspect(27, server, 3)
@@ -28,7 +28,7 @@ def told(sentence: str, file: str = "10.0.0.1/plog-1.log", server: str = "10.0.0
     )
 
 
-def test_addresses_are_marks_and_equal_ones_are_equal() -> None:
+def test_addresses_are_masked_and_equal_ones_stay_equal() -> None:
     shown = forms(port_taken())
     assert "10.0.0" not in shown
     hidden = masked(port_taken())
@@ -40,7 +40,7 @@ def test_addresses_are_marks_and_equal_ones_are_equal() -> None:
     assert len({one.suspect.server for one in hidden.ranks}) == 4
 
 
-def test_what_a_reader_works_with_stays() -> None:
+def test_ranks_cards_times_and_file_names_are_not_masked() -> None:
     shown = as_text(masked(port_taken()))
     for part in (
         "rank 27",
@@ -63,7 +63,7 @@ def test_what_a_reader_works_with_stays() -> None:
         ("log.10.0.0.7.debug/plog-1.log", "10.0.0.7"),
     ],
 )
-def test_names_in_paths_are_hidden(file: str, private: str) -> None:
+def test_names_in_paths_are_masked(file: str, private: str) -> None:
     shown = forms(told(f"look into {file}, then into {file}:7", file))
     assert private not in shown
     assert f"{file.rsplit('/', maxsplit=1)[-1] if 'alices' not in file else ''}" in shown
@@ -81,11 +81,11 @@ def test_names_in_paths_are_hidden(file: str, private: str) -> None:
         ("card 02:42:ac:11:00:02", "ac:11"),
     ],
 )
-def test_names_in_sentences_are_hidden(sentence: str, private: str) -> None:
+def test_names_in_sentences_are_masked(sentence: str, private: str) -> None:
     assert private not in forms(told(sentence, server="node17"), "alice")
 
 
-def test_words_of_sentences_stay() -> None:
+def test_words_of_sentences_are_not_masked() -> None:
     sentence = "set HCCL_NPU_SOCKET_PORT_RANGE=auto and/or restart rank 7 at 21:37:51, TCP/IP, CANN 8.5.0"
     assert masked(told(sentence)).fix == sentence
 

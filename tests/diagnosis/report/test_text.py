@@ -1,4 +1,4 @@
-"""A diagnosis as a user reads it on the screen."""
+"""The text format of a diagnosis."""
 
 from hypothesis import given
 
@@ -7,7 +7,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect, Wait
 from tests.diagnosis.report.diagnoses import cannot_tell, diagnoses, hostile, port_taken, suspect
 
 
-def test_the_first_fault_is_the_first_line_and_its_reasons_the_last() -> None:
+def test_the_first_line_is_the_fault_and_the_last_its_certainty() -> None:
     assert as_text(port_taken()).split("\n") == [
         "first fault:  rank 27 (10.0.0.4, card 3), 21:37:51: could not listen on port 16666, it is taken"
         " [HK701 EI0019]",
@@ -45,7 +45,7 @@ def test_equal_suspects_and_doubts_are_named() -> None:
     assert text.endswith("\nlikely:       the first fault is a direct cause; against it: rank 3 is late")
 
 
-def test_what_a_log_does_not_name_is_called_by_what_it_names() -> None:
+def test_a_process_without_a_known_rank_is_named_by_card_or_server() -> None:
     fault = port_taken().first_fault
     assert fault
     names = [(None, "10.0.0.1", 3), (None, "10.0.0.1", None), (None, None, None), (4, None, 1)]
@@ -61,7 +61,7 @@ def test_what_a_log_does_not_name_is_called_by_what_it_names() -> None:
     ]
 
 
-def test_chains_are_written_once() -> None:
+def test_chains_are_shown_once() -> None:
     waits = [(1, 0), (2, 0), (3, 0), *((rank, rank - 8) for rank in range(8, 64)), (70, 12)]
     cascade = tuple(Wait(suspect(rank), suspect(awaited), None, None, None) for rank, awaited in waits)
     assert wait_groups(port_taken()._replace(cascade=cascade)) == [
@@ -72,7 +72,7 @@ def test_chains_are_written_once() -> None:
     ]
 
 
-def test_many_silent_ranks_are_numbers() -> None:
+def test_many_silent_ranks_are_shown_as_ranges() -> None:
     text = as_text(port_taken()._replace(silent=tuple(map(suspect, [0, 1, 2, 3, 9, 16, 17]))))
     assert "\nno log from:  ranks 0-3, 9, 16-17\n" in text
 
@@ -82,12 +82,12 @@ def test_many_notes_are_counted() -> None:
     assert text.endswith("note:         3 more notes in the JSON form")
 
 
-def test_nothing_from_a_log_moves_the_cursor() -> None:
+def test_control_characters_of_a_log_are_replaced() -> None:
     assert all(char.isprintable() or char == "\n" for char in as_text(hostile()))
 
 
 @given(diagnoses)
-def test_any_diagnosis_is_shown(diagnosis: Diagnosis) -> None:
+def test_any_diagnosis_can_be_shown(diagnosis: Diagnosis) -> None:
     text = as_text(diagnosis)
     assert text.startswith("first fault:  ")
     assert all(char.isprintable() or char == "\n" for char in text)

@@ -1,4 +1,4 @@
-"""Small jobs as events, written by hand: four cards a server, and one process for each."""
+"""Small handwritten jobs as events: four cards per server, and one process per card."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GROUP = "10.1.0.0%eth0_60000_0_1760000000000000"
 START, JOINED, GAVE_UP = 1000.0, 1010.0, 1140.0
 """Seconds on the clock of every server: the processes start, the group is complete, links are given up."""
 STUCK = JOINED + 100 + 1836
-"""When an operator of training is given up."""
+"""When a training operator times out."""
 CARDS = 4
 
 
@@ -58,7 +58,7 @@ class Logs:
                 self.say(rank, JOINED, self.joining(rank, complete=True))
 
     def joining(self, rank: int, *, complete: bool) -> Joined:
-        """What the log of a rank says when it joins."""
+        """The events in the log of a rank that joins."""
         card = rank % CARDS
         return Joined(GROUP, rank, self.size, host(rank), card, card, address(rank), host(0), complete)
 
@@ -72,7 +72,7 @@ class Logs:
         return self.say(rank, time, fact, error=True)
 
     def evidence(self) -> Evidence:
-        """What a reader makes of it."""
+        """The evidence as a reader returns it."""
         files, events = [], []
         for rank, lines in self._lines.items():
             process = Process(f"node-{rank // CARDS}", 100 + rank)
@@ -98,7 +98,7 @@ def unlinked(logs: Logs, rank: int, peers: Iterable[int], time: float = GAVE_UP)
 
 
 def stuck(size: int, rank: int, awaited: int | None = None, *, position: int = 7, count: int = 64) -> OperatorTimedOut:
-    """An operator that waited for too long."""
+    """An operator that timed out."""
     return OperatorTimedOut(rank, size, awaited, f"AllReduce_{GROUP}", GROUP, position, count, "float16", 1836)
 
 
@@ -140,7 +140,7 @@ def absent() -> Logs:
 
 
 def lost() -> Logs:
-    """Rank 1 is killed in training; all others hear that it is lost, and give up half an hour later."""
+    """Rank 1 is killed in training; all others are notified of the loss, and give up half an hour later."""
     logs = Logs(8)
     for rank in (0, 2, 3, 4, 5, 6, 7):
         logs.say(rank, JOINED + 140, heard(1)).fail(rank, STUCK + rank / 10, stuck(8, rank))
@@ -148,7 +148,7 @@ def lost() -> Logs:
 
 
 def heard(rank: int) -> Heartbeat:
-    """A rank has stopped to answer."""
+    """A rank has stopped responding."""
     return Heartbeat(Card(host(rank), rank % CARDS), None, None, "lost", is_verdict=False)
 
 
@@ -161,7 +161,7 @@ def behind() -> Logs:
 
 
 def late() -> Logs:
-    """Rank 7 comes when the others have given up, and then waits for them."""
+    """Rank 7 arrives after the others have given up, and then waits for them."""
     logs = Logs(8)
     for rank in range(7):
         unlinked(logs, rank, [7])
@@ -179,7 +179,7 @@ def tls() -> Logs:
 
 
 def another_algorithm() -> Logs:
-    """The second of three servers has another HCCL_ALGO, so that its ranks connect to others than these expect."""
+    """The second of three servers has another HCCL_ALGO, so its ranks connect to other peers than expected."""
     logs = Logs(12)
     for rank in range(12):
         logs.say(rank, START, Setting("HCCL_ALGO", "level0:NA;level1:ring" if host(rank) == host(4) else ""))
@@ -220,4 +220,4 @@ PLANTED: dict[str, tuple[Callable[[], Logs], frozenset[int]]] = {
     "cut off": (cut_off, frozenset({4, 5, 6, 7})),
     "packets lost": (packets_lost, frozenset({1, 5})),
 }
-"""Jobs, and the ranks that are a right answer."""
+"""Jobs, and the ranks that are a correct verdict."""

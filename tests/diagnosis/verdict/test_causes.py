@@ -1,4 +1,4 @@
-"""One test for each cause, and for what keeps it from a guess."""
+"""One test for each cause, and for the conditions that prevent a guess."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def named(diagnosis: Diagnosis) -> int | None:
     return diagnosis.first_fault.suspect.rank
 
 
-def test_a_port_that_is_taken() -> None:
+def test_names_a_rank_whose_port_is_in_use() -> None:
     diagnosis = of(port_taken())
     assert diagnosis.first_fault is not None
     assert (diagnosis.first_fault.code, diagnosis.first_fault.kind) == (
@@ -75,7 +75,7 @@ def test_a_port_that_is_taken() -> None:
     assert "16666" in diagnosis.fix
 
 
-def test_a_port_of_a_host_that_is_taken() -> None:
+def test_names_a_rank_whose_host_port_is_in_use() -> None:
     logs = Logs(4, joined=False).fail(2, START + 1, ListenFailed("host", host(2), 60002))
     logs.fail(2, START + 2, JoinFailed(None, 2, 4, None, 19)).fail(0, GAVE_UP, NeverConnected((2,)))
     diagnosis = of(logs)
@@ -88,7 +88,7 @@ def test_a_fault_of_a_rank_that_gave_up_before_is_a_consequence() -> None:
     assert named(of(logs)) == 6
 
 
-def test_two_faults_on_servers_whose_clocks_nothing_compares() -> None:
+def test_two_faults_with_unsynchronised_clocks_are_undecided() -> None:
     logs = Logs(8, joined=False).fail(1, 1500, ERROR).fail(5, 1400, ERROR)
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
@@ -97,19 +97,19 @@ def test_two_faults_on_servers_whose_clocks_nothing_compares() -> None:
     assert named(of(Logs(8).fail(1, 1500, ERROR).fail(5, 1400, ERROR))) == 5
 
 
-def test_two_faults_on_servers_whose_logs_are_in_one_folder() -> None:
+def test_two_faults_with_logs_in_one_folder_are_undecided() -> None:
     evidence = Logs(8, joined=False).fail(1, 1500, ERROR).fail(5, 1400, ERROR).evidence()
     events = tuple(event._replace(process=event.process._replace(worker="logs")) for event in evidence.events)
     assert judge(evidence._replace(files=(), events=events)).certainty == "cannot_tell"
 
 
-def test_most_logs_are_missing() -> None:
+def test_if_most_logs_are_missing_the_verdict_is_undecided() -> None:
     logs = Logs(8, without=range(1, 8)).fail(0, 1500, ERROR)
     assert of(logs).reason.startswith("logs of ranks 1, 2, 3")
 
 
 def launched(logs: Logs, *exits: Exited) -> Diagnosis:
-    """With what a launcher saw."""
+    """The logs with the events of a launcher."""
     evidence = logs.evidence()
     own = Process("node-0", None)
     events = [Event(own, Place("node-0/launcher.log", n), 1600.0 + n, True, one) for n, one in enumerate(exits, 1)]
@@ -117,7 +117,7 @@ def launched(logs: Logs, *exits: Exited) -> Diagnosis:
     return judge(evidence._replace(files=files, events=(*evidence.events, *events)))
 
 
-def test_a_launcher_saw_a_rank_killed() -> None:
+def test_names_a_rank_whose_launcher_reports_a_kill() -> None:
     diagnosis = launched(Logs(4), Exited(3, None, 9), Exited(1, 1, None))
     assert named(diagnosis) == 3
     assert diagnosis.first_fault is not None
@@ -130,7 +130,7 @@ def test_the_first_exit_may_be_that_of_a_victim() -> None:
     assert launched(Logs(4), Exited(1, 1, None, by_launcher=True)).first_fault is None
 
 
-def test_another_release() -> None:
+def test_names_the_rank_with_another_release() -> None:
     logs = Logs(4)
     for rank in range(4):
         own, other = ("8.0", "8.1") if rank == 2 else ("8.1", "8.0")
@@ -139,7 +139,7 @@ def test_another_release() -> None:
     assert of(Logs(2).fail(0, JOINED, VersionMismatch("1", "2"))).certainty == "cannot_tell"
 
 
-def test_other_arguments() -> None:
+def test_names_the_rank_with_other_arguments() -> None:
     logs = Logs(4)
     for rank in (0, 1, 3):
         logs.fail(rank, JOINED + 1, ArgumentMismatch("count", "8", "4", 2))
@@ -149,14 +149,14 @@ def test_other_arguments() -> None:
     assert "count" in diagnosis.fix + diagnosis.supports[0]
 
 
-def test_an_absent_rank() -> None:
+def test_names_a_rank_that_never_starts() -> None:
     diagnosis = of(absent())
     assert named(diagnosis) == 3
     assert diagnosis.certainty == "certain"
     assert [one.rank for one in diagnosis.silent] == [3]
 
 
-def test_no_rank_connected_to_the_root() -> None:
+def test_if_no_rank_connected_to_the_root_the_verdict_is_undecided() -> None:
     logs = Logs(4, joined=False, without=[1, 2, 3]).fail(0, GAVE_UP, Connected((0,), 4))
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
@@ -170,7 +170,7 @@ def test_an_absent_rank_that_waits_for_another_one_is_a_victim() -> None:
     assert named(of(logs)) == 6
 
 
-def test_a_rank_that_does_not_reach_the_root() -> None:
+def test_names_a_rank_that_does_not_reach_the_root() -> None:
     logs = Logs(4, joined=False).fail(2, GAVE_UP, RootUnreachable(host(0), 60000))
     logs.fail(0, GAVE_UP, NeverConnected((2,)))
     diagnosis = of(logs)
@@ -178,19 +178,19 @@ def test_a_rank_that_does_not_reach_the_root() -> None:
     assert "HCCL_SOCKET_IFNAME" in diagnosis.fix
 
 
-def test_a_lost_rank() -> None:
+def test_names_a_lost_rank() -> None:
     diagnosis = of(lost())
     assert named(diagnosis) == 1
     assert diagnosis.certainty == "certain"
 
 
 @pytest.mark.parametrize("seconds", [1, 60, 3600])
-def test_a_rank_that_is_lost_after_the_first_failure_is_an_echo(seconds: float) -> None:
+def test_a_rank_lost_after_the_first_failure_is_a_consequence(seconds: float) -> None:
     logs = never_entered().say(0, GAVE_UP + seconds, heard(5)).say(1, GAVE_UP + seconds, heard(5))
     assert named(of(logs)) == 6
 
 
-def test_ranks_that_name_each_other() -> None:
+def test_ranks_that_blame_each_other_are_undecided() -> None:
     logs = Logs(2)
     for rank in (0, 1):
         logs.say(rank, JOINED + 50, heard(1 - rank)).fail(rank, STUCK, stuck(2, rank))
@@ -199,7 +199,7 @@ def test_ranks_that_name_each_other() -> None:
     assert "the network between them" in diagnosis.reason
 
 
-def test_lost_packets() -> None:
+def test_names_a_rank_that_loses_packets() -> None:
     diagnosis = of(packets_lost())
     assert (named(diagnosis), [one.rank for one in diagnosis.suspects]) == (1, [1, 5])
     assert diagnosis.certainty == "likely"
@@ -210,7 +210,7 @@ def test_lost_packets() -> None:
     assert named(of(logs)) == 5
 
 
-def test_tls_that_differs_on_one_half() -> None:
+def test_tls_that_differs_on_half_of_the_cards_is_undecided() -> None:
     logs = Logs(4)
     for rank in range(4):
         logs.say(rank, JOINED, Tls(rank < 2))
@@ -228,7 +228,7 @@ def test_a_variable_that_differs_is_named_with_both_values() -> None:
     assert "env TABLE --check" in diagnosis.fix
 
 
-def test_a_link_between_ranks_with_equal_variables_speaks_against_the_variable() -> None:
+def test_a_broken_link_between_ranks_with_equal_variables_rules_them_out() -> None:
     logs = another_algorithm()
     unlinked(unlinked(logs, 1, [9]), 9, [1])
     diagnosis = of(logs)
@@ -236,7 +236,7 @@ def test_a_link_between_ranks_with_equal_variables_speaks_against_the_variable()
     assert diagnosis.first_fault is None or "HCCL_ALGO" not in diagnosis.first_fault.kind
 
 
-def test_a_variable_that_differs_on_one_half() -> None:
+def test_a_variable_that_differs_on_half_of_the_ranks_is_undecided() -> None:
     logs = Logs(4)
     for rank in range(4):
         logs.say(rank, START, Setting("HCCL_BUFFSIZE", "200" if rank < 2 else "400"))
@@ -248,7 +248,7 @@ def test_a_variable_that_differs_on_one_half() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "is_cause"), [("120", True), ("7200", False)])
-def test_only_a_shorter_time_out_breaks_a_link(seconds: str, is_cause: bool) -> None:
+def test_only_a_shorter_timeout_breaks_a_link(seconds: str, is_cause: bool) -> None:
     logs = Logs(8)
     for rank in range(8):
         logs.say(rank, START, Setting("HCCL_CONNECT_TIMEOUT", seconds if rank == 6 else "600"))
@@ -273,14 +273,14 @@ def test_the_detector_names_pairs_that_have_nothing_in_common() -> None:
     assert of(logs).certainty == "cannot_tell"
 
 
-def test_a_root_without_a_log_that_others_have_reached() -> None:
+def test_a_root_without_a_log_that_others_reached_is_undecided() -> None:
     logs = Logs(8, joined=False, without=[0]).fail(5, GAVE_UP + 20, RootUnreachable(host(0), 60000))
     for rank in (1, 2, 3, 4, 6, 7):
         logs.fail(rank, GAVE_UP, RootSilent())
     assert of(logs).certainty == "cannot_tell"
 
 
-def test_a_log_that_does_not_name_its_server_makes_no_server_of_its_own() -> None:
+def test_a_log_without_a_server_name_does_not_count_as_a_server() -> None:
     evidence = cut_off().evidence()
     (file,) = (one for one in evidence.files if one.process.pid == 105)
     files = tuple(one._replace(cut="ends in a line") if one == file else one for one in evidence.files)
@@ -288,7 +288,7 @@ def test_a_log_that_does_not_name_its_server_makes_no_server_of_its_own() -> Non
     assert judge(evidence).certainty == "likely"
 
 
-def test_two_servers_without_a_link() -> None:
+def test_broken_links_between_two_servers_only_are_undecided() -> None:
     logs = Logs(8)
     for rank in range(8):
         unlinked(logs, rank, [(rank + 4) % 8])
@@ -299,26 +299,26 @@ def test_two_servers_without_a_link() -> None:
     )
 
 
-def test_a_rank_that_waits_for_itself() -> None:
+def test_names_a_rank_that_waits_for_itself() -> None:
     logs = Logs(3).fail(0, STUCK, stuck(3, 0, 1)).fail(1, STUCK, stuck(3, 1, 2))
     logs.fail(2, STUCK, stuck(3, 2)._replace(awaited="local"))
     assert named(of(logs)) == 2
 
 
-def test_a_rank_that_is_behind() -> None:
+def test_names_a_rank_that_is_behind() -> None:
     diagnosis = of(behind())
     assert diagnosis.first_fault is not None
     assert diagnosis.first_fault.kind == "is behind the others"
 
 
-def test_other_elements() -> None:
+def test_names_the_rank_with_another_element_count() -> None:
     logs = Logs(4)
     for rank in range(4):
         logs.fail(rank, STUCK, stuck(4, rank, count=32 if rank == 3 else 64))
     assert named(of(logs)) == 3
 
 
-def test_a_ring_in_one_operator() -> None:
+def test_a_cycle_in_one_operator_is_undecided() -> None:
     logs = Logs(3)
     for rank in range(3):
         logs.fail(rank, STUCK, stuck(3, rank, (rank + 1) % 3))
@@ -328,20 +328,20 @@ def test_a_ring_in_one_operator() -> None:
     assert diagnosis.reason.startswith("ranks 0, 1, 2 wait for each other")
 
 
-def test_a_late_rank() -> None:
+def test_names_a_late_rank() -> None:
     diagnosis = of(late())
     assert named(diagnosis) == 7
     assert "came 150 s after the others" in (diagnosis.first_fault.kind if diagnosis.first_fault else "")
 
 
-def test_the_time_out_that_was_set_counts() -> None:
+def test_uses_the_timeout_that_was_set() -> None:
     logs = late()
     for rank in range(8):
         logs.say(rank, START, Setting("HCCL_CONNECT_TIMEOUT", "600"))
     assert of(logs).certainty == "cannot_tell"
 
 
-def test_the_end_of_all_chains() -> None:
+def test_names_the_rank_at_the_end_of_all_chains() -> None:
     diagnosis = of(never_entered())
     assert diagnosis.first_fault is not None
     assert diagnosis.first_fault.kind == "never entered the operator that all others wait in"
@@ -349,14 +349,14 @@ def test_the_end_of_all_chains() -> None:
     assert len(diagnosis.cascade) == 7
 
 
-def test_two_ends_of_chains() -> None:
+def test_two_ends_of_chains_are_both_suspects() -> None:
     logs = unlinked(unlinked(Logs(8), 0, [1]), 2, [3])
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
     assert {one.rank for one in diagnosis.suspects} == {1, 3}
 
 
-def test_the_only_rank_without_an_error() -> None:
+def test_names_the_only_rank_without_an_error() -> None:
     logs = Logs(4)
     for rank in (0, 1, 2):
         logs.fail(rank, STUCK, stuck(4, rank))
@@ -374,13 +374,13 @@ def test_settings_that_differ_are_noted() -> None:
     assert "HCCL_EXEC_TIMEOUT differs between ranks: 60, 9" in of(logs).notes
 
 
-def test_logs_without_a_job() -> None:
+def test_logs_without_a_job_are_undecided() -> None:
     assert of(Logs(0)).reason == "nothing in these logs is of a job with HCCL"
     assert of(Logs(4)).reason == "no log has an error that tells a cause"
 
 
 def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None:
-    """A user's mistake in the first line: all ranks end alike, at nearly the same moment."""
+    """Such as a mistake in the first line: all ranks fail identically at almost the same time."""
     logs = Logs(4, joined=False)
     for rank in range(4):
         logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", "TypeError: f() takes 0 arguments"))
@@ -390,7 +390,7 @@ def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None
     assert "fails on every rank" in found.fix
 
 
-def test_two_different_exceptions_are_not_one_of_the_program() -> None:
+def test_two_different_exceptions_are_not_a_common_program_error() -> None:
     logs = Logs(4, joined=False)
     for rank in range(4):
         logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", f"TypeError: {rank}"))

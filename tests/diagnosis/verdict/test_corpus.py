@@ -1,7 +1,7 @@
-"""Logs of failed jobs whose verdict is known: run with `--corpus FOLDER`.
+"""Logs of failed jobs with known verdicts: run with `--corpus FOLDER`.
 
-`corpus/hccl_logs/cases/NAME` has the logs of a job and verdict.json. What is done to the logs here, whoever collects
-them may do as well: clocks are wrong, a worker's logs are missing, a file is cut.
+`corpus/hccl_logs/cases/NAME` has the logs of a job and verdict.json. The logs are damaged here as
+may happen when they are collected: clocks are wrong, a worker's logs are missing, a file is truncated.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STAMP = re.compile(r"(\d{4}-\d\d-\d\d)([- ])(\d\d:\d\d:\d\d)(?=\.\d{3}[.\d])")
 WORKER = re.compile(r"worker|w_|rank_|host")
 SHIFTS = (-1800, -601, -130, -10, 10, 130, 601, 1800)
 CUTS = 12
-"""Places at which each file is cut."""
+"""Number of positions at which each file is truncated."""
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def answer(case: Path, logs: Path) -> Score:
         return "cannot tell"
 
 
-def test_first_faults_and_suspects(cases: list[Path]) -> None:
+def test_first_faults_and_suspects_match_the_known_verdict(cases: list[Path]) -> None:
     wrong = []
     for case in cases:
         diagnosis, expected = diagnose([case / "logs"]), verdict(case)
@@ -74,8 +74,8 @@ def test_first_faults_and_suspects(cases: list[Path]) -> None:
     assert wrong == []
 
 
-def test_chains(cases: list[Path]) -> None:
-    """Each wait of the verdict between two ranks, or from a rank to an address, is in the cascade or is the fault."""
+def test_chains_match_the_known_verdict(cases: list[Path]) -> None:
+    """Each known wait, between two ranks or from a rank to an address, is in the cascade or the fault."""
     lacking = []
     for case in cases:
         diagnosis, expected = diagnose([case / "logs"]), verdict(case)
@@ -109,7 +109,7 @@ def _is_wait(diagnosis: Diagnosis, wait: Wait, source: str, target: str) -> bool
 
 
 @pytest.mark.parametrize("way", ["shifted", "missing", "cut"])
-def test_damaged_logs_are_never_a_wrong_answer(cases: list[Path], tmp_path: Path, way: str) -> None:
+def test_damaged_logs_never_give_a_wrong_verdict(cases: list[Path], tmp_path: Path, way: str) -> None:
     damage = {"shifted": _shifted, "missing": _missing, "cut": _cut}[way]
     wrong = []
     for case in cases:

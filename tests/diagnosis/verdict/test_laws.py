@@ -1,4 +1,4 @@
-"""Whatever happens to the logs, the answer is right or "cannot tell", and never wrong."""
+"""Whatever happens to the logs, the verdict is right or "cannot tell", and never wrong."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shifted(evidence: Evidence, worker: str, seconds: float) -> Evidence:
 
 
 def without(evidence: Evidence, names: set[str]) -> Evidence:
-    """Without the files of these names."""
+    """The logs without the files of these names."""
     files = tuple(file for file in evidence.files if file.file not in names)
     return evidence._replace(
         files=files, events=tuple(event for event in evidence.events if event.place.file not in names)
@@ -53,7 +53,7 @@ def is_wrong(evidence: Evidence, culprits: frozenset[int]) -> bool:
 
 
 @pytest.mark.parametrize("kind", sorted(PLANTED))
-def test_the_culprit_is_named(kind: str) -> None:
+def test_names_the_culprit(kind: str) -> None:
     evidence, culprits = planted(kind)
     diagnosis = judge(evidence)
     assert diagnosis.first_fault is not None, diagnosis.reason
@@ -65,7 +65,7 @@ def test_the_culprit_is_named(kind: str) -> None:
 
 
 @given(KINDS, st.integers(0, 2), st.floats(-1800, 1800))
-def test_a_wrong_clock_changes_no_answer(kind: str, number: int, seconds: float) -> None:
+def test_a_wrong_clock_does_not_change_the_verdict(kind: str, number: int, seconds: float) -> None:
     evidence, _ = planted(kind)
     names = workers(evidence)
     moved = judge(shifted(evidence, names[number % len(names)], seconds))
@@ -77,10 +77,10 @@ def test_a_wrong_clock_changes_no_answer(kind: str, number: int, seconds: float)
 
 
 @given(KINDS, st.integers(0, 2), st.floats(-1800, 1800), st.booleans())
-def test_a_wrong_clock_that_nothing_tells_of_is_never_a_wrong_answer(
+def test_an_undetectable_wrong_clock_never_gives_a_wrong_verdict(
     kind: str, number: int, seconds: float, marks: bool
 ) -> None:
-    """Also without the moments by which clocks are compared."""
+    """Also without the shared events by which clocks are compared."""
     evidence, culprits = planted(kind)
     names = workers(evidence)
     shift = shifted(evidence, names[number % len(names)], seconds)
@@ -89,7 +89,7 @@ def test_a_wrong_clock_that_nothing_tells_of_is_never_a_wrong_answer(
 
 
 @given(KINDS, st.integers(0, 2), st.floats(-1800, 1800))
-def test_a_lost_worker_is_never_a_wrong_answer(kind: str, number: int, seconds: float) -> None:
+def test_missing_logs_of_a_worker_never_give_a_wrong_verdict(kind: str, number: int, seconds: float) -> None:
     evidence, culprits = planted(kind)
     names = workers(evidence)
     gone = names[number % len(names)]
@@ -99,7 +99,7 @@ def test_a_lost_worker_is_never_a_wrong_answer(kind: str, number: int, seconds: 
 
 
 @given(KINDS, st.integers(0, 11))
-def test_a_lost_log_is_never_a_wrong_answer(kind: str, number: int) -> None:
+def test_a_missing_log_never_gives_a_wrong_verdict(kind: str, number: int) -> None:
     evidence, culprits = planted(kind)
     name = evidence.files[number % len(evidence.files)].file
     left = without(evidence, {name})
@@ -107,7 +107,7 @@ def test_a_lost_log_is_never_a_wrong_answer(kind: str, number: int) -> None:
 
 
 @given(KINDS, st.integers(0, 11), st.integers(0, 8))
-def test_a_cut_log_is_never_a_wrong_answer(kind: str, number: int, lines: int) -> None:
+def test_a_truncated_log_never_gives_a_wrong_verdict(kind: str, number: int, lines: int) -> None:
     evidence, culprits = planted(kind)
     name = evidence.files[number % len(evidence.files)].file
     files = tuple(file._replace(cut="ends in a line") if file.file == name else file for file in evidence.files)
@@ -141,8 +141,8 @@ def test_the_offset_of_a_clock_is_shown(number: int, seconds: float) -> None:
 
 
 @given(st.integers(0, 2), st.floats(-1800, 1800))
-def test_without_a_shared_moment_both_ends_of_links_tell_the_offset(number: int, seconds: float) -> None:
-    """As in a job from a rank table. No verdict rests on it: a server that began late looks the same."""
+def test_without_a_shared_event_the_offset_is_estimated_from_links(number: int, seconds: float) -> None:
+    """As in a job with a rank table. The verdict does not depend on it: a server that started late looks the same."""
     evidence, _ = planted("cut off")
     evidence = evidence._replace(
         events=tuple(one for one in evidence.events if not (isinstance(one.fact, Joined) and one.fact.complete))
@@ -200,7 +200,7 @@ EVENTS = st.builds(
 
 
 @given(st.lists(EVENTS, max_size=12), st.lists(PROCESSES, max_size=4))
-def test_any_facts_have_an_answer(events: list[Event], processes: list[Process]) -> None:
+def test_any_facts_give_a_verdict(events: list[Event], processes: list[Process]) -> None:
     files = tuple(LogFile(process, f"{n}.log", 1, None, None) for n, process in enumerate(processes))
     diagnosis = judge(Evidence(files, tuple(events)))
     if diagnosis.certainty == "cannot_tell":
@@ -214,7 +214,7 @@ def test_any_facts_have_an_answer(events: list[Event], processes: list[Process])
 
 
 @given(KINDS, st.integers(0, 2), st.floats(-1800, 1800))
-def test_logs_of_all_servers_in_one_folder_have_clocks_of_their_own(kind: str, number: int, seconds: float) -> None:
+def test_logs_of_several_servers_in_one_folder_have_separate_clocks(kind: str, number: int, seconds: float) -> None:
     evidence, culprits = planted(kind)
     names = workers(evidence)
     evidence = shifted(evidence, names[number % len(names)], seconds)
@@ -223,8 +223,8 @@ def test_logs_of_all_servers_in_one_folder_have_clocks_of_their_own(kind: str, n
     assert not is_wrong(Evidence(files, events), culprits)
 
 
-def test_one_line_of_each_log_is_enough_for_an_answer() -> None:
-    """Nothing crashes on logs that say next to nothing."""
+def test_one_line_of_each_log_is_enough_for_a_verdict() -> None:
+    """Nearly empty logs cause no crash."""
     for kind in PLANTED:
         evidence, culprits = planted(kind)
         for event in evidence.events:

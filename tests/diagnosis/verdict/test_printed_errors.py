@@ -1,4 +1,4 @@
-"""What programs print without any plog, in the forms of torch_npu, vLLM and MindSpore; the values are invented."""
+"""Program output without any plog, in the formats of torch_npu, vLLM and MindSpore; the values are invented."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def diagnosed(folder: Path, *texts: str) -> Diagnosis:
     return diagnose([folder])
 
 
-def test_the_error_of_hccl_below_the_frame_of_torch_counts(tmp_path: Path) -> None:
+def test_the_hccl_error_below_the_frame_of_torch_is_the_fault(tmp_path: Path) -> None:
     """The frame comes first and has the later time."""
     found = diagnosed(tmp_path, frame(0, "02") + PORT, frame(1, "59") + LATE)
     assert found.first_fault is not None
@@ -53,7 +53,7 @@ def test_the_error_of_hccl_below_the_frame_of_torch_counts(tmp_path: Path) -> No
     assert "hccl-kit explain EJ0003" in found.fix
 
 
-def test_the_text_of_an_internal_error_tells_more_than_its_code(tmp_path: Path) -> None:
+def test_the_text_of_an_internal_error_takes_precedence_over_its_code(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, frame(0, "02") + INNER, frame(1, "59") + LATE)
     assert found.first_fault is not None
     assert found.first_fault.suspect.rank == 0
@@ -61,7 +61,7 @@ def test_the_text_of_an_internal_error_tells_more_than_its_code(tmp_path: Path) 
     assert "explain EE9999" not in found.fix
 
 
-def test_a_frame_around_a_time_out_is_not_a_fault(tmp_path: Path) -> None:
+def test_a_frame_around_a_timeout_is_not_a_fault(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, *(frame(rank, "59") + LATE for rank in range(2)))
     assert (found.certainty, found.first_fault) == ("cannot_tell", None)
     assert found.reason.startswith("the errors of these logs are consequences of another one: ")
@@ -69,7 +69,7 @@ def test_a_frame_around_a_time_out_is_not_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_frame_far_above_an_error_is_another_message(tmp_path: Path) -> None:
-    """The rank has given up waiting before: what comes later may follow from that."""
+    """The rank had given up waiting before, so later errors may be consequences."""
     found = diagnosed(tmp_path, frame(0, "02") + "still there\n" * 40 + "EL0004: Failed to allocate memory.\n")
     assert found.first_fault is None
 
@@ -96,7 +96,7 @@ def test_arguments_that_differ_are_named(tmp_path: Path) -> None:
     )
 
 
-def test_one_error_of_the_table_on_all_ranks_is_that_of_the_table(tmp_path: Path) -> None:
+def test_a_table_error_on_all_ranks_is_attributed_to_the_table(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, TABLE, TABLE)
     assert "so the rank table is the cause, not a rank" in found.reason
     assert found.fix.startswith("check the table: hccl-check TABLE")
@@ -131,7 +131,7 @@ def test_logs_of_several_folders_that_name_no_rank_are_suspects(tmp_path: Path) 
     assert [one.server for one in found.suspects] == ["a", "b"]
 
 
-def test_a_rank_that_was_waited_for_and_left_no_log_is_named(tmp_path: Path) -> None:
+def test_a_rank_without_a_log_that_others_waited_for_is_named(tmp_path: Path) -> None:
     head = "[ERROR] HCCL(700,python):2026-03-02-10:02:09.706.530 [hccl_socket_manager.cc:582] [701]"
     row = "   |  10.20.0.29(27)  |  16666  |  10.20.0.2(0)  |  344835272  |  server  | time out |  DISABLE  | LinkInfo"
     found = diagnosed(tmp_path, f"{head}{row}\n")

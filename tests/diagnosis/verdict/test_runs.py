@@ -39,7 +39,7 @@ def both(one: Evidence, other: Evidence) -> Evidence:
     return Evidence(one.files + other.files, one.events + other.events)
 
 
-def test_the_last_run_that_failed_is_judged() -> None:
+def test_the_last_failed_run_is_diagnosed() -> None:
     first, second = exception().evidence(), never_entered().evidence()
     for logs in (both(as_run(first, 1, 0), as_run(second, 2, DAY)), both(as_run(second, 2, DAY), as_run(first, 1, 0))):
         diagnosis = judge(logs)
@@ -48,7 +48,7 @@ def test_the_last_run_that_failed_is_judged() -> None:
         assert "8 processes of other runs left out" in diagnosis.notes
 
 
-def test_an_earlier_run_may_be_larger() -> None:
+def test_the_last_run_is_diagnosed_even_if_an_earlier_one_is_larger() -> None:
     larger = Logs(16).fail(9, 2000, Fault(None, "PYTHON", "KeyError", "KeyError: 1")).evidence()
     diagnosis = judge(both(as_run(larger, 1, 0), as_run(exception().evidence(), 2, DAY)))
     assert diagnosis.first_fault is not None
@@ -56,7 +56,7 @@ def test_an_earlier_run_may_be_larger() -> None:
     assert diagnosis.silent == ()
 
 
-def test_a_run_that_goes_well_after_it_hides_no_failure() -> None:
+def test_a_later_successful_run_does_not_hide_the_failure() -> None:
     diagnosis = judge(both(as_run(exception().evidence(), 1, 0), as_run(Logs(8).evidence(), 2, DAY)))
     assert diagnosis.first_fault is not None
     assert diagnosis.first_fault.suspect.rank == 2

@@ -1,4 +1,4 @@
-"""The manifest of an AscendJob: what the operator and Kubernetes ask of it, and that its pods start the right ranks."""
+"""The manifest of an AscendJob: requirements of the operator and of Kubernetes, and the ranks of its pods."""
 
 import copy
 import os
@@ -43,19 +43,19 @@ def made(name: str, *words: str) -> tuple[LaunchFile, ...]:
 
 
 @pytest.mark.parametrize("name", ["mindspore", "pytorch_host_network"])
-def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+def test_files_match_the_golden_files(name: str, request: pytest.FixtureRequest) -> None:
     assert_golden(f"ascendjob/{name}", made(name, "python", "train.py", "--lr", "0.1"), request)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_every_manifest_holds_what_it_must(name: str) -> None:
+def test_every_manifest_meets_the_requirements(name: str) -> None:
     documents = documents_of(made(name))
     assert list(check_manifest(documents)) == []
     for document in documents:
         jsonschema.validate(document, schemas.BY_KIND[document["kind"]])
 
 
-def test_the_leader_and_the_number_of_pods() -> None:
+def test_the_leader_and_the_number_of_pods_are_set() -> None:
     def shape(name: str) -> tuple[dict[str, int], int]:
         spec = job_of(documents_of(made(name)))["spec"]
         replicas = {kind: row["replicas"] for kind, row in spec["replicaSpecs"].items()}
@@ -93,7 +93,7 @@ BREAKS: list[tuple[tuple[str | int, ...], object, str]] = [
 
 
 @pytest.mark.parametrize(("way", "value", "fault"), BREAKS, ids=[fault for *_, fault in BREAKS])
-def test_what_is_broken_is_found(way: tuple[str | int, ...], value: object, fault: str) -> None:
+def test_the_manifest_check_finds_a_broken_field(way: tuple[str | int, ...], value: object, fault: str) -> None:
     documents = copy.deepcopy(documents_of(made("mindspore")))
     *path, last = way
     place: Any = job_of(documents)
@@ -103,7 +103,7 @@ def test_what_is_broken_is_found(way: tuple[str | int, ...], value: object, faul
     assert any(fault in found for found in check_manifest(documents))
 
 
-def test_a_field_that_kubernetes_would_drop_is_found() -> None:
+def test_the_schema_rejects_a_field_that_kubernetes_would_drop() -> None:
     job = job_of(documents_of(made("mindspore")))
     job["spec"]["replicaSpecs"]["Worker"]["template"]["spec"]["hostnetwork"] = True
     with pytest.raises(jsonschema.ValidationError, match="hostnetwork"):
@@ -111,7 +111,7 @@ def test_a_field_that_kubernetes_would_drop_is_found() -> None:
 
 
 @pytest.mark.parametrize("framework", ["mindspore", "pytorch"])
-def test_after_a_failure_volcano_deletes_the_pods_and_the_operator_makes_them_anew(framework: str) -> None:
+def test_after_a_failure_volcano_deletes_the_pods_and_the_operator_recreates_them(framework: str) -> None:
     documents = documents_of(emit(framework=framework, max_restarts="3"))
     assert list(check_manifest(documents)) == []
     for document in documents:
@@ -125,7 +125,7 @@ def test_after_a_failure_volcano_deletes_the_pods_and_the_operator_makes_them_an
 
 
 @pytest.mark.parametrize("text", ["-1", "101", "1e1", "", "3\n", "٣"])
-def test_more_restarts_than_the_label_takes_are_refused(text: str) -> None:
+def test_more_restarts_than_the_label_allows_are_refused(text: str) -> None:
     with pytest.raises(KitError, match=r"accepted: 0 to 100$"):
         emit(max_restarts=text)
 
@@ -136,7 +136,7 @@ def test_another_framework_is_refused() -> None:
 
 
 def mindspore_environ(role: str, node: int = 0) -> dict[str, str]:
-    """What the operator sets, and what may be left over in an image."""
+    """The variables that the operator sets, and some that may be left over in an image."""
     return {
         "MS_ROLE": role,
         "MS_SCHED_HOST": "10.96.0.7",
@@ -171,13 +171,13 @@ def test_a_worker_starts_a_rank_on_each_of_its_cards(tmp_path: Path) -> None:
         assert (found.launcher, found.env.rank, found.env.size, found.env.device) == ("msrun", rank, 8, i)
 
 
-def test_the_scheduler_has_one_process_and_no_rank(tmp_path: Path) -> None:
+def test_the_scheduler_pod_runs_one_process_and_no_rank(tmp_path: Path) -> None:
     program = "import os; print(os.environ['MS_ROLE'], os.environ['RANK_SIZE'], 'RANK_ID' in os.environ)"
     done = play(emit(*command(program)), tmp_path, "Scheduler", mindspore_environ("MS_SCHED"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "[scheduler] MS_SCHED 8 False\n", "")
 
 
-def test_a_torch_pod_gives_every_rank_the_whole_contract(tmp_path: Path) -> None:
+def test_a_torch_pod_sets_all_variables_for_every_rank(tmp_path: Path) -> None:
     given = {
         "MASTER_ADDR": "10.96.0.7",
         "MASTER_PORT": "2222",
@@ -240,7 +240,7 @@ def test_the_first_rank_that_fails_ends_the_pod(tmp_path: Path, fault: str, code
 
 
 @pytest.mark.long
-def test_kubernetes_ends_a_pod_with_all_its_ranks(tmp_path: Path) -> None:
+def test_sigterm_from_kubernetes_ends_all_ranks_of_a_pod(tmp_path: Path) -> None:
     program = (
         "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN if os.environ['RANK_ID'] == '1' "
         "else signal.SIG_DFL); open(os.environ['RANK_ID'] + '.pid', 'w').write(str(os.getpid())); time.sleep(60)"
@@ -257,14 +257,14 @@ def test_kubernetes_ends_a_pod_with_all_its_ranks(tmp_path: Path) -> None:
             os.kill(rank, 0)
 
 
-def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_program_is_an_error(tmp_path: Path) -> None:
     done = play(emit("/no/such/program"), tmp_path, "Worker", mindspore_environ("MS_WORKER"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: cannot start /no/such/program: No such file or directory\n"
 
 
-def test_lines_of_ranks_do_not_mix(tmp_path: Path) -> None:
-    """Lines are longer than what a pipe takes at one go, and the log is read late, so that all ranks wait to write."""
+def test_output_lines_of_ranks_are_not_interleaved(tmp_path: Path) -> None:
+    """Lines are longer than a pipe accepts at once, and the log is read late, so all ranks block in their writes."""
     program = "import os; print('\\n'.join([os.environ['RANK_ID'] * 30000] * 20)); print('no end', end='')"
     pod = Cluster(tmp_path, emit(sys.executable, "-c", program)).start("Worker", {}, mindspore_environ("MS_WORKER"))
     time.sleep(1)

@@ -1,4 +1,4 @@
-"""The text of the launch script: what it holds, how it quotes, and that it is the same every time."""
+"""The text of the launch script: its content, its quoting, and that it is reproducible."""
 
 import hashlib
 import tempfile
@@ -35,7 +35,7 @@ def script_of(*command: str, name: str = "t.json") -> str:
 
 
 @pytest.mark.parametrize("ids", [range(8), range(4, 8)], ids=["8p", "4p"])
-def test_the_examples_are_what_is_written_today(ids: range, request: pytest.FixtureRequest) -> None:
+def test_the_example_scripts_are_current(ids: range, request: pytest.FixtureRequest) -> None:
     made = generate("127.0.0.1", [(i, TUTORIAL[i]) for i in ids])
     text = formats.write(made)
     files = {
@@ -48,7 +48,7 @@ def test_the_examples_are_what_is_written_today(ids: range, request: pytest.Fixt
         assert (SCRIPTS / name).read_text(encoding="utf-8") == content, name
 
 
-def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
+def test_shellcheck_reports_nothing(tmp_path: Path) -> None:
     command = ("python", "a'; echo foo", "a\nb", "训练")
     assert_shellcheck(make_job(tmp_path, command).script)
     assert_shellcheck(make_nodes_job(tmp_path, Hosts("", tmp_path, ("192.0.2.1", "192.0.2.2")), command).script)
@@ -76,17 +76,17 @@ def test_the_digest_is_that_of_the_table_text() -> None:
     assert f"\ntable_sha256={digest}\n" in script_of("true")
 
 
-def test_devices_are_those_of_the_table_in_the_order_of_ranks() -> None:
+def test_devices_are_listed_in_the_order_of_ranks() -> None:
     text = script_of("true")
     assert "\ndevices=(4 5 6 7)" in text
     assert "# Starts ranks 0 to 3 on devices 4, 5, 6, 7 of this server." in text
 
 
-def test_only_the_contract_holds_the_names_of_variables() -> None:
+def test_variable_names_are_only_defined_in_the_contract() -> None:
     names = [name for names in NAMES.values() for name in names]
     shell = (ROOT / "hccl_kit" / "launch" / "scripts").rglob("*.sh")
     sources = "".join(path.read_text(encoding="utf-8") for path in [*shell, Path(bash.__file__)])
-    # RANK alone is also the word for a rank in comments.
+    # RANK is also the word for a rank in comments.
     for name in [*names, *MISLEADING, RUN_ID, LOG_DIR]:
         assert name in script_of("true")
         assert name == "RANK" or f"{name}=" not in sources

@@ -1,4 +1,4 @@
-"""Every kind of object that a launcher writes agrees with its published definition, and other fields would be found."""
+"""Every kind of object that a launcher writes matches its published definition, and unknown fields are detected."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ REFUSED = {"pytorchjob": {"max_restarts"}, "lws": {"max_restarts"}}
 
 
 def documents(launcher: str, *, full: bool) -> list[Value]:
-    """What is written with no options, or with all of them."""
+    """The documents that are written without options, or with all of them."""
     taken = {option.name for option in LAUNCHERS[launcher].options} - REFUSED.get(launcher, set())
     options: dict[str, Any] = {name: value for name, value in VALUES.items() if full and name in taken}
     return documents_of(emit(launcher, *planned(TWO), image="registry/train:1", **options))
@@ -54,7 +54,7 @@ def records(schema: Schema, value: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("full", [False, True], ids=["plain", "full"])
 @pytest.mark.parametrize("launcher", PODS)
-def test_an_unknown_field_or_one_of_another_type_is_found_wherever_it_stands(launcher: str, full: bool) -> None:
+def test_an_unknown_field_or_a_wrong_type_is_detected_at_any_position(launcher: str, full: bool) -> None:
     for document in documents(launcher, full=full):
         check = jsonschema.Draft202012Validator(schema_of(document))
         check.validate(document)
@@ -71,6 +71,6 @@ def test_an_unknown_field_or_one_of_another_type_is_found_wherever_it_stands(lau
         check.validate(document)
 
 
-def test_all_kinds_are_written() -> None:
+def test_every_kind_with_a_definition_is_written() -> None:
     written = {document["kind"] for launcher in PODS for document in documents(launcher, full=True)}
     assert written == {*CRDS, *BY_KIND}

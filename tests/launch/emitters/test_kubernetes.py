@@ -1,4 +1,4 @@
-"""What both ways to Kubernetes share: names, words that Kubernetes leaves alone, sizes, the text."""
+"""Code shared by the Kubernetes launchers: names, escaping of words, size limits, the YAML text."""
 
 import json
 from collections.abc import Iterator
@@ -27,20 +27,20 @@ def emit(way: str, *command: str, **options: str) -> tuple[LaunchFile, ...]:
 
 
 @given(words, st.dictionaries(st.sampled_from(["A", "HOME", "("]), words))
-def test_kubernetes_gives_back_every_word(word: str, environ: dict[str, str]) -> None:
+def test_an_escaped_word_is_expanded_to_itself(word: str, environ: dict[str, str]) -> None:
     assert expanded(unexpanded(word), environ) == word
     for text in ("$(A)", "$$(A)", "$", "$$", "$(", "a$(HOME)b"):
         assert expanded(unexpanded(text), environ) == text
 
 
-def test_what_kubernetes_does_with_a_word() -> None:
+def test_kubernetes_expands_variables_in_a_word() -> None:
     assert expanded("$(A) $$(A) $$A $A $(B) $", {"A": "x"}) == "x $(A) $A $A $(B) $"
 
 
 @pytest.mark.parametrize("way", WAYS)
 @given(command=st.lists(words | nasty, min_size=1, max_size=8))
 def test_every_word_of_the_command_is_in_the_manifest(way: str, command: list[str]) -> None:
-    """YAML has no form for some characters of a command; those that it has come back as they are."""
+    """YAML cannot represent some characters; all others round-trip."""
     (container,) = next(iter(templates_of(job_of(documents_of(emit(way, "run", *command)))).values()))[1]["spec"][
         "containers"
     ]
@@ -51,8 +51,8 @@ NO_TEXTS = ("1e-4", "1e3", "5E5", "1.5e3", ".5e3", "0o17", "0x1F", "1_000", "12:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_words_that_another_reader_of_yaml_takes_for_numbers_are_quoted(way: str) -> None:
-    """kubectl reads a newer YAML than PyYAML writes, and every word of a command must be a text."""
+def test_words_that_other_yaml_parsers_read_as_numbers_are_quoted(way: str) -> None:
+    """kubectl parses a newer YAML version than PyYAML writes, and every word of a command must be a string."""
     (manifest,) = emit(way, "run", "--lr", *NO_TEXTS)
     scalars = [
         node
@@ -73,7 +73,7 @@ def nodes_of(node: yaml.Node) -> Iterator[yaml.Node]:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("product", HARDWARE)
-def test_the_product_decides_resource_and_labels(way: str, product: str) -> None:
+def test_resource_and_labels_depend_on_the_product(way: str, product: str) -> None:
     documents = documents_of(emit(way, product=product))
     assert list(check_manifest(documents)) == []
     job = job_of(documents)
@@ -83,7 +83,7 @@ def test_the_product_decides_resource_and_labels(way: str, product: str) -> None
     assert container["resources"]["requests"] == {HARDWARE[product].resource: 8}
 
 
-def test_every_product_that_mindcluster_documents_is_there() -> None:
+def test_every_product_documented_by_mindcluster_is_supported() -> None:
     assert set(PRODUCT_NAMES) - HARDWARE.keys() == {"a5"}
 
 
@@ -111,7 +111,7 @@ def test_every_product_that_mindcluster_documents_is_there() -> None:
     ],
     ids=str,
 )
-def test_an_option_that_is_not_accepted(way: str, options: dict[str, str], message: str) -> None:
+def test_an_invalid_option_is_refused(way: str, options: dict[str, str], message: str) -> None:
     with pytest.raises(KitError, match=message):
         emit(way, **options)
 
@@ -124,7 +124,7 @@ def test_the_longest_name_gives_pods_whose_names_fit(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_without_a_name_the_number_of_ranks_is_the_name(way: str) -> None:
+def test_the_default_name_contains_the_number_of_ranks(way: str) -> None:
     (file,) = emit(way)
     assert file.name == f"{way}16p.yaml"
     assert job_of(documents_of([file]))["metadata"] | {"labels": None} == {
@@ -135,7 +135,7 @@ def test_without_a_name_the_number_of_ranks_is_the_name(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_programs_are_read_as_text_of_many_lines(way: str) -> None:
+def test_the_programs_are_written_as_block_scalars(way: str) -> None:
     (file,) = emit(way)
     assert '  start.py: |\n    """Finds out which ranks a pod runs' in file.text
     assert "!!" not in file.text.replace("#!!", "")
@@ -149,18 +149,18 @@ def test_the_programs_are_read_as_text_of_many_lines(way: str) -> None:
 @given(
     st.recursive(words | st.integers() | st.booleans(), lambda inner: st.lists(inner) | st.dictionaries(words, inner))
 )
-def test_yaml_that_is_written_is_read_as_it_was(value: object) -> None:
+def test_written_yaml_round_trips(value: object) -> None:
     document = {"value": value}
     assert list(yaml.safe_load_all(manifest.to_yaml(["a comment", ""], [document, document]))) == [document, document]
 
 
-def test_a_config_map_that_is_too_large_is_not_made() -> None:
+def test_a_config_map_that_is_too_large_is_refused() -> None:
     manifest.config_map("a", "default", {"x": "é" * (1 << 19)})
     with pytest.raises(KitError, match="ConfigMap a would have 1048577 bytes; Kubernetes accepts 1048576"):
         manifest.config_map("a", "default", {"x": "é" * (1 << 19), "y": "a"})
 
 
-def test_what_kubectl_apply_keeps_of_a_document() -> None:
+def test_computes_the_size_of_the_annotation_of_kubectl_apply() -> None:
     document = {"data": {"hccl.json": '{"a":1}'}}
     kept = 'kubectl.kubernetes.io/last-applied-configuration{"data":{"hccl.json":"{\\"a\\":1}"}}\n'
     assert manifest.applied_size(document) == len(kept)

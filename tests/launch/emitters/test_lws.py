@@ -1,4 +1,4 @@
-"""The manifest of a LeaderWorkerSet: a group that lives and is started again as one."""
+"""The manifest of a LeaderWorkerSet: a group that runs and restarts as a unit."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def test_a_pod_leaves_its_restarts_to_the_group() -> None:
     group = spec["leaderWorkerTemplate"]
     assert (spec["replicas"], group["size"]) == (1, 3)
     assert group["restartPolicy"] == "RecreateGroupOnPodRestart"
-    assert "restartPolicy" not in group["workerTemplate"]["spec"]  # a StatefulSet accepts no other than Always
+    assert "restartPolicy" not in group["workerTemplate"]["spec"]  # a StatefulSet only accepts Always
     assert "# For a command that serves: all pods are started again when the command ends" in file.text
 
 
@@ -43,7 +43,7 @@ def test_a_pod_without_the_address_of_its_leader_does_not_start(tmp_path: Path) 
     )
 
 
-def test_an_address_that_the_cluster_does_not_know_is_reported(tmp_path: Path) -> None:
+def test_a_leader_address_that_does_not_resolve_is_reported(tmp_path: Path) -> None:
     plan, table = planned(servers(range(2), range(2)), *command(SHOW))
     cluster = Cluster(tmp_path, lws.emit(plan, table, image="x"))
     pod = pods_of("lws", cluster.documents)[1]

@@ -1,4 +1,4 @@
-"""The text of the script for mpirun: what it holds, what it refuses, and that words arrive unchanged."""
+"""The text of the script for mpirun: its content, its errors, and that words arrive unchanged."""
 
 import os
 import tempfile
@@ -23,7 +23,7 @@ PLANS = {
 OPEN_MPI = 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) {version}"; exit; fi'
 SHOW = f"{OPEN_MPI}\nprintf '%s\\n' \"$@\""
 RUN_ONE = f'{OPEN_MPI}\nwhile [[ $1 != bash ]]; do shift; done\nexec "$@"'
-"""Open MPI as a shell sees it: its options end where the program begins."""
+"""A fake Open MPI in shell: its options end where the program begins."""
 
 
 def script(folder: Path, table: RankTable, *command: str) -> Path:
@@ -31,12 +31,12 @@ def script(folder: Path, table: RankTable, *command: str) -> Path:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+def test_files_match_the_golden_files(name: str, request: pytest.FixtureRequest) -> None:
     assert_golden(f"mpirun/{name}", mpirun.emit(*planned(PLANS[name], "python", "train.py", "--lr", "0.1")), request)
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
+def test_shellcheck_reports_nothing(name: str, tmp_path: Path) -> None:
     assert_shellcheck(write(tmp_path, mpirun.emit(*planned(PLANS[name], "python", "a'; echo foo", "a\nb", "训练"))))
 
 
@@ -61,7 +61,7 @@ def test_the_command_has_one_slot_for_each_rank(version: str, tmp_path: Path) ->
     assert shown[: shown.index("-c")] == [*options, "--map-by", "slot", "--bind-to", "none", *as_root, "bash"]
 
 
-def test_root_is_allowed_to_root_only() -> None:
+def test_allow_run_as_root_is_only_set_for_root() -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root, to become nobody")
     with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ def test_the_hosts_are_listed_in_the_order_of_their_ranks() -> None:
     assert hosts.text == "node2 slots=3\nnode1 slots=2\n"
 
 
-def test_ranks_see_the_cards_of_the_table_and_nothing_left_over(tmp_path: Path) -> None:
+def test_ranks_see_the_cards_of_the_table_and_no_leftover_variables(tmp_path: Path) -> None:
     fake(tmp_path, "mpirun", RUN_ONE.format(version="5.0.11"))
     left_over = dict.fromkeys([*MISLEADING, *(name for names in NAMES.values() for name in names)], "7")
     done = run(script(tmp_path, PLANS["one_host_upper_cards"], "env"), environ=left_over)
@@ -94,7 +94,7 @@ def test_cards_from_0_on_need_no_variable(tmp_path: Path) -> None:
     assert "ASCEND_RT_VISIBLE_DEVICES" not in done.stdout
 
 
-def test_what_other_hosts_take_over(tmp_path: Path) -> None:
+def test_job_variables_are_exported_to_other_hosts(tmp_path: Path) -> None:
     fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
     given = {"HCCL_CONNECT_TIMEOUT": "600", "GLOG_v": "2", "MS_DEV_X": "1", "PYTHONPATH": "/a b"}
     kept = {"HCCL_IF_IP": "192.0.2.1", "HCCL_KIT_SERVER": "x", "SSH_AUTH_SOCK": "x", "MS_ROLE": "MS_WORKER"}
@@ -140,7 +140,7 @@ def test_without_its_hostfile_the_script_does_not_start(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("version", "code"), [("4.1.4", 2), ("5.0.11", 0)])
-def test_open_mpi_4_would_put_rank_0_on_a_later_host(version: str, code: int, tmp_path: Path) -> None:
+def test_open_mpi_4_is_refused_on_a_host_other_than_that_of_rank_0(version: str, code: int, tmp_path: Path) -> None:
     fake(tmp_path, "mpirun", SHOW.format(version=version))
     fake(tmp_path, "hostname", "echo 192.0.2.2")
     done = run(script(tmp_path, PLANS["two_hosts"]))

@@ -1,4 +1,4 @@
-"""The text of the script for msrun: what it holds, what it refuses, and that words arrive unchanged."""
+"""The text of the script for msrun: its content, its errors, and that words arrive unchanged."""
 
 import re
 import signal
@@ -45,7 +45,7 @@ while [[ $1 != python ]]; do
 done
 MS_ROLE=MS_WORKER RANK_ID=${FAKE_RANK:-0} "$@" >"$logs/worker_${FAKE_RANK:-0}.log" 2>&1
 """
-"""msrun as a shell sees it: options by twos, then the program, here as one worker. It leaves its words in `options`."""
+"""A fake msrun in shell: pairs of options, then the program, run as one worker. It writes its words to `options`."""
 
 
 def script(folder: Path, table: RankTable, *command: str) -> Path:
@@ -67,12 +67,12 @@ def log(folder: Path, rank: int = 0) -> bytes:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+def test_files_match_the_golden_files(name: str, request: pytest.FixtureRequest) -> None:
     assert_golden(f"msrun/{name}", msrun.emit(*planned(PLANS[name], "python", "train.py", "--lr", "0.1")), request)
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
+def test_shellcheck_reports_nothing(name: str, tmp_path: Path) -> None:
     assert_shellcheck(write(tmp_path, msrun.emit(*planned(PLANS[name], "python", "a'; echo foo", "a\nb", "训练"))))
 
 
@@ -86,7 +86,7 @@ def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]
         assert log(Path(folder)).decode().split("\0") == ["first", *baked, *passed_on, ""]
 
 
-def test_the_options_of_msrun(tmp_path: Path) -> None:
+def test_passes_the_options_of_msrun(tmp_path: Path) -> None:
     done = run(script(tmp_path, PLANS["one_host"], "true"))
     assert (done.returncode, done.stderr) == (0, "")
     found = options(tmp_path)
@@ -105,14 +105,14 @@ def test_the_options_of_msrun(tmp_path: Path) -> None:
 
 @pytest.fixture
 def link_port() -> str:
-    """A free port, so that jobs of other runs of these tests do not meet this one."""
+    """A free port, so that jobs of parallel test runs do not interfere."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return str(probe.getsockname()[1])
 
 
 class TwoHosts:
-    """Two hosts on this one, each with a folder of its own; rank 0 is on the first."""
+    """Two simulated hosts with a folder each; rank 0 is on the first."""
 
     def __init__(self, folder: Path, link_port: str, *command: str) -> None:
         self.folders = [folder / "host0", folder / "host1"]
@@ -123,7 +123,7 @@ class TwoHosts:
             self.scripts.append(script(own, NEAR, *command))
 
     def run(self, *environs: dict[str, str]) -> list["subprocess.CompletedProcess[str]"]:
-        """Both scripts at once, the i-th with the i-th of `environs`."""
+        """Run both scripts at once, the i-th with the i-th of `environs`."""
 
         def one(host: int) -> "subprocess.CompletedProcess[str]":
             own = {"FAKE_RANK": str(2 * host), LINK_PORT: self.link_port, **(environs[host] if environs else {})}
@@ -133,7 +133,7 @@ class TwoHosts:
             return list(pool.map(one, range(2)))
 
     def start(self, host: int) -> "subprocess.Popen[str]":
-        """The script of one host."""
+        """Start the script of one host."""
         environ = clean_environ({LINK_PORT: self.link_port})
         environ["PATH"] = f"{self.folders[host] / 'bin'}:{environ['PATH']}"
         command = ["bash", str(self.scripts[host]), "--server", NEAR.servers[host].id]
@@ -178,14 +178,14 @@ def test_a_rank_that_fails_ends_both_hosts_with_its_exit_code(failing: int, tmp_
     )
 
 
-def test_a_rank_that_fails_after_the_other_host_is_done(tmp_path: Path, link_port: str) -> None:
+def test_a_rank_that_fails_after_the_other_host_has_finished_ends_the_job(tmp_path: Path, link_port: str) -> None:
     done = TwoHosts(tmp_path, link_port, "bash", "-c", "(($FAKE_RANK == 0)) || { sleep 3; exit 7; }").run()
     assert [one.returncode for one in done] == [7, 7]
     assert done[0].stderr == "\nended: rank 2 on server node2 failed with exit code 7; its log is there\n"
 
 
 @pytest.mark.parametrize(("name", "code"), [("INT", 130), ("HUP", 129)])
-def test_a_signal_where_the_ranks_are_done_and_the_others_are_not(
+def test_a_signal_on_a_host_whose_ranks_have_finished_ends_both_hosts(
     name: str, code: int, tmp_path: Path, link_port: str
 ) -> None:
     program = "[[ $PWD == */host0 ]] || { echo ready; sleep 600; }"
@@ -223,7 +223,7 @@ def test_hosts_with_scripts_of_different_tables_do_not_start(tmp_path: Path, lin
 
 
 @pytest.mark.long
-def test_a_host_that_does_not_come_is_named(tmp_path: Path, link_port: str) -> None:
+def test_a_missing_host_is_named(tmp_path: Path, link_port: str) -> None:
     process = TwoHosts(tmp_path, link_port, "true").start(0)
     assert process.stderr
     assert process.stderr.readline() == "waiting for node2; start this script there too\n"
@@ -232,12 +232,12 @@ def test_a_host_that_does_not_come_is_named(tmp_path: Path, link_port: str) -> N
     process.communicate()
 
 
-def test_nothing_left_over_reaches_a_rank(tmp_path: Path) -> None:
+def test_leftover_variables_do_not_reach_a_rank(tmp_path: Path) -> None:
     made = script(tmp_path, PLANS["one_host"], "env")
     names = {*MISLEADING, *(name for names in NAMES.values() for name in names)} - {"MASTER_PORT"}
     assert run(made, environ=dict.fromkeys(names, "7")).returncode == 0
     seen = {line.split("=", 1)[0] for line in log(tmp_path).decode().splitlines() if "=" in line}
-    assert seen & {*names, "MASTER_PORT"} == {"MS_ROLE", "RANK_ID"}  # these are of msrun itself
+    assert seen & {*names, "MASTER_PORT"} == {"MS_ROLE", "RANK_ID"}  # these are set by msrun itself
 
 
 def test_a_port_in_use_is_reported_on_the_server_of_rank_0(tmp_path: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_port_in_use_is_reported_on_the_server_of_rank_0(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("wanting", ["ip", "msrun"])
-def test_a_program_that_is_missing_is_named(wanting: str, tmp_path: Path) -> None:
+def test_a_missing_tool_is_named(wanting: str, tmp_path: Path) -> None:
     made = script(tmp_path, PLANS["one_host"], "true")
     for tool in ("grep", "hostname", "ip", "mkdir", "python", "setsid", "sleep", "tail"):
         fake(tmp_path, tool, "")
@@ -282,7 +282,7 @@ def test_the_exit_code_is_that_of_the_rank(command: str, code: int, shown: str, 
     assert end == ["last words"]
 
 
-def test_what_mindspore_notes_does_not_hide_the_traceback(tmp_path: Path) -> None:
+def test_log_lines_of_mindspore_do_not_hide_the_traceback(tmp_path: Path) -> None:
     program = "import sys\ntry: 1 / 0\nfinally: print('[WARNING] ME(1,2,python): text\\n' * 99, flush=True, end='')"
     made = script(tmp_path, PLANS["one_host"], "python", "-c", program)
     done = run(made)
@@ -291,13 +291,13 @@ def test_what_mindspore_notes_does_not_hide_the_traceback(tmp_path: Path) -> Non
     assert done.stderr.endswith("\nZeroDivisionError: division by zero\n")
 
 
-def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_command_is_named(tmp_path: Path) -> None:
     done = run(script(tmp_path, PLANS["one_host"], "no-such-program"))
     assert done.returncode == 127
     assert done.stderr.endswith("\nno-such-program: No such file or directory\n")
 
 
-def test_an_msrun_that_fails_by_itself_is_shown(tmp_path: Path) -> None:
+def test_a_failure_of_msrun_itself_is_shown(tmp_path: Path) -> None:
     made = script(tmp_path, PLANS["one_host"], "true")
     fake(tmp_path, "msrun", "echo 'no module named x' >&2; exit 3")
     done = run(made)

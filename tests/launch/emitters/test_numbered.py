@@ -1,4 +1,4 @@
-"""Jobs whose controllers number the pods: what every manifest has, what is refused, and which ranks its pods start."""
+"""Jobs whose controllers number the pods: common content of the manifests, errors, and the ranks that pods start."""
 
 import json
 import re
@@ -67,7 +67,7 @@ def pods(documents: list[Value]) -> list[Value]:
 
 @pytest.mark.parametrize("name", ["plain", "queued_on_hosts"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_golden(kind: str, name: str, request: pytest.FixtureRequest) -> None:
+def test_files_match_the_golden_files(kind: str, name: str, request: pytest.FixtureRequest) -> None:
     files = emit(kind, "python", "train.py", "--lr", "0.1", "--name", "$(x) it's", **OPTIONS[name])
     assert_golden(f"{kind}/{name}", files, request)
 
@@ -75,7 +75,7 @@ def test_golden(kind: str, name: str, request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20)])
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_published_schema_accepts_it(kind: str, name: str, table: RankTable) -> None:
+def test_the_published_schema_accepts_the_manifest(kind: str, name: str, table: RankTable) -> None:
     documents = documents_of(emit(kind, table=table, **OPTIONS[name]))
     for document in documents:
         jsonschema.validate(document, CRDS[document["kind"]])
@@ -88,7 +88,7 @@ def test_the_published_schema_accepts_it(kind: str, name: str, table: RankTable)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_schema_refuses_what_a_server_would(kind: str) -> None:
+def test_the_schema_rejects_what_the_api_server_rejects(kind: str) -> None:
     job = job_of(documents_of(emit(kind)))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**job, "spec": {**job["spec"], "replica": 1}}, CRDS[job["kind"]])
@@ -98,7 +98,7 @@ def test_the_schema_refuses_what_a_server_would(kind: str) -> None:
 
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_pod_has_cards_mounts_and_a_server_of_its_own(kind: str, name: str) -> None:
+def test_every_pod_has_cards_mounts_and_a_server_to_itself(kind: str, name: str) -> None:
     documents = documents_of(emit(kind, **OPTIONS[name]))
     maps = {document["metadata"]["name"] for document in documents if document["kind"] == "ConfigMap"}
     namespace = OPTIONS[name].get("namespace", "default")
@@ -161,7 +161,7 @@ FIELD_OF_RESTARTS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_controller_that_can_start_all_pods_again_does(kind: str) -> None:
+def test_max_restarts_is_set_if_the_controller_can_restart_all_pods(kind: str) -> None:
     if kind not in FIELD_OF_RESTARTS:
         with pytest.raises(KitError, match=f"--max-restarts is not for --to {kind}: its controller starts single pods"):
             emit(kind, max_restarts="3")
@@ -184,7 +184,7 @@ def test_every_word_of_the_command_is_in_the_manifest(kind: str, argv: list[str]
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl, which has Kustomize and the reader of YAML")
 @pytest.mark.parametrize("kind", KINDS)
-def test_kustomize_reads_the_manifest_as_it_was_written(kind: str, tmp_path: Path) -> None:
+def test_kustomize_leaves_the_manifest_unchanged(kind: str, tmp_path: Path) -> None:
     argv = [
         "run",
         "",
@@ -262,7 +262,7 @@ LONGEST = {kind: 63 - len(getattr(MODULES[kind], "suffix", MODULES["jobset"].suf
     ],
     ids=str,
 )
-def test_an_option_that_is_not_accepted(kind: str, options: dict[str, Any], message: str) -> None:
+def test_an_invalid_option_is_refused(kind: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(KitError, match=re.escape(message)) as caught:
         emit(kind, **options)
     assert "\n" not in str(caught.value)
@@ -276,7 +276,7 @@ def test_the_longest_name_gives_pods_whose_names_fit(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_table_that_no_config_map_holds_is_refused_when_the_cluster_would_write_it(kind: str) -> None:
+def test_a_table_too_large_for_a_config_map_of_the_cluster_is_refused(kind: str) -> None:
     large = large_table(16384)
     (file,) = emit(kind, table=large)
     assert len(file.text) < 100_000
@@ -292,7 +292,7 @@ def test_a_table_that_is_too_large_even_compressed_is_refused(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_job_with_a_number_has_its_ports_and_time_outs(kind: str) -> None:
+def test_a_job_number_sets_ports_and_timeouts(kind: str) -> None:
     made, file = planned(TWO)
     numbered = plan(TWO, made.command, [("HCCL_IF_BASE_PORT", "65280"), ("MASTER_PORT", "65392")])
     documents = documents_of(MODULES[kind].emit(numbered, file, image="x"))
@@ -314,13 +314,13 @@ def by_the_cluster(cards: Mapping[str, Sequence[int]]) -> Value:
 
 
 def started(cluster: Cluster, kind: str, environ: Mapping[str, str] | None = None) -> list[Any]:
-    """All pods of a job on this host."""
+    """Start all pods of a job on this host."""
     found = pods_of(kind, cluster.documents)
     return [cluster.start(pod.template, pod.fields, {**(environ or {}), **pod.environ}) for pod in found]
 
 
 LEFT_OVER = dict.fromkeys([*MISLEADING, "RANK_ID", "RANK_TABLE_FILE", "DEVICE_ID"], "7")
-"""What may be set in an image, or by a controller that knows nothing of cards."""
+"""Variables that may be set in an image, or by a controller that is unaware of cards."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -381,7 +381,7 @@ def test_a_pod_waits_for_the_table_that_the_cluster_writes(kind: str, tmp_path: 
         assert (env.rank, env.device, env.master_addr) == (rank, rank % 2, "10.0.0.8")
 
 
-def test_a_table_is_given(tmp_path: Path) -> None:
+def test_ranks_get_a_fixed_table(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, emit("jobset", *command(SHOW), fixed_table=True, host_network=True))
     for host in ("10.0.0.2", "10.0.0.1"):
         done = finish(cluster.start("node", {"status.hostIP": host}))
@@ -428,7 +428,7 @@ else:
 
 @needs_hosts
 @pytest.mark.parametrize("kind", KINDS)
-def test_ranks_of_all_pods_meet_at_the_name_of_pod_0(kind: str, tmp_path: Path) -> None:
+def test_ranks_of_all_pods_rendezvous_at_the_name_of_pod_0(kind: str, tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, emit(kind, *command(MEET), framework="pytorch"))
     with hosts(2) as lab:
         lab.add_name(0, address_of(kind, "train"))
@@ -457,7 +457,7 @@ def test_pod_0_also_runs_the_scheduler_of_mindspore(kind: str, tmp_path: Path) -
         for number, pod in reversed([*enumerate(pods_of(kind, cluster.documents))]):
             argv, environ = cluster.pod(pod.template, pod.fields, {**LEFT_OVER, **pod.environ})
             running.append(lab.start(number, argv, environ=environ, folder=tmp_path))
-        lab.add_name(0, address_of(kind, "train"))  # the pods wait for it
+        lab.add_name(0, address_of(kind, "train"))  # the pods wait for the table
         for process in running:
             done = finish_on_host(process)
             assert done.returncode == 0, done.stdout + done.stderr
@@ -476,7 +476,7 @@ def test_pod_0_also_runs_the_scheduler_of_mindspore(kind: str, tmp_path: Path) -
 @needs_hosts
 @pytest.mark.train
 @pytest.mark.long
-def test_mindspore_meets_over_two_pods_without_a_table(tmp_path: Path) -> None:
+def test_mindspore_ranks_of_two_pods_connect_without_a_table(tmp_path: Path) -> None:
     pytest.importorskip("mindspore")
     program = (
         "import mindspore; from mindspore.communication import get_group_size, get_rank, init; "

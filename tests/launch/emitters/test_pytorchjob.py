@@ -1,4 +1,4 @@
-"""The manifest of a PyTorchJob: what its operator looks for."""
+"""The manifest of a PyTorchJob: the names that its operator requires."""
 
 from hccl_kit.launch.emitters import pytorchjob
 from tests.launch.manifests import documents_of, job_of
@@ -11,7 +11,7 @@ def job(count: int) -> dict[str, dict[str, object]]:
     return found
 
 
-def test_container_and_port_have_the_names_that_the_operator_looks_for() -> None:
+def test_container_and_port_have_the_names_that_the_operator_requires() -> None:
     for replicas in job(3)["pytorchReplicaSpecs"].values():
         assert isinstance(replicas, dict)
         (container,) = replicas["template"]["spec"]["containers"]
@@ -19,7 +19,7 @@ def test_container_and_port_have_the_names_that_the_operator_looks_for() -> None
         assert [port["name"] for port in container["ports"]] == ["pytorchjob-port"]
 
 
-def test_a_failed_pod_ends_the_others_and_is_not_started_again() -> None:
+def test_a_failed_pod_ends_the_others_and_is_not_restarted() -> None:
     spec = job(3)
     assert spec["runPolicy"] == {"backoffLimit": 0, "cleanPodPolicy": "Running"}
     counts = {}

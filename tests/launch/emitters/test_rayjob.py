@@ -15,7 +15,7 @@ def spec_of(*argv: str) -> dict[str, Any]:
     return found
 
 
-def test_workers_leave_their_command_to_kuberay_and_offer_their_cards() -> None:
+def test_workers_set_no_command_and_declare_their_cards_as_a_resource() -> None:
     spec = spec_of("python", "train.py")
     (group,) = spec["rayClusterSpec"]["workerGroupSpecs"]
     assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 2)
@@ -26,7 +26,7 @@ def test_workers_leave_their_command_to_kuberay_and_offer_their_cards() -> None:
     assert spec["shutdownAfterJobFinishes"] is True
 
 
-def test_the_head_has_no_cards_and_the_entry_point() -> None:
+def test_the_head_has_no_cards_and_runs_the_entry_point() -> None:
     documents = documents_of(rayjob.emit(*planned(servers(range(2), range(2))), image="x", name="train"))
     _, head = templates_in(documents)["head"]
     (container,) = head["spec"]["containers"]
@@ -35,6 +35,6 @@ def test_the_head_has_no_cards_and_the_entry_point() -> None:
     assert job_of(documents)["spec"]["entrypoint"] == "python3 -Iu /hccl-kit/ray_start.py"
 
 
-def test_no_word_of_the_command_is_in_a_shell() -> None:
+def test_no_word_of_the_command_is_passed_to_a_shell() -> None:
     spec = spec_of("python", "$(touch pwned)", "; touch pwned", "\n")
     assert "pwned" not in json.dumps(spec)

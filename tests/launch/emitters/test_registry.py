@@ -33,7 +33,7 @@ def test_the_options_of_a_row_are_the_keywords_of_its_emit(name: str) -> None:
     assert keywords == options | ({"product"} if row.needs_product else set())
 
 
-def test_the_table_loads_no_emitter() -> None:
+def test_the_table_imports_no_emitter() -> None:
     program = (
         "import sys, hccl_kit.launch.emitters; print(*[m for m in sys.modules if m.startswith('hccl_kit.launch')])"
     )

@@ -1,4 +1,4 @@
-"""Every launcher with a table of 1,000 servers: what it writes stays below the limits of who reads it."""
+"""Every launcher with a table of 1,000 servers: its files stay below the limits of their consumers."""
 
 import json
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ SERVERS = 1000
 PODS = [name for name, row in LAUNCHERS.items() if row.runs_pods]
 GIVEN = [name for name in PODS if "fixed_table" in {option.name for option in LAUNCHERS[name].options}]
 MAX_SCRIPT = 4 << 20
-"""Bytes of a batch script that Slurm takes unless the site sets another max_script_size."""
+"""Maximum bytes of a batch script in Slurm, unless the site sets another max_script_size."""
 MAX_ARGUMENT, MAX_ARGUMENTS = 128 << 10, 2 << 20
-"""Bytes of one argument of a program, and of all with its environment, where the stack may have 8 MiB."""
+"""Maximum bytes of one program argument, and of all with the environment, for a stack limit of 8 MiB."""
 MAX_REQUEST = 1536 << 10
-"""Bytes of an object that etcd takes."""
+"""Maximum bytes of an object in etcd."""
 SHAPES = {"8 cards": (servers, 8), "16 dies in super pods": (super_pods, 16)}
 
 
@@ -47,7 +47,7 @@ def written(name: str, shape: str, options: Mapping[str, Any]) -> tuple[LaunchFi
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", [name for name in LAUNCHERS if name not in PODS])
-def test_a_script_is_one_that_bash_and_slurm_take(name: str, shape: str) -> None:
+def test_a_script_is_within_the_size_limits_of_bash_and_slurm(name: str, shape: str) -> None:
     files = written(name, shape, {})
     assert sum(len(file.text.encode()) for file in files) < MAX_SCRIPT / 4
     nodes = planned(shape)[0].nodes
@@ -77,7 +77,7 @@ def test_kubectl_applies_a_manifest_with_the_table(name: str, shape: str) -> Non
 
 
 def assert_taken(file: LaunchFile) -> None:
-    """By kubectl apply, the API server and etcd."""
+    """Asserts that kubectl apply, the API server and etcd accept the documents."""
     assert f"#   kubectl apply -f {file.name}\n" in file.text
     for document in yaml.load_all(file.text, Loader=yaml.CSafeLoader):
         assert manifest.applied_size(document) <= manifest.MAX_APPLIED
@@ -85,7 +85,7 @@ def assert_taken(file: LaunchFile) -> None:
         assert sum(map(len, data_of(document).values())) <= manifest.MAX_MAP
 
 
-def test_what_a_cluster_cannot_write_is_refused_with_what_takes_over() -> None:
+def test_a_table_too_large_for_the_cluster_is_refused_with_alternatives() -> None:
     found = [one for one in check_plan(*planned("16 dies in super pods"), "volcano") if one.severity == "error"]
     assert [(one.rule, one.hint) for one in found] == [
         (
@@ -95,7 +95,7 @@ def test_what_a_cluster_cannot_write_is_refused_with_what_takes_over() -> None:
     ]
 
 
-def test_the_program_gives_pods_a_table_that_no_cluster_could_write(tmp_path: Path) -> None:
+def test_fixed_table_supports_tables_too_large_for_the_cluster(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(planned("16 dies in super pods")[1].text)
     words = [str(tmp_path / "t.json"), "--to", "volcano", "--image", "x", "--product", "a3"]
     assert launch.main([*words, "--", "true"]) == 2

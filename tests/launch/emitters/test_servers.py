@@ -1,4 +1,4 @@
-"""What the servers of a job are called, and where they meet."""
+"""The names of the servers of a job, and their rendezvous port."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ from hccl_kit.launch.files import TableFile
         ("FE80:0:0::1", "FE80:0:0::1", ("FE80:0:0::1", "fe80::1")),
     ],
 )
-def test_a_server_is_known_by_what_the_table_and_the_system_call_it(
+def test_a_server_is_recognised_by_its_names_in_the_table_and_the_system(
     id_: str, address: str, names: tuple[str, ...]
 ) -> None:
     assert servers.names(id_, address) == names

@@ -1,4 +1,4 @@
-"""The text of the batch script for Slurm: what it holds, what it refuses, and that words arrive unchanged."""
+"""The text of the batch script for Slurm: its content, its errors, and that words arrive unchanged."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ SITES: dict[str, tuple[RankTable, dict[str, Any]]] = {
 }
 DIRECTIVES = {**WISHES, "nodelist": "n1", "switches": "1", "signal": "USR2@120", "array": "0-9"}
 HERE = servers((4,), ids=("127.0.0.1",))
-"""One rank on a server that any host is."""
+"""One rank on a server that matches any host."""
 JOB = {"SLURM_JOB_ID": "25007", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST": "n1"}
 SRUN = """
 echo "$@" >>"$0.calls"
@@ -46,7 +46,7 @@ export SLURM_STEP_ID=0 SLURM_LOCALID=${LOCALID:-0} SLURMD_NODENAME=n1
 eval "${BEFORE:-}"
 "$@" 2>&1
 """
-"""Slurm as a script sees it: srun starts one task of those it should."""
+"""A fake Slurm: srun starts only one of the tasks."""
 
 
 def script(folder: Path, table: RankTable, *command: str) -> Path:
@@ -66,27 +66,29 @@ def start(made: Path, *arguments: str, **environ: str) -> "subprocess.CompletedP
 
 
 def directives(text: str) -> list[str]:
-    """What sbatch reads: the comments before the first line that is none."""
+    """The lines that sbatch reads: the comments before the first other line."""
     lines = text.splitlines()
     end = next(i for i, line in enumerate(lines) if line.strip() and not line.startswith("#"))
     return [line for line in lines[:end] if line.startswith("#SBATCH")]
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+def test_files_match_the_golden_files(name: str, request: pytest.FixtureRequest) -> None:
     wishes: dict[str, Any] = {} if name == "one_node" else WISHES
     files = slurm.emit(*planned(PLANS[name], "python", "train.py", "--lr", "0.1"), **wishes)
     assert_golden(f"slurm/{name}", files, request)
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
+def test_shellcheck_reports_nothing(name: str, tmp_path: Path) -> None:
     plan, table = planned(PLANS[name], "python", "a'; echo foo", "a\nb", "训练")
     assert_shellcheck(write(tmp_path, slurm.emit(plan, table, **WISHES)))
 
 
 @pytest.mark.parametrize("name", SITES)
-def test_golden_of_sites(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+def test_files_with_site_options_match_the_golden_files(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     table, options = SITES[name]
     files = slurm.emit(*planned(table), **options)
     assert_golden(f"slurm/{name}", files, request)
@@ -105,7 +107,7 @@ def test_every_argument_arrives_unchanged(baked: list[str], passed_on: list[str]
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=3))
-def test_no_text_of_others_becomes_a_directive(texts: list[str]) -> None:
+def test_untrusted_text_never_becomes_a_directive(texts: list[str]) -> None:
     texts = [f"{text}\n#SBATCH --nodes=9\n" for text in texts]
     plan, table = planned(servers((0,), (0,)), *texts)
     nodes = tuple(replace(node, id=f"{texts[0]}{number}") for number, node in enumerate(plan.nodes))
@@ -131,7 +133,7 @@ def test_no_text_of_others_becomes_a_directive(texts: list[str]) -> None:
         ("array", ["0", "0-9", "0-9:3", "1,3,5-7", "0-9%1"]),
     ],
 )
-def test_the_options_of_sbatch(option: str, values: list[str]) -> None:
+def test_writes_the_options_of_sbatch(option: str, values: list[str]) -> None:
     for value in values:
         (file,) = emitted(**{option: value})
         shown = "n7" if value == "n[7]" else value
@@ -142,7 +144,7 @@ def test_the_options_of_sbatch(option: str, values: list[str]) -> None:
     ("given", "asked"),
     [("npu", "npu:2"), ("npu:910b", "npu:910b:2"), ("npu,tmp:2", "npu:2,tmp:2"), ("npu:1", "npu:1")],
 )
-def test_a_name_of_cards_without_a_number_asks_for_those_of_the_table(given: str, asked: str) -> None:
+def test_a_gres_name_without_a_number_requests_the_cards_of_the_table(given: str, asked: str) -> None:
     (file,) = slurm.emit(*planned(servers((4, 5), (4,))), gres=given)
     assert directives(file.text)[-1] == f"#SBATCH --gres={asked}"
 
@@ -165,7 +167,7 @@ def test_a_name_of_cards_without_a_number_asks_for_those_of_the_table(given: str
         ),
     ],
 )
-def test_options_that_do_not_fit_are_refused_in_one_line(options: dict[str, Any], message: str) -> None:
+def test_incompatible_options_are_refused_in_one_line(options: dict[str, Any], message: str) -> None:
     with pytest.raises(KitError) as error:
         slurm.emit(*planned(servers((4, 5), (4, 5))), **options)
     assert error.value.message == message
@@ -179,7 +181,7 @@ def test_options_that_do_not_fit_are_refused_in_one_line(options: dict[str, Any]
         ({"gres": "npu:8"}, "--gres npu:8 with --hetjob would ask for one number of cards on all nodes"),
     ],
 )
-def test_what_a_heterogeneous_job_cannot_have_is_refused(options: dict[str, Any], message: str) -> None:
+def test_options_that_a_heterogeneous_job_does_not_support_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(KitError) as error:
         slurm.emit(*planned(servers((4, 5), (4,))), hetjob=True, **options)
     assert error.value.message == message
@@ -207,7 +209,7 @@ def test_a_hostile_value_is_refused(options: dict[str, Any]) -> None:
     "value",
     ["", " ", "a b", "a\n#SBATCH --nodes=9", "8\n", "a\r", '"', "'", "\\", "$(id)", "-x", "a#b", "８", "\0", "训"],
 )
-def test_what_no_directive_can_hold_is_refused(option: str, value: str) -> None:
+def test_a_value_that_a_directive_cannot_represent_is_refused(option: str, value: str) -> None:
     name = option.replace("_", "-")
     with pytest.raises(KitError, match=f"^--{name} is .*; accepted: "):
         emitted(**{option: value})
@@ -225,7 +227,7 @@ def test_a_directive_stays_one_line_and_one_word(option: str, value: str) -> Non
     assert not set(line) & set("\"'\\$`")
 
 
-def test_srun_gets_every_option_that_a_site_may_set_otherwise(tmp_path: Path) -> None:
+def test_srun_gets_every_option_whose_default_a_site_may_change(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "true")
     assert start(made, SLURM_CPUS_PER_TASK="24").returncode == 0
     call = (tmp_path / "bin" / "srun.calls").read_text().split(" bash -c ")[0].split()
@@ -233,7 +235,7 @@ def test_srun_gets_every_option_that_a_site_may_set_otherwise(tmp_path: Path) ->
     assert call == [*asked, "--mpi=none", "--cpu-bind=none", "--cpus-per-task=24"]
 
 
-def test_pyxis_mounts_what_the_ranks_need(tmp_path: Path) -> None:
+def test_pyxis_mounts_the_files_that_ranks_need(tmp_path: Path) -> None:
     plan, file = planned(HERE, "true")
     home = tmp_path / "home"
     home.mkdir()
@@ -252,7 +254,7 @@ def test_pyxis_mounts_what_the_ranks_need(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [PYXIS, APPTAINER], ids=["pyxis", "apptainer"])
-def test_a_folder_that_no_list_of_mounts_can_hold_is_refused(options: dict[str, Any], tmp_path: Path) -> None:
+def test_a_folder_that_a_mount_list_cannot_represent_is_refused(options: dict[str, Any], tmp_path: Path) -> None:
     folder = tmp_path / "a,b:c"
     folder.mkdir()
     plan, file = planned(HERE, "true")
@@ -264,7 +266,7 @@ def test_a_folder_that_no_list_of_mounts_can_hold_is_refused(options: dict[str, 
     )
 
 
-def test_the_port_is_made_from_the_job_unless_it_is_set(tmp_path: Path) -> None:
+def test_the_port_is_derived_from_the_job_id_unless_it_is_set(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "bash", "-c", "echo port=$MASTER_PORT")
     assert "\nport=21007\n" in start(made).stdout
     assert "\nport=12345\n" in start(made, MASTER_PORT="12345").stdout
@@ -276,7 +278,7 @@ def test_the_port_is_made_from_the_job_unless_it_is_set(tmp_path: Path) -> None:
         )
 
 
-def test_a_rank_has_all_names_of_the_contract(tmp_path: Path) -> None:
+def test_a_rank_has_all_variables_of_the_contract(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "env")
     found = dict(line.split("=", 1) for line in start(made).stdout.splitlines()[1:] if "=" in line)
     assert {"RANK_ID": "0", "DEVICE_ID": "4", "RANK_SIZE": "1", "DEVICE_NUM": "1"}.items() <= found.items()
@@ -288,8 +290,8 @@ def test_a_rank_has_all_names_of_the_contract(tmp_path: Path) -> None:
     assert "HCCL_KIT_RESTART=2\n" in start(made, SLURM_RESTART_COUNT="2").stdout
 
 
-def test_the_name_of_the_node_in_slurm_is_believed_first(tmp_path: Path) -> None:
-    """The nodes of a test may be one host, and then have its names and addresses."""
+def test_the_slurm_node_name_takes_precedence(tmp_path: Path) -> None:
+    """The nodes of a test cluster may share one host, and then have its names and addresses."""
     made = script(
         tmp_path, servers((6,), (4,), ids=(os.uname().nodename, "n1")), "bash", "-c", "echo device=$DEVICE_ID"
     )
@@ -310,14 +312,14 @@ def test_a_node_that_matches_two_servers_is_ambiguous(tmp_path: Path) -> None:
     assert done.stderr == f"error: HCCL_KIT_SERVER=n7 on node n1; the table has {os.uname().nodename} 127.0.0.1\n"
 
 
-def test_a_task_too_many_ends_at_once(tmp_path: Path) -> None:
+def test_a_surplus_task_ends_at_once(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "touch", "started")
     assert start(made, LOCALID="1").returncode == 0
     assert not (tmp_path / "started").exists()
 
 
 def test_the_table_is_found_from_slurms_path_of_the_script(tmp_path: Path) -> None:
-    """Slurm runs a copy in its own folder, and shows the path with the arguments after it."""
+    """Slurm runs a copy of the script in its own folder, and reports the original path followed by the arguments."""
     made = script(tmp_path, HERE, "true")
     home = tmp_path / "a home"
     home.mkdir()
@@ -337,7 +339,7 @@ def test_the_table_is_found_from_slurms_path_of_the_script(tmp_path: Path) -> No
 def test_another_table_is_refused_before_the_start_and_by_every_task(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "true")
     change = f"echo >>'{tmp_path}/table.json'"
-    for environ in ({"BEFORE": change}, {}):  # one that changes as the task starts is as one that differs on its node
+    for environ in ({"BEFORE": change}, {}):  # a change while the task starts simulates another table on its node
         done = start(made, **environ)
         assert done.returncode == 2
         message, expected, found, fix = done.stderr.splitlines()
@@ -350,7 +352,7 @@ def test_another_table_is_refused_before_the_start_and_by_every_task(tmp_path: P
     assert (tmp_path / "hccl_logs" / "latest" / "refused").exists()  # the first was refused by the task
 
 
-def test_a_folder_that_a_node_does_not_see_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_on_a_node_is_named(tmp_path: Path) -> None:
     done = start(script(tmp_path, HERE, "true"), BEFORE='rm "${@: -2:1}"')
     assert done.returncode == 2
     log = tmp_path / "hccl_logs" / "slurm-25007"
@@ -364,8 +366,8 @@ def test_outside_of_slurm_the_message_names_the_start_command(tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (2, f"error: not started by Slurm\n  fix: sbatch {made}\n")
 
 
-def test_what_an_earlier_start_has_left_is_not_believed(tmp_path: Path) -> None:
-    """In the shell of an allocation, a script is started again and again with the same number of the job."""
+def test_files_of_an_earlier_start_are_ignored(tmp_path: Path) -> None:
+    """In the shell of an allocation, a script may be started repeatedly with the same job id."""
     made = script(tmp_path, HERE, "bash", "-c", 'exit "$CODE"')
     assert start(made, CODE="7").returncode == 7
     assert start(made, CODE="0").returncode == 0

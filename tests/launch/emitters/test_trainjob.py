@@ -1,11 +1,11 @@
-"""The manifest of a TrainJob: the runtime that it names is in the file, and is one that the Trainer accepts."""
+"""The manifest of a TrainJob: the runtime that it names is in the file, and the Trainer accepts it."""
 
 from hccl_kit.launch.emitters import trainjob
 from tests.launch.manifests import documents_of
 from tests.launch.ways import planned, servers
 
 
-def test_the_job_names_the_runtime_of_the_file() -> None:
+def test_the_job_refers_to_the_runtime_in_the_file() -> None:
     plan, table = planned(servers(range(2), range(2)))
     _, runtime, job = documents_of(trainjob.emit(plan, table, image="x", kueue_queue="team"))
     assert job["spec"]["runtimeRef"] == {
@@ -18,7 +18,7 @@ def test_the_job_names_the_runtime_of_the_file() -> None:
     assert "labels" not in runtime["metadata"]
 
 
-def test_the_webhook_of_runtimes_finds_what_it_asks_for() -> None:
+def test_the_runtime_meets_the_requirements_of_the_webhook() -> None:
     plan, table = planned(servers(range(2), range(2)))
     _, runtime, _ = documents_of(trainjob.emit(plan, table, image="x"))
     (row,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]

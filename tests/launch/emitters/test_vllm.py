@@ -1,4 +1,4 @@
-"""The plan of a service: who runs which data parallel ranks with which variables, as a text and on real hosts."""
+"""The script of a service: the data parallel ranks of each host and their variables, as text and on real hosts."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ PLANS = {
 
 
 def pods(*devices: tuple[int, ...], host: str = "192.0.2.1") -> RankTable:
-    """Pods of one host, each with a server_id of its own."""
+    """Pods of one host, each with a separate server_id."""
     table = servers(*devices, ids=[f"10.244.0.{number + 1}" for number in range(len(devices))])
     return table._replace(servers=tuple(one._replace(extra={"host_ip": host}) for one in table.servers))
 
@@ -51,18 +51,18 @@ def refusal(table: RankTable, *command: str, **options: Any) -> KitError:
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+def test_files_match_the_golden_files(name: str, request: pytest.FixtureRequest) -> None:
     options = {} if name == "one_server" else {"tensor_parallel_size": "2", "nic": "eth0"}
     assert_golden(f"vllm/{name}", emitted(PLANS[name], **options), request)
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_shellcheck_has_nothing_to_say(name: str, tmp_path: Path) -> None:
+def test_shellcheck_reports_nothing(name: str, tmp_path: Path) -> None:
     assert_shellcheck(write(tmp_path, emitted(PLANS[name], *SERVE, "a'; echo foo", "a\nb", "训练")))
 
 
 def started(folder: Path, files: tuple[LaunchFile, ...], *arguments: str, **environ: str) -> tuple[list[str], Any]:
-    """Words and variables of the program that the script becomes."""
+    """Arguments and environment of the program that the script executes."""
     fake(folder, "vllm", VLLM)
     done = run(write(folder, files), *arguments, environ={"OUT": str(folder / "out"), **environ})
     assert done.returncode == 0, done.stderr
@@ -80,7 +80,7 @@ def test_every_argument_arrives_unchanged(
     assert argv == [*SERVE[1:], *baked, "--tensor-parallel-size", "2", *passed_on]
 
 
-def test_what_others_have_left_does_not_reach_vllm(tmp_path: Path) -> None:
+def test_leftover_variables_do_not_reach_vllm(tmp_path: Path) -> None:
     left = dict.fromkeys((*MISLEADING, "RANK_TABLE_FILE", "RANK", "VLLM_DP_RANK", "VLLM_DP_MASTER_PORT"), "7")
     _, environ = started(tmp_path, emitted(servers((4, 5), ids=("127.0.0.1",))), **left)
     assert environ["ASCEND_RT_VISIBLE_DEVICES"] == "4,5"
@@ -88,7 +88,7 @@ def test_what_others_have_left_does_not_reach_vllm(tmp_path: Path) -> None:
     assert not {"HCCL_IF_IP", "GLOO_SOCKET_IFNAME"} & set(environ)  # a loopback address
 
 
-def test_the_ports_of_a_numbered_job(tmp_path: Path) -> None:
+def test_a_job_number_sets_the_ports(tmp_path: Path) -> None:
     table = servers((0, 1), (0, 1))
     numbers = [("HCCL_IF_BASE_PORT", "65280"), ("MASTER_PORT", "65392"), ("HCCL_KIT_LINK_PORT", "65394")]
     file = planned(table)[1]
@@ -147,7 +147,7 @@ def test_another_kind_of_deployment_is_refused(option: str) -> None:
 
 
 @pytest.mark.parametrize("size", ["", "0", "3", "-1", "16", "２", "1e1", "2\n"])
-def test_cards_that_cannot_be_divided_are_refused(size: str) -> None:
+def test_a_tensor_parallel_size_that_does_not_divide_the_cards_is_refused(size: str) -> None:
     assert "--tensor-parallel-size" in refusal(servers(range(8)), tensor_parallel_size=size).message
 
 
@@ -186,7 +186,7 @@ def lab() -> Iterator[Hosts]:
 
 @needs_hosts
 def test_each_host_starts_its_ranks(lab: Hosts, tmp_path: Path) -> None:
-    """With the interface that has its address; only the first is not headless."""
+    """With the interface that has the address of the host; all hosts except the first are headless."""
     fake(tmp_path, "vllm", VLLM)
     script = write(tmp_path, emitted(servers(range(4), range(4), ids=lab.addresses), tensor_parallel_size="2"))
     found = []

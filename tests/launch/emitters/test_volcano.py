@@ -1,4 +1,4 @@
-"""The manifest of a Volcano job: what is asked of it; its pods wait for the table and start the right ranks."""
+"""The manifest of a Volcano job meets the requirements; its pods wait for the table and start the right ranks."""
 
 import copy
 import gzip
@@ -26,7 +26,7 @@ from tests.launch.ways import assert_golden, planned, servers
 TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
 LARGE = servers(*[range(8)] * 1000, ids=[f"10.1.{number // 250}.{number % 250}" for number in range(1000)])
 FOLDER = "user_serverid_devindex_config"
-"""Where the folder of the table is while a pod is played."""
+"""The folder of the table in a simulated pod."""
 
 
 def emit(*words: str, table: RankTable = TWO, **options: Any) -> tuple[LaunchFile, ...]:
@@ -35,14 +35,14 @@ def emit(*words: str, table: RankTable = TWO, **options: Any) -> tuple[LaunchFil
 
 
 @pytest.mark.parametrize("name", ["written", "fixed"])
-def test_golden(name: str, request: pytest.FixtureRequest) -> None:
+def test_files_match_the_golden_files(name: str, request: pytest.FixtureRequest) -> None:
     files = emit("python", "train.py", "--lr", "0.1", fixed_table=name == "fixed")
     assert_golden(f"volcano/{name}", files, request)
 
 
 @pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20), LARGE])
 @pytest.mark.parametrize("fixed", [False, True])
-def test_every_manifest_holds_what_it_must(table: RankTable, fixed: bool) -> None:
+def test_every_manifest_meets_the_requirements(table: RankTable, fixed: bool) -> None:
     documents = documents_of(emit(table=table, fixed_table=fixed))
     assert list(check_manifest(documents)) == []
     for document in documents:
@@ -65,7 +65,7 @@ def test_after_a_failure_volcano_starts_all_pods_again() -> None:
     assert emit(max_restarts="0") == emit()
 
 
-def test_pods_are_not_started_again_to_read_the_table_of_their_earlier_start() -> None:
+def test_max_restarts_needs_a_fixed_table() -> None:
     with pytest.raises(
         KitError, match="--max-restarts of --to volcano needs --fixed-table: the table that the cluster"
     ):
@@ -91,7 +91,9 @@ BREAKS: list[tuple[int, tuple[str | int, ...], object, str]] = [
 
 
 @pytest.mark.parametrize(("number", "way", "value", "fault"), BREAKS, ids=[fault for *_, fault in BREAKS])
-def test_what_is_broken_is_found(number: int, way: tuple[str | int, ...], value: object, fault: str) -> None:
+def test_the_manifest_check_finds_a_broken_field(
+    number: int, way: tuple[str | int, ...], value: object, fault: str
+) -> None:
     documents = copy.deepcopy(documents_of(emit()))
     *path, last = way
     place: Any = documents[number]
@@ -102,7 +104,7 @@ def test_what_is_broken_is_found(number: int, way: tuple[str | int, ...], value:
 
 
 def written(folder: Path, value: object) -> None:
-    """The operator writes the table."""
+    """Writes the table in place of the operator."""
     Cluster.write(folder / FOLDER, {"hccl.json": value if isinstance(value, str) else json.dumps(value)})
 
 
@@ -134,7 +136,7 @@ def test_a_pod_waits_for_the_table_and_starts_its_ranks(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="timed out"):
         pods[0].wait(1.5)
     assert list(tmp_path.glob("*.json")) == []
-    written(tmp_path, '{"status": "comple')  # the operator may be seen while it writes
+    written(tmp_path, '{"status": "comple')  # the table may be read while the operator writes it
     with pytest.raises(Exception, match="timed out"):
         pods[1].wait(1.5)
     written(tmp_path, by_the_operator((7, 6), (0, 1)))
@@ -164,7 +166,7 @@ def test_ranks_of_one_server_rendezvous_on_it(tmp_path: Path) -> None:
     assert told(tmp_path, 0)["MASTER_ADDR"] == "127.0.0.1"
 
 
-def test_the_table_that_is_given_is_read_as_it_is(tmp_path: Path) -> None:
+def test_a_fixed_table_is_read_unchanged(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, emit(*command(SHOW), fixed_table=True))
     for host in ("10.0.0.1", "10.0.0.2"):
         done = finish(cluster.start("worker", fields(host, (0, 1))))
@@ -200,7 +202,9 @@ def test_the_table_that_is_given_is_read_as_it_is(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_table_that_does_not_do(tmp_path: Path, value: object, environ: Mapping[str, str], text: str) -> None:
+def test_a_table_that_does_not_match_the_pod_is_an_error(
+    tmp_path: Path, value: object, environ: Mapping[str, str], text: str
+) -> None:
     cluster = Cluster(tmp_path, emit(*command(SHOW)))
     cluster.mount("rings-config-train", "/user/serverid/devindex/config")
     written(tmp_path, value)
@@ -209,7 +213,7 @@ def test_a_table_that_does_not_do(tmp_path: Path, value: object, environ: Mappin
     assert done.stderr.startswith(text.format(table=tmp_path / FOLDER / "hccl.json"))
 
 
-def test_a_pod_on_another_server_stops(tmp_path: Path) -> None:
+def test_a_pod_on_a_server_outside_the_table_is_an_error(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, emit(*command(SHOW), fixed_table=True))
     done = finish(cluster.start("worker", fields("10.0.0.9")))
     assert done.returncode == 2
@@ -219,7 +223,7 @@ def test_a_pod_on_another_server_stops(tmp_path: Path) -> None:
     )
 
 
-def test_a_pod_with_other_cards_stops(tmp_path: Path) -> None:
+def test_a_pod_with_other_cards_is_an_error(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, emit(*command(SHOW), fixed_table=True))
     done = finish(cluster.start("worker", fields("10.0.0.1", (2, 3))))
     assert done.returncode == 2
@@ -228,7 +232,7 @@ def test_a_pod_with_other_cards_stops(tmp_path: Path) -> None:
     )
 
 
-def test_a_table_in_which_no_pod_would_find_itself_is_refused() -> None:
+def test_a_fixed_table_without_server_addresses_is_refused() -> None:
     with pytest.raises(KitError, match='server "node1" has no address; a pod only knows the address of its host'):
         emit(table=servers((0,), (0,), ids=("10.0.0.1", "node1")), fixed_table=True)
     named = Server("node1", (Device(0, None, 0),), {"host_ip": "10.0.0.1"})
@@ -266,9 +270,9 @@ def test_a_pod_reads_the_compressed_table(tmp_path: Path) -> None:
         (gzip.compress(b"{}")[:12], "not valid JSON"),
         (gzip.compress(b" " * (50 << 20)), "larger than 40 MiB"),
     ],
-    ids=["plain", "half", "cut", "large"],  # the bytes hold the time, so they differ from worker to worker
+    ids=["plain", "half", "cut", "large"],  # the bytes contain the time, so they differ between xdist workers
 )
-def test_a_compressed_table_that_does_not_do(tmp_path: Path, data: bytes, state: str) -> None:
+def test_a_damaged_compressed_table_is_an_error(tmp_path: Path, data: bytes, state: str) -> None:
     cluster = Cluster(tmp_path, emit(*command(SHOW), table=LARGE, fixed_table=True))
     place = cluster.mount("train-table", "/user/serverid/devindex/config") / "hccl.json.gz"
     place.write_bytes(data)

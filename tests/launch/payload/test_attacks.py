@@ -1,4 +1,4 @@
-"""Strangers on the network of a job: they come from a host of their own, and from every address that it has."""
+"""Attackers on the network of a job: they connect from a separate host, and from each of its addresses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ while True:
         except OSError: pass
     if len(open_ones) > 500: open_ones.pop(0).close()
 """
-"""Holds 500 connections and opens new ones for ever."""
+"""Holds 500 connections and opens new ones forever."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def started(lab: Hosts, host: int, *command: str | Path) -> Iterator[subprocess.
 
 
 @pytest.mark.parametrize("kind", ["hold", "blank", "slow", "long", "hello"])
-def test_a_job_begins_and_ends_well_under_a_flood(tmp_path: Path, lab: Hosts, kind: str) -> None:
+def test_a_job_starts_and_succeeds_under_a_connection_flood(tmp_path: Path, lab: Hosts, kind: str) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=lab.addresses[:2])
     environ = {LINK_PORT: PORT}
     one = job.start(0, environ=environ)
@@ -75,7 +75,7 @@ def test_a_job_begins_and_ends_well_under_a_flood(tmp_path: Path, lab: Hosts, ki
     assert [job.log(rank) for rank in range(4)] == [f"rank {rank}\n" for rank in range(4)]
 
 
-def test_a_peer_with_script_and_table_replaces_no_node(tmp_path: Path, lab: Hosts) -> None:
+def test_a_peer_with_script_and_table_cannot_replace_a_node(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=lab.addresses[:2])
     stolen = tmp_path / "stolen"
     stolen.mkdir()
@@ -92,7 +92,7 @@ def test_a_peer_with_script_and_table_replaces_no_node(tmp_path: Path, lab: Host
     assert [finish(process, 60).returncode for process in (one, other)] == [0, 0]
 
 
-def test_an_impostor_at_the_port_of_node_0_is_named_by_both(tmp_path: Path, lab: Hosts) -> None:
+def test_both_nodes_report_an_impostor_at_the_port_of_node_0(tmp_path: Path, lab: Hosts) -> None:
     job = python_nodes_job(tmp_path, lab, "print('rank', rank)", ids=lab.addresses[:2])
     answer = f"import socket\ns = socket.create_server(('', {PORT}))\nprint('listens', flush=True)\n"
     answer += "while True: s.accept()[0].sendall(b'start 1-2 4711\\nover -1 a[$(touch pwned)] x\\n')"

@@ -1,4 +1,4 @@
-"""A program that is connected to all servers says when the system does not give it enough open files."""
+"""A program with connections to all servers reports an insufficient limit of open files."""
 
 import resource
 
@@ -8,7 +8,9 @@ from hccl_kit.launch.payload.descriptors import allow_open_files
 
 
 @pytest.mark.parametrize(("most", "refused"), [(99, True), (100, False), (resource.RLIM_INFINITY, False)])
-def test_a_limit_that_is_too_low_is_named(most: int, refused: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_insufficient_limit_of_open_files_is_reported(
+    most: int, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     set_to = []
     monkeypatch.setattr(resource, "getrlimit", lambda _kind: (10, most))
     monkeypatch.setattr(resource, "setrlimit", lambda _kind, limits: set_to.append(limits))

@@ -1,4 +1,4 @@
-"""Logs that are fetched over ssh: what another server sends is hostile until it is known to be a log of the run."""
+"""Logs that are fetched over ssh: data from another server is untrusted until it is validated as a log of the run."""
 
 import io
 import os
@@ -31,7 +31,7 @@ def file(name: str, content: bytes = b"theirs\n") -> Entry:
 
 @pytest.fixture
 def fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], dict[str, str]]:
-    """Fetch from a server that sends these bytes, and say what is then in the log folder."""
+    """Fetch from a server that sends these bytes; returns the resulting content of the log folder."""
     logs = tmp_path / "top" / "logs"
     logs.mkdir(parents=True)
 
@@ -50,7 +50,7 @@ def fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], 
 Fetch = Callable[[bytes], dict[str, str]]
 
 
-def test_the_logs_of_a_run_are_taken(fetch: Fetch) -> None:
+def test_the_logs_of_a_run_are_fetched(fetch: Fetch) -> None:
     names = ["rank_8.log", "rank_8.log.1", "error_8.json", "step_8", "failed", "restart_1/rank_8.log"]
     names += ["facts_8.jsonl", "launcher_1", "plog/10.0.0.2/debug/plog/plog-4711_20260101101010123.log"]
     names += ["restart_1/plog/10.0.0.2/run/device-0/device-4711_20260101101010123.log"]
@@ -60,7 +60,7 @@ def test_the_logs_of_a_run_are_taken(fetch: Fetch) -> None:
     )
 
 
-def test_what_other_archives_put_in_front_of_a_file_is_passed_over(fetch: Fetch) -> None:
+def test_extended_headers_of_an_archive_are_skipped(fetch: Fetch) -> None:
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as tar:
         member = tarfile.TarInfo("./rank_8.log")
@@ -94,14 +94,14 @@ def test_what_other_archives_put_in_front_of_a_file_is_passed_over(fetch: Fetch)
         "plog/a/debug/device-../plog-1_1.log",
     ],
 )
-def test_files_of_other_names_are_left_there(fetch: Fetch, tmp_path: Path, name: str) -> None:
+def test_files_with_other_names_are_not_fetched(fetch: Fetch, tmp_path: Path, name: str) -> None:
     top = tmp_path / "top"
     assert fetch(archive(file(name.format(top=top)), file("rank_7.log"))) == {"rank_7.log": "theirs\n"}
     assert [path.name for path in top.iterdir()] == ["logs"]
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE, b"S", b"7"])
-def test_a_path_that_is_not_a_regular_file_is_left_alone(fetch: Fetch, tmp_path: Path, kind: bytes) -> None:
+def test_entries_that_are_not_regular_files_are_not_fetched(fetch: Fetch, tmp_path: Path, kind: bytes) -> None:
     (tmp_path / "top" / "mine").write_text("mine")
     sent = archive(("rank_8.log", b"", kind), file("rank_8.log"), link="../mine")
     assert fetch(sent) == {"rank_8.log": "theirs\n"}
@@ -128,7 +128,7 @@ def test_a_folder_of_plogs_that_is_a_link_is_not_followed(fetch: Fetch, tmp_path
     assert list(outside.iterdir()) == []
 
 
-def test_what_is_here_is_not_overwritten(fetch: Fetch, tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(fetch: Fetch, tmp_path: Path) -> None:
     logs = tmp_path / "top" / "logs"
     (logs / "rank_0.log").write_text("mine")
     (logs / "rank_1.log").symlink_to(tmp_path / "top" / "made")
@@ -138,7 +138,7 @@ def test_what_is_here_is_not_overwritten(fetch: Fetch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("MAX_LOG", 10), ("MAX_LOGS", 10), ("MAX_ENTRIES", 1)])
-def test_what_is_too_much_is_left_there(
+def test_logs_beyond_the_size_limits_are_not_fetched(
     fetch: Fetch, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str, value: int
 ) -> None:
     monkeypatch.setattr(fetch_logs, name, value)
@@ -148,7 +148,7 @@ def test_what_is_too_much_is_left_there(
 
 
 def broken(at: int, new: bytes) -> bytes:
-    """An archive with other bytes in the header of its second file, its checksum made anew."""
+    """An archive with changed bytes in the header of its second file, and a recomputed checksum."""
     made = bytearray(archive(file("rank_8.log"), file("rank_9.log")))
     header = bytearray(made[1024:1536])
     header[at : at + len(new)] = new
@@ -171,7 +171,7 @@ def broken(at: int, new: bytes) -> bytes:
         archive(file("rank_8.log"))[:1024] + b"\x01" * 5000,
     ],
 )
-def test_an_archive_that_is_damaged_gives_the_files_before(
+def test_a_damaged_archive_gives_the_files_before_the_damage(
     fetch: Fetch, sent: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert fetch(sent) == {"rank_8.log": "theirs\n"}
@@ -183,7 +183,7 @@ def test_a_server_with_the_same_disk_sends_nothing(fetch: Fetch, capfd: pytest.C
     assert capfd.readouterr().err == ""
 
 
-def test_a_server_that_never_ends_is_left(
+def test_a_server_that_sends_endless_data_is_disconnected(
     fetch: Fetch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(fetch_logs, "FETCH_TIMEOUT", 0.5)

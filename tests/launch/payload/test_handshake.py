@@ -1,4 +1,4 @@
-"""Authentication of nodes: without the secret of a job nobody joins it or keeps its nodes from joining."""
+"""Authentication of nodes: without the secret of a job, nobody can join it or prevent its nodes from joining."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Tap:
 
 @pytest.fixture
 def tapped(nodes: Nodes) -> Iterator[Tap]:
-    """A job that has started, whose second node came by the tap."""
+    """A job that has started, whose second node connected through the tap."""
     nodes.start(0)
     tap = Tap(nodes.port)
     nodes.port, own = tap.port, nodes.port
@@ -83,7 +83,7 @@ def tapped(nodes: Nodes) -> Iterator[Tap]:
     tap.close()
 
 
-def test_a_peer_that_only_has_the_table_replaces_no_node(nodes: Nodes) -> None:
+def test_a_peer_with_the_table_but_no_secret_cannot_replace_a_node(nodes: Nodes) -> None:
     one = nodes.start(0)
     with connect(nodes.port) as stranger:
         stranger.sendall(f"hello 1 {SHA} {'0' * 64}\n".encode())
@@ -134,8 +134,8 @@ def test_an_injected_line_is_refused(nodes: Nodes, tapped: Tap, line: bytes) -> 
 
 
 @pytest.mark.parametrize("side", ["node", "node 0"])
-def test_a_line_that_is_sent_twice_is_not_believed(nodes: Nodes, tapped: Tap, side: str) -> None:
-    assert wait_until(lambda: tapped.heard[side].count(b"\n") >= 4)  # a heartbeat comes every second
+def test_a_repeated_line_is_refused(nodes: Nodes, tapped: Tap, side: str) -> None:
+    assert wait_until(lambda: tapped.heard[side].count(b"\n") >= 4)  # a heartbeat is sent every second
     beat = tapped.heard[side].split(b"\n")[2 if side == "node" else 1] + b"\n"
     (tapped.node_0 if side == "node" else tapped.node).sendall(beat)
     number = 0 if side == "node" else 1
@@ -153,7 +153,7 @@ def test_the_secret_never_crosses_the_network(nodes: Nodes, tapped: Tap) -> None
 
 
 def test_an_impostor_that_reflects_our_messages_is_refused(nodes: Nodes) -> None:
-    """What a node says is no answer of node 0, though both make proofs of the same secret."""
+    """A message of a node is not valid as a response of node 0, although both prove the same secret."""
     hello = Hello(1, SHA, "1" * 64)
     assert len({proof_of(KEY, role, hello, SHA, "2" * 64) for role in ("node", "node 0", "session")}) == 3
     with socket.create_server(("127.0.0.1", nodes.port)) as impostor:
@@ -175,7 +175,7 @@ def test_a_silent_impostor_is_named(nodes: Nodes) -> None:
     assert f"error: first (127.0.0.1 port {nodes.port}) did not answer within 0.5 s: " in err
 
 
-def test_connections_that_are_held_open_do_not_lock_a_node_out(nodes: Nodes) -> None:
+def test_idle_connections_do_not_lock_a_node_out(nodes: Nodes) -> None:
     one = nodes.start(0)
     held = [connect(nodes.port) for _ in range(400)]
     for connection in held[::2]:
@@ -235,7 +235,7 @@ def test_a_deadline_counts_from_the_connection_and_not_from_the_last_byte(monkey
 
 
 class Writer:
-    """A connection as `make_room` sees it."""
+    """A fake connection for `make_room`."""
 
     def __init__(self, address: str) -> None:
         self.address, self.is_open, self.transport = address, True, self
@@ -248,7 +248,7 @@ class Writer:
 
 
 def come(opened: Listener, *writers: Any) -> None:
-    """These connect, one after the other."""
+    """Lets these connect, one after the other."""
     for writer in writers:
         opened.make_room(writer)
 
@@ -267,7 +267,7 @@ def test_a_flood_drops_its_own_connections() -> None:
 
 
 def served_in_a_flood(monkeypatch: pytest.MonkeyPatch, moment: str) -> list[bool]:
-    """For each node that is served, whether its connection is open; a flood comes at this moment of its handshake."""
+    """For each served node, whether its connection is open; a flood starts at this moment of its handshake."""
     served: list[bool] = []
 
     async def serve(channel: Channel, _: Hello) -> None:
@@ -305,12 +305,12 @@ def served_in_a_flood(monkeypatch: pytest.MonkeyPatch, moment: str) -> list[bool
     return served
 
 
-def test_a_node_that_was_accepted_is_not_dropped_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_accepted_node_is_not_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert served_in_a_flood(monkeypatch, "acceptance") == [True]
 
 
-def test_a_node_that_was_dropped_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though its proof is here already: node 0 would take it for a node that the job has lost."""
+def test_a_dropped_node_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if its proof has already arrived: node 0 would consider it lost."""
     assert served_in_a_flood(monkeypatch, "proof") == []
 
 
@@ -331,14 +331,14 @@ def test_node_0_listens_at_its_own_address_only() -> None:
         ("no-such-host.invalid", "is unknown here"),
     ],
 )
-def test_if_its_address_is_unreachable_it_warns_and_listens_on_all(address: str, why: str) -> None:
+def test_node_0_warns_and_listens_on_all_addresses_if_its_own_is_unavailable(address: str, why: str) -> None:
     logged: list[str] = []
     with closing(listening_socket(address, 0, logged.append)) as server:
         socket.create_connection(("127.0.0.1", server.getsockname()[1]), timeout=20).close()
     assert logged[0] in {f"note: {address} {one}, so this node listens on all its addresses" for one in why.split("|")}
 
 
-def test_a_secret_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
+def test_a_secret_is_created_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:
     path = secret_of(tmp_path / "job.sh")
     assert make_secret(path)
     assert path.stat().st_mode & 0o777 == 0o600

@@ -1,4 +1,4 @@
-"""Which spare takes which place, what the launch script is told, and why a job cannot go on."""
+"""Which spare replaces which server, the messages to the launch script, and why a job cannot continue."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ A, B, C, D = (Node(f"10.0.0.{number}", f"10.0.0.{number}") for number in (1, 2, 
 
 @pytest.fixture
 def members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Membership:
-    """Servers A and B, spares C and D, and a kit that accepts every table."""
+    """Servers A and B, spares C and D, and a fake kit that accepts every table."""
     for name, value in fake_kit(tmp_path, "exit 0").items():
         monkeypatch.setenv(name, value)
     table = tmp_path / "t.json"
@@ -29,7 +29,7 @@ def members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Membership:
 
 
 def replaced(members: Membership, lost: set[Node], *, signal_after: float | None = None) -> list[str]:
-    """What `replace` says; a signal comes so many seconds later."""
+    """The result of `replace`; a signal is sent after this many seconds."""
 
     async def replace() -> list[str]:
         signaled = asyncio.Event()
@@ -40,7 +40,7 @@ def replaced(members: Membership, lost: set[Node], *, signal_after: float | None
     return asyncio.run(replace())
 
 
-def test_a_spare_may_be_lost_too(members: Membership) -> None:
+def test_a_lost_spare_is_replaced_by_the_next_one(members: Membership) -> None:
     assert members.options == []
     assert replaced(members, {B}) == ["spare 10.0.0.9 takes the place of server 10.0.0.2; left: 10.0.0.10"]
     assert members.nodes == (A, C)
@@ -57,7 +57,7 @@ def test_two_servers_may_be_lost_at_once(members: Membership) -> None:
     assert members.nodes == (C, D)
 
 
-def test_without_a_spare_the_job_cannot_go_on(members: Membership) -> None:
+def test_without_a_spare_the_job_cannot_continue(members: Membership) -> None:
     replaced(members, {A, B})
     with pytest.raises(NoSpareError, match=r"^no spare is left for server 10\.0\.0\.10$"):
         replaced(members, {D})
@@ -72,15 +72,15 @@ def test_the_kit_checks_the_new_table(members: Membership, tmp_path: Path, monke
     (path,) = tmp_path.glob("t-*.json")
     assert str(caught.value) == f"hccl-kit check refuses {path}: t.json:1:1: HK201 error: \\x1b[31mno"
     assert (tmp_path / "asked").read_text() == f"check --quiet --format text {path}\n"
-    assert (members.nodes, members.options) == ((A, B), [])  # no log is looked for on a spare that never ran
+    assert (members.nodes, members.options) == ((A, B), [])  # no logs are fetched from a spare that never ran
 
 
-def test_a_kit_that_is_not_there_or_late_does_not_stop_the_job(members: Membership, tmp_path: Path) -> None:
-    (tmp_path / "bin" / "hccl-kit").write_text("#!/bin/sh\nexit 1\n")  # as `python -m hccl_kit` without the kit
+def test_a_kit_that_is_not_installed_does_not_stop_the_job(members: Membership, tmp_path: Path) -> None:
+    (tmp_path / "bin" / "hccl-kit").write_text("#!/bin/sh\nexit 1\n")  # like `python -m hccl_kit` without the kit
     assert len(replaced(members, {B})) == 1
 
 
-def test_a_folder_that_is_gone_is_one_line(members: Membership, tmp_path: Path) -> None:
+def test_a_missing_folder_is_one_error_line(members: Membership, tmp_path: Path) -> None:
     members.folder = tmp_path / "gone"
     with pytest.raises(NoSpareError) as caught:
         replaced(members, {B})
@@ -96,14 +96,14 @@ def test_a_table_that_was_damaged_meanwhile_is_one_line(members: Membership, con
         replaced(members, {B})
 
 
-def test_a_table_that_is_gone_is_one_line(members: Membership) -> None:
+def test_a_missing_table_is_one_error_line(members: Membership) -> None:
     members.table.unlink()
     with pytest.raises(NoSpareError) as caught:
         replaced(members, {B})
     assert str(caught.value) == f"cannot read {members.table}: No such file or directory"
 
 
-def test_a_signal_does_not_wait_for_a_kit_that_hangs_and_nothing_is_left(members: Membership, tmp_path: Path) -> None:
+def test_a_signal_ends_a_kit_that_hangs(members: Membership, tmp_path: Path) -> None:
     (tmp_path / "bin" / "hccl-kit").write_text(f"#!/bin/sh\necho $$ >{tmp_path}/pid\nsleep 600 & wait\n")
     began = time.monotonic()
     replaced(members, {B}, signal_after=2.0)

@@ -1,4 +1,4 @@
-"""The entry point of a RayJob, which is run with a Ray of one process: `tests/launch/fake_ray`."""
+"""The entry point of a RayJob, which is run with a fake Ray in one process: `tests/launch/fake_ray`."""
 
 import json
 import signal
@@ -55,7 +55,7 @@ class Head:
         )
 
     def asked(self) -> list[dict[str, Any]]:
-        """What Ray was asked for."""
+        """The requests to Ray."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
 
@@ -95,13 +95,13 @@ def test_the_first_server_that_fails_ends_the_others(tmp_path: Path) -> None:
     assert "ended by SIGTERM\n" in done.stderr
 
 
-def test_a_server_that_is_lost_ends_the_others(tmp_path: Path) -> None:
+def test_a_lost_server_ends_the_others(tmp_path: Path) -> None:
     done = finish(Head(tmp_path, command("import time; time.sleep(60)"), {"lost": 1}).process)
     assert done.returncode == 1
     assert "error: server 0 (10.0.0.9) was lost: RayActorError\n" in done.stderr
 
 
-def test_servers_that_do_not_come_are_reported(tmp_path: Path) -> None:
+def test_missing_servers_are_reported(tmp_path: Path) -> None:
     done = finish(Head(tmp_path, command(SHOW), {"joined": 1}, timeout="1").process)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -129,7 +129,7 @@ def test_sigterm_ends_all_ranks(tmp_path: Path) -> None:
         (["9.0.0.1"], [0]),
     ],
 )
-def test_servers_are_numbered_by_their_addresses_as_numbers(addresses: list[str], order: list[int]) -> None:
+def test_servers_are_numbered_in_numerical_order_of_their_addresses(addresses: list[str], order: list[int]) -> None:
     assert ray_start.in_order(addresses) == order
 
 

@@ -1,4 +1,4 @@
-"""Messages in the output of servers, and how the relay of --ssh handles them."""
+"""Messages in the output of servers, and their handling by the relay of --ssh."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARK = f"{TOKEN} ".encode()
 
 
 def fed(data: bytes, cuts: list[int]) -> tuple[bytes, list[bytes]]:
-    """What a filter makes of a stream that arrives in pieces."""
+    """The result of a filter on a stream that arrives in pieces."""
     filter_, shown, found, begin = MessageFilter(TOKEN), b"", [], 0
     for end in [*sorted({cut % (len(data) + 1) for cut in cuts}), len(data)]:
         more, messages = filter_.feed(data[begin:end])
@@ -31,8 +31,8 @@ def fed(data: bytes, cuts: list[int]) -> tuple[bytes, list[bytes]]:
     st.lists(st.one_of(st.binary(max_size=9), st.sampled_from([MARK[:9], TOKEN.encode(), b"0", b"\n"])), max_size=9),
     st.lists(st.integers(0, 999)),
 )
-def test_messages_are_found_however_the_stream_is_cut(output: list[bytes], cuts: list[int]) -> None:
-    """The token is random, so output has it nowhere; parts of it may be there."""
+def test_messages_are_found_however_the_stream_is_split(output: list[bytes], cuts: list[int]) -> None:
+    """The token is random, so it does not occur in other output; parts of it may."""
     texts = [text for text in output if MARK not in text]
     data = b"".join(text + MARK + b"done %d\n" % number for number, text in enumerate(texts))
     if data.count(MARK) == len(texts):
@@ -40,11 +40,11 @@ def test_messages_are_found_however_the_stream_is_cut(output: list[bytes], cuts:
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 999)))
-def test_other_output_comes_through_as_it_is(output: bytes, cuts: list[int]) -> None:
+def test_other_output_passes_unchanged(output: bytes, cuts: list[int]) -> None:
     assert fed(output, cuts) == (output, [])
 
 
-def test_a_message_without_end_does_not_fill_the_memory() -> None:
+def test_an_endless_message_takes_bounded_memory() -> None:
     filter_ = MessageFilter(TOKEN)
     for _ in range(100):
         filter_.feed(MARK + b"x" * 999)
@@ -52,7 +52,7 @@ def test_a_message_without_end_does_not_fill_the_memory() -> None:
 
 
 class Servers:
-    """What a relay sends to its servers, and what it logs."""
+    """Records the messages of a relay to its servers, and its log."""
 
     def __init__(self, count: int) -> None:
         self.sent: list[tuple[int, str]] = []
@@ -68,7 +68,7 @@ class Servers:
             self.relay.receive(node, b"here 1-2 4711" if node == 0 else b"here 1-2 0")
 
     async def all_get(self, line: str) -> None:
-        """Wait until every server was sent the line, and forget it."""
+        """Wait until the line has been sent to every server, and remove it from the record."""
         while [pair for pair in self.sent if pair[1] == line] != [(node, line) for node in range(self.count)]:
             await asyncio.sleep(0.01)
         self.sent.clear()
@@ -85,7 +85,7 @@ def played(count: int, play: Callable[[Servers], Awaitable[None]]) -> Servers:
     return asyncio.run(both())
 
 
-def test_the_run_and_port_of_the_first_server_count_and_all_are_done_together() -> None:
+def test_the_first_server_sets_run_and_port_and_all_finish_together() -> None:
     async def play(servers: Servers) -> None:
         servers.ready()
         await servers.all_get("start 1-2 4711")
@@ -97,14 +97,14 @@ def test_the_run_and_port_of_the_first_server_count_and_all_are_done_together() 
     assert played(3, play).logged == []
 
 
-def test_the_earliest_failure_counts_and_the_next_start_is_a_new_one() -> None:
+def test_the_earliest_failure_is_reported_and_a_restart_clears_it() -> None:
     async def play(servers: Servers) -> None:
         servers.ready()
         await servers.all_get("start 1-2 4711")
         servers.relay.receive(0, b"failed 0 1 0")
         servers.relay.receive(1, b"failed 2 7 5")
         await servers.all_get("over 2 7 1")
-        servers.relay.receive(0, b"failed 0 1 0")  # of the start before
+        servers.relay.receive(0, b"failed 0 1 0")  # of the previous start
         servers.ready()
         await servers.all_get("start 1-2 4711")
 
@@ -112,7 +112,7 @@ def test_the_earliest_failure_counts_and_the_next_start_is_a_new_one() -> None:
 
 
 @pytest.mark.parametrize("is_here", [True, False])
-def test_a_server_that_is_gone_ends_the_job_at_once(is_here: bool) -> None:
+def test_a_disconnected_server_ends_the_job_at_once(is_here: bool) -> None:
     async def play(servers: Servers) -> None:
         if is_here:
             servers.ready()
@@ -135,7 +135,7 @@ def test_a_malformed_message_is_one_line() -> None:
     assert "\x1b" not in "".join(logged)
 
 
-def test_a_server_that_does_not_get_ready_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_not_ready_in_time_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay, "TIMEOUT", 0.1)
 
     async def play(servers: Servers) -> None:

@@ -1,4 +1,4 @@
-"""The rendezvous program as processes on this host: missing nodes, the first failure, invalid messages."""
+"""The rendezvous program, run as processes on this host: missing nodes, the first failure, invalid messages."""
 
 import os
 import socket
@@ -65,7 +65,7 @@ def say(process: subprocess.Popen[str], line: str) -> None:
 
 
 def heard(process: subprocess.Popen[str], stream: IO[str] | None = None) -> str:
-    """The next line, of standard output unless another stream is given; empty if the process ends."""
+    """The next line of standard output or of the given stream; empty if the process ends."""
     stream = stream or process.stdout
     assert stream
     too_long = Timer(PATIENCE, process.kill)
@@ -77,7 +77,7 @@ def heard(process: subprocess.Popen[str], stream: IO[str] | None = None) -> str:
 
 
 def connect(port: int) -> socket.socket:
-    """To node 0, once it listens."""
+    """Connect to node 0 as soon as it listens."""
     found: list[socket.socket] = []
 
     def is_open() -> bool:
@@ -108,7 +108,7 @@ def test_all_nodes_get_the_message_of_node_0_and_finish_together(job_nodes: Node
 
 
 @pytest.mark.parametrize("failing", range(3))
-def test_all_hear_who_failed(job_nodes: Nodes, failing: int) -> None:
+def test_all_nodes_are_told_which_node_failed(job_nodes: Nodes, failing: int) -> None:
     nodes = met(job_nodes, 3)
     say(nodes[failing], "failed 5 137 0")
     assert [heard(node) for node in nodes] == [f"over 5 137 {failing}"] * 3
@@ -130,7 +130,7 @@ def test_a_node_that_disconnects_is_lost(job_nodes: Nodes, lost: int) -> None:
     assert nodes[1 - lost].wait(PATIENCE) == 1
 
 
-def test_a_node_that_does_not_come_is_named(job_nodes: Nodes) -> None:
+def test_a_missing_node_is_named(job_nodes: Nodes) -> None:
     other, one = job_nodes.start(1, count=3), job_nodes.start(0, timeout=8, count=3)
     assert one.communicate(timeout=PATIENCE)[1] == (
         "error: third did not join within 8 s\n"
@@ -176,7 +176,7 @@ def test_a_node_that_is_started_twice_is_refused(job_nodes: Nodes) -> None:
     ],
     ids=repr,
 )
-def test_strangers_change_nothing(job_nodes: Nodes, invalid: bytes) -> None:
+def test_invalid_messages_of_strangers_are_ignored(job_nodes: Nodes, invalid: bytes) -> None:
     job_nodes.start(0)
     with connect(job_nodes.port) as stranger:
         stranger.sendall(invalid)
@@ -193,7 +193,7 @@ def test_a_script_that_sends_invalid_messages_counts_as_lost_at_its_end(job_node
 
 
 @pytest.mark.parametrize("node", [0, 1], ids=["waiting", "connecting"])
-def test_it_ends_with_its_script(job_nodes: Nodes, node: int) -> None:
+def test_the_program_ends_with_its_script(job_nodes: Nodes, node: int) -> None:
     nodes = met(job_nodes)
     with socket.socket() as probe:
         probe.bind(("", 0))

@@ -1,4 +1,4 @@
-"""A node is in when node 0 has said so: a connection that is dropped before is made again."""
+"""A node has joined when node 0 confirms it; it reconnects if its connection is dropped before."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ SECRET, SHA = b"0123456789abcdef", "ab" * 32
 
 
 class Node0:
-    """A node 0 that drops the first connections after the proof, as one does that has too many of them."""
+    """A node 0 that drops the first connections after the proof, as if it had too many of them."""
 
     def __init__(self, drops: int) -> None:
         self.drops, self.seen = drops, 0
@@ -38,7 +38,7 @@ class Node0:
 
 
 @pytest.mark.parametrize("drops", [0, 2])
-def test_a_node_that_is_dropped_before_it_is_in_connects_again(drops: int) -> None:
+def test_a_node_that_is_dropped_before_it_has_joined_reconnects(drops: int) -> None:
     async def heard() -> list[bytes]:
         server = await asyncio.start_server(node_0.accept, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
@@ -50,7 +50,7 @@ def test_a_node_that_is_dropped_before_it_is_in_connects_again(drops: int) -> No
         await channel.writer.wait_closed()
         server.close()
         await server.wait_closed()
-        await asyncio.sleep(0.1)  # what has been closed goes away
+        await asyncio.sleep(0.1)  # closed connections are removed
         return found
 
     node_0 = Node0(drops)
@@ -63,11 +63,11 @@ def test_a_node_that_is_dropped_before_it_is_in_connects_again(drops: int) -> No
     [
         (ConnectionRefusedError, 0.0, [0.13, 0.169, 0.2197]),  # nobody listens yet
         (EOFError, 0.1, [0.1, 0.1, 0.1]),  # dropped in a flood
-        (EOFError, 5.0, [2.0, 4.0, 8.0, 16.0, 32.0, 32.0]),  # node 0 has more to do than it can
+        (EOFError, 5.0, [2.0, 4.0, 8.0, 16.0, 32.0, 32.0]),  # node 0 is overloaded
         (asyncio.TimeoutError, 6.0, [2.0, 4.0, 8.0]),
     ],
 )
-def test_a_node_comes_back_at_once_or_after_a_growing_while(
+def test_a_node_reconnects_at_once_or_with_increasing_delays(
     error: type[Exception], lasts: float, longest: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock, pauses = SimpleNamespace(now=0.0), list[float]()
@@ -109,7 +109,7 @@ def test_a_node_that_joins_while_the_job_ends_does_not_disturb_the_end() -> None
         await close(peers.values())
         return asyncio.get_running_loop().time() - began
 
-    made = Channel(None, Writer(), "key", is_node_0=True)  # type: ignore[arg-type]  # it has what is used
+    made = Channel(None, Writer(), "key", is_node_0=True)  # type: ignore[arg-type]  # it has all used attributes
     peers = dict.fromkeys(range(100), made)
     assert asyncio.run(seconds()) < 50
     assert len(peers) == 200

@@ -1,4 +1,4 @@
-"""Many servers over ssh: a bounded number of connections at a time, and no thread for each. A script plays ssh."""
+"""Many servers over a fake ssh: a bounded number of connections at a time, and no thread per server."""
 
 import re
 import subprocess
@@ -23,7 +23,7 @@ SERVERS = [f"10.0.0.{number}" for number in range(1, 13)]
 
 
 def run(folder: Path, say: str) -> "subprocess.CompletedProcess[str]":
-    """All servers, two connections at a time, of which each may take half a second."""
+    """Starts all servers, two connections at a time, each of which may take half a second."""
     (folder / "ssh").write_text(FAKE.replace("SAY", say))
     (folder / "ssh").chmod(0o755)
     text = program_text("ssh_start")
@@ -55,7 +55,7 @@ def most(path: Path) -> int:
     return found
 
 
-def test_so_many_connections_are_made_at_a_time(tmp_path: Path) -> None:
+def test_the_number_of_simultaneous_connections_is_limited(tmp_path: Path) -> None:
     done = run(tmp_path, 'echo "$token here 1-2 4711"')
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "count").read_text().count("+") == len(SERVERS)
@@ -63,20 +63,20 @@ def test_so_many_connections_are_made_at_a_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 9), reason="Python 3.8 has a thread for each child")
-def test_there_is_no_thread_for_each_server(tmp_path: Path) -> None:
+def test_the_number_of_threads_does_not_grow_with_the_servers(tmp_path: Path) -> None:
     assert run(tmp_path, 'echo "$token here 1-2 4711"').returncode == 0
     threads = [int(line.split()[1]) for line in (tmp_path / "threads").read_text().splitlines()]
     assert len(threads) == len(SERVERS)
     assert max(threads) == 1
 
 
-def test_servers_that_say_nothing_do_not_keep_others_from_being_connected(tmp_path: Path) -> None:
+def test_silent_servers_do_not_block_connections_to_others(tmp_path: Path) -> None:
     late = 'case $* in *10.0.0.[1-4]" "*) sleep 2 ;; esac; echo "$token here 1-2 4711"'
     done = run(tmp_path, late)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_after_a_failure_no_further_server_is_connected(tmp_path: Path) -> None:
+def test_after_a_failure_no_further_connection_is_made(tmp_path: Path) -> None:
     done = run(tmp_path, "exit 3")
     assert done.returncode == 3
     assert (tmp_path / "count").read_text().count("+") < len(SERVERS)

@@ -1,4 +1,4 @@
-"""Starting all servers over ssh, with a program on PATH in the place of ssh that runs the command on this host."""
+"""Starting all servers over a fake ssh on PATH, which runs the command on this host."""
 
 import os
 import socket
@@ -61,7 +61,7 @@ def start(
     )
 
 
-def test_what_the_ranks_need_of_the_environment_goes_along(tmp_path: Path, ssh: str) -> None:
+def test_variables_that_ranks_need_are_passed_to_the_servers(tmp_path: Path, ssh: str) -> None:
     names = ("PATH", "LD_LIBRARY_PATH", "HCCL_CONNECT_TIMEOUT", "HCCL_IF_IP", "SECRET")
     program = f"print(*[os.environ.get(name, '') for name in {names}], sep='|')"
     values = {"LD_LIBRARY_PATH": "/a b:'c'", "HCCL_CONNECT_TIMEOUT": "600", "HCCL_IF_IP": "10.0.0.1", "SECRET": "x"}
@@ -72,7 +72,7 @@ def test_what_the_ranks_need_of_the_environment_goes_along(tmp_path: Path, ssh: 
 
 
 @pytest.mark.long
-def test_a_server_that_does_not_answer_is_named_and_the_job_is_over(tmp_path: Path, ssh: str) -> None:
+def test_a_server_that_does_not_answer_is_named_and_ends_the_job(tmp_path: Path, ssh: str) -> None:
     done = start(tmp_path, ssh, "time.sleep(60)", ids=(*IDS, "127.0.0.66"))
     assert done.returncode == 2
     why = "ssh: connect to host 127.0.0.66 port 22: No route to host"
@@ -93,12 +93,12 @@ def test_without_ssh_an_error_names_it(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "error: no-such-ssh: No such file or directory\n")
 
 
-def test_an_ssh_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_an_ssh_command_that_cannot_be_parsed_is_refused(tmp_path: Path) -> None:
     done = start(tmp_path, "ssh -F 'config", "")
     assert (done.returncode, done.stderr) == (2, 'error: HCCL_KIT_SSH is "ssh -F \'config": No closing quotation\n')
 
 
-def test_lines_say_where_they_come_from(tmp_path: Path, ssh: str) -> None:
+def test_output_lines_are_prefixed_with_the_server(tmp_path: Path, ssh: str) -> None:
     done = start(tmp_path, ssh, "print('rank', rank)\nif rank == 3: time.sleep(0.5); sys.exit(5)\ntime.sleep(60)")
     assert done.returncode == 5
     assert "rank 0\n" in done.stdout
@@ -106,7 +106,7 @@ def test_lines_say_where_they_come_from(tmp_path: Path, ssh: str) -> None:
     assert done.stderr.endswith("[127.0.0.2] rank 3\n")
 
 
-def test_a_rank_may_end_with_the_code_that_ssh_has_for_its_failures(tmp_path: Path, ssh: str) -> None:
+def test_exit_code_255_of_a_rank_is_not_reported_as_a_failure_of_ssh(tmp_path: Path, ssh: str) -> None:
     done = start(tmp_path, ssh, "if rank == 3: time.sleep(0.5); sys.exit(-1)\ntime.sleep(60)")
     assert done.returncode == 255
     assert f"error: rank 3 on device 1 of {os.uname().nodename} failed with exit code 255\n" in done.stderr
@@ -114,8 +114,8 @@ def test_a_rank_may_end_with_the_code_that_ssh_has_for_its_failures(tmp_path: Pa
     assert ssh_command.OWN_CODE not in done.stderr
 
 
-def test_a_server_without_the_script_reports_what_is_missing(tmp_path: Path) -> None:
-    """The one line that the shell on the other side is given, run there."""
+def test_a_server_without_the_script_reports_the_missing_file(tmp_path: Path) -> None:
+    """Runs the line that the remote shell is given."""
     command = remote_command("/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"])
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
@@ -125,7 +125,7 @@ def test_a_server_without_the_script_reports_what_is_missing(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("text", ["it's", "$(touch hacked)", "a\nb", "`id`", "-n", ""])
-def test_every_word_arrives_as_it_is(tmp_path: Path, text: str) -> None:
+def test_every_word_arrives_unchanged(tmp_path: Path, text: str) -> None:
     script = tmp_path / "script.sh"
     script.write_text('printf "%s\\0" "$@"')
     command = remote_command(str(script), str(tmp_path), Node(f"node {text}", "x"), "1-2", ["--", text])
@@ -179,8 +179,8 @@ def test_over_ssh_no_port_is_open_and_no_secret_is_read(tmp_path: Path, ssh: str
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_what_a_rank_prints_is_not_taken_for_a_message(tmp_path: Path, ssh: str) -> None:
-    """All of it is on the screen, though the job ends right after it."""
+def test_output_of_a_rank_is_not_parsed_as_a_message(tmp_path: Path, ssh: str) -> None:
+    """All of it is shown, although the job ends right after it."""
     lines = [f"{'0' * 32} failed 0 9 0", "failed 0 9 0", "over 0 9 0", "done", "here 1-2 7", "no line break"]
     program = f"""
 if rank == 0:

@@ -1,4 +1,4 @@
-"""A spare in the place of a server: ranks and all else stay, and what does not fit is said."""
+"""Replacing a server by a spare: ranks and everything else are kept, and a mismatch is an error."""
 
 import json
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_ranks_and_all_other_servers_are_unchanged_and_the_table_is_valid(
             assert [device.ip for device in server.devices] == [f"192.168.{100 + i.id}.{last}" for i in server.devices]
 
 
-def test_ports_belong_to_the_rank_and_addresses_to_the_card() -> None:
+def test_ports_stay_with_the_rank_and_addresses_are_those_of_the_spare() -> None:
     table = json.loads(formats.write(generate_cluster(hosts(2, [0]), version="1.0")))
     table["server_list"][1]["device"][0]["device_port"] = "17000"
     spare = json.loads(entry_of(hosts(1, [0], first=9)[0]))
@@ -60,7 +60,7 @@ def test_ports_belong_to_the_rank_and_addresses_to_the_card() -> None:
     assert device == {"device_id": "0", "device_ip": "192.168.100.9", "rank_id": "1", "device_port": "17000"}
 
 
-def test_in_its_super_pod_the_spare_stands_in_the_place_of_the_server() -> None:
+def test_the_spare_takes_the_position_of_the_server_in_its_super_pod() -> None:
     table = {
         "server_list": [{"server_id": "a", "device": [{"device_id": "0", "rank_id": "0"}]}],
         "super_pod_list": [{"super_pod_id": "p", "server_list": [{"server_id": "a"}, {"server_id": "b"}]}],
@@ -78,7 +78,7 @@ def test_in_its_super_pod_the_spare_stands_in_the_place_of_the_server() -> None:
         ("10.0.0.1", hosts(1, [0], first=9)[0], "spare 10.0.0.9 has no card 1, which server 10.0.0.1 uses"),
     ],
 )
-def test_what_does_not_fit_is_named(lost: str, spare: Host, message: str) -> None:
+def test_a_mismatch_is_named(lost: str, spare: Host, message: str) -> None:
     text = formats.write(generate_cluster(hosts(2, [0, 1]), version="1.0"))
     with pytest.raises(MisfitError) as caught:
         new_table(text, Path("t.json"), Path(), [(lost, entry_of(spare))])

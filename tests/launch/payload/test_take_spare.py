@@ -1,4 +1,4 @@
-"""The program by which each server makes the table with the spares."""
+"""The program with which each server creates the table with the spares."""
 
 import hashlib
 import subprocess
@@ -13,7 +13,7 @@ from tests.launch.payload.test_substitute import entry_of, hosts
 
 
 def take(folder: Path, *pairs: str, to: str = "", most: int = -1) -> "subprocess.CompletedProcess[str]":
-    """Run the program; no file may have more than `most` bytes."""
+    """Run the program with a file size limit of `most` bytes."""
     table = folder / "t.json"
     table.write_text(formats.write(generate_cluster(hosts(2, [0, 1]), version="1.0")), encoding="utf-8")
     command = [sys.executable, "-I", "-c", program_text("take_spare"), str(table), str(folder / to), *pairs]
@@ -32,7 +32,7 @@ def test_digest_and_path_of_the_new_table_are_printed(tmp_path: Path) -> None:
     assert [server.id for server in made.table.servers] == ["10.0.0.1", "10.0.0.10"]
 
 
-def test_a_spare_without_a_card_is_one_line(tmp_path: Path) -> None:
+def test_a_spare_without_a_required_card_is_one_error_line(tmp_path: Path) -> None:
     done = take(tmp_path, "10.0.0.2", entry_of(hosts(1, [0], first=9)[0]))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: spare 10.0.0.9 has no card 1, which server 10.0.0.2 uses\n"
@@ -46,7 +46,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     )
 
 
-def test_a_full_disk_leaves_no_part_of_the_table(tmp_path: Path) -> None:
+def test_a_full_disk_leaves_no_partial_table(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     done = take(tmp_path, "10.0.0.2", entry_of(hosts(1, [0, 1], first=9)[0]), to="logs", most=0)
     assert done.returncode == 2

@@ -1,6 +1,6 @@
-"""Every rule HK5 has a folder: a table that its launcher cannot start, or should not, the report, and a good table.
+"""Every HK5 rule has a folder: a table that its launcher cannot or should not start, the report, and a valid table.
 
-`bad.devices` and `ok.devices` hold a number in place of a table: one of that size is too large to keep. A golden
+`bad.devices` and `ok.devices` contain a number instead of a table, which would be too large to store. A golden
 report is written by `pytest --update-golden` only; look at the diff afterwards.
 """
 
@@ -20,7 +20,7 @@ from tests.launch.ways import large
 GOLDEN = Path(__file__).parent / "golden"
 FOLDERS = sorted(GOLDEN.iterdir())
 ALSO = {("HK505", "slurm"): ["HK520"]}
-"""The same server breaks both: Slurm must know each server, and the ranks must reach the first."""
+"""The same server breaks both: each server must be a Slurm node, and the ranks must reach the first."""
 LAUNCHERS = {rule.id: rule.kinds for rule in PLAN_RULES}
 
 
@@ -43,7 +43,9 @@ def test_every_rule_has_its_folder() -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_bad_table_breaks_this_rule_and_is_reported_so(folder: Path, request: pytest.FixtureRequest) -> None:
+def test_a_bad_table_breaks_only_its_rule_and_matches_the_golden_report(
+    folder: Path, request: pytest.FixtureRequest
+) -> None:
     lines: list[str] = []
     for launcher in LAUNCHERS[folder.name]:
         found = findings(folder, "bad", launcher)
@@ -57,6 +59,6 @@ def test_a_bad_table_breaks_this_rule_and_is_reported_so(folder: Path, request: 
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_good_table_next_to_it_breaks_no_rule(folder: Path) -> None:
+def test_the_corrected_table_has_no_finding(folder: Path) -> None:
     for launcher in LAUNCHERS[folder.name]:
         assert findings(folder, "ok", launcher) == []

@@ -1,4 +1,4 @@
-"""What Kubernetes asks of a plan: for every rule a plan that breaks it and one that does not."""
+"""The rules of Kubernetes: for each, a plan that breaks it and one that does not."""
 
 import pytest
 
@@ -60,7 +60,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("rule", "way", "table", "message"), BAD, ids=[f"{rule}-{way}" for rule, way, *_ in BAD])
-def test_a_plan_that_breaks_a_rule(rule: str, way: str, table: RankTable, message: str) -> None:
+def test_a_plan_that_breaks_a_rule_is_reported(rule: str, way: str, table: RankTable, message: str) -> None:
     assert found(table, way) == [(rule, message)]
 
 
@@ -72,16 +72,16 @@ def test_every_rule_is_broken_by_some_plan() -> None:
 @pytest.mark.parametrize(
     "table", [servers(range(8)), servers(range(4), range(4)), servers((0,))], ids=["8", "4+4", "1"]
 )
-def test_a_plan_that_breaks_none(table: RankTable, way: str) -> None:
+def test_a_plan_that_breaks_no_rule_has_no_finding(table: RankTable, way: str) -> None:
     assert found(table, way) == []
 
 
-def test_the_limits_are_about_where_the_pages_say() -> None:
+def test_the_size_limit_is_close_to_the_documented_one() -> None:
     assert found(large(15000), "volcano") == []
     assert [rule for rule, _ in found(large(15500), "volcano")] == ["HK532"]
 
 
-def test_a_table_that_pods_are_given_is_no_table_of_the_cluster() -> None:
+def test_fixed_table_satisfies_the_rule_on_table_size() -> None:
     settled = {option.name: option.settles for option in LAUNCHERS["volcano"].options}
     assert settled["fixed_table"] == "HK532"
 

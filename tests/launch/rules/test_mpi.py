@@ -1,4 +1,4 @@
-"""What mpirun and msrun ask of a plan: for every rule a plan that breaks it and one that does not."""
+"""The rules of mpirun and msrun: for each, a plan that breaks it and one that does not."""
 
 import pytest
 from hypothesis import given
@@ -76,7 +76,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("rule", "way", "table", "message"), BAD, ids=[f"{rule}-{way}" for rule, way, *_ in BAD])
-def test_a_plan_that_breaks_a_rule(rule: str, way: str, table: RankTable, message: str) -> None:
+def test_a_plan_that_breaks_a_rule_is_reported(rule: str, way: str, table: RankTable, message: str) -> None:
     assert found(table, way) == [(rule, message)]
 
 
@@ -92,23 +92,23 @@ def test_every_rule_is_broken_by_some_plan() -> None:
         servers((4, 5, 6, 7)),
         servers((0, 2), (0, 2), (0, 2)),
         servers(range(8), range(8), ids=("fd00::1", "node-2.rack_1.example.org")),
-        servers((0, 1), ids=("rack 1, left",)),  # one server reaches itself
+        servers((0, 1), ids=("rack 1, left",)),  # a single server can reach itself
     ],
     ids=["8", "upper cards", "three hosts", "names", "alone"],
 )
-def test_a_plan_that_breaks_none(table: RankTable, way: str) -> None:
+def test_a_plan_that_breaks_no_rule_has_no_finding(table: RankTable, way: str) -> None:
     assert found(table, way) == []
 
 
-def test_what_one_launcher_cannot_do_another_can() -> None:
+def test_rules_of_one_launcher_do_not_apply_to_others() -> None:
     assert found(servers((4, 5, 6), (4, 5)), "mpirun") == []
     assert found(servers((0, 1), (2, 3)), "msrun") == []
     assert found(interleaved(), "bash") == []
-    assert found(servers((0,), (0,), ids=("a", "rack 1")), "msrun") == []  # it finds itself by --server
+    assert found(servers((0,), (0,), ids=("a", "rack 1")), "msrun") == []  # the server is given with --server
 
 
 @given(st.text(max_size=40).filter(str.isprintable))  # `plan` refuses the others
-def test_a_name_that_a_hostfile_cannot_hold_is_refused(name: str) -> None:
+def test_a_name_that_a_hostfile_cannot_represent_is_refused(name: str) -> None:
     if found(servers((0,), (0,), ids=(name, "b")), "mpirun") == []:
         assert len(name.split()) == 1
         assert not set(name) & set("#=,;\"'$`\\")

@@ -1,4 +1,4 @@
-"""Frozen batch normalisation keeps its statistics; a synchronised one is for Ascend, and elsewhere that is said."""
+"""Frozen batch normalisation keeps its statistics; a synchronised one needs Ascend, elsewhere a note is printed."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def test_every_batch_norm_is_found() -> None:
     assert list(batch_norms(Linear())) == []
 
 
-def test_frozen_in_training_is_as_in_evaluation() -> None:
+def test_frozen_layers_behave_in_training_as_in_evaluation() -> None:
     network, images = Normed(), Tensor(batch((4, 1, 4, 4)).images)
     network.set_train(False)
     evaluated = network(images).asnumpy()

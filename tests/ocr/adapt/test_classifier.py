@@ -1,4 +1,4 @@
-"""A change of the dictionary: laws of the alignment, and heads that give the same probabilities for what they know."""
+"""A change of the dictionary: properties of the alignment, and heads that keep the output for known characters."""
 
 from collections.abc import Sequence
 from random import Random
@@ -26,14 +26,14 @@ places = st.sampled_from(sorted(PLACES))
 
 
 def parameter(name: str, dictionary: Sequence[str]) -> Array:
-    """A parameter of that name, three values for each class, and four for features before the classes of axis 1."""
+    """A parameter of this name: three values for each class, and four features before the classes on axis 1."""
     place = PLACES[name]
     count = len(place.tokens(dictionary)) + 4 * place.axis
     return np.random.default_rng(count).standard_normal((3, count) if place.axis else (count, 3)).astype(np.float32)
 
 
 def of(array: Array, name: str, dictionary: str, character: str) -> Array:
-    """The values of a character."""
+    """The values of one character."""
     place = PLACES[name]
     number = place.tokens(dictionary).index(character) - len(place.tokens(dictionary))
     return np.asarray(array.take(number, axis=place.axis))
@@ -54,7 +54,7 @@ def test_the_same_dictionary_changes_nothing(name: str, dictionary: str) -> None
 
 
 @given(places, dictionaries, st.randoms(use_true_random=False))
-def test_another_order_moves_each_character_and_back_again(name: str, dictionary: str, random: Random) -> None:
+def test_another_order_permutes_the_characters_and_can_be_reversed(name: str, dictionary: str, random: Random) -> None:
     other = "".join(random.sample(dictionary, len(dictionary)))
     array = parameter(name, dictionary)
     moved = changed(name, array, dictionary, other)
@@ -64,7 +64,7 @@ def test_another_order_moves_each_character_and_back_again(name: str, dictionary
 
 
 @given(places, dictionaries, dictionaries, st.data())
-def test_a_part_and_then_more_keeps_what_was_never_left_out(
+def test_a_smaller_and_then_a_larger_dictionary_keep_the_common_characters(
     name: str, dictionary: str, more: str, data: st.DataObject
 ) -> None:
     part = "".join(data.draw(st.lists(st.sampled_from(dictionary), min_size=1, unique=True)))
@@ -80,8 +80,8 @@ def test_a_part_and_then_more_keeps_what_was_never_left_out(
 
 
 @given(places, dictionaries, dictionaries)
-def test_what_is_no_character_stays(name: str, before: str, after: str) -> None:
-    """The blank, the special tokens, and the features that stand before the classes."""
+def test_values_that_belong_to_no_character_are_kept(name: str, before: str, after: str) -> None:
+    """The blank, the special tokens, and the features before the classes."""
     after += before[0] * (before[0] not in after)
     place, array = PLACES[name], parameter(name, before)
     moved = changed(name, array, before, after)
@@ -90,7 +90,7 @@ def test_what_is_no_character_stays(name: str, before: str, after: str) -> None:
 
 
 @given(dictionaries, dictionaries)
-def test_the_note_counts_all(before: str, after: str) -> None:
+def test_the_note_counts_kept_new_and_removed_characters(before: str, after: str) -> None:
     shared = set(before) & set(after)
     if not shared:
         with pytest.raises(KitError, match="no character of that of the configuration"):
@@ -110,7 +110,7 @@ def test_a_classifier_of_another_size_than_its_dictionary_is_refused(size: int) 
         by_character({"head.dense1.bias": np.zeros(())}, "abc", "ab")
 
 
-def test_only_the_blank_in_common_is_nothing() -> None:
+def test_dictionaries_with_only_the_blank_in_common_are_refused() -> None:
     with pytest.raises(KitError, match="no character"):
         align((None, "a"), (None, "b"))
 
@@ -125,8 +125,8 @@ def rows_of(network: nn.Cell) -> dict[str, Array]:
     return {f"head.{name}": value for name, value in values(network).items()}
 
 
-def test_a_decoder_with_attention_reads_the_same_with_another_order() -> None:
-    """What it reads is its next input, so both places of a character must move."""
+def test_an_attention_decoder_reads_the_same_with_another_order() -> None:
+    """Its output is its next input, so both positions of a character must be permuted."""
     before, after = "abcde", "edcab"
     sequence = Tensor(np.random.default_rng(0).standard_normal((6, 2, 4)).astype(np.float32))
 
@@ -142,7 +142,7 @@ def test_a_decoder_with_attention_reads_the_same_with_another_order() -> None:
     assert np.ptp(expected[..., 2:]) > 0.01
 
 
-def test_the_guide_of_ctc_reads_the_same_with_another_order() -> None:
+def test_the_guiding_decoder_of_ctc_reads_the_same_with_another_order() -> None:
     before, after = "abcde", "edcab"
     features = Tensor(np.random.default_rng(0).standard_normal((2, 8, 1, 5)).astype(np.float32))
     tokens = np.array([[2, 4, 6, 8, 3], [2, 5, 3, 0, 0]], np.int32)
@@ -162,6 +162,6 @@ def test_the_guide_of_ctc_reads_the_same_with_another_order() -> None:
     np.testing.assert_allclose(found.asnumpy(), expected.asnumpy()[..., order], atol=1e-5)
 
 
-def test_every_place_is_that_of_a_head() -> None:
+def test_the_places_of_classes_match_the_heads() -> None:
     assert {place for place in PLACES.values() if place.axis} == {Place(before=(0, 1), axis=1)}
     assert classifier.PLACES["head.nrtr.generator.weight"].tokens("ab") == (0, 1, 2, 3, "a", "b")

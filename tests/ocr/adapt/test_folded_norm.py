@@ -1,4 +1,4 @@
-"""Folded normalisations give what the plain ones give; what is no pair of a sequence stays."""
+"""Folded normalisations compute the same as the plain ones; only pairs in a sequence are folded."""
 
 import mindspore as ms
 import numpy as np
@@ -11,7 +11,7 @@ from hccl_kit.ocr.models.ppocr.direction import Direction
 
 
 def with_statistics(network: nn.Cell) -> nn.Cell:
-    """Normalisations that change each channel in another way."""
+    """Normalisations with different statistics for each channel."""
     random = np.random.default_rng(0)
     for norm in batch_norms(network):
         for parameter in (norm.gamma, norm.beta, norm.moving_mean, norm.moving_variance):
@@ -20,7 +20,7 @@ def with_statistics(network: nn.Cell) -> nn.Cell:
 
 
 class Whole(nn.Cell):
-    """A network in a graph of its own: one that was compiled before folding would be kept."""
+    """A network in a new graph: one that was compiled before folding would be reused."""
 
     def __init__(self, network: nn.Cell) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Whole(nn.Cell):
 
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("group", [1, 4])
-def test_a_pair_of_a_sequence(bias: bool, group: int) -> None:
+def test_folds_a_pair_in_a_sequence(bias: bool, group: int) -> None:
     convolution = nn.Conv2d(4, 8, 3, group=group, has_bias=bias, bias_init="ones")
     network = with_statistics(nn.SequentialCell(convolution, nn.BatchNorm2d(8, eps=0.1), nn.ReLU()))
     images = Tensor(np.random.default_rng(1).standard_normal((2, 4, 5, 6)).astype(np.float32))
@@ -43,8 +43,8 @@ def test_a_pair_of_a_sequence(bias: bool, group: int) -> None:
     np.testing.assert_allclose(Whole(network)(images).asnumpy(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_the_classifier_of_directions() -> None:
-    """In one graph for images of all widths, as it is used."""
+def test_folds_the_classifier_of_directions() -> None:
+    """In one graph for images of all widths, like in use."""
     network = with_statistics(Direction())
     images = Tensor(np.random.default_rng(1).uniform(-1, 1, (2, 3, 48, 96)).astype(np.float32))
     expected = Whole(network)(images).asnumpy()
@@ -55,8 +55,8 @@ def test_the_classifier_of_directions() -> None:
     np.testing.assert_allclose(whole(images).asnumpy(), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_others_stay() -> None:
-    """A normalisation behind something else, and a pair that does not stand in a sequence."""
+def test_other_normalisations_are_not_folded() -> None:
+    """A normalisation that does not directly follow a convolution."""
     network = nn.SequentialCell(nn.Conv2d(4, 4, 3), nn.ReLU(), nn.BatchNorm2d(4))
     assert folded_norm.fold(network) == 0
     assert len(list(batch_norms(network))) == 1

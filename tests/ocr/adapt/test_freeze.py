@@ -1,4 +1,4 @@
-"""What is frozen does not change at all."""
+"""Frozen parameters do not change at all."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SHAPE = (4, 1, 4, 4)
 
 
 def moved(network: Normed) -> set[str]:
-    """The parameters that two steps change."""
+    """The parameters that change in two steps."""
     step = TrainStep(network, Squares(), optimizer.build(ADAMW, network), size=1)
     before = values(network)
     for n in range(2):
@@ -22,18 +22,18 @@ def moved(network: Normed) -> set[str]:
     return {name for name, value in values(network).items() if not np.array_equal(value, before[name])}
 
 
-def test_everything_moves_where_nothing_is_frozen() -> None:
+def test_all_parameters_change_if_none_is_frozen() -> None:
     assert moved(Normed()) == values(Normed()).keys()
 
 
 @pytest.mark.parametrize("prefix", ["stem", "stem."])
-def test_a_frozen_part_stays_with_its_statistics(prefix: str) -> None:
+def test_a_frozen_part_keeps_its_weights_and_statistics(prefix: str) -> None:
     network = Normed()
     assert freeze(network, [prefix]) == 3
     assert moved(network) == {"head.weight", "head.bias"}
 
 
-def test_a_prefix_ends_where_a_part_of_a_name_ends() -> None:
+def test_a_prefix_matches_complete_parts_of_a_name() -> None:
     network = Normed()
     assert freeze(network, ["stem.1.gamma", "head.bias"]) == 2
     assert "stem.1.beta" in moved(network)
@@ -42,13 +42,13 @@ def test_a_prefix_ends_where_a_part_of_a_name_ends() -> None:
         freeze(network, ["ste"])
 
 
-def test_nothing_is_frozen_by_nothing() -> None:
+def test_an_empty_list_freezes_no_parameter() -> None:
     network = Normed()
     assert freeze(network, []) == 0
     assert len(network.trainable_params()) == 5
 
 
-def test_a_wrong_prefix_is_named_with_what_there_is() -> None:
+def test_an_unknown_prefix_is_refused_with_the_available_ones() -> None:
     network = Normed()
     with pytest.raises(KitError) as caught:
         freeze(network, ["head", "backbone"])
@@ -57,6 +57,6 @@ def test_a_wrong_prefix_is_named_with_what_there_is() -> None:
     assert len(network.trainable_params()) == 5  # all or nothing
 
 
-def test_something_is_left_to_train() -> None:
+def test_freezing_all_parameters_is_refused() -> None:
     with pytest.raises(KitError, match="stem, head leave nothing to train"):
         freeze(Normed(), ["stem", "head"])

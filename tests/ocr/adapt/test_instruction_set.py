@@ -1,4 +1,4 @@
-"""AVX2 is the most that oneDNN may use for plain convolutions, unless the user has set more."""
+"""oneDNN is limited to AVX2 for plain convolutions, unless the user has set a limit."""
 
 import platform
 from pathlib import Path
@@ -21,7 +21,7 @@ def on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("on")
-def test_plain_convolutions_may_not() -> None:
+def test_plain_convolutions_are_limited_to_avx2() -> None:
     environ: dict[str, str] = {}
     word = limit(environ)
     assert word is not None
@@ -32,7 +32,7 @@ def test_plain_convolutions_may_not() -> None:
 
 @pytest.mark.usefixtures("on")
 @pytest.mark.parametrize("cpuinfo", [NARROW, "", None])
-def test_a_processor_that_has_no_more_or_does_not_say(tmp_path: Path, cpuinfo: str | None) -> None:
+def test_a_processor_without_avx_512_or_with_unknown_flags_is_limited_too(tmp_path: Path, cpuinfo: str | None) -> None:
     (tmp_path / "cpuinfo").unlink() if cpuinfo is None else (tmp_path / "cpuinfo").write_text(cpuinfo)
     environ: dict[str, str] = {}
     assert limit(environ) is not None
@@ -41,7 +41,7 @@ def test_a_processor_that_has_no_more_or_does_not_say(tmp_path: Path, cpuinfo: s
 
 @pytest.mark.usefixtures("on")
 @pytest.mark.parametrize(("given", "is_wide"), [("avx2", False), ("AVX512_CORE", True), ("DEFAULT", True)])
-def test_what_the_user_has_set_stays(given: str, is_wide: bool) -> None:
+def test_a_limit_set_by_the_user_is_kept(given: str, is_wide: bool) -> None:
     environ = {VARIABLE: given}
     assert limit(environ) is None
     assert environ == {VARIABLE: given}
@@ -49,7 +49,7 @@ def test_what_the_user_has_set_stays(given: str, is_wide: bool) -> None:
 
 
 @pytest.mark.usefixtures("on")
-def test_other_processors_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_architectures_are_not_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     environ: dict[str, str] = {}
     assert limit(environ) is None
@@ -59,6 +59,6 @@ def test_other_processors_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.usefixtures("on")
 @pytest.mark.parametrize(("flag", "expected"), [("", False), ("avx512_bf16", True), ("amx_bf16", True)])
-def test_bfloat16(flag: str, expected: bool, tmp_path: Path) -> None:
+def test_detects_bfloat16_support(flag: str, expected: bool, tmp_path: Path) -> None:
     (tmp_path / "cpuinfo").write_text(f"{WIDE.rstrip()} {flag}\n")
     assert has_bfloat16() == expected

@@ -1,4 +1,4 @@
-"""Maps in blocks of channels give what plain maps give, forwards and backwards, with the same parameters."""
+"""Blocked layouts give the same results as plain ones, forward and backward, with the same parameters."""
 
 import os
 import subprocess
@@ -44,7 +44,7 @@ def convolution(before: int, after: int, kernel: int = 3, **options: object) -> 
 
 
 def pooled() -> nn.Cell:
-    """As the small CRNN, with poolings before and behind ReLU."""
+    """Like the small CRNN, with poolings before and after ReLU."""
     return nn.SequentialCell(
         convolution(3, 16),
         nn.BatchNorm2d(16, momentum=0.7, eps=1e-3),
@@ -100,7 +100,7 @@ def values_of(network: nn.Cell) -> dict[str, NDArray[np.float32]]:
 
 
 def prepared(name: str) -> nn.Cell:
-    """The network with the same parameters each time; none of them is 0 or 1."""
+    """The network with reproducible parameters, none of which is 0 or 1."""
     network = NETWORKS[name][0]()
     draw = np.random.default_rng(7).uniform
     for parameter in network.get_parameters():
@@ -114,7 +114,7 @@ def close(one: NDArray[np.float32], other: NDArray[np.float32], share: float = 2
 
 
 def compared(name: str, path: Path, *, frozen: bool = False) -> None:
-    """Assert that a network and one in blocks agree in training, in what they remember of it, and in evaluation."""
+    """Assert that a plain and a blocked network agree in training, in their statistics, and in evaluation."""
     _, shape, count = NETWORKS[name]
     plain, blocked = prepared(name), prepared(name)
     onednn_convolution.replace(plain, path)
@@ -133,16 +133,16 @@ def compared(name: str, path: Path, *, frozen: bool = False) -> None:
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_training_and_evaluation(name: str, path: Path) -> None:
+def test_training_and_evaluation_match_the_plain_layout(name: str, path: Path) -> None:
     compared(name, path)
 
 
 @pytest.mark.parametrize("name", ["pooled", "BasicBlock"])
-def test_frozen_statistics(name: str, path: Path) -> None:
+def test_frozen_statistics_match_the_plain_layout(name: str, path: Path) -> None:
     compared(name, path, frozen=True)
 
 
-def test_the_moving_statistics_move_as_those_of_mindspore(path: Path) -> None:
+def test_the_moving_statistics_match_mindspore(path: Path) -> None:
     plain, blocked = prepared("pooled"), prepared("pooled")
     before = values_of(plain)
     onednn_convolution.replace(blocked, path)
@@ -157,7 +157,7 @@ def test_the_moving_statistics_move_as_those_of_mindspore(path: Path) -> None:
             assert not close(after[parameter.name], before[parameter.name], 0.01)
 
 
-def test_one_graph_for_images_of_all_sizes(path: Path) -> None:
+def test_one_graph_supports_images_of_all_sizes(path: Path) -> None:
     plain, blocked = prepared("pooled"), prepared("pooled")
     for network in (plain, blocked):
         onednn_convolution.replace(network, path)
@@ -181,6 +181,6 @@ def test_maps_that_are_smaller_than_the_window_are_refused(any_size: bool, path:
 
 
 @pytest.mark.train
-def test_blocks_of_another_instruction_set(path: Path) -> None:
+def test_works_with_the_block_size_of_another_instruction_set(path: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(ROOT), VARIABLE: "AVX2"}
     subprocess.run([sys.executable, "-c", OTHER_BLOCKS, str(path)], check=True, env=environ, timeout=600)

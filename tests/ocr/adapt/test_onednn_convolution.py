@@ -1,4 +1,4 @@
-"""Convolutions by oneDNN give what MindSpore's own give, forwards and backwards, with the same parameters."""
+"""Convolutions of oneDNN match MindSpore's own, forward and backward, with the same parameters."""
 
 import fcntl
 import os
@@ -136,7 +136,9 @@ def assert_close(after: list[NDArray[np.float32]], before: list[NDArray[np.float
         ((4, 4), 1, {}),
     ],
 )
-def test_convolutions(channels: tuple[int, int], kernel: Any, options: dict[str, Any], path: Path) -> None:
+def test_convolutions_match_mindspore(
+    channels: tuple[int, int], kernel: Any, options: dict[str, Any], path: Path
+) -> None:
     convolution = nn.Conv2d(*channels, kernel, **options)
     before, names = found(convolution, (2, channels[0], *SIZE)), [p.name for p in convolution.get_parameters()]
     assert replace(convolution, path) == 0
@@ -149,7 +151,9 @@ def test_convolutions(channels: tuple[int, int], kernel: Any, options: dict[str,
     ("channels", "kernel", "options"),
     [((4, 6), 2, {}), ((4, 6), 3, {"has_bias": True}), ((4, 4), 2, {"group": 2})],
 )
-def test_transposed_ones(channels: tuple[int, int], kernel: int, options: dict[str, Any], path: Path) -> None:
+def test_transposed_convolutions_match_mindspore(
+    channels: tuple[int, int], kernel: int, options: dict[str, Any], path: Path
+) -> None:
     convolution = nn.Conv2dTranspose(*channels, kernel, stride=2, pad_mode="valid", **options)
     before = found(convolution, (2, channels[0], *SIZE))
     assert replace(convolution, path) == 0
@@ -157,20 +161,20 @@ def test_transposed_ones(channels: tuple[int, int], kernel: int, options: dict[s
     assert isinstance(convolution.conv2d_transpose, Transposed)
 
 
-def test_maps_that_a_convolution_enlarges(path: Path) -> None:
+def test_enlarging_by_a_convolution_is_not_replaced(path: Path) -> None:
     cell = Enlarge(5, 3, by_convolution=True)
     before = found(cell, (2, 5, *SIZE))
     assert replace(cell, path) == 0
     assert_close(found(cell, (2, 5, *SIZE)), before, 1e-6)
 
 
-def test_transposed_ones_with_padding_stay(path: Path) -> None:
+def test_transposed_convolutions_with_padding_are_not_replaced(path: Path) -> None:
     assert replace(nn.Conv2dTranspose(4, 4, 3, stride=2, pad_mode="same"), path) == 1
 
 
 @pytest.mark.train
-def test_bfloat16_has_three_digits(path: Path) -> None:
-    """Where the processor has it. Elsewhere, and with an instruction set without it, it is float32."""
+def test_bfloat16_is_precise_to_three_digits(path: Path) -> None:
+    """If the processor supports it. Otherwise, or with an instruction set without it, float32 is used."""
     environ = {name: value for name, value in os.environ.items() if name != VARIABLE}
     environ["PYTHONPATH"] = str(ROOT)
     for limit, lossy in (({}, has_bfloat16()), ({VARIABLE: "AVX2"}, False)):
@@ -181,7 +185,7 @@ def test_bfloat16_has_three_digits(path: Path) -> None:
         assert all((1e-4 < error < 0.03) if lossy else error < 1e-5 for error in errors)
 
 
-def test_one_graph_for_images_of_all_sizes(path: Path) -> None:
+def test_one_graph_supports_images_of_all_sizes(path: Path) -> None:
     convolution = nn.Conv2d(3, 4, 3, stride=2, pad_mode="pad", padding=1)
     images = [np.random.default_rng(size).standard_normal((1, 3, size, size + 3)).astype(np.float32) for size in (8, 9)]
     before = [convolution(Tensor(image)).asnumpy() for image in images]
@@ -195,7 +199,7 @@ def test_one_graph_for_images_of_all_sizes(path: Path) -> None:
 
 @pytest.mark.parametrize("size", [(None, 3, None, None), (2, 3, 2, 9)])
 def test_images_that_are_smaller_than_the_kernel_are_refused(size: tuple[int | None, ...], path: Path) -> None:
-    """As MindSpore does. With a stride, the division of a negative size could give maps of one pixel."""
+    """Like in MindSpore. With a stride, dividing a negative size could give maps of one pixel."""
     convolution = nn.Conv2d(3, 4, 3, stride=2, pad_mode="valid")
     replace(convolution, path)
     convolution.set_inputs(Tensor(shape=size, dtype=ms.float32))
@@ -203,7 +207,7 @@ def test_images_that_are_smaller_than_the_kernel_are_refused(size: tuple[int | N
         convolution(Tensor(np.ones((2, 3, 2, 9), np.float32))).asnumpy()
 
 
-def test_the_exception_says_what_failed(path: Path) -> None:
+def test_the_exception_names_the_failed_operation(path: Path) -> None:
     convolution = nn.Conv2d(3, 4, 3)
     replace(convolution, path)
     convolution.conv2d.geometry[..., 0] = 0  # a stride that oneDNN refuses
@@ -214,7 +218,7 @@ def test_the_exception_says_what_failed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "mode", "expected"), [("measure", 0, True), ("plain", 0, False), ("measure", 1, False)]
 )
-def test_where_a_training_uses_them(value: str, mode: int, expected: bool) -> None:
+def test_training_uses_them_depending_on_mode_and_setting(value: str, mode: int, expected: bool) -> None:
     settings = config.load(PAGES, [f"system.convolutions={value}", f"system.mode={mode}"])
     network = build.network_to_train(settings, ALONE, lambda _: None)
     cells = [cell for _, cell in network.cells_and_names()]
@@ -224,7 +228,7 @@ def test_where_a_training_uses_them(value: str, mode: int, expected: bool) -> No
 
 @pytest.fixture
 def own(path: Path, tmp_path: Path) -> Path:
-    """The library in a folder of its own, where its choices are kept."""
+    """A copy of the library in a separate folder, where its choices are stored."""
     (tmp_path / "kept").mkdir()
     own = tmp_path / "kept" / "convolution.so"
     own.symlink_to(path)
@@ -232,14 +236,14 @@ def own(path: Path, tmp_path: Path) -> Path:
 
 
 def measured(library: Path, *, preload: Path | None = None) -> str:
-    """How many choices a process has measured before and after three sizes."""
+    """The number of choices that a process has measured before and after three sizes."""
     argv = [sys.executable, "-c", MEASURING, str(library)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "LD_PRELOAD": str(preload or "")}
     return subprocess.run(argv, check=True, capture_output=True, text=True, env=environ, timeout=300).stdout.strip()
 
 
 def preloaded(folder: Path, text: str) -> Path:
-    """A library of C that takes the place of functions of the system."""
+    """A C library that overrides system functions."""
     source = folder / "preloaded.c"
     source.write_text(text)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(folder / "preloaded.so"), str(source)], check=True)
@@ -247,14 +251,14 @@ def preloaded(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.train
-def test_a_process_that_is_forked_during_a_measurement_keeps_no_lock(own: Path, tmp_path: Path) -> None:
-    """Such as a worker that loads data: other ranks would wait until it ends."""
+def test_a_process_forked_during_a_measurement_holds_no_lock(own: Path, tmp_path: Path) -> None:
+    """Such as a data loading worker: otherwise other ranks would wait until it ends."""
     assert measured(own, preload=preloaded(tmp_path, FORKING)) == "0 2"
 
 
 @pytest.mark.train
-def test_a_stopped_process_does_not_make_others_wait_for_ever(own: Path, tmp_path: Path) -> None:
-    """They measure for themselves after some time, which passes at once here."""
+def test_a_stopped_process_does_not_block_others_forever(own: Path, tmp_path: Path) -> None:
+    """They measure by themselves after a timeout, which is skipped here."""
     measured(own)
     (file,) = own.parent.glob("fastest-*.txt")
     with file.open("r+") as held:
@@ -264,14 +268,14 @@ def test_a_stopped_process_does_not_make_others_wait_for_ever(own: Path, tmp_pat
 
 
 @pytest.mark.train
-def test_choices_that_may_only_be_read_are_used(own: Path, tmp_path: Path) -> None:
+def test_a_read_only_file_of_choices_is_used(own: Path, tmp_path: Path) -> None:
     measured(own)
     assert measured(own, preload=preloaded(tmp_path, READ_ONLY)) == "0 0"
 
 
 @pytest.mark.train
-def test_what_one_process_measures_others_know(own: Path) -> None:
-    """What a process finds in the file, it does not measure; lines that say nothing are passed over."""
+def test_a_choice_measured_by_one_process_is_used_by_others(own: Path) -> None:
+    """A process does not measure choices that are in the file; invalid lines are skipped."""
     assert measured(own) == "0 2"
     assert measured(own) == "0 0"
     (file,) = own.parent.glob("fastest-*.txt")

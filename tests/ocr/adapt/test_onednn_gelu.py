@@ -1,4 +1,4 @@
-"""GELU by oneDNN gives what MindSpore's own gives, forwards and backwards, at the ends of the numbers too."""
+"""GELU of oneDNN matches MindSpore's own, forward and backward, also for extreme values."""
 
 import os
 from pathlib import Path
@@ -42,18 +42,18 @@ def test_values_and_gradients_are_those_of_mindspore(path: Path, approximate: bo
     replace(ours, path)
     assert type(ours.act) is Gelu
     for left, right in zip(found(ours, shape), found(plain, shape), strict=True):
-        np.testing.assert_allclose(left, right, rtol=1e-5, atol=3e-5)  # where outputs reach 20
+        np.testing.assert_allclose(left, right, rtol=1e-5, atol=3e-5)  # if outputs reach 20
 
 
 @pytest.mark.parametrize("approximate", [True, False])
-def test_large_values(path: Path, approximate: bool) -> None:
+def test_large_values_match_mindspore(path: Path, approximate: bool) -> None:
     network = Activated(approximate=approximate)
     replace(network, path)
     values = np.array([-1e30, -1e4, -20, 0, 20, 1e4, 1e30], np.float32)
     np.testing.assert_array_equal(network(Tensor(values)).asnumpy(), 5 * np.maximum(values, 0))
 
 
-def test_the_form_of_pp_ocr_has_it_in_evaluation_too(path: Path) -> None:
+def test_pp_ocr_networks_use_it_in_evaluation_too(path: Path) -> None:
     values = Tensor(np.linspace(-6, 6, 1_001).astype(np.float32))
     outputs = []
     for training in (True, False):

@@ -1,4 +1,4 @@
-"""Weights of ONNX files: read in order, placed by kind and shape; a file of something else is named."""
+"""Weights of ONNX files are read in order and assigned by kind and shape; a file of another network is an error."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ class Toy(nn.Cell):
 
 
 def write(path: Path, *, characters: str | None = None, classes: int = 5) -> dict[str, Array]:
-    """The toy as PaddleOCR would write it: names that are counters, an Identity, the biases in an Add."""
+    """The toy network as exported by PaddleOCR: numbered names, an Identity, and biases in an Add."""
     arrays = {
         "conv2d_7.w_0": numbers(4, 3, 3, 3),
         "reshape.0": numbers(1, 4, 1, 1),
@@ -96,7 +96,7 @@ def test_every_parameter_gets_its_value(tmp_path: Path) -> None:
 
 
 def test_characters_keep_their_rows_and_new_ones_start_with_the_mean(tmp_path: Path) -> None:
-    """The file has the blank first and the space last, the network the space third and the blank last."""
+    """The file has the blank first and the space last; the network has the space third and the blank last."""
     arrays = write(tmp_path / "toy.onnx", characters="a\nb\nc")
     network = Toy(classes=4)
     notes = load(tmp_path / "toy.onnx", network, ("c", "z", " ", None))
@@ -107,7 +107,7 @@ def test_characters_keep_their_rows_and_new_ones_start_with_the_mean(tmp_path: P
     assert notes[0] == f"{tmp_path}/toy.onnx: 1 characters are new: 'z'; 2 of 5 classes are left out"
 
 
-def test_a_dictionary_that_shares_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_dictionary_without_common_characters_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "toy.onnx", characters="a\nb\nc")
     with pytest.raises(KitError, match="no character of that of the configuration"):
         load(tmp_path / "toy.onnx", Toy(classes=3), ("x", "y", None))
@@ -130,7 +130,7 @@ def test_a_dictionary_of_another_length_than_the_classifier_is_refused(tmp_path:
         (nn.SequentialCell(nn.Dense(3, 5), nn.Dense(5, 5), nn.Dense(5, 5)), "layer 1 .*, 0, a dense layer 5x3"),
     ],
 )
-def test_a_file_of_another_network_is_named(tmp_path: Path, network: nn.Cell, message: str) -> None:
+def test_a_file_of_another_network_is_refused(tmp_path: Path, network: nn.Cell, message: str) -> None:
     write(tmp_path / "toy.onnx")
     with pytest.raises(KitError, match=message):
         load(tmp_path / "toy.onnx", network)
@@ -145,7 +145,7 @@ def test_a_truncated_file_is_damaged(tmp_path: Path, kept: float) -> None:
         load(tmp_path / "cut.onnx", Toy())
 
 
-def test_text_is_no_onnx_file(tmp_path: Path) -> None:
+def test_a_text_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_text("<html>not found</html>")
     with pytest.raises(KitError, match=r"a\.onnx is damaged or not an ONNX file"):
         load(tmp_path / "a.onnx", Toy())
@@ -165,7 +165,7 @@ def test_weights_in_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_published_recogniser_gives_the_same_probabilities() -> None:
-    """Of a width that no stride divides; within 1e-4, the published limit of this project."""
+    """For a width that is not a multiple of any stride; within 1e-4, the published limit of this project."""
     pytest.importorskip("rapidocr")
     import onnxruntime  # noqa: PLC0415  # an extra
 
@@ -191,7 +191,7 @@ def test_the_layers_of_a_file_are_read_in_order(tmp_path: Path) -> None:
 
 
 class Mobile(nn.Cell):
-    """A folded convolution, a scale and an offset, and a folded transposed convolution, as in PP-OCRv5."""
+    """A folded convolution, a scale and an offset, and a folded transposed convolution, like in PP-OCRv5."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -204,7 +204,7 @@ class Mobile(nn.Cell):
 
 
 def write_mobile(path: Path, norm: str = "n") -> None:
-    """The same with two normalisations that are not folded."""
+    """The same network with two normalisations that are not folded."""
     node, tensor = onnx.helper.make_node, onnx.numpy_helper.from_array
     first, second = [f"{norm}{place}" for place in range(4)], [f"m{place}" for place in range(4)]
     arrays = {
@@ -235,7 +235,7 @@ def write_mobile(path: Path, norm: str = "n") -> None:
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=8), path)
 
 
-def test_normalisations_that_the_network_lacks_are_folded_and_single_numbers_scale_a_map(tmp_path: Path) -> None:
+def test_normalisations_that_the_network_lacks_are_folded(tmp_path: Path) -> None:
     import onnxruntime  # noqa: PLC0415  # an extra
 
     write_mobile(tmp_path / "a.onnx")
@@ -247,7 +247,7 @@ def test_normalisations_that_the_network_lacks_are_folded_and_single_numbers_sca
 
 
 def test_a_normalisation_of_another_size_is_not_folded(tmp_path: Path) -> None:
-    """A damaged file: its layers are counted, and nothing is read past an end."""
+    """A damaged file: its layers are counted, and nothing is read beyond its end."""
     write_mobile(tmp_path / "a.onnx")
     layers = list(onnx_weights.read(tmp_path / "a.onnx").layers)
     layers[1] = layers[4]
@@ -255,8 +255,8 @@ def test_a_normalisation_of_another_size_is_not_folded(tmp_path: Path) -> None:
         onnx_weights.place(tuple(layers), Mobile())
 
 
-def test_a_bias_of_one_number_is_found_behind_an_identity(tmp_path: Path) -> None:
-    """As at the end of a detector."""
+def test_a_scalar_bias_is_found_behind_an_identity(tmp_path: Path) -> None:
+    """Like at the end of a detector."""
     node, tensor = onnx.helper.make_node, onnx.numpy_helper.from_array
     graph = onnx.helper.make_graph(
         [
@@ -346,7 +346,7 @@ def test_a_hostile_tensor_in_a_constant_is_one_line(tmp_path: Path, row: onnx.Te
         load(tmp_path / "a.onnx", nn.SequentialCell(nn.Dense(4, 5, has_bias=False)))
 
 
-def test_identities_in_a_circle_end(tmp_path: Path) -> None:
+def test_a_cycle_of_identities_terminates(tmp_path: Path) -> None:
     rows = [onnx.numpy_helper.from_array(numbers(4, 5), "w")]
     node = onnx.helper.make_node
     write_nodes(tmp_path / "a.onnx", [node("MatMul", ["x", "w"], ["y"]), node("Identity", ["y"], ["y"])], *rows)

@@ -1,4 +1,4 @@
-"""The loss scale: lowered at an overflow, raised again with patience, and never for ever; and what computes in half."""
+"""The loss scale: lowered at an overflow, raised after a window, bounded; and which cells compute in half precision."""
 
 from dataclasses import replace
 from typing import Any
@@ -31,7 +31,7 @@ def test_a_dynamic_scale_halves_at_an_overflow_and_doubles_after_the_window() ->
 
 
 @given(st.lists(st.booleans(), max_size=200), st.booleans())
-def test_what_is_skipped_is_counted_and_the_scale_stays_in_bounds(overflows: list[bool], dynamic: bool) -> None:
+def test_skipped_steps_are_counted_and_the_scale_stays_in_bounds(overflows: list[bool], dynamic: bool) -> None:
     scales = follow(replace(DYNAMIC, dynamic=dynamic), overflows)
     assert scales[-1].skipped == sum(overflows)
     assert all(LOWEST <= scale.value <= HIGHEST for scale in scales)
@@ -39,20 +39,20 @@ def test_what_is_skipped_is_counted_and_the_scale_stays_in_bounds(overflows: lis
 
 
 @pytest.mark.parametrize(("dynamic", "drop", "may"), [(False, False, 0), (False, True, PATIENCE), (True, False, 9)])
-def test_skipping_has_an_end(dynamic: bool, drop: bool, may: int) -> None:
-    """512 can be halved nine times; a static scale never gets lower, so only the count ends it."""
+def test_the_number_of_consecutive_skips_is_limited(dynamic: bool, drop: bool, may: int) -> None:
+    """512 can be halved nine times; a static scale is never lowered, so only the count limits it."""
     scaling = replace(DYNAMIC, dynamic=dynamic, drop=drop)
     scales = follow(scaling, [True] * 100)
     assert [scale.may_skip(scaling) for scale in scales] == [True] * may + [False] * (101 - may)
 
 
-def test_a_section_is_read() -> None:
+def test_the_configuration_section_is_read() -> None:
     section = {"type": "dynamic", "loss_scale": 512, "scale_factor": 2, "scale_window": 1000}
     assert Scaling.of(section, drop_overflow_update=True) == Scaling(True, 512.0, 2.0, 1000, True)
     assert not Scaling.of({**section, "type": "static"}, drop_overflow_update=False).dynamic
 
 
-def test_a_scale_comes_back_from_its_parameters() -> None:
+def test_a_scale_round_trips_through_its_parameters() -> None:
     loss_scale = LossScale(DYNAMIC)
     assert loss_scale.read() == Scale(512.0)
     loss_scale.write(Scale(4096.0, 7, 2, 31))
@@ -62,7 +62,7 @@ def test_a_scale_comes_back_from_its_parameters() -> None:
 
 
 class Mixed(nn.Cell):
-    """A cell of every kind that a level knows, never run."""
+    """A network with a cell of every kind that a level handles; it is never run."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -101,14 +101,14 @@ def outputs(level: str | None) -> Any:
 
 
 @pytest.mark.parametrize("level", HALF)
-def test_half_precision_is_close_and_not_the_same(level: str) -> None:
+def test_half_precision_is_close_to_full_precision_but_not_equal(level: str) -> None:
     whole, half = outputs(None), outputs(level)
     np.testing.assert_allclose(half.astype(np.float32), whole, rtol=2e-2, atol=2e-3)
     assert (half.astype(np.float32) != whole).any()
 
 
 @pytest.mark.parametrize("level", ["O1", "O2", "O3"])
-def test_on_cpu_nothing_is_cast_and_a_note_says_so(level: str) -> None:
+def test_on_cpu_nothing_is_cast_and_a_note_is_printed(level: str) -> None:
     network = Mixed()
     word = precision.mix(network, level, "CPU")
     assert word is not None

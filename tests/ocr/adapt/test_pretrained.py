@@ -1,4 +1,4 @@
-"""Weights of other programs: what fits is taken, what does not is named, and nothing is half set."""
+"""Weights of other programs: matching parameters are loaded, others are reported, all or nothing."""
 
 import json
 import os
@@ -25,13 +25,13 @@ def write(folder: Path, rows: dict[str, NDArray[np.float32]], form: str) -> Path
     path = folder / f"weights.{form}"
     if form == "safetensors":
         save_file(rows, path)
-    else:  # as MindOCR writes them: without a checksum
+    else:  # like files of MindOCR: without a checksum
         ms.save_checkpoint([{"name": name, "data": Tensor(value)} for name, value in rows.items()], str(path))
     return path
 
 
 @pytest.mark.parametrize("form", ["ckpt", "safetensors"])
-def test_every_parameter_is_taken_by_its_name(tmp_path: Path, form: str) -> None:
+def test_every_parameter_is_loaded_by_its_name(tmp_path: Path, form: str) -> None:
     one, two = Normed(), Normed()
     path = write(tmp_path, {**values(one), "moments.head.weight": np.zeros((2, 3), np.float32)}, form)
     unproved = [f"{path} has no checksum, so it cannot be verified"] if form == "ckpt" else []
@@ -41,7 +41,7 @@ def test_every_parameter_is_taken_by_its_name(tmp_path: Path, form: str) -> None
 
 
 @pytest.mark.parametrize("form", ["ckpt", "safetensors"])
-def test_what_does_not_fit_is_named(tmp_path: Path, form: str) -> None:
+def test_mismatched_parameters_are_named(tmp_path: Path, form: str) -> None:
     one, two = Normed(), Normed()
     before, rows = values(two), values(one)
     rows["head.weight"] = np.zeros((5, 3), np.float32)
@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path, form: str) -> None:
     assert all((after[name] == (before if name.startswith("head") else rows)[name]).all() for name in after)
 
 
-def test_a_file_of_another_network_is_refused_however_asked(tmp_path: Path) -> None:
+def test_a_file_of_another_network_is_refused_even_without_strict(tmp_path: Path) -> None:
     path = write(tmp_path, {f"other.{n}": np.zeros(1, np.float32) for n in range(9)}, "safetensors")
     with pytest.raises(KitError, match=r"7 not in the file: .* and 2 more") as caught:
         pretrained.load(path, Normed(), strict=False)
@@ -88,7 +88,7 @@ def test_a_type_that_numpy_does_not_have_is_named(tmp_path: Path, type_: str) ->
 
 
 class Joined(nn.Cell):
-    """A backbone and a head, as networks here have them."""
+    """A backbone and a head, like in the networks of the kit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,8 +98,10 @@ class Joined(nn.Cell):
 
 @pytest.mark.parametrize("prefix", ["", "backbone."])
 @pytest.mark.parametrize("form", ["ckpt", "safetensors"])
-def test_a_backbone_takes_names_with_and_without_its_own(tmp_path: Path, form: str, prefix: str) -> None:
-    """MindCV's files hold `conv1.weight` where MindOCR's hold `backbone.conv1.weight`, and a classifier besides."""
+def test_backbone_weights_are_loaded_with_and_without_the_backbone_prefix(
+    tmp_path: Path, form: str, prefix: str
+) -> None:
+    """MindCV's files have `conv1.weight` where MindOCR's have `backbone.conv1.weight`, and a classifier."""
     one, two = Normed(), Joined()
     head = values(two)["head.weight"].copy()
     rows = {prefix + name: value for name, value in values(one).items()}
@@ -126,7 +128,7 @@ def norm(channels: int, *, mint: bool) -> dict[str, tuple[int, ...]]:
 
 
 def mindcv(name: str, *, mint: bool) -> dict[str, NDArray[np.float32]]:
-    """A ResNet of MindCV by the names of its source (mindspore-lab/mindcv, models/resnet.py), its classifier included.
+    """A ResNet of MindCV with the names of its source (mindspore-lab/mindcv, models/resnet.py), with classifier.
 
     `mint`: as releases since 0.5 name batch normalisations.
     """
@@ -167,7 +169,7 @@ def detector(name: str) -> Network:
 
 @pytest.mark.parametrize("mint", [False, True], ids=["nn", "mint"])
 @pytest.mark.parametrize("name", sorted(STAGES))
-def test_a_backbone_of_mindcv_is_placed_by_its_names(tmp_path: Path, name: str, mint: bool) -> None:
+def test_a_backbone_of_mindcv_is_loaded_by_its_names(tmp_path: Path, name: str, mint: bool) -> None:
     given = mindcv(name, mint=mint)
     path = write(tmp_path, given, "ckpt")
     network = detector(name)
@@ -180,14 +182,14 @@ def test_a_backbone_of_mindcv_is_placed_by_its_names(tmp_path: Path, name: str, 
     np.testing.assert_array_equal(after["backbone.layer2.0.down_sample.1.moving_variance"], given[second])
 
 
-def test_another_backbone_of_mindcv_is_refused_with_what_differs(tmp_path: Path) -> None:
+def test_another_backbone_of_mindcv_is_refused_with_the_differences(tmp_path: Path) -> None:
     path = write(tmp_path, mindcv("det_resnet18", mint=False), "ckpt")
     network = detector("det_resnet50")
     with pytest.raises(KitError, match=r"model\.backbone\.pretrained: .*\n.* not in the file: .*\n.* of another shape"):
         pretrained.load(path, network, strict=True, key=pretrained.BACKBONE)
 
 
-def test_a_backbone_that_does_not_fit_is_named_with_its_key(tmp_path: Path) -> None:
+def test_an_error_about_a_backbone_names_its_key(tmp_path: Path) -> None:
     path = write(tmp_path, {"head.bias": np.zeros(2, np.float32)}, "ckpt")
     with pytest.raises(
         KitError, match=r"model\.backbone\.pretrained: .* does not fit this network:\n *6 not in the file"
@@ -196,7 +198,7 @@ def test_a_backbone_that_does_not_fit_is_named_with_its_key(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("shape", [[1 << 62, 0], [1] * 70])
-def test_a_shape_that_numpy_refuses_is_damage(tmp_path: Path, shape: list[int]) -> None:
+def test_a_shape_that_numpy_refuses_is_reported_as_damage(tmp_path: Path, shape: list[int]) -> None:
     content = bytes(0 if 0 in shape else 4)
     row = {"dtype": "F32", "shape": shape, "data_offsets": [0, len(content)]}
     head = json.dumps({"a": row}).encode()
@@ -206,7 +208,7 @@ def test_a_shape_that_numpy_refuses_is_damage(tmp_path: Path, shape: list[int]) 
         pretrained.load(path, Normed(), strict=False)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_does_not_block_on_a_pipe(tmp_path: Path) -> None:
     path = tmp_path / "weights.safetensors"
     os.mkfifo(path)
     with pytest.raises(KitError, match="there is no file"):

@@ -1,4 +1,4 @@
-"""Gradients that are computed from shifted ones are what they were, under the same names."""
+"""Gradients that are computed from shifted patches are unchanged, and parameters keep their names."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ SHAPE = (2, 3, 9, 12)
         (3, {"pad_mode": "same", "dilation": 2}),
     ],
 )
-def test_values_and_gradients_stay(kernel: int | tuple[int, int], options: dict[str, Any]) -> None:
+def test_values_and_gradients_are_unchanged(kernel: int | tuple[int, int], options: dict[str, Any]) -> None:
     convolution = nn.Conv2d(3, 2, kernel, **options)
     before, names = found(convolution, SHAPE), [p.name for p in convolution.get_parameters()]
     assert shift(convolution, least=0) == 1
@@ -37,8 +37,8 @@ def test_values_and_gradients_stay(kernel: int | tuple[int, int], options: dict[
 
 
 @pytest.mark.parametrize(("spare", "expected"), [(0, True), (1, False)])
-def test_only_large_patches_are_worth_it(spare: int, expected: bool) -> None:
-    """4 bytes for each of 3 channels, 3 x 3 places of the kernel and 9 x 12 pixels."""
+def test_only_convolutions_with_large_patches_are_replaced(spare: int, expected: bool) -> None:
+    """4 bytes for each of 3 channels, 3 x 3 kernel positions and 9 x 12 pixels."""
     convolution = nn.Conv2d(3, 2, 3, pad_mode="pad", padding=1)
     before = found(convolution, SHAPE)[1]
     shift(convolution, least=4 * 3 * 9 * 9 * 12 + spare)
@@ -57,7 +57,7 @@ def test_only_large_patches_are_worth_it(spare: int, expected: bool) -> None:
         nn.Conv2d(4, 4, 3, 2, pad_mode="pad", padding=1),
     ],
 )
-def test_others_stay_as_they_are(convolution: nn.Conv2d) -> None:
+def test_other_convolutions_are_not_replaced(convolution: nn.Conv2d) -> None:
     assert shift(convolution) == 0
     assert not isinstance(convolution.conv2d, nn.Cell)
 
@@ -65,8 +65,8 @@ def test_others_stay_as_they_are(convolution: nn.Conv2d) -> None:
 @pytest.mark.parametrize(
     ("mode", "value", "expected"), [(0, "plain", True), (0, "measure", False), (1, "plain", False)]
 )
-def test_where_a_training_shifts(mode: int, value: str, expected: bool) -> None:
-    """Not where oneDNN computes in its own layouts, and not in PyNative mode, which computes unused gradients too."""
+def test_training_uses_it_depending_on_mode_and_setting(mode: int, value: str, expected: bool) -> None:
+    """Not if oneDNN computes in its own layouts, and not in PyNative mode, which also computes unused gradients."""
     overrides = [f"system.mode={mode}", f"system.convolutions={value}"]
     settings = config.load(ROOT / "configs/det/dbnet/db_r18_receipts.yaml", overrides)
     network = build.network_to_train(settings, ALONE, lambda _: None)

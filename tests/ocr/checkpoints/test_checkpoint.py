@@ -1,4 +1,4 @@
-"""Checkpoints: what is read is what was written, or an error with the name of the file."""
+"""Checkpoints: reading returns what was written, or an error with the name of the file."""
 
 import os
 import signal
@@ -53,7 +53,7 @@ def refusal(path: Path, network: nn.Cell) -> str:
 @pytest.mark.parametrize(
     "progress", [Progress(2**40, 0.1 + 0.2), Progress(), Progress(0, 0.5), Progress(1, 0.0, "00ff" * 16), None]
 )
-def test_load_takes_back_save(tmp_path: Path, progress: Progress | None) -> None:
+def test_load_restores_what_save_wrote(tmp_path: Path, progress: Progress | None) -> None:
     one, two = Normed(), Normed()
     path = saved(tmp_path, one, progress)
     assert checkpoint.load(path, two.get_parameters()) == (progress or Progress())
@@ -83,7 +83,7 @@ def test_the_previous_file_is_kept_on_request(tmp_path: Path) -> None:
         assert all((value == values(networks[step])[name]).all() for name, value in values(read).items())
 
 
-def test_mindspore_logs_nothing_of_its_own_about_a_damaged_file(tmp_path: Path) -> None:
+def test_mindspore_logs_nothing_about_a_damaged_file(tmp_path: Path) -> None:
     path = saved(tmp_path, Normed())
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -104,7 +104,7 @@ def test_every_flipped_byte_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("progress", [Progress(5, 0.5), None], ids=["resume", "weights"])
 def test_every_truncated_file_is_refused(tmp_path: Path, progress: Progress | None) -> None:
-    """Also one that lacks nothing but the checksum."""
+    """Also one that only lacks the checksum."""
     network = Normed()
     path = saved(tmp_path, network, progress)
     data = path.read_bytes()
@@ -116,7 +116,7 @@ def test_every_truncated_file_is_refused(tmp_path: Path, progress: Progress | No
 
 
 @pytest.mark.parametrize("progress", [Progress(5, 0.5), None], ids=["resume", "weights"])
-def test_a_flipped_byte_is_refused_without_the_checksum_too(tmp_path: Path, progress: Progress | None) -> None:
+def test_a_flipped_byte_is_refused_even_without_the_checksum(tmp_path: Path, progress: Progress | None) -> None:
     network = Normed()
     path = saved(tmp_path, network, progress)
     data = path.read_bytes()
@@ -126,17 +126,17 @@ def test_a_flipped_byte_is_refused_without_the_checksum_too(tmp_path: Path, prog
         assert f"the checkpoint {path} is damaged or not a checkpoint" in refusal(path, network), position
 
 
-def test_one_of_ours_is_known_by_its_last_row_alone(tmp_path: Path) -> None:
-    """Its first row is cut off as a whole, and so is its checksum: the rest reads like a file of another program."""
+def test_our_checkpoints_are_recognised_by_their_last_row(tmp_path: Path) -> None:
+    """The first row and the checksum are cut off: the rest looks like a file of another program."""
     path = saved(tmp_path, Normed())
     data = path.read_bytes()
     assert data[0] == 0x0A  # a row
-    assert data[1] < 0x80  # and how long it is, in one byte
+    assert data[1] < 0x80  # and its length, in one byte
     path.write_bytes(data[2 + data[1] : data.rindex(b"crc_num")])
     assert "its checksum is cut off" in refusal(path, Normed())
 
 
-def test_a_file_of_another_program_needs_no_checksum_and_a_note_says_so(tmp_path: Path) -> None:
+def test_a_file_of_another_program_needs_no_checksum_and_gets_a_note(tmp_path: Path) -> None:
     network, notes = Normed(), list[str]()
     ms.save_checkpoint(network, str(tmp_path / "other.ckpt"))
     assert "head.weight" in checkpoint.read(tmp_path / "other.ckpt", say=notes.append)
@@ -145,8 +145,8 @@ def test_a_file_of_another_program_needs_no_checksum_and_a_note_says_so(tmp_path
     assert len(notes) == 1
 
 
-def test_what_a_killed_process_has_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
-    """The process is killed when its checkpoint has its first name, of which the program reports the moment."""
+def test_only_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    """The process is killed when its checkpoint has its temporary name; the program reports this moment."""
     (tmp_path / "program.py").write_text(KILLED)
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
@@ -174,7 +174,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [np.float32(np.nan), np.float32(-np.inf), np.float64(1e300)], ids=str)
-def test_numbers_that_are_not_finite_are_named(tmp_path: Path, wrong: np.generic) -> None:
+def test_parameters_that_are_not_finite_are_named(tmp_path: Path, wrong: np.generic) -> None:
     path = tmp_path / "w.ckpt"
     rows = [{"name": one.name, "data": ms.Tensor(one.asnumpy())} for one in Normed().get_parameters()]
     rows[1]["data"] = ms.Tensor(np.full(rows[1]["data"].shape, wrong))
@@ -196,7 +196,7 @@ def test_missing_parameters_and_wrong_shapes_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_a_list_of_problems_is_short(tmp_path: Path) -> None:
+def test_a_long_list_of_problems_is_truncated(tmp_path: Path) -> None:
     path = tmp_path / "w.ckpt"
     checkpoint.save(path, [nn.Dense(1, 1).bias])
     lines = refusal(path, Normed()).split("\n       ")
@@ -205,7 +205,7 @@ def test_a_list_of_problems_is_short(tmp_path: Path) -> None:
 
 
 def test_extra_rows_are_accepted(tmp_path: Path) -> None:
-    """Weights can be taken from a file that is meant for resuming."""
+    """Weights can be loaded from a checkpoint for resuming."""
     network = Normed()
     path = saved(tmp_path, network, Progress(3))
     assert checkpoint.load(path, list(network.get_parameters())[:2]).step == 3
@@ -220,16 +220,16 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path: Path, name: str)
     assert sorted(inner.name for inner in tmp_path.rglob("*")) == ["file", "folder.ckpt"]
 
 
-def test_the_old_file_survives_a_failed_write(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     network = Normed()
     path = saved(tmp_path, network, Progress(1))
-    (tmp_path / f".w.{checkpoint.host()}.{os.getpid()}.ckpt").mkdir()  # where the new file would be written
+    (tmp_path / f".w.{checkpoint.host()}.{os.getpid()}.ckpt").mkdir()  # the path of the temporary file
     with pytest.raises(KitError, match="cannot write the checkpoint"):
         saved(tmp_path, network, Progress(2))
     assert checkpoint.load(path, network.get_parameters()).step == 1
 
 
-def test_types_follow_the_network(tmp_path: Path) -> None:
+def test_values_are_converted_to_the_types_of_the_network(tmp_path: Path) -> None:
     half = ms.Parameter(np.ones(2, np.float16), name="head.bias")
     checkpoint.save(tmp_path / "w.ckpt", [half])
     network = Normed()
@@ -248,10 +248,10 @@ def test_types_follow_the_network(tmp_path: Path) -> None:
         ([-4], bytes(16), "a has 16 bytes, and -16 by its shape and type"),
     ],
 )
-def test_a_row_of_others_whose_size_is_not_that_of_its_shape_is_damaged(
+def test_a_row_whose_size_does_not_match_its_shape_is_refused(
     tmp_path: Path, shape: list[int], content: bytes, words: str
 ) -> None:
-    """MindSpore fills up what is missing."""
+    """MindSpore would fill up the missing values."""
     file = Checkpoint()
     row = file.value.add(tag="a")
     row.tensor.dims.extend(shape)

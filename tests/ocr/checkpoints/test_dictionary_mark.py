@@ -1,4 +1,4 @@
-"""Weights say which dictionary their classes are of; with another one they are converted by character, or refused."""
+"""Weights record the dictionary of their classes; with another one they are converted by character, or refused."""
 
 import hashlib
 from pathlib import Path
@@ -38,7 +38,7 @@ def weights(tmp_path: Path) -> tuple[Path, Rows]:
     return path, values(network)
 
 
-def test_another_order_is_evaluated_as_if_it_were_the_same(
+def test_weights_with_a_reordered_dictionary_have_the_same_scores(
     weights: tuple[Path, Rows], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, rows = weights
@@ -50,7 +50,7 @@ def test_another_order_is_evaluated_as_if_it_were_the_same(
     assert f"warning: {path} was trained with another dictionary: 36 of its 36 characters keep their weights" in printed
 
 
-def test_a_training_goes_on_with_the_characters_that_both_have(weights: tuple[Path, Rows], tmp_path: Path) -> None:
+def test_a_training_keeps_the_weights_of_common_characters(weights: tuple[Path, Rows], tmp_path: Path) -> None:
     path, rows = weights
     notes: list[str] = []
     made = with_characters(tmp_path, "ÄÖ" + ALPHANUMERIC[10:], f"model.pretrained={path}")
@@ -64,7 +64,7 @@ def test_a_training_goes_on_with_the_characters_that_both_have(weights: tuple[Pa
     )
 
 
-def test_nothing_in_common_is_refused_and_without_strictness_only_the_classifier_is_new(
+def test_without_common_characters_only_the_classifier_is_new_unless_strict(
     weights: tuple[Path, Rows], tmp_path: Path
 ) -> None:
     path, rows = weights
@@ -77,8 +77,8 @@ def test_nothing_in_common_is_refused_and_without_strictness_only_the_classifier
     assert all(np.array_equal(found[name], rows[name]) for name in rows if not name.startswith("head."))
 
 
-def test_weights_of_another_dictionary_that_they_do_not_hold_are_refused(tmp_path: Path) -> None:
-    """Such as older files. It has as many characters: without the mark, every word would be misread without a word."""
+def test_weights_with_only_the_digest_of_another_dictionary_are_refused(tmp_path: Path) -> None:
+    """Such as older files. The dictionary has the same size: without the mark, words would be misread silently."""
     loaded = config.load(CONFIG)
     path = tmp_path / "best.ckpt"
     parameters = list(recipes.network(loaded).get_parameters())
@@ -92,7 +92,7 @@ def test_weights_of_another_dictionary_that_they_do_not_hold_are_refused(tmp_pat
         build.network_to_train(other, ALONE, lambda _: None)
 
 
-def test_weights_that_do_not_say_are_taken(tmp_path: Path) -> None:
+def test_weights_without_a_mark_are_loaded(tmp_path: Path) -> None:
     loaded = config.load(CONFIG, [f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}"])
     checkpoint.save(tmp_path / "best.ckpt", recipes.network(loaded).get_parameters())
     build.trained_network(loaded)
@@ -109,7 +109,7 @@ def test_weights_that_do_not_say_are_taken(tmp_path: Path) -> None:
     ],
     ids=["twice", "not UTF-8", "another digest", "numbers"],
 )
-def test_a_hostile_dictionary_is_damage(row: NDArray[np.generic]) -> None:
+def test_a_hostile_dictionary_is_reported_as_damage(row: NDArray[np.generic]) -> None:
     given = row.tobytes() if row.size == 3 or row.dtype != np.uint8 else b"xyz"
     (digest,) = dictionary_mark.mark(hashlib.sha256(given).hexdigest())
     rows = {digest.name: digest, dictionary_mark.CHARACTERS: Parameter(Tensor(row))}
@@ -117,7 +117,7 @@ def test_a_hostile_dictionary_is_damage(row: NDArray[np.generic]) -> None:
         dictionary_mark.characters(Path("a.ckpt"), rows)
 
 
-def test_the_characters_come_back() -> None:
+def test_the_characters_round_trip() -> None:
     text = "a 中𠮷"
     rows = {row.name: row for row in dictionary_mark.mark(hashlib.sha256(text.encode()).hexdigest(), text)}
     assert dictionary_mark.characters(Path("a.ckpt"), rows) == text

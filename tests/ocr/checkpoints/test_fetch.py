@@ -1,4 +1,4 @@
-"""Weights named by a URL: once, whole, with a checksum; and what a server may not do."""
+"""Weights from a URL are fetched once, completely, and with a checksum, even from a hostile server."""
 
 import hashlib
 import socket
@@ -20,7 +20,7 @@ SHA = hashlib.sha256(DATA).hexdigest()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves what the path names; counts what is asked for."""
+    """Serves the kind of response that the path names; records the requests."""
 
     asked: list[str]
     data = DATA
@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: Any) -> None:
-        """Not on the screen of a test."""
+        """Suppresses the log of the server."""
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_a_file_is_fetched_once_and_kept_with_its_checksum(tmp_path: Path, serve
 
 
 @pytest.mark.parametrize("kind", ["sha256", "md5", "sha1"])
-def test_the_checksum_in_a_name_is_compared(tmp_path: Path, server: str, kind: str) -> None:
+def test_the_checksum_in_the_file_name_is_verified(tmp_path: Path, server: str, kind: str) -> None:
     named = hashlib.new(kind, DATA).hexdigest()[:8]
     (note,), _ = get(tmp_path, f"{server}/a/net-{named}.ckpt")
     assert note.endswith(f"SHA-256 {SHA}, which its name confirms")
@@ -110,7 +110,7 @@ def test_the_checksum_in_a_name_is_compared(tmp_path: Path, server: str, kind: s
     assert "the 00000000 in its name is the start of neither its SHA-256 nor its SHA-1 or MD5" in note
 
 
-def test_a_checksum_that_the_user_has_is_held_to(tmp_path: Path, server: str) -> None:
+def test_a_checksum_of_the_user_is_verified(tmp_path: Path, server: str) -> None:
     url, path = f"{server}/a/net.ckpt", place(tmp_path, f"{server}/a/net.ckpt")
     with pytest.raises(KitError, match=f"the download has the SHA-256 {SHA}; expected {'0' * 64}"):
         get(tmp_path, url, sha="0" * 64)
@@ -123,7 +123,7 @@ def test_a_checksum_that_the_user_has_is_held_to(tmp_path: Path, server: str) ->
     assert get(tmp_path, str(path), sha=SHA) == ([], [])
 
 
-def test_what_changed_in_the_cache_is_refused(tmp_path: Path, server: str) -> None:
+def test_a_file_changed_in_the_cache_is_refused(tmp_path: Path, server: str) -> None:
     url = f"{server}/a/net.ckpt"
     get(tmp_path, url)
     path = place(tmp_path, url)
@@ -133,7 +133,7 @@ def test_what_changed_in_the_cache_is_refused(tmp_path: Path, server: str) -> No
     assert f"remove {path}" in str(caught.value.hint)
 
 
-def test_a_file_put_there_by_hand_is_taken(tmp_path: Path) -> None:
+def test_a_file_copied_to_the_cache_by_hand_is_accepted(tmp_path: Path) -> None:
     url = "https://127.0.0.1:9/net.ckpt"
     path = place(tmp_path, url)
     with pytest.raises(KitError, match=f"cannot fetch {url}: ") as caught:
@@ -160,7 +160,7 @@ def test_a_file_put_there_by_hand_is_taken(tmp_path: Path) -> None:
         ("to/http://user:word@127.0.0.1/", "a user name or a password"),
     ],
 )
-def test_what_does_not_come_whole_leaves_nothing(tmp_path: Path, server: str, kind: str, words: str) -> None:
+def test_a_failed_download_leaves_no_file(tmp_path: Path, server: str, kind: str, words: str) -> None:
     url = f"{server}/{kind}/net.ckpt"
     with pytest.raises(KitError) as caught:
         get(tmp_path, url)
@@ -175,7 +175,7 @@ def test_a_redirect_and_an_unknown_size_are_accepted(tmp_path: Path, server: str
     assert Handler.asked == ["/to//unsaid/net.ckpt", "/unsaid/net.ckpt"]
 
 
-def test_five_redirects_are_followed_and_no_more(tmp_path: Path, server: str) -> None:
+def test_at_most_five_redirects_are_followed(tmp_path: Path, server: str) -> None:
     get(tmp_path, f"{server}{'/to/' * 5}/net.ckpt")
     with pytest.raises(KitError, match="the server answers 302"):
         get(tmp_path, f"{server}{'/to/' * 6}/other.ckpt")
@@ -201,7 +201,7 @@ def test_a_silent_server_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def raw_server(answer: bytes, endless: int = 0) -> tuple[str, list[int]]:
-    """Gives the bytes to whoever comes, then `endless` MiB as long as they are taken; the MiB that were."""
+    """Sends the bytes to each client, then up to `endless` MiB as long as they are read; yields the MiB sent."""
     listening, taken = socket.create_server(("127.0.0.1", 0)), []
 
     def serve() -> None:
@@ -219,7 +219,7 @@ def raw_server(answer: bytes, endless: int = 0) -> tuple[str, list[int]]:
 
 
 @pytest.mark.parametrize("line", ["HTTP/1.1 404", "HTTP/1.1 404 ", "HTTP/1.1 206 "])
-def test_an_answer_without_a_reason_is_an_error_of_one_line(
+def test_a_status_line_without_a_reason_is_a_one_line_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
     monkeypatch.setenv("no_proxy", "*")
@@ -230,7 +230,7 @@ def test_an_answer_without_a_reason_is_an_error_of_one_line(
 
 
 def test_the_body_of_a_redirect_is_not_read(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would be in memory, whatever its size."""
+    """It would be kept in memory, whatever its size."""
     monkeypatch.setenv("no_proxy", "*")
     url, taken = raw_server(f"HTTP/1.1 302 Found\r\nLocation: {server}/a/net.ckpt\r\n\r\n".encode(), endless=64)
     get(tmp_path, url)
@@ -252,7 +252,7 @@ def test_the_body_of_a_redirect_is_not_read(tmp_path: Path, server: str, monkeyp
         ("https://user:secret@example.org/a.ckpt", "before example.org; no credentials are sent"),
     ],
 )
-def test_a_url_that_cannot_be_is_refused(tmp_path: Path, url: str, words: str) -> None:
+def test_an_invalid_url_is_refused(tmp_path: Path, url: str, words: str) -> None:
     with pytest.raises(KitError) as caught:
         get(tmp_path, url)
     assert words in caught.value.message
@@ -260,7 +260,7 @@ def test_a_url_that_cannot_be_is_refused(tmp_path: Path, url: str, words: str) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_never_leaves_the_cache(tmp_path: Path) -> None:
+def test_a_file_name_cannot_escape_from_the_cache(tmp_path: Path) -> None:
     for url in ("https://h/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "https://h/a/..%5c..;b", f"https://h/{'x' * 5000}"):
         path = place(tmp_path, url)
         assert path.resolve().is_relative_to(tmp_path)
@@ -269,13 +269,13 @@ def test_a_name_never_leaves_the_cache(tmp_path: Path) -> None:
     assert place(tmp_path, "https://h/one/a.ckpt") != place(tmp_path, "https://h/two/a.ckpt")
 
 
-def test_paths_and_file_urls_are_themselves(tmp_path: Path) -> None:
+def test_paths_and_file_urls_are_not_fetched(tmp_path: Path) -> None:
     assert place(tmp_path, "a/b.ckpt") == Path("a/b.ckpt")
     assert place(tmp_path, "file:///a/b%20c.ckpt") == Path("/a/b c.ckpt")
-    assert get(tmp_path, str(tmp_path / "missing")) == ([], [])  # who loads it says so
+    assert get(tmp_path, str(tmp_path / "missing")) == ([], [])  # reported when it is loaded
 
 
-def test_where_the_cache_is(tmp_path: Path) -> None:
+def test_the_location_of_the_cache(tmp_path: Path) -> None:
     assert fetch.cache({fetch.CACHE: "c", "HOME": "/h"}) == Path("c")
     assert fetch.cache({"XDG_CACHE_HOME": "/x", "HOME": "/h"}) == Path("/x/hccl_kit")
     assert fetch.cache({"XDG_CACHE_HOME": "relative", "HOME": "/h"}) == Path("/h/.cache/hccl_kit")
@@ -286,7 +286,7 @@ def test_where_the_cache_is(tmp_path: Path) -> None:
         get(tmp_path / "file", "http://127.0.0.1:9/a.ckpt")
 
 
-def test_several_processes_fetch_it_once(tmp_path: Path, server: str) -> None:
+def test_several_processes_fetch_a_file_only_once(tmp_path: Path, server: str) -> None:
     url = f"{server}/a/net.ckpt"
     notes: list[str] = []
     threads = [threading.Thread(target=lambda: notes.extend(get(tmp_path, url)[0])) for _ in range(4)]
@@ -298,7 +298,7 @@ def test_several_processes_fetch_it_once(tmp_path: Path, server: str) -> None:
     assert Handler.asked == ["/a/net.ckpt"]
 
 
-def test_what_a_killed_process_left_goes_away(tmp_path: Path, server: str) -> None:
+def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path, server: str) -> None:
     path = place(tmp_path, f"{server}/a/net.ckpt")
     path.parent.mkdir()
     (path.parent / ".net.ckpt.0.part").write_bytes(b"half")
@@ -306,7 +306,7 @@ def test_what_a_killed_process_left_goes_away(tmp_path: Path, server: str) -> No
     assert not list(path.parent.glob(".*.part"))
 
 
-def test_a_backbone_is_fetched_unless_all_of_it_comes_with_the_network() -> None:
+def test_a_backbone_is_not_fetched_if_the_network_weights_include_it() -> None:
     keys = ["model.backbone.pretrained", "model.pretrained"]
     assert list(fetch.wanted(model("a", "b", strict=False))) == keys
     assert list(fetch.wanted(model("a", "b"))) == keys[1:]

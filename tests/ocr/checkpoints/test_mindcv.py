@@ -1,4 +1,4 @@
-"""The names of MindCV's backbones: an address each, whose file name has the checksum that `fetch` compares."""
+"""The names of MindCV's backbones: each is a URL, whose file name has the checksum that `fetch` verifies."""
 
 import re
 
@@ -11,7 +11,7 @@ KEY = "model.backbone.pretrained"
 
 
 @pytest.mark.parametrize("name", sorted(mindcv.URLS))
-def test_a_name_is_the_address_of_that_network(name: str) -> None:
+def test_a_name_is_resolved_to_the_url_of_the_network(name: str) -> None:
     url = mindcv.resolved(KEY, name)
     assert re.search(rf"/{name.removeprefix(mindcv.PREFIX)}-[0-9a-f]{{8}}\.ckpt$", url)
     model = {"pretrained": None, "pretrained_strict": True, "backbone": {"pretrained": name}}
@@ -19,7 +19,7 @@ def test_a_name_is_the_address_of_that_network(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["resnet18", "a/mindcv:resnet18", "https://example.org/a.ckpt"])
-def test_other_names_are_themselves(name: str) -> None:
+def test_other_names_are_returned_unchanged(name: str) -> None:
     assert mindcv.resolved(KEY, name) == name
 
 
@@ -29,7 +29,7 @@ def test_an_unknown_network_is_refused(name: str) -> None:
         mindcv.resolved(KEY, name)
 
 
-def test_weights_of_a_backbone_are_not_those_of_a_network() -> None:
+def test_a_mindcv_name_is_refused_for_a_whole_network() -> None:
     model = {"pretrained": "mindcv:resnet18", "pretrained_strict": True, "backbone": {}}
     with pytest.raises(KitError, match=r"model\.pretrained is mindcv:resnet18, the weights of a backbone") as caught:
         fetch.wanted(model)

@@ -58,7 +58,7 @@ def test_a_new_run_moves_the_results_aside_and_nothing_else(folder: Path) -> Non
     assert left(folder) == {**FOREIGN, **moved()}
 
 
-def test_every_run_has_a_folder_of_its_own(folder: Path) -> None:
+def test_every_earlier_run_has_a_separate_folder(folder: Path) -> None:
     make(folder)
     (folder / "best.ckpt").write_text("27 %")
     assert make(folder)[0].endswith("earlier_2")
@@ -66,7 +66,7 @@ def test_every_run_has_a_folder_of_its_own(folder: Path) -> None:
 
 
 def test_an_export_that_is_older_than_the_best_weights_is_stale(folder: Path) -> None:
-    """A resumed run writes better weights beside it."""
+    """A resumed run writes better weights next to it."""
     for name, when in (("best.onnx", 1), ("best.ckpt", 2), ("best.mindir", 3)):
         (folder / name).write_text("")
         os.utime(folder / name, (when, when))
@@ -75,32 +75,32 @@ def test_an_export_that_is_older_than_the_best_weights_is_stale(folder: Path) ->
     assert stale_exports(folder) == []
 
 
-def test_a_run_without_results_leaves_nothing_to_keep(tmp_path: Path) -> None:
+def test_a_run_without_results_is_not_kept(tmp_path: Path) -> None:
     (tmp_path / "log_0.txt").write_text("error")
     assert make(tmp_path) == ()
     assert left(tmp_path) == {"log_0.txt": "error"}
 
 
 @pytest.mark.parametrize("name", [RESUME, PREVIOUS, "best.ckpt", "summary.json"])
-def test_each_result_stands_for_a_run_that_came_to_something(tmp_path: Path, name: str) -> None:
+def test_any_single_result_is_moved_aside(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("result")
     assert len(make(tmp_path)) == 1
     assert left(tmp_path) == {f"earlier_1/{name}": "result"}
 
 
-def test_a_run_goes_on_from_its_latest_checkpoint_first(tmp_path: Path) -> None:
+def test_a_run_resumes_from_its_latest_checkpoint(tmp_path: Path) -> None:
     made = config.load(CONFIG, [f"train.ckpt_save_dir={tmp_path}"])
     assert own_checkpoints(made) == [tmp_path / RESUME, tmp_path / PREVIOUS]
 
 
-def test_the_configuration_stays_where_other_ranks_read_it(folder: Path) -> None:
+def test_the_configuration_is_copied_because_other_ranks_read_it(folder: Path) -> None:
     (folder / "train_config.yaml").write_text("a: 1")
     make(folder)
     for place in (folder, folder / "earlier_1"):
         assert (place / "train_config.yaml").read_text() == "a: 1"
 
 
-def test_a_run_that_starts_from_another_file_keeps_none_of_its_own(folder: Path) -> None:
+def test_a_run_that_resumes_from_elsewhere_moves_all_its_results(folder: Path) -> None:
     make(folder, resume=folder / "other" / RESUME)
     assert left(folder) == {**FOREIGN, **moved()}
 
@@ -117,14 +117,14 @@ def test_a_run_that_starts_from_a_result_in_its_folder_is_refused(folder: Path, 
 
 
 @pytest.mark.parametrize("given", [{"rank": 1}, {"restart": 1}, {"resume": True}, {"resume": PREVIOUS}], ids=str)
-def test_other_runs_touch_nothing(folder: Path, given: dict[str, Any]) -> None:
+def test_other_ranks_restarts_and_resumed_runs_move_nothing(folder: Path, given: dict[str, Any]) -> None:
     if given.get("resume") == PREVIOUS:
         given = {"resume": folder / PREVIOUS}
     assert make(folder, **given) == ()
     assert left(folder) == {**FOREIGN, **LEFT}
 
 
-def test_auto_goes_on_where_there_is_a_checkpoint(folder: Path, tmp_path: Path) -> None:
+def test_auto_resumes_if_there_is_a_checkpoint(folder: Path, tmp_path: Path) -> None:
     assert make(folder, resume="auto") == ()
     assert left(folder) == {**FOREIGN, **LEFT}
     loaded = config.load(CONFIG, [f"train.ckpt_save_dir={folder}", "system.resume=auto"])
@@ -144,8 +144,8 @@ def test_a_folder_that_cannot_be_changed_is_named(folder: Path, monkeypatch: pyt
 
 
 @pytest.mark.train
-def test_a_training_that_fails_before_its_first_step_has_made_room(folder: Path, words: Path) -> None:
-    """Started again by its launcher it would else go on from a run that is over."""
+def test_a_training_that_fails_before_its_first_step_has_moved_old_results(folder: Path, words: Path) -> None:
+    """Otherwise a restart by its launcher would continue from a finished run."""
     overrides = (f"train.dataset.dataset_root={words}", f"eval.dataset.dataset_root={words}")
     done = tool(
         "train", "-c", CONFIG, "-o", f"train.ckpt_save_dir={folder}", *overrides, "train.loader.batch_size=60000"
@@ -157,7 +157,7 @@ def test_a_training_that_fails_before_its_first_step_has_made_room(folder: Path,
 
 
 @pytest.mark.parametrize(("value", "number"), [(None, 0), ("", 0), ("0", 0), ("3", 3)])
-def test_the_number_of_restarts(value: str | None, number: int) -> None:
+def test_reads_the_number_of_restarts(value: str | None, number: int) -> None:
     assert restarts({} if value is None else {RESTART: value}) == number
 
 

@@ -1,4 +1,4 @@
-"""Weights that are kept: the latest or the best, those of this run alone, and never less than was asked for."""
+"""Checkpoint retention: the latest or the best of this run, and never fewer than configured."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ def run(folder: Path, policy: str, most: int = 2, scores: dict[int, float] = SCO
 
 
 def steps(folder: Path) -> list[int]:
-    """Of the files that are there, which are those of the index."""
+    """The steps of the files, which must match the index."""
     found = {path.name for path in folder.glob("step_*.ckpt")}
     assert found == {row.file for row in retention.read(folder)}
     return sorted(row.step for row in retention.read(folder))
@@ -39,7 +39,7 @@ def steps(folder: Path) -> list[int]:
         ("top_k", 1, [12]),
     ],
 )
-def test_the_policy_chooses(tmp_path: Path, policy: str, most: int, kept: list[int]) -> None:
+def test_the_policy_selects_the_latest_or_the_best(tmp_path: Path, policy: str, most: int, kept: list[int]) -> None:
     networks = run(tmp_path, policy, most)
     assert steps(tmp_path) == kept
     for step in kept:
@@ -48,13 +48,13 @@ def test_the_policy_chooses(tmp_path: Path, policy: str, most: int, kept: list[i
         assert all((value == values(networks[step])[name]).all() for name, value in values(read).items())
 
 
-def test_a_resumed_run_forgets_what_it_does_again(tmp_path: Path) -> None:
+def test_a_resumed_run_drops_the_steps_that_it_repeats(tmp_path: Path) -> None:
     run(tmp_path, "top_k", 3)
     run(tmp_path, "top_k", 3, {9: 0.2})
     assert steps(tmp_path) == [6, 9]
 
 
-def test_files_of_others_stay(tmp_path: Path) -> None:
+def test_files_of_other_runs_are_kept(tmp_path: Path) -> None:
     (tmp_path / "step_1.ckpt").write_text("of another run")
     run(tmp_path, "latest_k", 1)
     assert (tmp_path / "step_1.ckpt").read_text() == "of another run"

@@ -1,4 +1,4 @@
-"""The page of all shipped configurations: their sizes, and what was measured with them."""
+"""The page of all shipped configurations: their sizes, and results that were measured with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KNOWN = Path(__file__).with_name("models.yaml")
 MINDOCR = "0cdff0e744a637292b7f33a6eb2813349fc707f4"
 """The version of MindOCR whose pages are cited."""
 CROPS = {"RandomCropWithBBox": "crop_size", "RandomCropWithMask": "size", "EASTProcessTrain": "length"}
-"""Transforms that give a page its size in training, and their key for it."""
+"""Transforms that determine the size of a page in training, and their key for it."""
 TOP = """\
 # Models
 
@@ -52,20 +52,20 @@ class Model(NamedTuple):
 
 
 def models() -> list[Model]:
-    """One for each configuration, in the order of their names."""
+    """One model for each configuration, sorted by name."""
     known = yaml.safe_load(KNOWN.read_text(encoding="utf-8"))
     return [_model(name, known[name]) for name in sorted(known)]
 
 
 def _model(name: str, facts: dict[str, Any]) -> Model:
     loaded = config.load(FOLDER / f"{name}.yaml")
-    with no_init_parameters():  # their sizes are enough, and drawing values takes most of the time
+    with no_init_parameters():  # only their sizes are needed, and initialising the values takes most of the time
         parameters = sum(parameter.size for parameter in recipes.network(loaded).get_parameters())
     return Model(name, facts["network"], parameters, _size(loaded), facts.get("measured", {}), facts.get("mindocr", {}))
 
 
 def _size(loaded: Config) -> tuple[int, int]:
-    """Height and width of an image in training."""
+    """Height and width of a training image."""
     if loaded["model"]["type"] != "det":
         height, width = line_images.image_shape(loaded, "train")
         return height, width
@@ -92,7 +92,7 @@ def _row(model: Model) -> str:
 
 
 def _readme(model: Model) -> str:
-    """The page of MindOCR with its figure."""
+    """The page of MindOCR with its result."""
     folder = model.name.rpartition("/")[0]
     commit = model.mindocr.get("commit", MINDOCR)
     return f"https://github.com/mindspore-lab/mindocr/blob/{commit}/configs/{folder}/README.md"

@@ -45,7 +45,7 @@ KINDS = {"string": "text", "boolean": "True, False", "null": "null", "object": "
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A key of a section; `of` are the names that it is limited to."""
+    """A key of a section; `of` are the names for which it is valid."""
 
     key: str
     rule: Rule
@@ -55,7 +55,7 @@ class Row:
 
 
 def as_markdown() -> str:
-    """The page; ends with a newline."""
+    """The page, with a final newline."""
     parts, seen, waiting = [INTRODUCTION], set(), ["det", "rec", "cls"]
     while waiting:
         name = waiting.pop(0)
@@ -68,7 +68,7 @@ def as_markdown() -> str:
 
 
 def merged(rows: Iterator[Row]) -> list[Row]:
-    """The rows, equal ones of several names merged."""
+    """The rows, with equal rows of several names merged."""
     found: list[Row] = []
     for row in rows:
         same = next((n for n, one in enumerate(found) if replace(one, of=row.of) == row), None)
@@ -116,7 +116,7 @@ def _rows(rule: Rule, prefix: str, of: tuple[str, ...] = ()) -> Iterator[Row]:
 
 
 def _titled(rule: Rule) -> tuple[str, ...]:
-    """The titled definitions that a rule refers to: directly, by a choice, or for the items of a list."""
+    """The titled definitions that a rule refers to: directly, in a choice, or for list items."""
     names: list[str] = []
     for one in (rule, rule.get("items", {}), *(choice["then"] for choice in rule.get("allOf", ()))):
         if "$ref" in one:

@@ -1,4 +1,4 @@
-"""Configurations: what is right comes back the same, what is wrong is named with its line."""
+"""Configurations: valid ones are loaded unchanged, mistakes are reported with their line."""
 
 from pathlib import Path
 from typing import Any
@@ -44,20 +44,20 @@ def test_defaults_come_from_the_schema(tmp_path: Path) -> None:
     assert loaded["system"]["resume"] is False
 
 
-def test_sections_that_are_left_out_have_their_defaults() -> None:
+def test_missing_sections_have_their_defaults() -> None:
     loaded = config.load(CONFIG)
     assert loaded["loss_scaler"] == {"type": "static", "loss_scale": 1.0, "scale_factor": 2.0, "scale_window": 2000}
     assert loaded["parallel"] == {"strategy": "auto"}
 
 
 def test_a_missing_default_of_mindocr_requires_the_key(tmp_path: Path) -> None:
-    """SVTR's prenorm: a file without it is another network in MindOCR."""
+    """SVTR's prenorm: in MindOCR, a file without it is a different network."""
     text = (CONFIG.parent.parent / "svtr" / "svtr_tiny.yaml").read_text(encoding="utf-8")
     with pytest.raises(KitError, match=r"model\.backbone\.prenorm is missing"):
         config.load(written(tmp_path, text.replace("    prenorm: False\n", "")))
 
 
-def test_defaults_are_those_of_the_parts_that_are_chosen() -> None:
+def test_defaults_are_those_of_the_selected_parts() -> None:
     backbone = config.load(DETECTION, ["model.backbone.name=det_mobilenet_v3"])["model"]["backbone"]
     assert backbone["alpha"] == 1.0
     assert backbone["bottleneck_params"] == {"se_version": "SqueezeExciteV2", "always_expand": True}
@@ -65,15 +65,15 @@ def test_defaults_are_those_of_the_parts_that_are_chosen() -> None:
     assert "hidden_size" not in config.load(CONFIG, ["model.neck={name: Img2Seq}"])["model"]["neck"]
 
 
-def test_defaults_do_not_replace_what_is_written() -> None:
+def test_defaults_do_not_replace_explicit_values() -> None:
     loaded = config.load(CONFIG, ["model.neck.hidden_size=7", "optimizer.momentum=0", "train.clip_grad=False"])
     assert loaded["model"]["neck"]["hidden_size"] == 7
     assert loaded["optimizer"]["momentum"] == 0
     assert loaded["train"]["clip_grad"] is False
 
 
-def test_values_share_nothing() -> None:
-    """A list that is the default of two keys is two lists."""
+def test_default_values_are_not_shared() -> None:
+    """Two configurations have separate copies of a default list."""
     loaded = config.load(CONFIG)
     assert loaded["scheduler"]["milestones"] is not config.load(CONFIG)["scheduler"]["milestones"]
 
@@ -116,7 +116,7 @@ def test_every_mistake_is_named(tmp_path: Path) -> None:
     assert len(refusal(path).split("\n")) == 2
 
 
-def test_of_very_many_mistakes_the_first_are_named() -> None:
+def test_a_long_list_of_mistakes_is_truncated() -> None:
     lines = refusal(CONFIG, *(f"system.unknown{number}=1" for number in range(30))).split("\n")
     assert len(lines) == 21
     assert lines[-1].strip() == "and 10 more"
@@ -128,7 +128,7 @@ def test_a_missing_key_is_named_with_its_section(tmp_path: Path) -> None:
     assert refusal(path) == f"{path}:{line_of(text, 'optimizer:')}: optimizer.opt is missing"
 
 
-def test_without_a_kind_only_that_is_reported(tmp_path: Path) -> None:
+def test_without_a_model_type_only_that_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path, TEXT.replace("  type: rec\n", ""))
     assert refusal(path) == f"{path}:{line_of(TEXT, 'model:')}: model.type is missing"
     assert refusal(written(tmp_path, "a: 1")) == f"{path}:1: model is missing"
@@ -150,7 +150,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
 
 @given(st.text() | st.text('[]{}&*a:<!"\n -?|>1e.#%@0x_') | st.binary())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_load_is_total(tmp_path: Path, content: str | bytes) -> None:
+def test_load_raises_only_kit_errors_for_any_text(tmp_path: Path, content: str | bytes) -> None:
     data = content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
     with pytest.raises(KitError):
         config.load(written(tmp_path, data))
@@ -172,7 +172,7 @@ def test_no_value_of_a_section_or_key_ends_in_a_traceback(
             try:
                 config.ineffective(config.load(written(tmp_path, yaml.safe_dump(values)), overrides))
             except KitError as error:
-                assert error.message  # no error is right as well
+                assert error.message  # a valid value is fine too
 
 
 def reversed_keys(value: Any) -> Any:
@@ -181,7 +181,7 @@ def reversed_keys(value: Any) -> Any:
     return [reversed_keys(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_the_digest_knows_neither_order_nor_file(tmp_path: Path) -> None:
+def test_the_digest_does_not_depend_on_key_order_or_file(tmp_path: Path) -> None:
     first = config.load(CONFIG)
     text = yaml.safe_dump(reversed_keys(yaml.safe_load(TEXT)), sort_keys=False)
     assert text.index("eval:") < text.index("system:")
@@ -214,18 +214,18 @@ def test_the_archive_starts_the_same_job(
     assert twice.values == again.values
 
 
-def test_an_archive_refuses_overrides_that_its_anchors_would_have_spread(tmp_path: Path) -> None:
-    """The archive has no anchors any more: what reaches nothing is not taken in silence."""
+def test_an_archive_refuses_overrides_of_common(tmp_path: Path) -> None:
+    """The archive has no anchors any more: an override without effect must not be ignored silently."""
     archive = written(tmp_path, config.load(CONFIG).to_yaml())
     assert "so it has no effect" in refusal(archive, "common.batch_size=3")
 
 
-def test_what_is_read_of_a_file_is_bounded(tmp_path: Path) -> None:
+def test_the_size_of_a_file_is_limited(tmp_path: Path) -> None:
     path = written(tmp_path, "a: " + "x" * layers.MAX_BYTES)
     assert f"is larger than {layers.MAX_BYTES} bytes" in refusal(path)
 
 
-def test_weights_are_those_that_are_named_else_those_beside_the_file_else_those_of_the_run(tmp_path: Path) -> None:
+def test_weights_are_those_named_or_those_next_to_the_file_or_those_of_the_run(tmp_path: Path) -> None:
     options = (f"train.ckpt_save_dir={tmp_path / 'run'}", "eval.ckpt_load_path=")
     loaded = config.load(written(tmp_path, TEXT), options)
     assert loaded.weights == tmp_path / "run" / "best.ckpt"
@@ -234,8 +234,8 @@ def test_weights_are_those_that_are_named_else_those_beside_the_file_else_those_
     assert config.load(tmp_path / "config.yaml", ["eval.ckpt_load_path=mine.ckpt"]).weights == Path("mine.ckpt")
 
 
-def test_a_run_archives_that_its_own_weights_are_evaluated() -> None:
-    """Wherever its folder is moved, and whatever the file named that it was started with."""
+def test_the_archive_of_a_run_evaluates_the_weights_of_the_run() -> None:
+    """Even if its folder is moved, and whatever weights the original file names."""
     loaded = config.load(CONFIG, ["eval.ckpt_load_path=mine.ckpt"])
     assert loaded.of_run()["eval"]["ckpt_load_path"] is None
     assert loaded["eval"]["ckpt_load_path"] == "mine.ckpt"

@@ -1,4 +1,4 @@
-"""The configurations that are shipped: each is whole, says where its numbers come from, and fits the code."""
+"""The shipped configurations: each is complete, names the source of its numbers, and matches the code."""
 
 import inspect
 import subprocess
@@ -66,19 +66,19 @@ def values(name: str) -> config.Config:
     return config.load(FOLDER / f"{name}.yaml")
 
 
-def test_all_are_there() -> None:
+def test_all_configurations_are_shipped() -> None:
     assert {str(path.relative_to(FOLDER).with_suffix("")) for path in SHIPPED} == NAMES
 
 
 @each
-def test_it_loads_without_a_key_that_does_nothing(path: Path) -> None:
+def test_it_has_no_ineffective_key(path: Path) -> None:
     loaded = config.load(path)
     assert loaded["model"]["type"] == path.relative_to(FOLDER).parts[0]
     assert config.ineffective(loaded) == []
 
 
 @each
-def test_its_archive_is_the_same_job(path: Path, tmp_path: Path) -> None:
+def test_its_archive_defines_the_same_job(path: Path, tmp_path: Path) -> None:
     loaded = config.load(path)
     (tmp_path / "train_config.yaml").write_text(loaded.to_yaml(), encoding="utf-8")
     assert config.load(tmp_path / "train_config.yaml").digest == loaded.digest
@@ -92,7 +92,7 @@ def test_it_names_the_source_of_its_numbers(path: Path) -> None:
 
 
 @each
-def test_its_places_are_relative_and_its_own(path: Path) -> None:
+def test_its_paths_are_relative_and_its_run_folder_is_unique(path: Path) -> None:
     loaded = config.load(path)
     assert loaded["train"]["ckpt_save_dir"] == f"./runs/{path.stem}"
     assert loaded["eval"]["ckpt_load_path"] == f"./runs/{path.stem}/best.ckpt"
@@ -101,8 +101,8 @@ def test_its_places_are_relative_and_its_own(path: Path) -> None:
 
 
 @each
-def test_its_parts_agree(path: Path) -> None:
-    """The dictionary, the length of labels and the images are the same wherever they are named."""
+def test_its_parts_are_consistent(path: Path) -> None:
+    """The dictionary, the label length and the image size are the same in all sections."""
     loaded = config.load(path)
     steps = [
         {
@@ -128,7 +128,7 @@ def test_its_parts_agree(path: Path) -> None:
     post, head = loaded["postprocess"], loaded["model"]["head"]
     assert label["character_dict_path"] == post["character_dict_path"]
     assert label["use_space_char"] == post["use_space_char"]
-    if path.parent.name != "ppocr":  # published weights read both cases, whatever the metric compares
+    if path.parent.name != "ppocr":  # published weights read both cases, even if the metric ignores case
         assert label.get("lower", False) == loaded["metric"]["lower"]
     if post["character_dict_path"] is None:
         more = {"CTCHead": 1, "AttentionHead": 2}[head["name"]]
@@ -136,8 +136,8 @@ def test_its_parts_agree(path: Path) -> None:
     assert head.get("batch_max_length", label["max_text_len"]) == label["max_text_len"]
 
 
-def test_keys_of_mindocr_for_the_families_are_kept() -> None:
-    """A few numbers of each, so that no base changes them unseen."""
+def test_key_values_of_mindocr_are_kept() -> None:
+    """A few values of each family, so that a change in a base file is noticed."""
     r18, r50, mobile, pp = (
         values(f"det/dbnet/{n}")
         for n in ("db_r18_icdar15", "db_r50_icdar15", "db_mobilenetv3_icdar15", "dbpp_r50_icdar15")
@@ -169,15 +169,15 @@ def test_keys_of_mindocr_for_the_families_are_kept() -> None:
     assert [c["scheduler"]["num_epochs"] for c in (rare, rare_zh)] == [30, 60]
 
 
-def test_the_dictionary_of_chinese_is_named_once() -> None:
+def test_the_chinese_dictionary_is_set_once() -> None:
     loaded = config.load(FOLDER / "rec/crnn/crnn_resnet34_zh.yaml", ["common.character_dict_path=mine.txt"])
     assert loaded["postprocess"]["character_dict_path"] == "mine.txt"
     assert str(dict(loaded.values)).count("mine.txt") == 4
 
 
 @pytest.mark.parametrize("path", [path for path in SHIPPED if "https:" in path.read_text("utf-8")], ids=str)
-def test_weights_that_are_fetched_are_those_that_rapidocr_lists(path: Path) -> None:
-    """With their checksums, which the package publishes."""
+def test_fetched_weights_are_listed_by_rapidocr(path: Path) -> None:
+    """With the checksums that the package publishes."""
     try:
         package = metadata.distribution("rapidocr")
     except metadata.PackageNotFoundError:
@@ -195,7 +195,7 @@ def test_weights_that_are_fetched_are_those_that_rapidocr_lists(path: Path) -> N
     assert listed[model["pretrained"]] == model["pretrained_sha256"]
 
 
-def test_loading_imports_nothing_heavy() -> None:
+def test_loading_imports_no_heavy_packages() -> None:
     code = (
         "import sys; from pathlib import Path; from hccl_kit.ocr import config;"
         f"config.load(Path({str(SHIPPED[0])!r}));"
@@ -206,7 +206,7 @@ def test_loading_imports_nothing_heavy() -> None:
 
 
 def steps_of(name: str) -> dict[str, dict[str, Any]]:
-    """The steps of the schema with the rules of their options."""
+    """The transforms of the schema with the rules of their options."""
     found = {}
     for step, rule in schema.root()["$defs"][name]["properties"].items():
         options: dict[str, Any] = {}
@@ -219,7 +219,7 @@ def steps_of(name: str) -> dict[str, dict[str, Any]]:
 STEPS = steps_of("det_step") | steps_of("rec_step")
 
 
-def test_the_schema_and_the_pipeline_know_the_same_steps() -> None:
+def test_the_schema_and_the_pipeline_have_the_same_transforms() -> None:
     pytest.importorskip("cv2")
     from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
 
@@ -227,7 +227,7 @@ def test_the_schema_and_the_pipeline_know_the_same_steps() -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_the_schema_and_the_steps_have_the_same_options_and_defaults(step: str) -> None:
+def test_the_schema_and_the_transforms_have_the_same_options_and_defaults(step: str) -> None:
     pytest.importorskip("cv2")
     from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
 
@@ -248,11 +248,11 @@ def test_shipped_files_are_plain_yaml_too() -> None:
 
 
 NOT_OPTIONS = ("name", "pretrained", "bottleneck_params", "rescale_fields")
-"""Keys that say which part it is, or what is done with what it gives."""
+"""Keys that name the part, or describe the use of its output."""
 
 
 def options_of(name: str) -> dict[str, Any]:
-    """The options of a part of a network with their defaults, as the schema has them."""
+    """The options of a part of a network with their defaults, according to the schema."""
     found = dict(schema.root()["$defs"][name]["properties"])
     return {key: rule for key, rule in found.items() if key not in NOT_OPTIONS}
 

@@ -1,4 +1,4 @@
-"""What a configuration is put together from: `__base__`, `-o`, and the values of `common` that reach their uses."""
+"""Composition of a configuration: `__base__`, `-o`, and aliases of the values in `common`."""
 
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def stopped(path: Path) -> str:
         ("train.ckpt_save_dir=2026-01-02", "2026-01-02"),
     ],
 )
-def test_overrides_are_yaml_and_may_name_new_keys(override: str, value: object) -> None:
+def test_overrides_are_yaml_and_may_add_keys(override: str, value: object) -> None:
     loaded = config.load(CONFIG, [override])
     section, key = override.partition("=")[0].strip().split(".")
     assert loaded[section][key] == value
@@ -74,7 +74,7 @@ def test_items_of_lists_are_counted_from_0() -> None:
     }
 
 
-def test_a_section_may_be_made_where_null_stands() -> None:
+def test_an_override_may_replace_null_by_a_section() -> None:
     assert config.load(CONFIG, ["model.transform.name=STN_ON"])["model"]["transform"]["num_control_points"] == 20
 
 
@@ -108,29 +108,29 @@ def test_a_section_may_be_made_where_null_stands() -> None:
         ("common.lr=3", "no other section uses an anchor of common.lr, so it has no effect"),
     ],
 )
-def test_a_wrong_override_is_named(override: str, expected: str) -> None:
+def test_an_invalid_override_is_named(override: str, expected: str) -> None:
     message = refusal(CONFIG, override)
     assert message.startswith(f"-o {override}")
     assert expected in message
     assert len(message.split("\n")) == 1 or "not valid YAML" in message
 
 
-def test_an_override_reaches_one_place_only() -> None:
-    """The dictionary and the batch size are written once in a file and used often, by aliases; those are copies."""
+def test_an_override_changes_only_one_use() -> None:
+    """The dictionary and the batch size are defined once and used in several places by aliases, which are copies."""
     loaded = config.load(CONFIG, ["postprocess.use_space_char=True"])
     assert loaded["postprocess"]["use_space_char"] is True
     assert loaded["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["use_space_char"] is False
 
 
-def test_an_override_of_common_reaches_all_uses() -> None:
-    """MindOCR's users change batch_size so; there it changes nothing, without a word."""
+def test_an_override_of_common_changes_all_uses() -> None:
+    """MindOCR's users change batch_size like this; in MindOCR it has silently no effect."""
     loaded = config.load(CONFIG, ["common.batch_size=5", "common.max_text_len=9"])
     assert loaded["train"]["loader"]["batch_size"] == loaded["common"]["batch_size"] == 5
     for section in ("train", "eval"):
         assert loaded[section]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["max_text_len"] == 9
 
 
-def test_what_is_set_by_itself_no_longer_follows_common() -> None:
+def test_a_use_with_its_own_override_does_not_follow_common() -> None:
     loaded = config.load(CONFIG, ["postprocess.use_space_char=False", "common.use_space_char=True"])
     assert loaded["postprocess"]["use_space_char"] is False
     assert loaded["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["use_space_char"] is True
@@ -144,12 +144,12 @@ def test_uses_are_copies(tmp_path: Path) -> None:
     assert parts.values["common"]["shape"] == [1, 2]
 
 
-def test_a_mistake_in_a_list_that_was_replaced_is_named_there() -> None:
+def test_a_mistake_in_a_replaced_list_is_reported_at_the_override() -> None:
     override = "train.dataset.transform_pipeline=[{DecodeImage: {img_mode: GREY}}]"
     assert refusal(CONFIG, override).startswith(f"-o {override}: train.dataset.transform_pipeline.0.DecodeImage.img_")
 
 
-def test_a_mistake_in_common_is_named_where_it_was_made() -> None:
+def test_a_mistake_in_common_is_reported_at_its_definition() -> None:
     message = refusal(CONFIG, "common.batch_size=many")
     assert message == "-o common.batch_size=many: train.loader.batch_size is 'many'; expected a whole number"
 
@@ -173,7 +173,7 @@ def test_sections_are_merged_and_lists_replaced(tmp_path: Path) -> None:
     }
 
 
-def test_values_of_common_reach_the_uses_in_the_files_below(tmp_path: Path) -> None:
+def test_values_of_common_change_uses_in_base_files(tmp_path: Path) -> None:
     file(tmp_path, "base.yaml", BASE)
     file(tmp_path, "middle.yaml", "__base__: base.yaml\ncommon: {size: 5}\na: {other: 2}\n")
     top = file(
@@ -187,21 +187,21 @@ def test_values_of_common_reach_the_uses_in_the_files_below(tmp_path: Path) -> N
     assert parts.values["a"]["list"] == [{"size": 7}, {"shape": [9]}]
 
 
-def test_uses_in_a_list_that_was_replaced_are_forgotten(tmp_path: Path) -> None:
+def test_uses_in_a_replaced_list_are_dropped(tmp_path: Path) -> None:
     file(tmp_path, "base.yaml", BASE)
     parts = layers.read(file(tmp_path, "top.yaml", "__base__: base.yaml\na: {list: [1]}\n"))
     parts.override("common.size=7")
     assert parts.values["a"] == {"size": 7, "other": 1, "list": [1]}
 
 
-def test_several_bases_are_laid_over_each_other_in_order(tmp_path: Path) -> None:
+def test_several_bases_are_merged_in_order(tmp_path: Path) -> None:
     file(tmp_path, "one.yaml", "a: {x: 1, y: 1}\n")
     file(tmp_path, "two.yaml", "a: {y: 2, z: 2}\n")
     parts = layers.read(file(tmp_path, "top.yaml", "a: {z: 3}\n__base__: [one.yaml, two.yaml]\n"))
     assert parts.values == {"a": {"x": 1, "y": 2, "z": 3}}
 
 
-def test_every_value_is_placed_in_its_file(tmp_path: Path) -> None:
+def test_every_value_has_its_file_and_line(tmp_path: Path) -> None:
     base = file(tmp_path, "base.yaml", BASE)
     top = file(tmp_path, "top.yaml", "__base__: base.yaml\na:\n  other: 2\ncommon:\n  size: 3\n")
     places = layers.read(top).places
@@ -211,20 +211,20 @@ def test_every_value_is_placed_in_its_file(tmp_path: Path) -> None:
     assert places["a", "list", 1, "shape"] == f"{base}:7"
 
 
-def test_a_base_is_looked_for_from_the_folder_of_its_file(tmp_path: Path) -> None:
+def test_a_base_path_is_relative_to_its_file(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     file(tmp_path, "base.yaml", "a: 1\n")
     file(tmp_path, "inner/middle.yaml", "__base__: ../base.yaml\n")
     assert layers.read(file(tmp_path, "top.yaml", "__base__: inner/middle.yaml\n")).values == {"a": 1}
 
 
-def test_a_file_that_builds_on_itself_is_refused(tmp_path: Path) -> None:
+def test_a_circular_base_is_refused(tmp_path: Path) -> None:
     one = file(tmp_path, "one.yaml", "a: 1\n__base__: two.yaml\n")
     two = file(tmp_path, "two.yaml", "__base__: one.yaml\n")
     assert stopped(one) == f"{one}:2: {two}:1: {one} extends itself"
 
 
-def test_more_files_than_anyone_needs_are_refused(tmp_path: Path) -> None:
+def test_too_many_base_files_are_refused(tmp_path: Path) -> None:
     for number in range(8):
         file(tmp_path, f"{number}.yaml", f"__base__: [{number + 1}.yaml, {number + 1}.yaml]\n")
     file(tmp_path, "8.yaml", "a: 1\n")
@@ -243,13 +243,13 @@ def test_more_files_than_anyone_needs_are_refused(tmp_path: Path) -> None:
         ("wrong.yaml", "1: {folder}/wrong.yaml:2: a is given twice"),
     ],
 )
-def test_a_wrong_base_is_named_with_its_line(tmp_path: Path, base: str, expected: str) -> None:
+def test_an_invalid_base_is_reported_with_its_line(tmp_path: Path, base: str, expected: str) -> None:
     file(tmp_path, "wrong.yaml", "a: 1\na: 2\n")
     path = file(tmp_path, "top.yaml", f"__base__: {base}\n")
     assert stopped(path).startswith(f"{path}:{expected.format(folder=tmp_path)}")
 
 
-def test_mindocrs_other_places_and_spellings_are_taken() -> None:
+def test_other_key_positions_and_spellings_of_mindocr_are_accepted() -> None:
     loaded = config.load(CONFIG, ["model.resume=True", "optimizer.opt=SGD", "train.dataset.sample_ratios=[0.5]"])
     assert loaded["system"]["resume"] is True
     assert "resume" not in loaded["model"]
@@ -258,7 +258,7 @@ def test_mindocrs_other_places_and_spellings_are_taken() -> None:
     assert config.load(DETECTION, ["system=", "model.resume=a.ckpt"])["system"]["resume"] == "a.ckpt"
 
 
-def test_of_two_places_of_a_key_in_one_file_one_is_refused(tmp_path: Path) -> None:
+def test_a_key_at_both_positions_in_one_file_is_refused(tmp_path: Path) -> None:
     file(tmp_path, "both.yaml", f"__base__: {CONFIG}\nmodel:\n  resume: True\nsystem:\n  resume: False\n")
     message = refusal(tmp_path / "both.yaml")
     assert message.endswith("both.yaml:3: model.resume is not a key of this release; system.resume is one")
@@ -271,7 +271,7 @@ def test_of_two_places_of_a_key_in_one_file_one_is_refused(tmp_path: Path) -> No
         (["sample_ratios=[0.25]", "sample_ratio=0.5"], 0.5),
     ],
 )
-def test_of_two_places_of_a_key_the_later_option_counts(overrides: list[str], expected: object) -> None:
+def test_the_last_option_applies_to_a_key_with_two_positions(overrides: list[str], expected: object) -> None:
     found = config.load(CONFIG, [f"train.dataset.{option}" for option in overrides])["train"]["dataset"]
     assert found["sample_ratio"] == expected
     assert "sample_ratios" not in found
@@ -279,7 +279,7 @@ def test_of_two_places_of_a_key_the_later_option_counts(overrides: list[str], ex
 
 
 @pytest.mark.parametrize(("below", "above"), [("sample_ratio", "sample_ratios"), ("sample_ratios", "sample_ratio")])
-def test_a_file_on_top_gives_a_key_anew_by_either_name(tmp_path: Path, below: str, above: str) -> None:
+def test_a_derived_file_may_override_a_key_by_either_name(tmp_path: Path, below: str, above: str) -> None:
     dataset = "train:\n  dataset:\n    {}: {}\n"
     file(tmp_path, "below.yaml", f"__base__: {CONFIG}\n" + dataset.format(below, 0.5))
     path = file(tmp_path, "above.yaml", "__base__: below.yaml\n" + dataset.format(above, 0.25))
@@ -288,7 +288,7 @@ def test_a_file_on_top_gives_a_key_anew_by_either_name(tmp_path: Path, below: st
     assert message.startswith("-o train.dataset.sample_ratio=-1: train.dataset.sample_ratio is -1")
 
 
-def test_a_file_on_top_may_set_a_key_to_null(tmp_path: Path) -> None:
+def test_a_derived_file_may_set_a_key_to_null(tmp_path: Path) -> None:
     file(tmp_path, "below.yaml", f"__base__: {CONFIG}\ntrain:\n  max_steps: 7\n")
     text = "__base__: below.yaml\ntrain:\n  max_steps: null\nmodel:\n  pretrained: null\n"
     loaded = config.load(file(tmp_path, "above.yaml", text))
@@ -296,7 +296,7 @@ def test_a_file_on_top_may_set_a_key_to_null(tmp_path: Path) -> None:
     assert loaded["model"]["pretrained"] is None
 
 
-def test_names_of_mindocrs_older_files_are_those_of_today() -> None:
+def test_old_names_of_mindocr_are_mapped_to_current_ones() -> None:
     old = ["loss.name=L1BalancedCELoss", "postprocess={name: DBPostprocess, output_polygon: True}"]
     loaded = config.load(DETECTION, old)
     assert loaded["loss"]["name"] == "DBLoss"

@@ -1,4 +1,4 @@
-"""The page of models: every configuration has its row, and no figure stands there alone."""
+"""The page of models: every configuration has a row, and every result has a source."""
 
 import re
 
@@ -12,7 +12,7 @@ DOCUMENT = DOCS / "models.md"
 
 
 @pytest.mark.train
-def test_the_published_page_is_that_of_the_configurations(request: pytest.FixtureRequest) -> None:
+def test_the_published_page_is_current(request: pytest.FixtureRequest) -> None:
     text = models_page.as_markdown(models_page.models())
     if request.config.getoption("--update-golden"):
         DOCUMENT.write_text(text, encoding="utf-8")
@@ -27,8 +27,8 @@ def test_every_configuration_has_its_row() -> None:
     assert set(known) == shipped
 
 
-def test_every_figure_stands_on_the_page_that_is_named() -> None:
-    """With the name of the configuration; numbers of all kinds, with their units."""
+def test_every_result_is_on_the_page_that_is_cited() -> None:
+    """Next to the name of the configuration; all kinds of numbers, with their units."""
     known = yaml.safe_load(models_page.KNOWN.read_text(encoding="utf-8"))
     missing = [
         (name, figure)

@@ -1,4 +1,4 @@
-"""The published page of all keys is that of the schema."""
+"""The published page of all keys matches the schema."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.places import ROOT
 DOCUMENT = ROOT / "docs" / "config.md"
 
 
-def test_the_published_document_is_that_of_the_schema(request: pytest.FixtureRequest) -> None:
+def test_the_published_document_is_current(request: pytest.FixtureRequest) -> None:
     text = page.as_markdown()
     if request.config.getoption("--update-golden"):
         DOCUMENT.write_text(text, encoding="utf-8")
@@ -40,15 +40,15 @@ def test_every_row_has_four_cells_and_a_description() -> None:
     assert [row for row in rows if row.endswith("|  |")] == []
 
 
-def test_the_options_of_what_a_section_chooses_are_listed() -> None:
-    """Those of postprocess and loss too, which choose by their own name."""
+def test_the_options_of_selectable_parts_are_listed() -> None:
+    """Also those of postprocess and loss, which are selected by their own name."""
     lines = page.as_markdown().split("\n")
     postprocess = lines[lines.index("## postprocess of detection") : lines.index("## metric of detection")]
     assert any(line.startswith("| `binary_thresh`") and "| DBPostprocess: " in line for line in postprocess)
     assert any(line.startswith("| `l1_scale`") and "| DBLoss, AuxDBLoss: " in line for line in lines)
 
 
-def test_keys_of_several_names_stand_in_one_row() -> None:
+def test_a_key_of_several_parts_is_one_row() -> None:
     rows = [line for line in page.as_markdown().split("\n") if line.startswith("| `backbone.pretrained`")]
     assert len(rows) == 3  # of detection, recognition and classification
     assert (

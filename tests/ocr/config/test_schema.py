@@ -1,4 +1,4 @@
-"""The schema of configurations as a document, and what it says of keys that do nothing."""
+"""The schema of configurations as a document, and its notes on ineffective keys."""
 
 import json
 import re
@@ -82,7 +82,7 @@ MINDOCR_OFF = (
 )
 
 
-def test_it_is_a_schema() -> None:
+def test_it_is_a_valid_json_schema() -> None:
     Draft202012Validator.check_schema(schema.root())
 
 
@@ -101,7 +101,7 @@ ALL = [row for name, rule in DEFINITIONS.items() for row in keys(rule, name)]
 
 
 def test_every_key_has_a_description() -> None:
-    """An empty rule repeats a key that another one explains."""
+    """An empty rule repeats a key that is described elsewhere."""
 
     def says(rule: dict[str, Any]) -> bool:
         meant = {**DEFINITIONS.get(rule.get("$ref", "").rsplit("/", 1)[-1], {}), **rule}
@@ -111,7 +111,7 @@ def test_every_key_has_a_description() -> None:
     assert [path for path, rule in ALL if rule and not says(rule)] == []
 
 
-def test_a_default_is_a_value_that_is_accepted() -> None:
+def test_every_default_is_an_accepted_value() -> None:
     rows = [(path, rule) for path, rule in ALL if rule.get("default", {}) != {}]
     wrong = [
         path
@@ -140,7 +140,7 @@ def test_every_section_and_list_is_closed_and_bounded() -> None:
     assert list(open_places(DEFINITIONS, "")) == []
 
 
-def test_further_keys_of_mindocrs_files_are_accepted_with_one_note() -> None:
+def test_ineffective_keys_of_mindocr_are_accepted_with_one_note() -> None:
     found = config.ineffective(config.load(CONFIG, MINDOCR_REC))
     assert all(line.startswith("no effect: ") for line in found)
     for override in MINDOCR_REC:
@@ -149,7 +149,7 @@ def test_further_keys_of_mindocrs_files_are_accepted_with_one_note() -> None:
     assert len(found) == len({line.rsplit(": ", 1)[1] for line in found})
 
 
-def test_the_files_of_the_other_families_are_accepted_too() -> None:
+def test_files_of_other_mindocr_families_are_accepted() -> None:
     def said(path: Path, overrides: Sequence[str]) -> set[str]:
         lines = config.ineffective(config.load(path, overrides))
         return {name for line in lines for name in line.removeprefix("no effect: ").split(": ")[0].split(", ")}
@@ -173,7 +173,7 @@ def test_the_files_of_the_other_families_are_accepted_too() -> None:
 
 
 @pytest.mark.parametrize(("value", "said"), [("True", True), ("False", False), ("null", False), ("a.ckpt", False)])
-def test_a_key_may_do_nothing_for_one_value_alone(value: str, said: bool) -> None:
+def test_a_key_may_be_ineffective_for_a_single_value(value: str, said: bool) -> None:
     found = config.ineffective(config.load(DETECTION, [f"model.backbone.pretrained={value}"]))
     assert any(line.startswith("no effect: model.backbone.pretrained: random weights") for line in found) is said
 
@@ -213,12 +213,12 @@ def test_a_value_equal_to_the_default_is_not_reported() -> None:
     assert config.ineffective(config.load(CONFIG, MINDOCR_OFF)) == []
 
 
-def test_no_default_is_written_where_it_would_do_nothing() -> None:
+def test_ineffective_defaults_are_not_filled_in() -> None:
     assert "dataset_sink_mode" not in config.load(CONFIG)["train"]
 
 
-def test_options_of_steps_that_do_nothing_would_be_found() -> None:
-    """In lists as well."""
+def test_ineffective_options_of_transforms_are_detected() -> None:
+    """Also in lists."""
     rule = {"items": {"properties": {"a": {schema.NO_EFFECT: "why"}}}}
     found = list(schema._present([{"a": 1}], rule, ("list",)))
     assert [pointer for pointer, _ in found] == [("list", 0, "a")]
@@ -229,7 +229,7 @@ def test_mindrecord_files_are_refused() -> None:
         config.load(DETECTION, ["train.dataset.mindrecord=True"])
 
 
-def test_a_condition_holds_as_json_schema_has_it() -> None:
+def test_conditions_are_evaluated_like_in_json_schema() -> None:
     conditions = [choice["if"] for rule in (schema.root(), *DEFINITIONS.values()) for choice in choices(rule)]
     values: list[Any] = [{}, {"model": {}}, {"model": {"type": "det"}}, {"type": "RecDataset"}]
     values += [{"name": name} for name in ("SVTRNet", "Img2Seq", "det_resnet18", "")]
@@ -248,7 +248,7 @@ def choices(rule: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("value", [f"0x{'f' * 300}", f"-0x{'f' * 300}", "1" + "0" * 309])
-def test_an_integer_beyond_floats_is_no_number(value: str) -> None:
+def test_an_integer_beyond_the_float_range_is_refused(value: str) -> None:
     for key in ("scheduler.num_epochs", "train.loader.batch_size", "system.seed"):
         with pytest.raises(KitError, match=re.escape(key)):
             config.load(CONFIG, [f"{key}={value}"])

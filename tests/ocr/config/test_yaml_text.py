@@ -1,4 +1,4 @@
-"""The YAML of configurations: every alias is a copy, lines are known, and nothing harmful is made."""
+"""The YAML of configurations: aliases are copies, line numbers are known, and hostile input is refused."""
 
 from pathlib import Path
 
@@ -61,13 +61,13 @@ def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, content: 
     ("text", "value"),
     [("1e-3", 0.001), ("1E1", 10.0), ("+2.e-3", 0.002), ("1e-3x", "1e-3x"), ("2026-01-02", "2026-01-02"), ("~", None)],
 )
-def test_numbers_are_read_as_people_mean_them(text: str, value: object) -> None:
+def test_numbers_are_read_as_intended(text: str, value: object) -> None:
     found, _ = yaml_text.parse(text, "here")
     assert found == value
     assert type(found) is type(value)
 
 
-def test_every_place_has_its_line() -> None:
+def test_every_value_has_its_line() -> None:
     _, root = yaml_text.parse("a: 1\nb:\n  c:\n  - d: 2\n  - 3\n", "here")
     lines = {pointer: line for pointer, _, line in yaml_text.nodes(root)}
     assert lines == {
@@ -96,5 +96,5 @@ trees = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.dicti
 
 @given(st.dictionaries(texts, trees, max_size=4))
 @settings(max_examples=100, deadline=None)
-def test_what_is_written_is_read_back(values: dict[str, object]) -> None:
+def test_written_yaml_round_trips(values: dict[str, object]) -> None:
     assert yaml_text.parse(yaml_text.dump(values), "here")[0] == (values or {})

@@ -1,4 +1,4 @@
-"""Small data sets on disk for tests to break."""
+"""Small data sets on disk for tests to modify."""
 
 import struct
 import zlib
@@ -24,7 +24,7 @@ def write_image(path: Path, shade: int, *, height: int = 10, width: int = 20) ->
 
 
 def png_of(width: int, height: int) -> bytes:
-    """A PNG that claims a size and holds next to nothing."""
+    """A PNG that declares a size but has almost no data."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))

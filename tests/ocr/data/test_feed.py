@@ -54,8 +54,8 @@ def assert_equal(one: Steps, two: Steps) -> None:
 
 
 @pytest.mark.parametrize("stop", [1, 4, 5, 7, 10, 12])
-def test_a_resumed_run_sees_what_the_uninterrupted_one_sees(source: Source, stop: int) -> None:
-    """Five steps an epoch: the stop is inside an epoch, at its end and after it."""
+def test_a_resumed_run_gets_the_batches_of_the_uninterrupted_one(source: Source, stop: int) -> None:
+    """Five steps per epoch: the interruption is inside an epoch, at its end and after it."""
     feed = source.feed()
     assert feed.steps_per_epoch == 5
     whole = list(feed.batches(0, 13, seed=7))
@@ -64,7 +64,7 @@ def test_a_resumed_run_sees_what_the_uninterrupted_one_sees(source: Source, stop
     assert_equal(list(parts), whole)
 
 
-def test_epochs_and_seeds_have_their_own_order(source: Source) -> None:
+def test_the_order_differs_between_epochs_and_seeds(source: Source) -> None:
     feed = source.feed()
     names = [[sample.path.name for sample in batch.samples] for _, batch in feed.batches(0, 10, seed=7)]
     assert len(set(chain(*names[:5]))) == 20
@@ -82,8 +82,8 @@ def test_the_ranks_share_each_step_of_one_process(source: Source) -> None:
         np.testing.assert_array_equal(dealt, joint.images, str(step))
 
 
-def test_joined_lines_are_those_of_their_sample_and_epoch_alone(source: Source) -> None:
-    """Whatever the ranks, the threads and the step from which a run resumes."""
+def test_joined_lines_depend_only_on_sample_and_epoch(source: Source) -> None:
+    """They do not depend on the ranks, the threads or the step from which a run resumes."""
     decode, *rest = source.dataset["transform_pipeline"]
     joins = {"RecConAug": {"image_shape": [8, 48], "max_text_length": 8}}
     source.dataset["transform_pipeline"] = [decode, joins, {"RecAug": None}, *rest]
@@ -98,7 +98,7 @@ def test_joined_lines_are_those_of_their_sample_and_epoch_alone(source: Source) 
         np.testing.assert_array_equal(dealt, joint.images)
 
 
-def test_samples_that_fill_no_step_are_refused(source: Source) -> None:
+def test_too_few_samples_for_one_step_are_refused(source: Source) -> None:
     assert source.feed(batch_size=COUNT).steps_per_epoch == 1
     with pytest.raises(KitError, match=r"23 samples are too few for one step of 24 \(3 ranks x 8\)") as caught:
         source.feed(batch_size=8, size=3)
@@ -117,8 +117,8 @@ def test_a_damaged_image_is_named_once_and_replaced(source: Source) -> None:
     assert "3.png is left out: not an image" in source.warnings[0]
 
 
-def test_each_epoch_stretches_the_lines_by_other_factors(source: Source) -> None:
-    """And a resumed run by the same."""
+def test_each_epoch_stretches_lines_by_different_factors(source: Source) -> None:
+    """A resumed run uses the same factors."""
     feed = source.feed(stretch=[0.5, 2.0])
     factors = [[line.stretch for line in batch.samples] for _, batch in feed.batches(0, 10, seed=7)]
     assert 0.5 <= min(chain(*factors)) < 0.7
@@ -132,8 +132,8 @@ def test_each_epoch_stretches_the_lines_by_other_factors(source: Source) -> None
     assert plain == {1.0}
 
 
-def test_lines_share_a_step_by_their_length_after_the_stretch(source: Source) -> None:
-    """Otherwise one that becomes long would make its whole batch wide."""
+def test_lines_are_grouped_by_their_length_after_stretching(source: Source) -> None:
+    """Otherwise a line that becomes long would make its whole batch wide."""
     lengths = np.linspace(1, 1.5, COUNT, dtype=np.float32)
     numbers = {f"{n}.png": n for n in range(COUNT)}
     feed = source.feed(stretch=[0.5, 2.0], lengths=lengths, batch_size=4)
@@ -145,7 +145,7 @@ def test_lines_share_a_step_by_their_length_after_the_stretch(source: Source) ->
     assert all(high <= low for (_, high), (low, _) in pairwise(spans))
 
 
-def test_a_stretch_has_an_order(source: Source) -> None:
+def test_a_stretch_range_in_the_wrong_order_is_refused(source: Source) -> None:
     with pytest.raises(KitError, match=r"train\.loader\.stretch is \[2, 1\]; accepted: \[lowest, highest\]"):
         source.feed(stretch=[2, 1])
 
@@ -162,6 +162,6 @@ def test_an_image_is_read_once_unless_its_preparation_is_random(source: Source) 
             for line in feed.samples:
                 line.path.with_suffix(".gone").rename(line.path)
 
-    assert len(second_epoch()) <= COUNT % 4  # those of no step of the first epoch
+    assert len(second_epoch()) <= COUNT % 4  # samples of no step of the first epoch
     with pytest.raises(KitError, match="no sample of a whole batch"):
         second_epoch(stretch=[0.5, 2.0])

@@ -1,4 +1,4 @@
-"""Images are bounded before they are decoded, and nothing that a path may name makes the reader wait."""
+"""Image sizes are checked before decoding, and no kind of file can block the reader."""
 
 import io
 import os
@@ -44,7 +44,7 @@ def test_the_size_of_every_format_is_known_before_it_is_decoded(kind: str, tmp_p
         transforms.decode_image(max_pixels=599)(sample, GENERATOR)
 
 
-def test_a_large_file_is_looked_at_before_it_is_read(tmp_path: Path) -> None:
+def test_the_header_of_a_large_file_is_checked_before_the_rest_is_read(tmp_path: Path) -> None:
     image = np.random.default_rng(0).integers(0, 256, (600, 700, 3), np.uint8)
     path = tmp_path / "noise.png"
     Image.fromarray(image).save(path)
@@ -54,7 +54,7 @@ def test_a_large_file_is_looked_at_before_it_is_read(tmp_path: Path) -> None:
         read_image(Sample(path), 419_999)
 
 
-def test_of_a_large_file_of_a_huge_image_the_header_alone_is_read(tmp_path: Path) -> None:
+def test_only_the_header_of_a_large_file_of_a_huge_image_is_read(tmp_path: Path) -> None:
     (tmp_path / "bomb.png").write_bytes(png_of(30_000, 30_000))
     os.truncate(tmp_path / "bomb.png", 64 * AT_ONCE)
     tracemalloc.start()
@@ -73,12 +73,12 @@ def test_a_small_file_of_a_huge_image_is_refused(kind: type[Sample], tmp_path: P
         transforms.decode_image()(kind(tmp_path / "bomb.png"), GENERATOR)
 
 
-def test_a_row_of_a_data_base_is_bounded_too() -> None:
+def test_the_size_of_an_lmdb_row_is_limited() -> None:
     with pytest.raises(BadSampleError, match="30000 x 30000 pixels"):
         transforms.decode_image()(TextLine(Path("row"), data=lambda: png_of(30_000, 30_000)), GENERATOR)
 
 
-def test_a_sparse_file_is_refused_unread(tmp_path: Path) -> None:
+def test_a_sparse_file_is_refused_without_reading_it(tmp_path: Path) -> None:
     with (tmp_path / "sparse.png").open("wb") as file:
         file.write(encoded("PNG"))
         file.truncate(12 << 30)
@@ -115,7 +115,7 @@ def test_a_file_that_cannot_be_opened_is_reported_with_the_reason(tmp_path: Path
         pass
 
 
-def test_devices_are_left_out() -> None:
+def test_a_device_is_a_bad_sample() -> None:
     with pytest.raises(BadSampleError, match="not a regular file"):
         read_image(Sample(Path("/dev/zero")), 100)
 
@@ -147,8 +147,8 @@ def test_shapes_are_read_of_images_of_every_size(tmp_path: Path) -> None:
     assert image_shapes.aspects(samples).tolist() == [2.0, 3.0]
 
 
-def test_an_image_that_opencv_does_not_turn_is_a_bad_sample(tmp_path: Path) -> None:
-    """It is not too large to be decoded, and would have ended the job."""
+def test_an_image_that_opencv_cannot_rotate_is_a_bad_sample(tmp_path: Path) -> None:
+    """It is small enough to be decoded, and would have ended the job."""
     write_image(tmp_path / "wide.png", 0, height=10, width=40_000)
     page = Page(tmp_path / "wide.png", polys=np.zeros((1, 4, 2), np.float32), texts=("a",), ignored=np.zeros(1, bool))
     steps = pipeline([{"DecodeImage": None}, {"RandomRotate": {"degrees": [10, 20], "expand_canvas": False}}])

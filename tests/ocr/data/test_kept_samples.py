@@ -1,4 +1,4 @@
-"""Prepared samples stay in memory if nothing about them is random, and as long as there is room."""
+"""Prepared samples are kept in memory if they are deterministic, up to a memory limit."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ LINE = TextLine(Path("a.png"))
 
 
 class Prepared:
-    """Counts how often a sample is prepared; `draws` says whether that takes a random number."""
+    """Counts how often a sample is prepared; with `draws`, the preparation uses a random number."""
 
     def __init__(self, *, draws: bool = False) -> None:
         self.draws = draws
@@ -34,7 +34,7 @@ def test_a_sample_is_prepared_once() -> None:
     assert kept.sample(5, (7, 0), prepare) is not first
 
 
-def test_a_random_sample_is_another_in_every_epoch() -> None:
+def test_a_random_sample_differs_in_every_epoch() -> None:
     kept, prepare = KeptSamples(), Prepared(draws=True)
     values = [kept.sample(4, (7, epoch), prepare).image.flat[0] for epoch in (0, 1, 0)]
     assert prepare.times == 3
@@ -42,7 +42,7 @@ def test_a_random_sample_is_another_in_every_epoch() -> None:
 
 
 @pytest.mark.parametrize("room", [0, 1, 3])
-def test_memory_has_a_limit(room: int) -> None:
+def test_the_memory_is_limited(room: int) -> None:
     kept, prepare = KeptSamples(room * BYTES + BYTES - 1), Prepared()
     for _ in range(2):
         for number in range(5):
@@ -50,7 +50,7 @@ def test_memory_has_a_limit(room: int) -> None:
     assert prepare.times == 5 + 5 - room
 
 
-def test_a_bad_sample_is_bad_again() -> None:
+def test_a_bad_sample_stays_bad() -> None:
     def fail(_: int, __: np.random.Generator) -> TextLine:
         raise BadSampleError("cut off")
 

@@ -1,4 +1,4 @@
-"""Which rank sees which sample, and the threads that prepare batches: the laws that a distributed run rests on."""
+"""The assignment of samples to ranks, and the prefetch threads: the invariants of distributed training."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ counts, sizes, batches, seeds = st.integers(0, 200), st.integers(1, 8), st.integ
 
 
 @given(counts, sizes, batches, seeds)
-def test_the_ranks_see_together_what_one_process_would_see(count: int, size: int, batch: int, seed: int) -> None:
+def test_the_ranks_together_get_the_samples_of_one_process(count: int, size: int, batch: int, seed: int) -> None:
     order = loader.epoch_order(count, seed=seed, epoch=0, shuffle=True)
     alone = loader.train_steps(order, batch_size=batch * size, rank=0, size=1)
     shares = [loader.train_steps(order, batch_size=batch, rank=rank, size=size) for rank in range(size)]
@@ -33,7 +33,7 @@ def test_the_ranks_see_together_what_one_process_would_see(count: int, size: int
 
 
 @given(sizes, batches)
-def test_no_rank_has_the_long_lines_of_a_step(size: int, batch: int) -> None:
+def test_long_lines_are_distributed_evenly_over_the_ranks(size: int, batch: int) -> None:
     shares = [loader.train_steps(np.arange(3 * size * batch), batch_size=batch, rank=r, size=size) for r in range(size)]
     longest = np.array([share.max(axis=1) for share in shares])
     assert (longest.max(axis=0) - longest.min(axis=0) == size - 1).all()
@@ -58,13 +58,13 @@ def test_an_evaluation_reads_every_sample_once(count: int, size: int) -> None:
 
 
 @given(counts, seeds, st.integers(0, 1000))
-def test_an_order_is_a_permutation_that_only_seed_and_epoch_decide(count: int, seed: int, epoch: int) -> None:
+def test_the_order_is_a_permutation_that_depends_only_on_seed_and_epoch(count: int, seed: int, epoch: int) -> None:
     one, two = (loader.epoch_order(count, seed=seed, epoch=epoch, shuffle=True) for _ in range(2))
     np.testing.assert_array_equal(one, two)
     assert sorted(one.tolist()) == list(range(count))
 
 
-def test_epochs_and_seeds_differ() -> None:
+def test_the_order_differs_between_epochs_and_seeds() -> None:
     orders = [loader.epoch_order(100, seed=seed, epoch=epoch, shuffle=True) for seed in range(5) for epoch in range(5)]
     assert len({order.tobytes() for order in orders}) == 25
 
@@ -74,12 +74,12 @@ def test_unshuffled_samples_stay_in_order() -> None:
 
 
 def batch_of(task: NDArray[np.intp]) -> Batch:
-    """A batch that shows which task it is."""
+    """A batch that identifies its task."""
     return Batch(task.astype(np.float32), (), ())
 
 
 def threads_left() -> list[str]:
-    """Names of the loader's threads that are alive, after a short grace."""
+    """Names of the loader's threads that are still alive after a short grace period."""
 
     def found() -> list[str]:
         return [thread.name for thread in threading.enumerate() if thread.name.startswith("data")]
@@ -92,7 +92,7 @@ def threads_left() -> list[str]:
 @settings(max_examples=30, deadline=None)
 def test_prefetch_keeps_the_order(count: int, workers: int) -> None:
     def make(task: NDArray[np.intp]) -> Batch:
-        time.sleep(0.001 * (int(task[0]) % 3))  # a later task may be ready first
+        time.sleep(0.001 * (int(task[0]) % 3))  # a later task may finish first
         return batch_of(task)
 
     tasks = [np.array([n]) for n in range(count)]
@@ -101,7 +101,7 @@ def test_prefetch_keeps_the_order(count: int, workers: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_prefetch_is_at_most_two_batches_ahead_of_each_worker(workers: int) -> None:
+def test_prefetch_is_at_most_two_batches_per_worker_ahead(workers: int) -> None:
     begun: list[int] = []
 
     def make(task: NDArray[np.intp]) -> Batch:
@@ -114,7 +114,7 @@ def test_prefetch_is_at_most_two_batches_ahead_of_each_worker(workers: int) -> N
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_prefetch_raises_where_the_batch_would_have_come(workers: int) -> None:
+def test_prefetch_raises_an_error_in_place_of_its_batch(workers: int) -> None:
     def make(task: NDArray[np.intp]) -> Batch:
         if task[0] == 4:
             raise KitError("the fifth batch")
@@ -128,17 +128,17 @@ def test_prefetch_raises_where_the_batch_would_have_come(workers: int) -> None:
     assert threads_left() == []
 
 
-def test_a_prefetch_that_is_left_early_leaves_no_thread() -> None:
+def test_an_abandoned_prefetch_leaves_no_thread() -> None:
     batches_made = loader.prefetch([np.array([n]) for n in range(1000)], batch_of, 2)
     next(batches_made)
     assert [thread for thread in threading.enumerate() if thread.name.startswith("data")]
-    batches_made.close()  # type: ignore[attr-defined]  # an iterator for the caller, a generator in fact
+    batches_made.close()  # type: ignore[attr-defined]  # annotated as an iterator, but it is a generator
     assert threads_left() == []
 
 
 @given(st.lists(st.integers(1, 40), min_size=4, max_size=60), st.integers(1, 8), st.integers(0, 9))
-def test_samples_of_like_length_share_a_run(values: list[int], batch: int, epoch: int) -> None:
-    """The same samples as without, and no two runs of which each has a line longer than the other's shortest."""
+def test_samples_of_similar_length_share_a_run(values: list[int], batch: int, epoch: int) -> None:
+    """The samples are the same as without grouping, and the length ranges of two runs do not overlap."""
     lengths = np.array(values, np.float32)
     order = loader.epoch_order(len(values), seed=5, epoch=epoch, shuffle=True)
     found = loader.length_buckets(order, lengths, batch=batch, seed=5, epoch=epoch)
@@ -148,7 +148,7 @@ def test_samples_of_like_length_share_a_run(values: list[int], batch: int, epoch
     np.testing.assert_array_equal(found, loader.length_buckets(order, lengths, batch=batch, seed=5, epoch=epoch))
 
 
-def test_runs_do_not_come_in_the_order_of_their_length() -> None:
+def test_runs_are_not_ordered_by_length() -> None:
     lengths = np.arange(400, dtype=np.float32)
     found = [
         loader.length_buckets(np.arange(400), lengths, batch=4, seed=1, epoch=epoch)[::4].tolist() for epoch in (0, 1)
@@ -196,7 +196,7 @@ def test_a_training_batch_holds_images_and_targets() -> None:
 
 
 @given(st.sets(st.integers(0, 5), max_size=5))
-def test_good_samples_stand_in_for_bad_ones(bad: set[int]) -> None:
+def test_bad_samples_are_replaced_by_good_ones(bad: set[int]) -> None:
     batch = train(*bad)
     good = [n for n in range(6) if n not in bad]
     assert batch.count == 6
@@ -212,7 +212,7 @@ def test_a_training_batch_without_any_good_sample_names_the_first() -> None:
 
 
 @given(st.sets(st.integers(0, 5)))
-def test_an_evaluation_keeps_every_sample_at_its_place(bad: set[int]) -> None:
+def test_an_evaluation_keeps_every_sample_at_its_position(bad: set[int]) -> None:
     rows = loader.eval_rows(SAMPLES, INDICES, transform=transform_without(*bad), blank=blank)
     assert [row.sample.text for row in rows] == [sample.text for sample in SAMPLES]
     assert loader.stack_images([row.sample for row in rows])[:, 0, 0, 0].tolist() == [
@@ -221,7 +221,7 @@ def test_an_evaluation_keeps_every_sample_at_its_place(bad: set[int]) -> None:
     assert [row.error for row in rows] == [f"number {n} is bad" if n in bad else None for n in range(6)]
 
 
-def test_images_of_different_shapes_say_what_is_missing() -> None:
+def test_the_error_about_different_shapes_names_the_missing_transform() -> None:
     def grow(sample: TextLine, _: np.random.Generator) -> TextLine:
         return replace(sample, image=np.zeros((3, 2, int(sample.path.stem) + 1), np.float32))
 
@@ -230,7 +230,7 @@ def test_images_of_different_shapes_say_what_is_missing() -> None:
     assert "RecResizeImg" in str(caught.value.hint)
 
 
-def test_what_is_random_follows_from_seed_epoch_and_sample() -> None:
+def test_randomness_depends_only_on_seed_epoch_and_sample() -> None:
     def draw(sample: TextLine, generator: np.random.Generator) -> TextLine:
         return replace(sample, image=generator.random((1, 1, 3)))
 

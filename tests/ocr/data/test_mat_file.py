@@ -1,4 +1,4 @@
-"""Cells of a file of MATLAB: as scipy reads them, in any way of storing them, and never by recursion."""
+"""Cells of a MATLAB file: read like scipy does, in any storage format, and without recursion."""
 
 import struct
 import zlib
@@ -35,7 +35,7 @@ def write(path: Path, *variables: bytes, order: str = "<") -> Path:
 
 
 def nested(depth: int) -> bytes:
-    """A cell in a cell in a cell; not by `array`, whose time would grow with the square."""
+    """Nested cells; written without `array`, which would take quadratic time."""
     head = struct.pack("<6I2i2I", 6, 8, CELL, 0, 5, 8, 1, 1, 1, 0)
     return b"".join(struct.pack("<II", 14, 48 * (depth - number) - 8) + head for number in range(depth))
 
@@ -51,7 +51,7 @@ NUMBERS = st.sampled_from(["f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8",
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(TEXTS, min_size=1, max_size=3), min_size=1, max_size=4), NUMBERS, st.booleans())
-def test_cells_are_those_of_scipy(tmp_path: Path, texts: list[list[str]], kind: str, compressed: bool) -> None:
+def test_cells_match_scipy(tmp_path: Path, texts: list[list[str]], kind: str, compressed: bool) -> None:
     names, values = (np.empty((1, len(texts)), object) for _ in range(2))
     for number, rows in enumerate(texts):
         names[0, number] = np.array(rows)
@@ -104,7 +104,7 @@ def test_doubles_may_be_stored_as_smaller_numbers(tmp_path: Path, order: str) ->
     ],
     ids=["cell", "complex", "text of doubles", "structure", "nothing", "empty", "cells in cells"],
 )
-def test_any_other_cell_is_not_read(tmp_path: Path, cell: bytes) -> None:
+def test_other_kinds_of_cells_are_not_read(tmp_path: Path, cell: bytes) -> None:
     assert only(write(tmp_path / "a.mat", array(CELL, (1, 1), cell, name=b"a"))) is None
 
 
@@ -122,13 +122,13 @@ def test_any_other_cell_is_not_read(tmp_path: Path, cell: bytes) -> None:
         (b"\1\2\3", "damaged or not a MATLAB file"),
     ],
 )
-def test_an_array_that_is_no_array_of_cells_is_refused(tmp_path: Path, variable: bytes, reason: str) -> None:
+def test_an_array_that_is_not_a_cell_array_is_refused(tmp_path: Path, variable: bytes, reason: str) -> None:
     path = write(tmp_path / "a.mat", variable)
     with pytest.raises(KitError, match=reason):
         cells(path, ["a"], 9)
 
 
-def test_a_variable_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mat_file, "MAX_CELLS_BYTES", 1 << 21)
     row = np.empty((1, 9), object)
     row[0, :] = [np.zeros(1 << 15)] * 9
@@ -138,14 +138,14 @@ def test_a_variable_that_expands_without_end_is_refused(tmp_path: Path, monkeypa
 
 
 def test_a_file_of_level_7_3_is_refused(tmp_path: Path) -> None:
-    """It is HDF5, with a header like that of level 5."""
+    """It is an HDF5 file with a header like that of level 5."""
     (tmp_path / "a.mat").write_bytes(b"MATLAB 7.3 MAT-file".ljust(124) + b"\0\2IM" + bytes(400))
     with pytest.raises(KitError, match=r"no header of level 5"):
         cells(tmp_path / "a.mat", ["a"], 9)
 
 
 def test_rows_without_characters_take_no_memory(tmp_path: Path) -> None:
-    """Two thousand million of them fit in a file of 200 bytes."""
+    """Two billion of them fit in a file of 200 bytes."""
     text = array(CHAR, ((1 << 31) - 1, 0), element(16, b""))
     found = only(write(tmp_path / "a.mat", array(CELL, (1, 1), text, name=b"a")))
     assert found is not None
@@ -154,7 +154,7 @@ def test_rows_without_characters_take_no_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_an_array_of_many_dimensions_is_refused(tmp_path: Path, compressed: bool) -> None:
-    """The product of four million sizes has as many digits, and they compress to a few thousand bytes."""
+    """The product of four million sizes has millions of digits, and they compress to a few thousand bytes."""
     variable = array(CELL, (2,) * 40, name=b"a")
     path = write(tmp_path / "a.mat", element(15, zlib.compress(variable)) if compressed else variable)
     for read in (lambda: cells(path, ["a"], 9), lambda: texts(path, ("a",), ("x",))):
@@ -162,7 +162,7 @@ def test_an_array_of_many_dimensions_is_refused(tmp_path: Path, compressed: bool
             read()
 
 
-def test_a_structure_of_very_many_fields_is_refused(tmp_path: Path) -> None:
+def test_a_structure_with_too_many_fields_is_refused(tmp_path: Path) -> None:
     head = element(5, struct.pack("<i", 1)) + element(1, b"x" * 5000)
     with pytest.raises(KitError, match="5000 fields"):
         texts(write(tmp_path / "a.mat", array(STRUCT, (1, 1), head, name=b"a")), ("a",), ("x",))

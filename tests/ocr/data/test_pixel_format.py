@@ -1,4 +1,4 @@
-"""The pixels that a pipeline makes: what a picture or another program needs to get natural images back."""
+"""The pixel format of a pipeline, which pictures and other programs need to restore natural images."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ PIPELINES: list[list[dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("steps", PIPELINES)
-def test_natural_images_come_back_from_any_pipeline(tmp_path: Path, steps: list[dict[str, Any]]) -> None:
+def test_natural_images_are_restored_from_any_pipeline(tmp_path: Path, steps: list[dict[str, Any]]) -> None:
     image = np.random.default_rng(0).integers(0, 256, (12, 20, 3)).astype(np.uint8)
     image[..., 0] //= 4  # more red than blue
     cv2.imwrite(str(tmp_path / "a.png"), image)
@@ -33,7 +33,7 @@ def test_natural_images_come_back_from_any_pipeline(tmp_path: Path, steps: list[
     np.testing.assert_array_equal(found.restored(done.image.astype(np.float32)), image)
 
 
-def test_values_beyond_the_range_of_a_pixel_are_clipped() -> None:
+def test_values_outside_the_pixel_range_are_clipped() -> None:
     made = PixelFormat("RGB", (100.0,) * 3, (10.0,) * 3)
     image = np.stack([np.full((2, 2), value, np.float32) for value in (-20.0, 0.0, 20.0)])
     assert made.restored(image)[0, 0].tolist() == [255, 100, 0]

@@ -1,4 +1,4 @@
-"""Label files: every way to write one, and the line that is wrong."""
+"""Label files: every accepted format, and errors with their line."""
 
 import tracemalloc
 from pathlib import Path
@@ -46,11 +46,11 @@ def test_a_label_file_is_read(tmp_path: Path, content: bytes) -> None:
     assert pairs(tmp_path, content) == [("a.png", "one"), ("sub/b.png", "two words")]
 
 
-def test_nothing_is_decoded_yet(tmp_path: Path) -> None:
+def test_reading_labels_does_not_decode_images(tmp_path: Path) -> None:
     assert list(read_lines(section(tmp_path, b"a.png\tx"))) == [TextLine(tmp_path / "images" / "a.png", text="x")]
 
 
-def test_the_text_is_what_follows_the_first_tab(tmp_path: Path) -> None:
+def test_the_text_is_everything_after_the_first_tab(tmp_path: Path) -> None:
     assert pairs(tmp_path, b"a.png\tx\ty \nb.png\t\n") == [("a.png", "x\ty "), ("b.png", "")]
 
 
@@ -59,7 +59,7 @@ texts = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=
 
 @given(st.lists(texts, min_size=1, max_size=5))
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_without_a_line_end_comes_back(tmp_path: Path, written: list[str]) -> None:
+def test_any_text_without_a_line_break_round_trips(tmp_path: Path, written: list[str]) -> None:
     content = "".join(f"{n}.png\t{text}\n" for n, text in enumerate(written))
     assert [text for _, text in pairs(tmp_path, content.encode())] == written
 
@@ -75,7 +75,7 @@ def test_any_text_without_a_line_end_comes_back(tmp_path: Path, written: list[st
         (b"a.png\t\xff\n", " is not UTF-8: byte 6"),
     ],
 )
-def test_a_wrong_label_file_is_named_with_the_line(tmp_path: Path, content: bytes, expected: str) -> None:
+def test_an_invalid_label_file_is_named_with_its_line(tmp_path: Path, content: bytes, expected: str) -> None:
     message = refusal(section(tmp_path, content))
     assert str(tmp_path / "gt.txt") + expected in message
 
@@ -91,7 +91,7 @@ def test_a_missing_image_folder_is_named(tmp_path: Path) -> None:
     assert refusal(values) == f"data_dir {tmp_path / 'gt.txt'} is not a folder"
 
 
-def test_lines_that_hold_nothing_take_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_lines_take_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "MAX_BYTES", 1 << 19)
     (tmp_path / "gt.txt").write_bytes(b"\n" * 500_000 + b"a.png\tx")
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Where samples lie: what belongs together, what is missing, and a share that every rank finds alike."""
+"""Sources of samples: label files and their folders, missing ones, and a share that is equal on all ranks."""
 
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,11 @@ def dataset(tmp_path: Path) -> dict[str, Any]:
     return {"dataset_root": str(tmp_path), "data_dir": "one", "label_file": "one.txt"}
 
 
-def test_one_place_is_taken_whole(dataset: dict[str, Any], tmp_path: Path) -> None:
+def test_a_single_source_is_used_completely(dataset: dict[str, Any], tmp_path: Path) -> None:
     assert sources(dataset) == [(tmp_path / "one.txt", tmp_path / "one", 1.0)]
 
 
-def test_each_label_file_has_its_own_folder_and_share_or_that_of_all(dataset: dict[str, Any], tmp_path: Path) -> None:
+def test_folder_and_share_apply_to_each_label_file_or_to_all(dataset: dict[str, Any], tmp_path: Path) -> None:
     labels = {"label_file": ["one.txt", "two.txt"]}
     own = sources(dataset | labels | {"data_dir": ["one", "two"], "sample_ratio": [1.0, 0.5]})
     assert own == [(tmp_path / "one.txt", tmp_path / "one", 1.0), (tmp_path / "two.txt", tmp_path / "two", 0.5)]
@@ -45,7 +45,7 @@ def test_each_label_file_has_its_own_folder_and_share_or_that_of_all(dataset: di
         ({"sample_ratio": [0.5, 0.5]}, "1 label_file, 1 data_dir and 2 sample_ratio"),
     ],
 )
-def test_what_is_missing_or_does_not_go_together_is_named(
+def test_missing_and_inconsistent_settings_are_named(
     dataset: dict[str, Any], change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(KitError, match=message):
@@ -53,7 +53,7 @@ def test_what_is_missing_or_does_not_go_together_is_named(
 
 
 @given(st.integers(0, 300), st.floats(0, 1))
-def test_a_share_has_its_size_and_is_spread(count: int, ratio: float) -> None:
+def test_a_share_has_its_size_and_is_spread_evenly(count: int, ratio: float) -> None:
     chosen = share(count, ratio)
     assert len(chosen) == int(count * ratio + 1e-9)
     assert len(set(chosen.tolist())) == len(chosen)
@@ -62,7 +62,7 @@ def test_a_share_has_its_size_and_is_spread(count: int, ratio: float) -> None:
 
 
 @given(st.integers(0, 100), st.floats(1, 7))
-def test_a_share_of_more_than_all_repeats_each_as_often(count: int, ratio: float) -> None:
+def test_a_share_above_1_repeats_samples_equally(count: int, ratio: float) -> None:
     chosen = share(count, ratio)
     assert len(chosen) == int(count * ratio + 1e-9)
     assert (np.diff(chosen) >= 0).all()
@@ -70,6 +70,6 @@ def test_a_share_of_more_than_all_repeats_each_as_often(count: int, ratio: float
     assert ((times == int(ratio)) | (times == int(ratio) + 1) | (abs(times - ratio) < 1e-6)).all()
 
 
-def test_a_share_of_all_is_all() -> None:
+def test_a_share_of_1_selects_all_samples() -> None:
     assert share(1000, 1.0).tolist() == list(range(1000))
     assert share(1000, 0.1).tolist() == list(range(9, 1000, 10))

@@ -1,4 +1,4 @@
-"""The transforms: pure functions, and what each does to an image."""
+"""The transforms are pure functions; the effect of each on an image."""
 
 import struct
 from collections.abc import Callable
@@ -102,7 +102,7 @@ def test_a_reduced_page_is_close_to_the_averaged_one(tmp_path: Path, reduce: int
     assert transforms.decode_image(reduce=reduce)(TextLine(path), GENERATOR).image is not None
 
 
-def test_another_reduction_is_refused() -> None:
+def test_an_unsupported_reduction_is_refused() -> None:
     with pytest.raises(KitError, match="reduce is 3; accepted: 1, 2, 4, 8"):
         transforms.decode_image(reduce=3)
 
@@ -126,7 +126,7 @@ def test_to_float32_keeps_the_values(tmp_path: Path) -> None:
     assert (image == 9).all()
 
 
-def test_an_image_that_is_there_is_not_read_again() -> None:
+def test_a_loaded_image_is_not_read_again() -> None:
     image = noise(4, 6)
     assert transforms.decode_image()(TextLine(Path("nowhere.png"), image), GENERATOR).image is image
 
@@ -164,14 +164,17 @@ def test_labels_become_class_numbers() -> None:
 
     assert label("0-aZ") == (0, 10, 35)
     assert label("a b", use_space_char=True) == (10, 36, 11)
-    assert label("aB", lower=False) == (10, 11)  # without a dictionary capitals are always made small, as in MindOCR
+    assert label("aB", lower=False) == (
+        10,
+        11,
+    )  # without a dictionary, labels are always converted to lower case, as in MindOCR
 
 
 @pytest.mark.parametrize(("options", "label"), [({}, (0,)), ({"lower": True}, (0, 1)), ({"lower": False}, (0,))])
-def test_a_dictionary_decides_whether_capitals_are_characters(
+def test_a_dictionary_determines_whether_capitals_are_kept(
     tmp_path: Path, options: dict[str, Any], label: tuple[int, ...]
 ) -> None:
-    """MindOCR's default of `lower` is False: a dictionary of small letters has none for capitals."""
+    """MindOCR's default of `lower` is False: a dictionary of lower case letters drops capitals."""
     (tmp_path / "letters.txt").write_text("a\nb", encoding="utf-8")
     step = line_transforms.encode_label(max_text_len=4, character_dict_path=str(tmp_path / "letters.txt"), **options)
     assert step(TextLine(Path(), text="aB"), GENERATOR).label == label
@@ -203,7 +206,7 @@ sizes = st.integers(1, 200)
 @given(sizes, sizes)
 @settings(max_examples=60, deadline=None)
 def test_padding_keeps_the_ratio(height: int, width: int) -> None:
-    """White becomes as wide as the ratio says, at most the whole width; the rest of the row is black."""
+    """A white image is as wide as its ratio requires, at most the whole width; the rest of the row is black."""
     image = np.full((height, width, 3), 255, np.uint8)
     resized = applied(line_transforms.resize(image_shape=[32, 100], padding=True), image)
     assert resized.shape == (32, 100, 3)
@@ -224,7 +227,7 @@ def test_without_padding_the_image_fills_the_shape(height: int, width: int) -> N
 
 @given(st.sampled_from([None, "bgr_to_rgb", "rgb_to_bgr"]), st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
-def test_normalize_is_its_formula(swap: str | None, seed: int) -> None:
+def test_normalize_follows_its_formula(swap: str | None, seed: int) -> None:
     image = noise(3, 5, seed)
     options: dict[str, Any] = {swap: True} if swap else {}
     result = applied(transforms.normalize(**options, mean=[10, 20, 30], std=[1, 2, 4]), image)
@@ -233,7 +236,7 @@ def test_normalize_is_its_formula(swap: str | None, seed: int) -> None:
     np.testing.assert_allclose(result, (source.astype(float) - [10, 20, 30]) / [1, 2, 4], rtol=1e-6)
 
 
-def test_normalize_takes_the_given_mean_and_deviation() -> None:
+def test_normalize_uses_the_given_mean_and_deviation() -> None:
     assert applied(
         transforms.normalize(mean=[127] * 3, std=[127] * 3), np.array([[[0, 127, 254]]], np.uint8)
     ).tolist() == [[[-1, 0, 1]]]
@@ -241,7 +244,7 @@ def test_normalize_takes_the_given_mean_and_deviation() -> None:
 
 @given(st.booleans(), st.sampled_from([np.uint8, np.float32]), st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
-def test_normalize_takes_either_order_of_axes_and_either_type(swap: bool, dtype: Any, seed: int) -> None:
+def test_normalize_accepts_both_axis_orders_and_both_types(swap: bool, dtype: Any, seed: int) -> None:
     image = noise(3, 5, seed)
     options: dict[str, Any] = {"mean": [10, 20, 30], "std": [1, 2, 4], "rgb_to_bgr": swap}
     expected = applied(transforms.normalize(**options), image)
@@ -265,13 +268,13 @@ GREY = np.array([0.299, 0.587, 0.114])
 SAME: dict[str, Any] = {"brightness": 0.0, "contrast": 0.0, "saturation": 0.0}
 
 
-def test_a_colour_that_may_not_change_does_not() -> None:
+def test_colour_ranges_without_variation_change_nothing() -> None:
     image = noise(8, 9)
     np.testing.assert_array_equal(applied(transforms.random_colour_adjust(**SAME), image), image)
 
 
 @pytest.mark.parametrize("factor", [0.25, 0.5, 1.5])
-def test_each_colour_factor_is_its_formula(factor: float) -> None:
+def test_each_colour_factor_follows_its_formula(factor: float) -> None:
     image = noise(8, 9)
     grey = image @ GREY
     formulas = {
@@ -295,7 +298,7 @@ def test_a_number_is_a_range_around_one() -> None:
 
 
 @pytest.mark.parametrize("value", [-0.1, [1.2, 0.8], [-1, 1]])
-def test_a_wrong_colour_range_is_refused(value: Any) -> None:
+def test_an_invalid_colour_range_is_refused(value: Any) -> None:
     with pytest.raises(KitError, match=r"RandomColorAdjust: brightness is .*; accepted: a number from 0 on"):
         transforms.random_colour_adjust(brightness=value)
 
@@ -325,7 +328,7 @@ def test_prediction_needs_no_label(tmp_path: Path) -> None:
     assert sample.label == ()
 
 
-def test_every_transform_is_named_as_the_schema_names_it() -> None:
+def test_every_transform_has_its_name_in_the_schema() -> None:
     text = (ROOT / "schemas" / "train_config.schema.json").read_text(encoding="utf-8")
     assert all(f'"{name}": {{' in text for name in TRANSFORMS)
 
@@ -337,7 +340,7 @@ def test_every_transform_is_named_as_the_schema_names_it() -> None:
         ("train_32x320_pad", [32, 320], True, np.s_[:, ::2, :128]),
     ],
 )
-def test_images_are_those_of_the_reference(key: str, shape: list[int], padding: bool, part: Any) -> None:
+def test_images_match_the_reference(key: str, shape: list[int], padding: bool, part: Any) -> None:
     image = np.random.default_rng(21).integers(0, 256, (20, 57, 3)).astype(np.uint8)
     steps: list[dict[str, Any]] = [
         {"RecResizeImg": {"image_shape": shape, "padding": padding}},
@@ -357,7 +360,7 @@ def test_images_are_those_of_the_reference(key: str, shape: list[int], padding: 
         ("eval_32x320_normpad", {"padding": True, "norm_before_pad": True}, np.s_[:, ::2, :128]),
     ],
 )
-def test_images_of_the_evaluation_are_those_of_the_reference(key: str, options: dict[str, Any], part: Any) -> None:
+def test_evaluation_images_match_the_reference(key: str, options: dict[str, Any], part: Any) -> None:
     image = np.random.default_rng(21).integers(0, 256, (20, 57, 3)).astype(np.uint8)
     steps: list[dict[str, Any]] = [{"RecResizeNormForInfer": options}, {"ToCHWImage": None}]
     result = pipeline(steps)(TextLine(Path(), image), GENERATOR).image
@@ -366,9 +369,7 @@ def test_images_of_the_evaluation_are_those_of_the_reference(key: str, options: 
 
 
 @pytest.mark.parametrize(("padding", "before", "rest"), [(True, False, -1.0), (True, True, 0.0)])
-def test_what_fills_up_is_black_before_the_normalisation_and_zero_after_it(
-    padding: bool, before: bool, rest: float
-) -> None:
+def test_padding_is_black_before_the_normalisation_and_zero_after_it(padding: bool, before: bool, rest: float) -> None:
     step = line_transforms.resize_and_normalize(target_width=64, padding=padding, norm_before_pad=before)
     result = applied(step, np.full((32, 40, 3), 254, np.uint8))
     assert (result[:, :40] == 1).all()
@@ -396,13 +397,13 @@ def test_narrow_words_are_stretched_to_the_configured_width(width: int, columns:
     ],
 )
 @pytest.mark.parametrize(("stretch", "columns"), [(0.5, 20), (1.0, 40), (1.5, 60), (4.0, 96)])
-def test_a_line_is_as_wide_as_its_stretch(step: Any, stretch: float, columns: int) -> None:
+def test_the_width_of_a_line_follows_its_stretch(step: Any, stretch: float, columns: int) -> None:
     line = step(TextLine(Path(), np.full((16, 20, 3), 7, np.uint8), stretch=stretch), GENERATOR)
     assert line.columns == columns
     assert line.image.shape == (32, 96, 3)
 
 
-def test_a_width_that_no_word_can_be_stretched_to_is_refused() -> None:
+def test_an_invalid_width_is_refused() -> None:
     with pytest.raises(KitError, match="min_width is 49; accepted: at most the 48 of image_shape"):
         line_transforms.resize(image_shape=[32, 48], padding=True, min_width=49)
     with pytest.raises(KitError, match="min_width needs padding: True"):
@@ -410,10 +411,10 @@ def test_a_width_that_no_word_can_be_stretched_to_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("direction", "corner"), [("counterclockwise", (1, 0)), ("clockwise", (0, 3))])
-def test_a_line_that_stands_is_laid_down(direction: str, corner: tuple[int, int]) -> None:
+def test_a_vertical_line_is_rotated_to_horizontal(direction: str, corner: tuple[int, int]) -> None:
     step = line_transforms.rotate_if_vertical(direction=direction)
     standing = np.zeros((4, 2, 3), np.uint8)
-    standing[0, 0] = 255  # the corner above, on the left
+    standing[0, 0] = 255  # the upper left corner
     lying = applied(step, standing)
     assert lying.shape == (2, 4, 3)
     assert lying[corner].all()
@@ -422,7 +423,7 @@ def test_a_line_that_stands_is_laid_down(direction: str, corner: tuple[int, int]
         assert applied(step, image) is image
 
 
-def test_light_signs_become_dark_ones_of_the_same_contrast() -> None:
+def test_light_characters_become_dark_with_the_same_contrast() -> None:
     dark = np.full((32, 90, 3), 200, np.uint8)
     dark[8:24, 10:30] = (60, 80, 70)
     step = line_transforms.dark_on_light(contrast=40)
@@ -432,7 +433,7 @@ def test_light_signs_become_dark_ones_of_the_same_contrast() -> None:
     assert (result[16, 20] < result[0, 0]).all()
     assert result.mean() == pytest.approx(127, abs=1)
     assert result.std() == pytest.approx(40, abs=1)
-    for other in (255 - dark, dark // 2 + 20):  # signs and ground exchanged; half the contrast
+    for other in (255 - dark, dark // 2 + 20):  # characters and background exchanged; half the contrast
         assert np.abs(applied(step, other).astype(int) - result).max() <= 1
 
 
@@ -443,12 +444,12 @@ def test_an_image_without_contrast_stays_flat() -> None:
     assert np.ptp(applied(line_transforms.dark_on_light(), faint)) <= 25
 
 
-def test_dark_signs_are_made_before_pixels_are_normalised() -> None:
+def test_inverting_light_characters_must_precede_the_normalisation() -> None:
     with pytest.raises(KitError, match="DarkOnLight takes pixels of uint8, these are float32"):
         applied(line_transforms.dark_on_light(), np.zeros((32, 40, 3), np.float32))
 
 
-def test_a_dictionary_and_inference_mean_padding() -> None:
+def test_a_dictionary_and_inference_mode_together_imply_padding() -> None:
     image = noise(32, 40)
     for options, width in (
         ({}, 40),

@@ -15,7 +15,7 @@ ABC = Charset("abc")
 
 
 def outputs(tokens: str, sure: float = 0.5) -> NDArray[np.float32]:
-    """Probabilities (1, T, 5) whose likeliest classes are `tokens`: '>' is BOS, '.' EOS."""
+    """Probabilities (1, T, 5) whose most likely classes are `tokens`: '>' is BOS, '.' EOS."""
     chances = np.full((1, len(tokens), 5), (1 - sure) / 8, np.float32)
     for step, token in enumerate(tokens):
         chances[0, step, ">.abc".index(token)] = sure
@@ -30,7 +30,7 @@ def test_a_text_ends_with_the_first_eos(tokens: str, text: str) -> None:
     assert [reading.text for reading in decode(outputs(tokens), ABC)] == [text]
 
 
-def test_confidence_is_the_mean_up_to_the_stop() -> None:
+def test_confidence_is_the_mean_up_to_the_eos() -> None:
     chances = outputs("ab.c")
     chances[0, 1, 3] = 0.9
     [reading] = decode(chances, ABC)
@@ -38,7 +38,7 @@ def test_confidence_is_the_mean_up_to_the_stop() -> None:
     assert decode(outputs("..."), ABC) == decode(outputs("abc"), ABC) == [Reading("", 0.0)]
 
 
-def test_readings_are_those_of_the_reference() -> None:
+def test_readings_match_the_reference() -> None:
     with (REFERENCE / "metrics_and_labels.json").open(encoding="utf-8") as file:
         expected = json.load(file)["attn_decode"]
     charset = Charset.load(None, use_space_char=False)
@@ -49,4 +49,6 @@ def test_readings_are_those_of_the_reference() -> None:
     readings = decode(chances, charset)
     assert [reading.text for reading in readings] == expected["texts"]
     for reading, confidence in zip(readings, expected["confs"], strict=True):
-        assert reading.confidence == pytest.approx(confidence or 0.0, rel=1e-6)  # of nothing it has none, and we 0
+        assert reading.confidence == pytest.approx(
+            confidence or 0.0, rel=1e-6
+        )  # the reference has no confidence for an empty text, we have 0

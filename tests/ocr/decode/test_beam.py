@@ -1,4 +1,4 @@
-"""Beam search against the sum over all paths, and with a model that decides what the network leaves open."""
+"""Beam search against the sum over all paths, and with a language model that resolves ambiguities."""
 
 import math
 from collections import defaultdict
@@ -44,8 +44,8 @@ def sums(probabilities: NDArray[np.float32]) -> dict[str, float]:
 
 
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5]))
-def test_a_wide_search_finds_the_text_with_the_best_score(steps: int, seed: int, weight: float) -> None:
-    drawn = np.random.default_rng(seed).dirichlet([1.0] * 3, steps) * 0.97 + 0.01  # nothing is too unlikely to follow
+def test_a_wide_beam_finds_the_text_with_the_best_score(steps: int, seed: int, weight: float) -> None:
+    drawn = np.random.default_rng(seed).dirichlet([1.0] * 3, steps) * 0.97 + 0.01  # no pruning of unlikely extensions
     model = LanguageModel(["ab", "aab", "ba"], order=3)
 
     def score(text: str, probability: float) -> float:
@@ -58,12 +58,12 @@ def test_a_wide_search_finds_the_text_with_the_best_score(steps: int, seed: int,
 
 
 @given(st.lists(st.sampled_from("cat-s"), min_size=1, max_size=8))
-def test_where_the_network_is_certain_it_reads_what_the_best_path_says(path: list[str]) -> None:
+def test_with_certain_outputs_it_equals_best_path_decoding(path: list[str]) -> None:
     certain = of(*({"" if character == "-" else character: 1.0} for character in path))
     assert search(weight=0.25, bonus=0.75).decode(certain, WORDS) == ctc.decode(certain, WORDS)
 
 
-def test_the_model_decides_what_the_network_leaves_open() -> None:
+def test_the_language_model_resolves_ambiguities() -> None:
     blurred = of({"c": 1.0}, {"0": 0.6, "a": 0.4}, {"t": 1.0})
     assert ctc.decode(blurred, WORDS)[0].text == "c0t"
     [read] = search(weight=0.5).decode(blurred, WORDS)
@@ -71,39 +71,41 @@ def test_the_model_decides_what_the_network_leaves_open() -> None:
     assert read.confidence == pytest.approx((1 + 0.4 + 1) / 3)
 
 
-def test_the_case_is_that_of_the_network() -> None:
+def test_the_case_is_determined_by_the_network() -> None:
     [read] = search(weight=0.5).decode(of({"C": 0.9, "c": 0.1}, {"0": 0.6, "A": 0.4}, {"T": 1.0}), WORDS)
     assert read.text == "CAT"
 
 
-def test_a_character_that_no_text_has_gains_and_costs_nothing() -> None:
+def test_a_character_unknown_to_the_language_model_has_score_0() -> None:
     blurred = of({"c": 1.0}, {"0": 0.5, "": 0.5}, {"t": 1.0}, {"s": 0.6, "0": 0.4})
     assert search(weight=0.25, bonus=0.75).decode(blurred, WORDS)[0].text == "c0ts"
 
 
-def test_the_bonus_is_for_each_character() -> None:
+def test_the_bonus_is_added_for_each_character() -> None:
     open_end = of({"c": 1.0}, {"a": 1.0}, {"t": 1.0}, {"": 0.6, "s": 0.4})
     assert search(bonus=0.0).decode(open_end, WORDS)[0].text == "cat"
     assert search(bonus=1.0).decode(open_end, WORDS)[0].text == "cats"
 
 
-def test_a_narrow_search_drops_all_but_the_best_beginnings() -> None:
-    faint = of({"": 0.6, "a": 0.4}, {"": 0.6, "a": 0.4})  # three paths of "a" together are likelier than none
+def test_a_narrow_beam_keeps_only_the_best_prefixes() -> None:
+    faint = of(
+        {"": 0.6, "a": 0.4}, {"": 0.6, "a": 0.4}
+    )  # three paths of "a" together are more likely than the empty path
     assert search(width=2).decode(faint, WORDS)[0].text == "a"
     assert search(width=1).decode(faint, WORDS)[0].text == ""
 
 
-def test_lines_are_read_one_by_one() -> None:
+def test_lines_are_decoded_independently() -> None:
     two = np.concatenate([of({"c": 1.0}, {"a": 1.0}), of({"": 1.0}, {"": 1.0})])
     assert [(one.text, one.confidence) for one in search(weight=0.25).decode(two, WORDS)] == [("ca", 1.0), ("", 0.0)]
 
 
-def test_a_step_without_a_likely_class_goes_by_its_best_one() -> None:
+def test_a_step_without_a_likely_class_uses_its_best_class() -> None:
     charset = Charset("".join(chr(0x4E00 + number) for number in range(5000)))
     flat = np.full((1, 2, 5001), 1 / 5001, np.float32)
     flat[0, :, 7] = 2 / 5001
     assert search().decode(flat, charset)[0].text == charset.characters[7]
 
 
-def test_outputs_that_are_not_numbers_are_no_text_and_no_error() -> None:
+def test_nan_outputs_cause_no_error() -> None:
     assert len(search().decode(np.full((1, 3, 9), np.nan, np.float32), WORDS)) == 1

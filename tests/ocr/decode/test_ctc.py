@@ -1,4 +1,4 @@
-"""Best path decoding, against the rule written out for one step after the other."""
+"""Best path decoding, against the rule applied step by step."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def path(classes: str) -> NDArray[np.float32]:
 
 
 @given(st.integers(1, 12), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_decode_is_its_definition(steps: int, batch: int, seed: int) -> None:
+def test_decode_matches_the_definition(steps: int, batch: int, seed: int) -> None:
     drawn = np.random.default_rng(seed).dirichlet([0.3] * 4, (batch, steps))
     probabilities = drawn.astype(np.float32)
     readings = decode(probabilities, ABC)
@@ -52,16 +52,16 @@ def test_the_blank_may_be_the_first_class(seed: int) -> None:
     ("classes", "text"),
     [("aab", "ab"), ("a-a", "aa"), ("-", ""), ("---", ""), ("--c--", "c"), ("abba", "aba"), ("a-ab-b", "aabb")],
 )
-def test_runs_are_folded_and_blanks_dropped(classes: str, text: str) -> None:
+def test_repeats_are_merged_and_blanks_dropped(classes: str, text: str) -> None:
     assert decode(path(classes), ABC)[0].text == text
 
 
-def test_nothing_read_has_no_confidence() -> None:
+def test_an_empty_text_has_confidence_0() -> None:
     assert decode(path("---"), ABC) == [Reading("", 0.0)]
 
 
 def test_confidence_is_the_mean_over_the_characters_that_are_read() -> None:
-    """The second step of a run and the blanks do not count."""
+    """Repeated steps and blanks do not count."""
     steps = [[0.7, 0.1, 0.1, 0.1], [0.4, 0.2, 0.2, 0.2], [0, 0, 0, 1], [0.1, 0.5, 0.2, 0.2]]
     [reading] = decode(np.array([steps], np.float32), ABC)
     assert reading.text == "ab"

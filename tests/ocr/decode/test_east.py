@@ -1,4 +1,4 @@
-"""From the maps of EAST to boxes: what was drawn is found again, and rectangles of one text become one."""
+"""From the maps of EAST to boxes: drawn texts are found, and rectangles of one text are merged."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def rotated(centre: tuple[float, float], size: tuple[float, float], degrees: flo
 
 
 def maps_of(*texts: NDArray[np.float32], score: float = 0.95) -> NDArray[np.float32]:
-    """The maps (6, H/4, W/4) of a network that has learnt EASTProcessTrain by heart."""
+    """The ideal maps (6, H/4, W/4) for the targets of EASTProcessTrain."""
     size = SIZE[0] // 4, SIZE[1] // 4
     scores, geometry, _ = draw_geometry(pad_polygons(texts), np.zeros(len(texts), bool), size, 4)
     return np.concatenate([scores * np.float32(score), geometry])
@@ -38,7 +38,7 @@ def found(maps: NDArray[np.float32], shape: Shape | None = None, **options: Any)
 @given(st.floats(80, 150), st.floats(24, 50), st.floats(-40, 40))
 @example(141.75, 28.0, 1.75)  # two rectangles differ by 4e-6 pixels
 @example(136.15684311438346, 34.69975547989031, -30.184174359552323)  # OpenCV finds no intersection
-def test_a_text_is_found_again(width: float, height: float, degrees: float) -> None:
+def test_a_drawn_text_is_found(width: float, height: float, degrees: float) -> None:
     text = rotated((120, 80), (width, height), degrees)
     [box] = found(maps_of(text))
     assert box.score == pytest.approx(0.95)
@@ -47,21 +47,21 @@ def test_a_text_is_found_again(width: float, height: float, degrees: float) -> N
     np.testing.assert_allclose(box.points, text, atol=4)
 
 
-def test_texts_that_do_not_overlap_stay_apart() -> None:
+def test_texts_that_do_not_overlap_are_separate() -> None:
     texts = [rotated((120, y), (150, 30), 0) for y in (30, 80, 130)]
     boxes = found(maps_of(*texts))
     assert compare([box.points for box in boxes], np.stack(texts), np.zeros(3, bool)).found == 3
     assert len(boxes) == 3
 
 
-def test_what_is_not_sure_is_dropped() -> None:
+def test_pixels_with_a_low_score_are_dropped() -> None:
     maps = maps_of(rotated((120, 80), (120, 40), 0), score=0.7)
     assert found(maps) == []
     assert len(found(maps, score_thresh=0.6)) == 1
 
 
-def test_the_rectangle_with_more_votes_stays() -> None:
-    """Two texts one above the other that rows tell in turn, so that neighbours do not merge them."""
+def test_the_rectangle_with_more_votes_is_kept() -> None:
+    """Two overlapping texts in alternating rows, so that neighbouring pixels are not merged."""
     one, two = (rotated((x, 80), (100, 40), 0) for x in (100, 116))
     first, second = maps_of(one), maps_of(two)
     mixed = first.copy()
@@ -71,7 +71,7 @@ def test_the_rectangle_with_more_votes_stays() -> None:
     assert len(found(mixed, nms_thresh=0.95)) > 1
 
 
-def test_a_rectangle_with_two_corners_off_the_image_is_no_text() -> None:
+def test_a_rectangle_with_two_corners_outside_the_image_is_dropped() -> None:
     maps = np.zeros((6, 40, 60), np.float32)
     maps[:5, 20, 5] = [0.9, 8, 8, 40, 20]
     assert len(rectangles(maps, 0.8)[0]) == 0
@@ -81,7 +81,7 @@ def test_a_rectangle_with_two_corners_off_the_image_is_no_text() -> None:
     assert scores.tolist() == pytest.approx([0.9])
 
 
-def test_boxes_of_a_resized_image_lie_in_its_source() -> None:
+def test_boxes_of_a_resized_image_are_in_source_coordinates() -> None:
     text = rotated((120, 80), (120, 40), 0)
     [plain] = found(maps_of(text))
     [box] = found(maps_of(text), Shape(320, 480, 0.5, 0.5))

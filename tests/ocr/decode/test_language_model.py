@@ -1,4 +1,4 @@
-"""The language model against its definition, and as a distribution."""
+"""The language model against its definition, and as a probability distribution."""
 
 import math
 
@@ -12,9 +12,9 @@ from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel
 LETTERS = "abc"
 
 
-def test_it_is_interpolated_as_witten_and_bell_propose() -> None:
+def test_it_uses_witten_bell_interpolation() -> None:
     model = LanguageModel(["ab", "ab", "ac"], order=2)
-    # Unigrams: a 3, b 2, c 1, end 3; four different ones. After a: b twice, c once; two different ones.
+    # Unigrams: a 3, b 2, c 1, end 3; four distinct. After a: b twice, c once; two distinct.
     unigram_b = (2 + 4 * (1 / 4)) / (9 + 4)
     assert model.log_probability("b", "a") == pytest.approx(math.log((2 + 2 * unigram_b) / (3 + 2)))
     unigram_a = (3 + 4 * (1 / 4)) / (9 + 4)
@@ -29,13 +29,13 @@ def test_the_probabilities_of_known_characters_add_up_to_one(texts: list[str], o
     assert sum(math.exp(model.log_probability(character, before)) for character in known) == pytest.approx(1)
 
 
-def test_it_knows_the_characters_of_its_texts() -> None:
+def test_it_contains_the_characters_of_its_texts() -> None:
     model = LanguageModel(["aB"], order=2)
     assert [model.knows(character) for character in "aAbBc"] == [True] * 4 + [False]
     assert not LanguageModel([], order=2).knows(EDGE)
 
 
-def test_only_the_last_characters_count() -> None:
+def test_only_the_last_characters_are_used_as_context() -> None:
     model = LanguageModel(["abcabc"], order=3)
     assert model.log_probability("c", "ab") == model.log_probability("c", "ccccab")
 
@@ -50,7 +50,7 @@ def test_case_is_ignored() -> None:
     assert model.log_probability("T", "to") == model.log_probability("t", "TO")
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language_model, "REMEMBERED", 2)
     model = LanguageModel(["abcab"], order=3)
     found = [model.log_probability(character, "ab") for character in LETTERS * 9]

@@ -1,4 +1,4 @@
-"""From the maps of PSENet to boxes: what was drawn is found, what touches stays apart, what is faint is dropped."""
+"""From the maps of PSENet to boxes: drawn texts are found, adjacent ones are separate, faint ones are dropped."""
 
 from typing import Any
 
@@ -23,13 +23,13 @@ def rotated(centre: tuple[float, float], size: tuple[float, float], degrees: flo
 
 
 def kernels_of(*texts: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Texts and kernels (7, H, W) as PSEGtDecode draws them."""
+    """Texts and kernels (7, H, W) as drawn by PSEGtDecode."""
     drawn, kernels, _ = draw_kernels(pad_polygons(texts), np.zeros(len(texts), bool), SIZE, rates(7, 0.4))
     return np.concatenate([drawn[None], kernels])
 
 
 def logits_of(*texts: NDArray[np.float32], peak: float = 6) -> NDArray[np.float32]:
-    """The maps (7, H/4, W/4) of a network that has learnt PSEGtDecode by heart."""
+    """The ideal maps (7, H/4, W/4) for the targets of PSEGtDecode."""
     return (kernels_of(*texts)[:, 2::4, 2::4] * 2 - 1) * np.float32(peak)
 
 
@@ -45,22 +45,22 @@ def found(logits: NDArray[np.float32], shape: Shape | None = None, **options: An
     st.sampled_from(["quad", "poly"]),
     st.sampled_from([1, 2, 4]),
 )
-def test_a_text_is_found_again(width: float, height: float, degrees: float, box_type: str, scale: int) -> None:
+def test_a_drawn_text_is_found(width: float, height: float, degrees: float, box_type: str, scale: int) -> None:
     text = rotated((120, 80), (width, height), degrees)
     [box] = found(logits_of(text), box_type=box_type, scale=scale, min_area=4)
     assert box.score > 0.9
     assert compare([box.points], text[None], np.zeros(1, bool)).found == 1
 
 
-def test_texts_that_touch_stay_apart() -> None:
+def test_adjacent_texts_are_separate() -> None:
     upper, lower = rotated((120, 50), (160, 40), 0), rotated((120, 90), (160, 40), 0)
     logits = logits_of(upper, lower)
-    assert cv2.connectedComponents((logits[0] > 0).astype(np.uint8))[0] == 2  # the ground and one text
+    assert cv2.connectedComponents((logits[0] > 0).astype(np.uint8))[0] == 2  # the background and one text
     boxes = sorted(found(logits), key=lambda box: float(box.points[0, 1]))
     assert compare([box.points for box in boxes], np.stack([upper, lower]), np.zeros(2, bool)).found == 2
 
 
-def test_what_is_faint_or_small_is_dropped() -> None:
+def test_faint_and_small_texts_are_dropped() -> None:
     text = rotated((120, 80), (120, 40), 0)
     assert len(found(logits_of(text, peak=1), box_thresh=0.7)) == 1
     assert found(logits_of(text, peak=1), box_thresh=0.8) == []
@@ -68,13 +68,13 @@ def test_what_is_faint_or_small_is_dropped() -> None:
     assert found(np.full((7, 40, 60), -3, np.float32)) == []
 
 
-def test_a_kernel_counts_only_where_there_is_text() -> None:
+def test_a_kernel_outside_of_text_is_ignored() -> None:
     logits = logits_of(rotated((120, 80), (120, 40), 0))
     logits[0] = -6
     assert found(logits, box_thresh=0) == []
 
 
-def test_boxes_of_a_resized_image_lie_in_its_source() -> None:
+def test_boxes_of_a_resized_image_are_in_source_coordinates() -> None:
     text = rotated((120, 80), (120, 40), 0)
     [plain] = found(logits_of(text))
     [box] = found(logits_of(text), Shape(320, 480, 0.5, 0.5))
@@ -82,7 +82,7 @@ def test_boxes_of_a_resized_image_lie_in_its_source() -> None:
 
 
 def reachable(kernels: NDArray[np.bool_], seeds: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which pixels growing reaches, one kernel after the other, by brute force."""
+    """The pixels that are reached by growing through one kernel after the other, by brute force."""
     cross = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
     reached = seeds.astype(np.uint8)
     for kernel in kernels[-2::-1]:
@@ -96,7 +96,7 @@ def reachable(kernels: NDArray[np.bool_], seeds: NDArray[np.bool_]) -> NDArray[n
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6))
-def test_kernels_grow_to_all_that_hangs_together_and_no_further(seed: int, min_area: int) -> None:
+def test_kernels_grow_to_their_connected_pixels_only(seed: int, min_area: int) -> None:
     noise = cv2.GaussianBlur(np.random.default_rng(seed).standard_normal((30, 40)), (0, 0), 2)
     kernels = np.stack([noise > threshold * noise.std() for threshold in (0.0, 0.4, 0.8, 1.2)])
     labels = expand(kernels, min_area)
@@ -109,7 +109,7 @@ def test_kernels_grow_to_all_that_hangs_together_and_no_further(seed: int, min_a
     np.testing.assert_array_equal(labels > 0, reachable(kernels, np.isin(parts, large)))
 
 
-def test_the_nearer_kernel_takes_a_pixel() -> None:
+def test_a_pixel_belongs_to_the_nearest_kernel() -> None:
     large = np.zeros((1, 20), bool)
     large[0, 1:19] = True
     small = np.zeros((1, 20), bool)
@@ -118,8 +118,8 @@ def test_the_nearer_kernel_takes_a_pixel() -> None:
     assert labels == [0, *[1] * 8, *[2] * 10, 0]
 
 
-def test_kernels_between_say_which_of_two_grows_first() -> None:
-    """One text reaches far in the middle kernel already, and the other gets only what is left."""
+def test_intermediate_kernels_determine_which_text_grows_first() -> None:
+    """One text already extends far in the intermediate kernel, so the other gets only the rest."""
     small, middle, large = np.zeros((3, 1, 20), bool)
     small[0, 1:3] = small[0, 15:19] = True
     middle[0, 1:13] = middle[0, 15:19] = True
@@ -128,7 +128,7 @@ def test_kernels_between_say_which_of_two_grows_first() -> None:
 
 
 @pytest.mark.parametrize("kernels", [1, 3])
-def test_the_number_of_kernels_is_free(kernels: int) -> None:
+def test_any_number_of_kernels_is_supported(kernels: int) -> None:
     maps = np.full((kernels + 1, 20, 30), -4, np.float32)
     maps[:, 5:15, 5:25] = 4
     [box] = found(maps)

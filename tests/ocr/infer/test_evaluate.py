@@ -1,4 +1,4 @@
-"""Evaluation: every word counts once over any number of ranks, and what cannot be read counts as not read."""
+"""Evaluation: every word counts once over any number of ranks, and unreadable images count as wrong."""
 
 import gc
 from dataclasses import replace
@@ -28,7 +28,7 @@ PIPELINE = [{"DecodeImage": None}, {"RecResizeImg": {"image_shape": [32, 100], "
 
 
 class Shades(nn.Cell):
-    """Reads an image of gray value n as character n of the dictionary."""
+    """A reader that reads an image of gray value n as character n of the dictionary."""
 
     def construct(self, images: Tensor) -> Tensor:
         shade = ops.reduce_mean(ops.cast(images, Tensor(np.float32(0)).dtype), (1, 2, 3))
@@ -36,7 +36,7 @@ class Shades(nn.Cell):
 
 
 class Share(World):
-    """A rank that is alone in this process: its sums are those of its share."""
+    """A single rank in this process: its sums are those of its share."""
 
     def all_reduce(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         return values
@@ -62,7 +62,7 @@ def evaluate(made: Config, world: World = ALONE) -> tuple[WordCounts, list[str],
     return counts, names, warnings
 
 
-def test_right_words_are_counted(tmp_path: Path) -> None:
+def test_correct_words_are_counted(tmp_path: Path) -> None:
     texts = list(ALPHANUMERIC[:COUNT])
     texts[3], texts[7] = "x", "77"
     counts, names, warnings = evaluate(section(tmp_path, texts))
@@ -87,8 +87,8 @@ def test_every_word_counts_once_over_the_ranks(tmp_path: Path, size: int) -> Non
 
 
 @pytest.mark.parametrize("bad", [{4}, {12}, {8, 9, 10, 11}, set(range(1, COUNT))])
-def test_damaged_images_are_named_and_count_as_not_read(tmp_path: Path, bad: set[int]) -> None:
-    """Also where they are all of a batch, or the only one of the last."""
+def test_damaged_images_are_named_and_count_as_wrong(tmp_path: Path, bad: set[int]) -> None:
+    """Also if a batch has only damaged images, or the last batch is a single one."""
     made = section(tmp_path, list(ALPHANUMERIC[:COUNT]))
     for number in bad:
         (tmp_path / "images" / f"{number}.png").write_bytes(b"damaged")
@@ -109,8 +109,8 @@ def test_a_damaged_image_is_named_once_in_a_run(tmp_path: Path) -> None:
     assert len(warnings) == 1
 
 
-def test_words_of_which_nothing_is_left_to_compare_do_not_count(tmp_path: Path) -> None:
-    """They would count as right where nothing is read."""
+def test_words_that_are_empty_after_normalisation_do_not_count(tmp_path: Path) -> None:
+    """Otherwise they would count as correct if nothing is read."""
     counts, names, warnings = evaluate(section(tmp_path, ["0", "!?", "2", " "]))
     assert (counts.words, counts.right) == (2, 2)
     assert names == ["0.png", "2.png"]
@@ -119,7 +119,7 @@ def test_words_of_which_nothing_is_left_to_compare_do_not_count(tmp_path: Path) 
         evaluate(section(tmp_path, ["!?"]))
 
 
-def test_no_image_at_all_is_an_error(tmp_path: Path) -> None:
+def test_an_evaluation_without_any_readable_image_is_an_error(tmp_path: Path) -> None:
     made = section(tmp_path, ["0", "1", "2"])
     for path in (tmp_path / "images").iterdir():
         path.unlink()
@@ -127,8 +127,8 @@ def test_no_image_at_all_is_an_error(tmp_path: Path) -> None:
         evaluate(made)
 
 
-def test_images_do_not_stay_in_memory(tmp_path: Path) -> None:
-    """Only those of the batch under way, and of at most two that each thread has prepared."""
+def test_images_are_not_kept_in_memory(tmp_path: Path) -> None:
+    """Except those of the current batch, and of at most two batches prepared by each thread."""
     made = section(tmp_path, ["0"] * 40, "eval.loader.batch_size=2", "eval.loader.num_workers=1")
     held: list[int] = []
 
@@ -140,7 +140,7 @@ def test_images_do_not_stay_in_memory(tmp_path: Path) -> None:
 
     evaluator = Evaluator(made, ALONE, lambda _: None)
     gc.collect()
-    before = images()  # what other tests have left
+    before = images()  # left over from other tests
     _, distances = evaluator(NETWORK, see=see)
     assert len(held) == 40
     assert max(held) <= 8
@@ -148,10 +148,10 @@ def test_images_do_not_stay_in_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 20])
-def test_the_picture_has_the_worst_lines_and_none_that_is_right(
+def test_the_picture_shows_the_worst_lines_and_no_correct_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    """Image 7 is read as one wrong letter of two, images 3 and 9 as nothing of their truth."""
+    """Image 7 has one of two letters wrong, images 3 and 9 are completely wrong."""
     texts = list(ALPHANUMERIC[:COUNT])
     texts[3], texts[7], texts[9] = "xyz", "77", "x"
     drawn: list[Row] = []
@@ -168,7 +168,7 @@ def test_the_picture_has_the_worst_lines_and_none_that_is_right(
     assert len(drawn) == min(most, 3)
 
 
-def test_there_is_no_picture_if_all_are_right(tmp_path: Path) -> None:
+def test_there_is_no_picture_if_all_are_correct(tmp_path: Path) -> None:
     evaluator = Evaluator(section(tmp_path, ["0", "1"]), ALONE, lambda _: None)
     assert evaluator.picture_of_worst(NETWORK, evaluator(NETWORK).distances, 20) is None
 
@@ -184,5 +184,5 @@ def test_there_is_no_picture_if_all_are_right(tmp_path: Path) -> None:
         ("metric.ignore_space=False", ["0 ", " 1"], 0),
     ],
 )
-def test_the_options_of_the_metric(tmp_path: Path, override: str, texts: list[str], right: int) -> None:
+def test_the_options_of_the_metric_are_applied(tmp_path: Path, override: str, texts: list[str], right: int) -> None:
     assert evaluate(section(tmp_path, texts, override))[0].right == right

@@ -1,4 +1,4 @@
-"""What a network says reaches the decoder as it expects it, and lines are read in batches of their width."""
+"""The outputs of a network reach the decoder in the expected type, and lines are read in batches of their width."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ from tests.ocr.run_tool import CONFIG
 
 
 class Ending(nn.Cell):
-    """One number for each image, in the precision that the network ends in."""
+    """One number for each image, in the precision of the last layer."""
 
     def __init__(self, kind: ms.Type) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Ending(nn.Cell):
 
 
 @pytest.mark.parametrize("kind", [ms.float16, ms.float32])
-def test_a_decoder_sees_float32_whatever_the_network_ends_in(
+def test_the_decoder_gets_float32_whatever_the_output_type_of_the_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: ms.Type
 ) -> None:
     write_image(tmp_path / "0.png", 254)
@@ -55,7 +55,7 @@ def test_a_decoder_sees_float32_whatever_the_network_ends_in(
 
 
 class Width(nn.Cell):
-    """The width of the images, for each of them."""
+    """A network that returns the width of each image."""
 
     def __init__(self, any_width: bool) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class Width(nn.Cell):
 
 
 class Mean(nn.Cell):
-    """The mean of each image."""
+    """A network that returns the mean of each image."""
 
     def __init__(self, any_width: bool) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class Mean(nn.Cell):
 
 @pytest.mark.parametrize("any_width", [False, True])
 @pytest.mark.parametrize("size", [1, 3])
-def test_a_line_is_read_at_the_next_width_whatever_the_others_are(
+def test_a_line_is_padded_to_the_next_width_whatever_the_others_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, any_width: bool
 ) -> None:
     """Images are 32 high and padded to 100 columns: 20 wide and 10 high becomes 64."""
@@ -103,10 +103,10 @@ def test_a_line_is_read_at_the_next_width_whatever_the_others_are(
 
 
 @pytest.mark.parametrize("any_width", [False, True])
-def test_a_batch_is_filled_only_for_a_graph_of_one_shape(
+def test_a_batch_is_filled_up_only_for_a_fixed_shape_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, any_width: bool
 ) -> None:
-    """Five lines of one width in batches of four: the last batch has one, and each is read as in a full batch."""
+    """Five lines of one width in batches of four: the last batch has one line, with the result of a full batch."""
     for number in range(5):
         write_image(tmp_path / f"{number}.png", 40 * number, width=10)
     lines = [TextLine(tmp_path / f"{number}.png", text="a") for number in range(5)]
@@ -129,7 +129,7 @@ def test_a_batch_is_filled_only_for_a_graph_of_one_shape(
 
 
 class Several:
-    """A runner of three batches at once, of which later ones are ready first."""
+    """A runner of three simultaneous batches, of which later ones finish first."""
 
     any_size, at_once = True, 3
 
@@ -146,7 +146,7 @@ class Several:
         return images.mean((1, 2, 3))
 
 
-def test_batches_that_run_at_once_come_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simultaneous_batches_are_returned_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(20):
         write_image(tmp_path / f"{number}.png", 10 * number)
     lines = [TextLine(tmp_path / f"{number}.png", text="a") for number in range(20)]
@@ -163,7 +163,7 @@ def test_batches_that_run_at_once_come_in_order(tmp_path: Path, monkeypatch: pyt
 
 
 @given(st.permutations(range(7)))
-def test_values_leave_in_order_as_soon_as_they_can(order: list[int]) -> None:
+def test_values_are_yielded_in_order_and_as_early_as_possible(order: list[int]) -> None:
     arrived: set[int] = set()
 
     def arriving() -> Iterator[tuple[int, int]]:

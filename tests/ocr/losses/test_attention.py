@@ -12,7 +12,7 @@ from tests.ocr.reference import reference_arrays
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_loss_is_the_mean_over_signs_and_stops(seed: int) -> None:
+def test_the_loss_is_the_mean_over_characters_and_eos_tokens(seed: int) -> None:
     labels = [(0, 1), (), (2, 2, 0)]
     [targets] = ATTENTION.targets(labels, 4)
     logits = np.random.default_rng(seed).standard_normal((3, 5, 5)).astype(np.float32) * 3
@@ -27,14 +27,14 @@ def test_the_loss_is_the_mean_over_signs_and_stops(seed: int) -> None:
     assert float(found.asnumpy()) == pytest.approx(-np.mean(logs), rel=1e-5)
 
 
-def test_what_follows_the_stop_has_no_gradient() -> None:
+def test_outputs_after_the_eos_have_no_gradient() -> None:
     [targets] = ATTENTION.targets([(0, 1)], 4)
     gradient = ops.grad(AttentionLoss())(ms.ops.zeros((1, 5, 5), ms.float32), Tensor(targets)).asnumpy()
     assert np.abs(gradient[0, :3]).min() > 0
     assert np.abs(gradient[0, 3:]).max() == 0
 
 
-def test_the_loss_is_that_of_the_reference() -> None:
+def test_the_loss_matches_the_reference() -> None:
     expected = reference_arrays("loss_attention.npz")
     charset = Charset.load(None, use_space_char=False)
     labels = [tuple(charset.encode(text, lower=True)) for text in ("hello", "a1", "mindspore")]

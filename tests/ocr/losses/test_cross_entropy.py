@@ -1,4 +1,4 @@
-"""Cross-entropy of probabilities, against its definition; as the reference trains, of their softmax."""
+"""Cross-entropy of probabilities against its definition; by default, like in the reference, of their softmax."""
 
 from typing import Any
 
@@ -16,16 +16,16 @@ def loss(**options: Any) -> float:
     return float(CrossEntropySmooth(**options)(Tensor(PROBABILITIES), Tensor(LABELS)).asnumpy())
 
 
-def test_of_probabilities_it_is_their_logarithm() -> None:
+def test_the_loss_of_probabilities_is_their_negative_logarithm() -> None:
     assert loss(of_probabilities=True) == pytest.approx(-np.mean(np.log([0.9, 0.2, 0.5])), rel=1e-5)
 
 
-def test_by_default_they_are_taken_for_logits() -> None:
+def test_by_default_outputs_are_treated_as_logits() -> None:
     again = np.exp(PROBABILITIES) / np.exp(PROBABILITIES).sum(axis=1, keepdims=True)
     assert loss() == pytest.approx(-np.mean(np.log(again[np.arange(3), LABELS])), rel=1e-5)
 
 
-def test_smoothing_spreads_a_part_over_all_classes() -> None:
+def test_smoothing_distributes_a_share_over_all_classes() -> None:
     logs = np.log(PROBABILITIES)
     expected = -np.mean(0.7 * logs[np.arange(3), LABELS] + 0.3 * logs.mean(axis=1))
     assert loss(smoothing=0.3, of_probabilities=True) == pytest.approx(expected, rel=1e-5)

@@ -20,7 +20,7 @@ def folded(path: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def by_all_paths(logits: NDArray[np.float64], label: tuple[int, ...]) -> float:
-    """-log p(label) of one sample, logits (T, classes): every path that folds to the label."""
+    """-log p(label) of one sample, logits (T, classes), summed over every path that collapses to the label."""
     chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     paths = (path for path in itertools.product(range(CLASSES), repeat=STEPS) if folded(path) == label)
     return -float(np.log(sum(np.prod(chances[range(STEPS), path]) for path in paths)))
@@ -48,12 +48,12 @@ def test_the_loss_is_the_sum_over_all_paths(loss: CTCLoss, seed: int, filling: i
 
 
 def test_a_label_that_does_not_fit_has_an_infinite_loss(loss: CTCLoss) -> None:
-    """Three equal characters need five steps; `Feed` leaves such labels out."""
+    """Three equal characters need five steps; `Feed` skips such labels."""
     logits = Tensor(np.zeros((STEPS - 1, len(LABELS), CLASSES), np.float32))
     assert np.isinf(float(loss(logits, *padded(LABELS, 3, 0)).asnumpy()))
 
 
-def test_loss_and_gradient_are_those_of_the_reference() -> None:
+def test_loss_and_gradient_match_the_reference() -> None:
     charset = Charset.load(None, use_space_char=False)
     labels = [tuple(charset.encode(text, lower=True)) for text in ("hello", "aa0bb1", "mindspore", "book")]
     logits = np.random.default_rng(12).standard_normal((24, 5, 37)).astype(np.float32)[:, [0, 1, 2, 4]]
@@ -75,12 +75,12 @@ def caseless() -> CaselessCTCLoss:
 
 
 def cases(label: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """A label with each of its letters in both cases."""
+    """All variants of a label with each letter in both cases."""
     return list(itertools.product(*(sorted({number, OTHER[number]}) for number in label)))
 
 
 def by_folded_paths(logits: NDArray[np.float64], label: tuple[int, ...]) -> float:
-    """-log p(label) of one sample: every path that folds to the label once its upper case is lower case."""
+    """-log p(label) of one sample, summed over every path that collapses to the label ignoring case."""
     chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     lower = [0, 1, 0, BLANK]
     paths = itertools.product(range(CLASSES), repeat=STEPS)
@@ -90,7 +90,7 @@ def by_folded_paths(logits: NDArray[np.float64], label: tuple[int, ...]) -> floa
 
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("filling", [0, 1, BLANK])
-def test_without_case_the_loss_is_the_sum_over_the_paths_of_both_cases(
+def test_the_caseless_loss_is_the_sum_over_paths_of_both_cases(
     caseless: CaselessCTCLoss, seed: int, filling: int
 ) -> None:
     logits = np.random.default_rng(seed).standard_normal((STEPS, len(LOWER), CLASSES)) * 2
@@ -99,8 +99,8 @@ def test_without_case_the_loss_is_the_sum_over_the_paths_of_both_cases(
     assert float(found.asnumpy()) == pytest.approx(float(expected), rel=1e-5)
 
 
-def test_the_gradient_without_case_is_the_slope() -> None:
-    """Against central differences of the sum over all paths."""
+def test_the_gradient_of_the_caseless_loss_matches_finite_differences() -> None:
+    """Central differences of the sum over all paths."""
     logits = np.random.default_rng(3).standard_normal((STEPS, len(LOWER), CLASSES))
     expected = np.zeros_like(logits)
     for place in np.ndindex(logits.shape):
@@ -115,8 +115,8 @@ def test_the_gradient_without_case_is_the_slope() -> None:
 
 
 @pytest.mark.parametrize("filling", [0, 2, BLANK])
-def test_a_label_with_a_lower_case_letter_tells_the_case(filling: int) -> None:
-    """`A`, `A1` and `1` stand for both cases, `a`, `aA` and `Aa` for themselves. What fills a label tells nothing."""
+def test_a_label_with_a_lower_case_letter_is_case_sensitive(filling: int) -> None:
+    """`A`, `A1` and `1` match both cases, `a`, `aA` and `Aa` only themselves. Padding has no effect."""
     known, unknown = [(0,), (0, 2), (2, 0)], [(2,), (2, 1), (1,)]
     logits = np.random.default_rng(7).standard_normal((STEPS, 6, CLASSES)) * 2
     lower = [tuple(0 if number == 2 else number for number in label) for label in unknown]
@@ -129,7 +129,7 @@ def test_a_label_with_a_lower_case_letter_tells_the_case(filling: int) -> None:
     assert float(found.asnumpy()) == pytest.approx(float(np.mean(expected)), rel=1e-5)
 
 
-def test_without_letters_of_two_cases_both_losses_are_one() -> None:
+def test_both_losses_are_equal_for_a_dictionary_with_one_case() -> None:
     charset = Charset.load(None, use_space_char=False)
     labels = padded([tuple(charset.encode(text, lower=True)) for text in ("hello", "aa0bb1", "book")], 23, 36)
     logits = Tensor(np.random.default_rng(5).standard_normal((24, 3, 37)).astype(np.float32) * 3)

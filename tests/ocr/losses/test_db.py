@@ -1,4 +1,4 @@
-"""The loss of DBNet: against its definition in float64, against the reference, and its laws."""
+"""The loss of DBNet: against its definition in float64, against the reference, and its properties."""
 
 from functools import cache
 from typing import Any
@@ -20,7 +20,7 @@ Arrays = list[NDArray[Any]]
 
 
 class OfThree(nn.Cell):
-    """Three maps as three inputs, so that there is a gradient for each."""
+    """Three maps as three inputs, to get a gradient for each."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class OfThree(nn.Cell):
 
 
 def batch(seed: int = 0) -> tuple[Arrays, Arrays]:
-    """Maps and targets: an image with more negatives than count, one with fewer, one without text."""
+    """Maps and targets: an image with more negatives than are used, one with fewer, one without text."""
     generator = np.random.default_rng(seed)
     maps = [generator.uniform(0.02, 0.98, SHAPE).astype(np.float32) for _ in range(3)]
     kernels = np.zeros(SHAPE, np.float32)
@@ -50,7 +50,7 @@ def tensors(arrays: Arrays) -> tuple[Tensor, ...]:
 
 @cache
 def of_three(_mode: int, **options: Any) -> OfThree:
-    """A network for every test that needs it: each is compiled once for a shape."""
+    """A shared network, which is compiled only once for a shape."""
     return OfThree(**options)
 
 
@@ -70,7 +70,7 @@ def of_one(_mode: int) -> DBLoss:
 
 
 def cross_entropy(probability: NDArray[Any], kernels: NDArray[Any], mask: NDArray[Any]) -> float:
-    """Image by image, as the paper tells it."""
+    """Computed image by image, as in the paper."""
     total, count = 0.0, 0
     for p, g, m in zip(probability[:, 0].astype(np.float64), kernels[:, 0], mask, strict=True):
         losses = -(g * np.log(p) + (1 - g) * np.log(1 - p))
@@ -94,7 +94,7 @@ def focal(p: NDArray[Any], kernels: NDArray[Any], mask: NDArray[Any]) -> float:
 
 
 @pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
-def test_the_loss_of_ppocr_is_its_definition(mode: int) -> None:
+def test_the_loss_of_ppocr_matches_its_definition(mode: int) -> None:
     maps, [kernels, mask, thresholds, border] = batch()
     truth = kernels[:, 0]
     l1 = (np.abs(maps[1][:, 0] - thresholds) * border).sum() / border.sum()
@@ -106,7 +106,7 @@ def test_the_loss_of_ppocr_is_its_definition(mode: int) -> None:
 
 
 def test_certain_pixels_have_a_finite_loss_and_gradient() -> None:
-    """Probabilities of exactly 0 and 1, right and wrong: a sigmoid in float32 reaches both."""
+    """Probabilities of exactly 0 and 1, correct and wrong: a sigmoid in float32 reaches both."""
     _, targets = batch()
     maps = tensors([np.tile(np.array([0, 1], np.float32), 480).reshape(SHAPE)] * 3)
     gradient = ops.grad(OfThree(bce_replace="dicefocalloss"), (0, 1, 2))
@@ -114,7 +114,7 @@ def test_certain_pixels_have_a_finite_loss_and_gradient() -> None:
 
 
 @pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
-def test_the_loss_is_its_definition(mode: int) -> None:
+def test_the_loss_matches_its_definition(mode: int) -> None:
     maps, [kernels, mask, thresholds, border] = batch()
     l1 = (np.abs(maps[1][:, 0] - thresholds) * border).sum() / border.sum()
     by_hand = cross_entropy(maps[0], kernels, mask)
@@ -131,14 +131,14 @@ def test_the_loss_is_its_definition(mode: int) -> None:
         ms.set_context(mode=ms.GRAPH_MODE)
 
 
-def test_what_is_right_and_sure_costs_nothing() -> None:
+def test_a_certain_correct_prediction_has_no_loss() -> None:
     _, [kernels, mask, thresholds, border] = batch()
     maps = [kernels, thresholds[:, None], kernels]
     assert value(maps, [kernels, mask, thresholds, border]) == pytest.approx(0, abs=1e-5)
 
 
-def test_what_is_wrong_and_sure_costs_a_finite_sum() -> None:
-    """A sigmoid in float32 does reach 0 and 1."""
+def test_a_certain_wrong_prediction_has_a_finite_loss() -> None:
+    """A sigmoid in float32 reaches 0 and 1."""
     _, targets = batch()
     wrong = 1 - targets[0]
     differentiate = ops.value_and_grad(OfThree(), (0, 1, 2), None)
@@ -147,7 +147,7 @@ def test_what_is_wrong_and_sure_costs_a_finite_sum() -> None:
     assert all(np.isfinite(gradient.asnumpy()).all() for gradient in gradients)
 
 
-def test_masked_pixels_and_easy_ones_teach_nothing() -> None:
+def test_masked_and_easy_pixels_have_no_gradient() -> None:
     maps, targets = batch()
     probability, [kernels, mask, *_] = maps[0], targets
     gradient = ops.grad(DBLoss(), 0)(Tensor(probability), *tensors(targets)).asnumpy()
@@ -163,14 +163,14 @@ def test_a_batch_without_text_has_a_loss() -> None:
     assert np.isfinite(value(maps, [kernels * 0, mask * 0, thresholds, border * 0]))
 
 
-def test_half_precision_is_computed_in_full() -> None:
+def test_half_precision_inputs_are_computed_in_float32() -> None:
     maps, targets = batch()
     halves = [array.astype(np.float16) for array in maps]
     assert value(halves, targets) == pytest.approx(value([h.astype(np.float32) for h in halves], targets), rel=1e-6)
 
 
 @pytest.mark.parametrize("mode", [ms.GRAPH_MODE, ms.PYNATIVE_MODE])
-def test_further_heads_count_with_their_factors(mode: int) -> None:
+def test_losses_of_auxiliary_heads_are_weighted_by_their_factors(mode: int) -> None:
     maps, targets = batch()
     levels = [maps, *([np.clip(one * factor, 0.01, 0.99) for one in maps] for factor in (0.9, 0.8, 0.7))]
     given = tuple(tensors([one for level in levels for one in level]))
@@ -193,7 +193,7 @@ def test_an_unknown_replacement_is_refused() -> None:
         DBLoss(bce_replace="focal")
 
 
-def test_losses_and_gradients_are_those_of_the_reference() -> None:
+def test_losses_and_gradients_match_the_reference() -> None:
     values = reference_arrays("loss_dbloss.npz")
     names = ("binary", "thresh", "thresh_binary")
     maps, targets = [values[name] for name in names], [values[n] for n in ("gt", "mask", "thresh_map", "thresh_mask")]

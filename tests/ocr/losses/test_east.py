@@ -1,4 +1,4 @@
-"""The loss of EAST: against the reference, against its definition in float64, and its laws."""
+"""The loss of EAST: against the reference, against its definition in float64, and its properties."""
 
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ Arrays = tuple[NDArray[np.float32], ...]
 
 
 def arrays(seed: int = 0) -> Arrays:
-    """Maps, scores, geometry and what is ignored."""
+    """Maps, scores, geometry and the ignore mask."""
     draw = np.random.default_rng(seed)
     score = draw.uniform(0.01, 0.99, (2, 1, 8, 10))
     found, truth = (
@@ -31,7 +31,7 @@ def arrays(seed: int = 0) -> Arrays:
 
 @cache
 def loss(**options: Any) -> EASTLoss:
-    """A cell for all tests with these options: it is compiled once."""
+    """A shared cell with these options, which is compiled only once."""
     return EASTLoss(**options)
 
 
@@ -55,7 +55,7 @@ def expected(values: Arrays, *, geometric_iou: bool) -> float:
     return float(dice + (off * scores[:, 0]).sum() / scores.sum())
 
 
-def test_it_is_that_of_the_reference() -> None:
+def test_the_loss_matches_the_reference() -> None:
     values = reference_arrays("loss_east.npz")
     maps = np.concatenate([values["pred_score"], values["pred_geo"]], axis=1)
     found = loss_of((maps, values["gt_score"], values["gt_geo"], values["mask"]))
@@ -64,7 +64,7 @@ def test_it_is_that_of_the_reference() -> None:
 
 @pytest.mark.parametrize("geometric_iou", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_it_matches_the_docstring(seed: int, geometric_iou: bool) -> None:
+def test_the_loss_matches_its_definition(seed: int, geometric_iou: bool) -> None:
     values = arrays(seed)
     found = loss_of(values, geometric_iou=geometric_iou)
     assert found == pytest.approx(expected(values, geometric_iou=geometric_iou), rel=1e-5)
@@ -86,6 +86,6 @@ def test_ignored_texts_and_negatives_of_the_shape_have_no_gradient() -> None:
     assert (gradient[:, :1][ignored == 0] != 0).all()
 
 
-def test_a_batch_without_a_text_has_a_loss_that_is_finite() -> None:
+def test_a_batch_without_text_has_a_finite_loss() -> None:
     maps, scores, truth, ignored = arrays()
     assert np.isfinite(loss_of((maps, np.zeros_like(scores), truth, ignored)))

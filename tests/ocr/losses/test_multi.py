@@ -30,7 +30,7 @@ def test_the_loss_is_that_of_ctc_plus_the_smoothed_mean_over_characters_and_ends
     assert float(found.asnumpy()) == pytest.approx(expected, rel=1e-5)
 
 
-def test_what_follows_the_end_has_no_gradient() -> None:
+def test_outputs_after_the_eos_have_no_gradient() -> None:
     targets = [Tensor(array) for array in MULTI.targets([(0,)], 3)]
     loss = MultiLoss(BLANK, 0)
     of_ctc = ops.zeros((6, 1, BLANK + 1))

@@ -1,4 +1,4 @@
-"""The loss of PSENet: against its definition in float64, and its laws."""
+"""The loss of PSENet: against its definition in float64, and its properties."""
 
 import mindspore as ms
 import numpy as np
@@ -15,7 +15,7 @@ Targets = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
 def targets() -> Targets:
-    """Of two images: a text with its two kernels and a text that is ignored; none."""
+    """Targets of two images: one with a text with two kernels and an ignored text, and one without text."""
     texts, kernels, mask = np.zeros(SIZE, np.float32), np.zeros((2, 2, 16, 24), np.float32), np.ones(SIZE, np.float32)
     texts[0, 4:12, 4:16] = 1
     kernels[0, 0, 5:11, 6:14] = kernels[0, 1, 7:9, 8:12] = 1
@@ -33,7 +33,7 @@ def loss_of(values: NDArray[np.float32], of: Targets, **options: float) -> float
 
 
 def enlarged(values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """By four, bilinearly, between the centres of the pixels."""
+    """Enlarged by four, bilinearly, between pixel centres."""
     result = values.astype(np.float64)
     for axis in (2, 3):
         count = result.shape[axis]
@@ -45,7 +45,7 @@ def enlarged(values: NDArray[np.float32]) -> NDArray[np.float64]:
 def dice(prediction: NDArray[np.float64], truth: NDArray[np.float32], mask: NDArray[np.float64]) -> float:
     shares = []
     for p, g, m in zip(prediction, truth, mask, strict=True):
-        squares = (p * p * m).sum() + 0.001 + (g * g * m).sum() + 0.001  # the mask is of 0 and 1
+        squares = (p * p * m).sum() + 0.001 + (g * g * m).sum() + 0.001  # the mask has only 0 and 1
         shares.append(2 * (p * g * m).sum() / squares)
     return 1 - float(np.mean(shares))
 
@@ -67,7 +67,7 @@ def expected(values: NDArray[np.float32], of: Targets, *, alpha: float = 0.7, oh
 
 
 @pytest.mark.parametrize("options", [{}, {"alpha": 0.4}, {"ohem_ratio": 0.5}, {"ohem_ratio": 100}])
-def test_it_matches_the_paper(options: dict[str, float]) -> None:
+def test_the_loss_matches_the_paper(options: dict[str, float]) -> None:
     loss, of = PSEDiceLoss(**options), targets()  # compiled once
     for values in map(logits, range(4)):
         found = float(loss(Tensor(values), *map(Tensor, of)).asnumpy())
@@ -79,23 +79,23 @@ def test_a_correct_prediction_has_nearly_no_loss() -> None:
     known = np.full((1, 3, 16, 24), -20.0, np.float32)
     known[0, 0][texts[0] > 0] = 20
     known[0, 1:][kernels[0] > 0] = 20
-    part = texts[:1, ::4, ::4], kernels[:1, :, ::4, ::4], mask[:1, ::4, ::4]  # maps of the size of their targets
+    part = texts[:1, ::4, ::4], kernels[:1, :, ::4, ::4], mask[:1, ::4, ::4]  # maps with the size of their targets
     assert loss_of(known[:, :, ::4, ::4], part) < 0.01
     assert loss_of(-known[:, :, ::4, ::4], part) > 0.9
 
 
-def test_what_is_ignored_teaches_nothing() -> None:
+def test_ignored_pixels_have_no_gradient() -> None:
     of = targets()
     gradient = ops.grad(PSEDiceLoss(), 0)(Tensor(logits()), *map(Tensor, of)).asnumpy()
     assert np.isfinite(gradient).all()
-    # the pixels that this one of the maps reaches are all ignored
+    # all pixels that depend on this one are ignored
     assert not gradient[0, :, 0, 5].any()
     assert gradient[0, 0].any()
     assert gradient[0, 1].any()
     assert not gradient[1].any()  # an image without a text
 
 
-def test_modes_agree() -> None:
+def test_graph_and_pynative_mode_agree() -> None:
     values, of = logits(), targets()
     compiled = loss_of(values, of)
     ms.set_context(mode=ms.PYNATIVE_MODE)

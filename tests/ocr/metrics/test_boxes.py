@@ -1,4 +1,4 @@
-"""Counts of boxes: the protocol of ICDAR on cases that can be counted by hand, and added up over any parts."""
+"""Box counts: the ICDAR protocol on cases that can be counted by hand, and sums over any partition."""
 
 import json
 
@@ -28,7 +28,7 @@ def counts(
 
 
 @given(st.lists(quads, max_size=6), st.booleans())
-def test_of_any_boxes_and_texts_each_text_is_found_once_at_most(boxes: list[Quad], duplicates: bool) -> None:
+def test_each_text_is_found_at_most_once(boxes: list[Quad], duplicates: bool) -> None:
     texts = [quad(0, 0, 20, 10), quad(5, 5, 20, 10), quad(40, 40, 5, 5)]
     found = counts(boxes, texts, duplicates=duplicates)
     assert found.texts == 3
@@ -39,9 +39,7 @@ def test_of_any_boxes_and_texts_each_text_is_found_once_at_most(boxes: list[Quad
 
 
 @given(st.lists(quads, max_size=6), st.sets(st.integers(0, 2)), st.booleans())
-def test_the_counts_are_those_of_the_texts_and_boxes_that_are_named(
-    boxes: list[Quad], ignored: set[int], duplicates: bool
-) -> None:
+def test_the_counts_match_the_listed_texts_and_boxes(boxes: list[Quad], ignored: set[int], duplicates: bool) -> None:
     texts = [quad(0, 0, 20, 10), quad(5, 5, 20, 10), quad(40, 40, 5, 5)]
     flags = np.array([number in ignored for number in range(3)], bool)
     found, false = match(boxes, np.array(texts), flags, count_duplicates=duplicates)
@@ -52,7 +50,7 @@ def test_the_counts_are_those_of_the_texts_and_boxes_that_are_named(
     )
 
 
-def test_what_is_found_and_what_is_false_is_named() -> None:
+def test_found_texts_and_false_boxes_are_listed() -> None:
     texts = np.array([quad(0, 0, 20, 10), quad(30, 0, 20, 10), quad(60, 0, 20, 10)])
     boxes = [quad(90, 0, 20, 10), texts[2], texts[0], texts[1]]
     found, false = match(boxes, texts, np.array([False, True, False]))
@@ -61,7 +59,7 @@ def test_what_is_found_and_what_is_false_is_named() -> None:
 
 
 @pytest.mark.parametrize("duplicates", [False, True])
-def test_the_texts_themselves_are_all_found(duplicates: bool) -> None:
+def test_all_texts_are_found_by_their_own_polygons(duplicates: bool) -> None:
     texts = [quad(0, 0, 20, 10), quad(30, 0, 20, 10), quad(0, 30, 20, 10)]
     assert counts(texts[::-1], texts, duplicates=duplicates) == BoxCounts(3, 3, 0)
     assert counts([], texts, duplicates=duplicates) == BoxCounts(3, 0, 0)
@@ -69,14 +67,14 @@ def test_the_texts_themselves_are_all_found(duplicates: bool) -> None:
     assert counts([], [], duplicates=duplicates) == BoxCounts()
 
 
-def test_half_is_not_enough() -> None:
+def test_an_overlap_of_one_half_is_not_enough() -> None:
     text = quad(0, 0, 20, 10)
     assert counts([quad(0, 0, 10, 10)], [text]) == BoxCounts(1, 0, 1)
     assert counts([quad(0, 0, 10.1, 10)], [text]) == BoxCounts(1, 1, 0)
 
 
 def test_boxes_on_ignored_texts_do_not_count() -> None:
-    """More than half of the box must lie on one of them; how much of that text it covers does not matter."""
+    """More than half of the box must overlap an ignored text; the covered share of that text does not matter."""
     big = quad(0, 0, 100, 100)
     assert counts([quad(5, 5, 10, 10)], [big], ignored=(0,)) == BoxCounts(0, 0, 0)
     assert counts([quad(-5, 0, 10, 10)], [big], ignored=(0,)) == BoxCounts(0, 0, 1)
@@ -90,12 +88,12 @@ def test_a_second_box_on_a_text_counts_only_for_icdar() -> None:
     text = quad(0, 0, 20, 10)
     assert counts([text, text + 1], [text]) == BoxCounts(1, 1, 0)
     assert counts([text, text + 1], [text], duplicates=True) == BoxCounts(1, 1, 1)
-    # Where two texts lie on each other, the second box may have the second.
+    # If two texts overlap, the second box may match the second text.
     assert counts([text, text], [text, text]) == BoxCounts(2, 1, 0)
     assert counts([text, text], [text, text], duplicates=True) == BoxCounts(2, 2, 0)
 
 
-def test_odd_outlines_stop_nothing() -> None:
+def test_degenerate_polygons_cause_no_error() -> None:
     point, crossed = quad(3, 3, 0, 0), quad(0, 0, 20, 10)[[0, 2, 1, 3]]
     assert counts([point, crossed], [quad(0, 0, 20, 10)]) == BoxCounts(1, 0, 2)
     assert counts([quad(0, 0, 20, 10)], [point, crossed]) == BoxCounts(2, 0, 1)
@@ -105,14 +103,14 @@ def test_odd_outlines_stop_nothing() -> None:
 
 
 @given(st.lists(st.tuples(quads, quads)), st.integers(1, 4))
-def test_the_sums_of_the_parts_are_those_of_the_whole(pages: list[tuple[Quad, Quad]], ranks: int) -> None:
+def test_counts_of_parts_add_up_to_those_of_the_whole(pages: list[tuple[Quad, Quad]], ranks: int) -> None:
     each = [counts([box], [text]) for box, text in pages]
     whole = sum(each, BoxCounts())
     parts = [sum(each[rank::ranks], BoxCounts()).to_array() for rank in range(ranks)]
     assert BoxCounts.from_array(np.sum(parts, axis=0)) == whole
 
 
-def test_the_figures() -> None:
+def test_recall_precision_and_h_mean() -> None:
     some = BoxCounts(texts=15, found=12, false=4)
     assert str(some) == "12 of 15 found, 4 false: h-mean 77.42%"
     assert some.row() == {
@@ -127,7 +125,7 @@ def test_the_figures() -> None:
     assert BoxCounts().row() == dict.fromkeys(some.row(), 0)
 
 
-def test_scores_are_those_of_the_reference() -> None:
+def test_scores_match_the_reference() -> None:
     values = json.loads((REFERENCE / "metrics_and_labels.json").read_text())["det"]
     pages = [values["image1"], values["image2"]]
     each = [

@@ -1,4 +1,4 @@
-"""Word counts: against the definition, and added up over any parts."""
+"""Word counts: against the definition, and sums over any partition."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ words = st.text("abAB 1", max_size=8)
 
 
 def naive(one: str, other: str) -> int:
-    """Levenshtein's definition, read aloud."""
+    """The literal definition of the Levenshtein distance."""
     if not one or not other:
         return len(one) + len(other)
     replaced = naive(one[1:], other[1:]) + (one[0] != other[0])
@@ -20,7 +20,7 @@ def naive(one: str, other: str) -> int:
 
 
 @given(short, short)
-def test_edit_distance_is_its_definition(one: str, other: str) -> None:
+def test_edit_distance_matches_the_definition(one: str, other: str) -> None:
     assert edit_distance(one, other) == naive(one, other)
 
 
@@ -39,7 +39,7 @@ def total(pairs: list[tuple[str, str]]) -> WordCounts:
 
 
 @given(st.lists(st.tuples(words, words)), st.integers(1, 5))
-def test_the_sums_of_the_parts_are_those_of_the_whole(pairs: list[tuple[str, str]], ranks: int) -> None:
+def test_counts_of_parts_add_up_to_those_of_the_whole(pairs: list[tuple[str, str]], ranks: int) -> None:
     whole = total(pairs)
     parts = [total(pairs[rank::ranks]) for rank in range(ranks)]
     joined = WordCounts.from_array(np.sum([part.to_array() for part in parts], axis=0))
@@ -49,7 +49,7 @@ def test_the_sums_of_the_parts_are_those_of_the_whole(pairs: list[tuple[str, str
 
 
 @given(words, words, st.booleans(), st.booleans())
-def test_one_word(read: str, truth: str, lower: bool, ignore_space: bool) -> None:
+def test_counts_of_a_single_word(read: str, truth: str, lower: bool, ignore_space: bool) -> None:
     counts = compare(read, truth, lower=lower, ignore_space=ignore_space)
     assert counts.words == 1
     assert 0 <= counts.similarity <= 1
@@ -58,7 +58,7 @@ def test_one_word(read: str, truth: str, lower: bool, ignore_space: bool) -> Non
         assert counts.right == 1
 
 
-def test_case_and_space_count_only_if_configured() -> None:
+def test_case_and_spaces_are_compared_only_if_configured() -> None:
     assert compare("a B", "Ab", lower=True, ignore_space=True).right == 1
     assert compare("a b", "ab", lower=True, ignore_space=False).right == 0
     assert compare("aB", "ab", lower=False, ignore_space=True).right == 0
@@ -70,12 +70,12 @@ def test_similarity_is_relative_to_the_longer_text() -> None:
     assert compare("", "", lower=True, ignore_space=True) == WordCounts(1, 1, 1)
 
 
-def test_the_figures() -> None:
+def test_accuracy_and_edit_distance() -> None:
     counts = WordCounts(words=8, right=6, similarity=7)
     assert (counts.accuracy, counts.norm_edit_distance) == (0.75, 0.875)
     assert str(counts) == "6 of 8 words right (75.00%)"
     assert (WordCounts().accuracy, WordCounts().norm_edit_distance) == (0, 0)
 
 
-def test_symbols_are_all_but_letters_digits_and_chinese_characters() -> None:
+def test_symbols_are_everything_except_letters_digits_and_chinese_characters() -> None:
     assert letters("a-B 9^!é中文。\u9fa6") == "aB9^中文"

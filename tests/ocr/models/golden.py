@@ -1,4 +1,4 @@
-"""Networks against a reference implementation, with weights that are made from the names of the parameters.
+"""Networks against a reference implementation, with weights that are derived from the parameter names.
 
 The formula is in tests/ocr/reference/README.md.
 """
@@ -18,7 +18,7 @@ Table = list[tuple[str, tuple[int, ...], bool]]
 
 
 def parameter_table(model: str) -> Table:
-    """Name, shape and whether it is trained, of every parameter in the order of the network."""
+    """Name, shape and trainability of every parameter, in the order of the network."""
     with (REFERENCE / f"{model}.parameters.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     return [
@@ -27,7 +27,7 @@ def parameter_table(model: str) -> Table:
 
 
 def parameters_of(network: nn.Cell) -> Table:
-    """The same of a network."""
+    """The same table of a network."""
     return [(p.name, tuple(p.shape), bool(p.requires_grad)) for p in network.get_parameters()]
 
 
@@ -55,7 +55,7 @@ def images(shape: Any) -> Tensor:
 
 
 def assert_close(found: NDArray[np.float32], expected: NDArray[np.float32], what: str, *, share: float = 1e-4) -> None:
-    """Equal within a `share` of the largest value: deep networks without batch statistics grow large values."""
+    """Equal within a `share` of the largest value: deep networks without batch statistics produce large values."""
     assert found.shape == expected.shape, what
     off = float(np.abs(found - expected).max())
     assert off <= share * float(np.abs(expected).max()), f"{what}: off by {off}"
@@ -64,9 +64,9 @@ def assert_close(found: NDArray[np.float32], expected: NDArray[np.float32], what
 def assert_close_in_sum(
     found: NDArray[np.float32], expected: NDArray[np.float32], what: str, *, share: float = 1e-4
 ) -> None:
-    """Equal within a `share` of the sum of all values: for what rounding alone moves further at a few places.
+    """Equal within a `share` of the sum of all values: for outputs with larger rounding errors at a few positions.
 
-    A sigmoid of values as large as thousands is one, where they cross zero (by a hundredth). So are deep networks with
+    An example is a sigmoid of values in the thousands near a zero crossing (by a hundredth), or deep networks with
     the statistics of 30 values: noise of 1e-7 in the images of DBNet ResNet-50 moves its maps by up to 6e-4 (measured).
     """
     assert found.shape == expected.shape, what
@@ -75,13 +75,13 @@ def assert_close_in_sum(
 
 
 def statistics(network: nn.Cell) -> dict[str, float]:
-    """The sums of the moving statistics of every batch normalisation."""
+    """The sums of the moving statistics of each batch normalisation."""
     moving = (p for p in network.get_parameters() if p.name.endswith(("moving_mean", "moving_variance")))
     return {p.name: float(p.asnumpy().astype(np.float64).sum()) for p in moving}
 
 
 def assert_statistics(network: nn.Cell, expected: Any, *, share: float = 1e-4) -> None:
-    """Every moving statistic after one step is that of the reference, and there is no other."""
+    """Every moving statistic after one step matches the reference, and there are no others."""
     sums = statistics(network)
     for key, value in zip(expected["bn_after_train_names"], expected["bn_after_train_sum"], strict=True):
         assert sums.pop(str(key)) == pytest.approx(value, rel=share, abs=share), key
@@ -89,7 +89,7 @@ def assert_statistics(network: nn.Cell, expected: Any, *, share: float = 1e-4) -
 
 
 def without_gradient(network: nn.Cell, *inputs: Tensor) -> list[str]:
-    """The parameters that nothing reaches from the squares of the outputs, in the mode that the network is in."""
+    """The parameters that get no gradient from the squares of the outputs, in the current mode of the network."""
     parameters = network.trainable_params()
 
     def energy(*inputs: Tensor) -> Tensor:

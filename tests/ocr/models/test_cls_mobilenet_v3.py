@@ -26,13 +26,13 @@ def filled() -> Classifier:
     return network
 
 
-def test_parameters_are_those_of_the_reference() -> None:
+def test_parameters_match_the_reference() -> None:
     """Names, shapes and order, so that its checkpoints load."""
     assert golden.parameters_of(cls_mobilenet_v3.build(MODEL)) == golden.parameter_table("cls_mobilenetv3")
 
 
 @pytest.mark.usefixtures("pynative")
-def test_outputs_are_those_of_the_reference() -> None:
+def test_outputs_match_the_reference() -> None:
     expected = reference_arrays("cls_mobilenetv3.npz")
     network = filled()
     images = golden.images(expected["input_shape"])
@@ -43,7 +43,7 @@ def test_outputs_are_those_of_the_reference() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_gradients_reach_all_but_the_classifier_of_photos() -> None:
+def test_gradients_reach_all_parameters_except_the_imagenet_classifier() -> None:
     network = filled()
     parameters = network.trainable_params()
     gradients = ops.grad(lambda images: ops.reduce_sum(ops.square(network(images))), None, parameters)(

@@ -1,4 +1,4 @@
-"""The forms for CPU give what the plain ones give, at the ends of the numbers too, and on CPU only."""
+"""The CPU implementations match the plain ones, also for extreme values, and are used on CPU only."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([0.5 * value * (1 + erf(value / sqrt(2))) for value in values.tolist()])
 
 
-def test_gelu_is_the_exact_one() -> None:
+def test_gelu_matches_the_exact_one() -> None:
     values = np.concatenate([np.linspace(-12, 12, 20_001), [-3e38, -1e10, -1e4, -60, 0, 60, 1e4, 1e10, 3e38]])
     expected = exact(values)
     found = Gelu()(Tensor(values.astype(np.float32))).asnumpy()
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=5e-7)
 
 
-def test_gelu_trains_by_the_error_function() -> None:
+def test_gelu_uses_the_error_function_in_training() -> None:
     values = np.linspace(-6, 6, 1_001)
     cell = Gelu()
     cell.set_train(True)
@@ -35,7 +35,7 @@ def test_gelu_trains_by_the_error_function() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 5, 7, 3), (3, 4, 2, 6)])
-def test_each_channel_of_each_image_has_its_weight(shape: tuple[int, ...]) -> None:
+def test_each_channel_of_each_image_is_scaled_by_its_weight(shape: tuple[int, ...]) -> None:
     random = np.random.default_rng(0)
     maps = random.standard_normal(shape).astype(np.float32)
     weights = random.standard_normal((*shape[:2], 1, 1)).astype(np.float32)
@@ -46,7 +46,7 @@ def test_each_channel_of_each_image_has_its_weight(shape: tuple[int, ...]) -> No
         np.testing.assert_allclose(scaled, maps * weights, rtol=1e-6, atol=1e-7)
 
 
-def test_a_weight_of_a_channel_has_the_gradient_of_a_product() -> None:
+def test_the_gradient_of_a_channel_weight_is_that_of_a_product() -> None:
     random = np.random.default_rng(1)
     maps, gradient = (Tensor(random.standard_normal((2, 3, 4, 5)).astype(np.float32)) for _ in range(2))
     weights = Tensor(random.standard_normal((2, 3, 1, 1)).astype(np.float32))
@@ -57,8 +57,8 @@ def test_a_weight_of_a_channel_has_the_gradient_of_a_product() -> None:
     np.testing.assert_allclose(of_weights.asnumpy(), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_other_devices_have_the_plain_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A product of equal shapes would do for both, so the normalisation is made to fail."""
+def test_other_devices_use_the_plain_implementations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A product of equal shapes works in both, so the normalisation is made to fail."""
     maps = Tensor(np.ones((1, 2, 3, 3), np.float32))
     for device, training, scales, by_erf in (
         ("CPU", False, False, False),
@@ -81,7 +81,7 @@ def test_other_devices_have_the_plain_forms(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.undo()
 
 
-def test_means_of_pixels() -> None:
+def test_computes_the_means_of_pixels() -> None:
     maps = np.random.default_rng(0).standard_normal((2, 3, 5, 7)).astype(np.float32)
     means = mean_of_pixels(Tensor(maps)).asnumpy()
     np.testing.assert_allclose(means, maps.mean(axis=(2, 3), keepdims=True), rtol=1e-5, atol=1e-7)

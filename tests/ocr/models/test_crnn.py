@@ -1,4 +1,4 @@
-"""CRNN with both backbones: the reference's outputs for the same weights, and the laws of its parts."""
+"""CRNN with both backbones: the outputs of the reference for the same weights, and properties of its parts."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def filled(name: str) -> nn.Cell:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_parameters_are_those_of_the_reference(name: str) -> None:
+def test_parameters_match_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
     network = build(name)
     assert golden.parameters_of(network) == golden.parameter_table(name)
@@ -66,7 +66,7 @@ def test_parameters_are_those_of_the_reference(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.long if name not in STEPS else ()) for name in MODELS]
 )
-def test_outputs_are_those_of_the_reference(name: str) -> None:
+def test_outputs_match_the_reference(name: str) -> None:
     expected = reference_arrays(f"{name}.npz")
     in_eval, in_training = EVAL_SLICES.get(name, ...), TRAIN_SLICES.get(name, ...)
     network = filled(name)
@@ -86,7 +86,7 @@ def test_outputs_are_those_of_the_reference(name: str) -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", STEPS)
-def test_there_are_as_many_time_steps_as_the_module_says(name: str) -> None:
+def test_the_number_of_time_steps_is_the_declared_one(name: str) -> None:
     network = build(name)
     for width in (32, 36, 50):
         images = golden.images((2, 3, 32, width))
@@ -97,8 +97,8 @@ def test_there_are_as_many_time_steps_as_the_module_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["crnn_vgg7", pytest.param("crnn_resnet34", marks=pytest.mark.long)])
-def test_modes_agree(name: str) -> None:
-    """The compiled graph computes what runs operator by operator."""
+def test_graph_and_pynative_mode_agree(name: str) -> None:
+    """The compiled graph has the outputs of PyNative mode."""
     network = filled(name)
     images = golden.images((2, 3, 32, 24))
     network.set_train(False)
@@ -114,15 +114,15 @@ def test_modes_agree(name: str) -> None:
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", STEPS)
 def test_gradients_reach_every_parameter(name: str) -> None:
-    """With the normalisation of the evaluation: that of the training takes out a bias before it."""
+    """With normalisation in evaluation mode: in training mode, it cancels a preceding bias."""
     network = filled(name)
     network.set_train(False)
     network.head.set_train(True)
     assert golden.without_gradient(network, golden.images((1, 3, 32, 24))) == []
 
 
-def test_vgg7_starts_as_the_reference_does() -> None:
-    """Convolutions are normal with a deviation of 0.02, their biases with half of it."""
+def test_vgg7_is_initialised_like_the_reference() -> None:
+    """Convolutions are normal with a standard deviation of 0.02, their biases with half of it."""
     unit = vgg7.Vgg7().conv6
     weight, bias = unit.conv.weight.asnumpy(), unit.conv.bias.asnumpy()
     assert weight.std() == pytest.approx(0.02, rel=0.01)
@@ -132,8 +132,8 @@ def test_vgg7_starts_as_the_reference_does() -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("rows_only", [True, False])
-def test_a_bias_may_wait_for_the_maximum(rows_only: bool) -> None:
-    """Values and gradients stay."""
+def test_a_bias_may_be_added_after_the_maximum(rows_only: bool) -> None:
+    """Values and gradients are unchanged."""
     unit = vgg7.Unit(3, 4, pool=MaxPool(rows_only=rows_only))
     unit.set_train(True)
     images = golden.images((2, 3, 6, 8))
@@ -154,8 +154,10 @@ def test_a_bias_may_wait_for_the_maximum(rows_only: bool) -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize(("training", "device"), [(True, "CPU"), (False, "CPU"), (True, "Ascend")])
-def test_it_waits_in_training_on_cpu(training: bool, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is exported, and what a mixed precision knows as one cell, is the convolution with its bias."""
+def test_a_bias_is_added_after_the_maximum_in_training_on_cpu(
+    training: bool, device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For export and mixed precision, the convolution keeps its bias in one cell."""
     monkeypatch.setattr(ms, "get_context", lambda _: device)
     unit = vgg7.Unit(3, 4, pool=MaxPool())
     unit.set_train(training)
@@ -167,7 +169,7 @@ def test_it_waits_in_training_on_cpu(training: bool, device: str, monkeypatch: p
 
 
 @pytest.mark.usefixtures("pynative")
-def test_a_shortcut_averages_two_rows_before_it_projects() -> None:
+def test_a_shortcut_averages_two_rows_before_its_projection() -> None:
     shortcut = rec_resnet34.Shortcut(4, 6, halve=True)
     shortcut.set_train(False)
     x = golden.images((1, 4, 8, 5)).asnumpy()
@@ -179,7 +181,7 @@ def test_a_shortcut_averages_two_rows_before_it_projects() -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_the_sequence_is_read_in_both_directions() -> None:
-    """The last column changes what is said of the first one, and the other way round."""
+    """The last column changes the output of the first one, and vice versa."""
     neck = crnn.RNNEncoder(4, hidden_size=3)
     features = golden.images((1, 4, 1, 6)).asnumpy()
     before = neck(Tensor(features)).asnumpy()
@@ -192,8 +194,8 @@ def test_the_sequence_is_read_in_both_directions() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_what_the_lstm_and_the_head_read_is_dropped_in_training() -> None:
-    """Each by itself: with the other one switched off the output still follows the keys."""
+def test_dropout_applies_to_the_inputs_of_the_lstm_and_the_head_in_training() -> None:
+    """Each separately: with the other one disabled, the output still depends on the keys."""
     neck = crnn.RNNEncoder(4, hidden_size=3, dropout=0.5)
     features = golden.images((2, 4, 1, 6))
     neck.set_train(False)

@@ -1,4 +1,4 @@
-"""The small CRNN: its shapes, its size, and gradients that reach every parameter."""
+"""The small CRNN: its shapes, its size, and gradients for every parameter."""
 
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,7 @@ def images(count: int, width: int) -> Tensor:
     return Tensor(drawn.astype(np.float32))
 
 
-def test_it_has_the_parameters_that_its_layers_add_up_to() -> None:
+def test_the_number_of_parameters_is_the_sum_of_its_layers() -> None:
     """Convolutions and their norms, two LSTM directions with two biases each, the classifier over both."""
     channels = (3, 32, 32, 64, 64)
     convolutions = sum(9 * one * two for one, two in pairwise(channels)) + 4 * 64 * 96
@@ -34,7 +34,7 @@ def test_it_has_the_parameters_that_its_layers_add_up_to() -> None:
     assert found == pytest.approx(150_000, rel=0.03)
 
 
-def test_lines_have_one_convolution_more() -> None:
+def test_the_network_for_lines_has_one_more_convolution() -> None:
     convolutions = 9 * (3 * 8 + 8 * 16 + 16 * 16 + 16 * 24) + 4 * 24 * 24 + 5 * 24 * 32
     norms = 2 * (8 + 16 + 16 + 24 + 24 + 32)
     rest = 2 * 4 * 48 * (32 + 48 + 2) + (32 + 2 * 48 + 1) * 37
@@ -42,8 +42,8 @@ def test_lines_have_one_convolution_more() -> None:
     assert found == convolutions + norms + rest
 
 
-def test_names_of_parameters_do_not_move() -> None:
-    """They are what checkpoints of earlier runs are read by."""
+def test_names_of_parameters_are_stable() -> None:
+    """Checkpoints of earlier runs are loaded by these names."""
     names = [parameter.name for parameter in crnn_small.build(MODEL).get_parameters()]
     assert len(set(names)) == len(names)
     assert {name.split(".")[0] for name in names} == {"backbone", "neck", "head"}
@@ -65,7 +65,7 @@ def test_four_columns_make_one_step(count: int, width: int, model: dict[str, Any
 
 
 @pytest.mark.usefixtures("pynative")
-def test_samples_do_not_see_each_other_in_evaluation() -> None:
+def test_samples_are_independent_in_evaluation() -> None:
     network = crnn_small.build(MODEL)
     network.set_train(False)
     both = images(2, 32).asnumpy()
@@ -95,9 +95,9 @@ def test_gradients_reach_every_parameter(model: dict[str, Any]) -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("place", ["before", "behind"])
-def test_what_the_lstm_and_the_head_read_is_dropped_in_training(place: str) -> None:
+def test_dropout_applies_to_the_inputs_of_the_lstm_and_the_head_in_training(place: str) -> None:
     network = crnn_small.build({**MODEL, "neck": {**MODEL["neck"], "dropout": 0.5}})
-    getattr(network, place).rate = 0.0  # the other one alone
+    getattr(network, place).rate = 0.0  # only the other one
     outputs = {}
     for training in (False, True):
         network.set_train(training)

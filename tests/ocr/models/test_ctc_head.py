@@ -11,7 +11,7 @@ from tests.ocr.models import golden
 pytestmark = pytest.mark.train
 
 
-def test_probabilities_are_those_of_the_logits_with_the_samples_first() -> None:
+def test_probabilities_are_the_softmax_of_the_logits_with_samples_first() -> None:
     sequence = golden.images((5, 2, 8))
     training, evaluation = CTCHead(8, out_channels=4), CTCHead(8, out_channels=4)
     for head in (training, evaluation):
@@ -26,7 +26,7 @@ def test_probabilities_are_those_of_the_logits_with_the_samples_first() -> None:
     np.testing.assert_allclose(shifted, np.broadcast_to(shifted[..., :1], shifted.shape), atol=1e-5)
 
 
-def test_it_starts_with_the_configured_values() -> None:
+def test_weights_are_initialised_as_configured() -> None:
     customised = CTCHead(16, out_channels=600, weight_init="crnn_customised", bias_init="crnn_customised")
     for value in (customised.dense1.weight.asnumpy(), customised.dense1.bias.asnumpy()):
         assert np.abs(value).max() == pytest.approx(1 / sqrt(16), rel=0.05)

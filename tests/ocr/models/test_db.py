@@ -1,4 +1,4 @@
-"""DBNet and DBNet++: the reference's outputs for the same weights, and the laws of head and neck."""
+"""DBNet and DBNet++: the outputs of the reference for the same weights, and properties of head and neck."""
 
 from typing import Any
 
@@ -52,13 +52,13 @@ def head_of(channels: int, **options: Any) -> nn.Cell:
 
 
 def train_head_only(network: nn.Cell) -> None:
-    """What the head returns in training, with the normalisation of the evaluation."""
+    """The outputs of the head in training mode, with normalisation in evaluation mode."""
     network.set_train(False)
     network.head.add_flags(training=True)
 
 
 def keep_the_only_channel_alive(network: nn.Cell) -> None:
-    """The spatial attention has one channel before its ReLU: weights below 0, drawn at random, stop every gradient."""
+    """The spatial attention has one channel before its ReLU: random negative weights would stop every gradient."""
     for parameter in network.trainable_params():
         if parameter.name == "neck.fuse.spat_att.0.weight":
             parameter.set_data(ops.abs(parameter))
@@ -69,7 +69,7 @@ def arrays(outputs: tuple[Tensor, ...]) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_parameters_are_those_of_the_reference(name: str) -> None:
+def test_parameters_match_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
     network = built(name)
     assert golden.parameters_of(network) == golden.parameter_table(name)
@@ -78,7 +78,7 @@ def test_parameters_are_those_of_the_reference(name: str) -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", EACH_PART)
-def test_outputs_are_those_of_the_reference(name: str) -> None:
+def test_outputs_match_the_reference(name: str) -> None:
     expected = reference_arrays(f"{name}.npz")
     network = built(name)
     golden.fill(network)
@@ -100,8 +100,8 @@ def test_outputs_are_those_of_the_reference(name: str) -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", EACH_PART)
-def test_outputs_that_do_not_saturate_are_those_of_the_reference(name: str) -> None:
-    """With smaller weights at the end; the plain ones drive nearly all of the sigmoid to 0 or 1."""
+def test_outputs_without_saturation_match_the_reference(name: str) -> None:
+    """With smaller weights at the end; the others saturate nearly all of the sigmoid to 0 or 1."""
     expected = reference_arrays(f"{name}.npz")
     network = built(name)
     golden.fill(network)
@@ -115,8 +115,8 @@ def test_outputs_that_do_not_saturate_are_those_of_the_reference(name: str) -> N
 
 
 @pytest.mark.parametrize("name", [pytest.param("db_mobilenetv3", marks=pytest.mark.long), "db_r18"])
-def test_modes_agree(name: str) -> None:
-    """The compiled graph computes what runs operator by operator."""
+def test_graph_and_pynative_mode_agree(name: str) -> None:
+    """The compiled graph has the outputs of PyNative mode."""
     network = built(name)
     golden.fill(network)
     images = golden.images((1, 3, 64, 96))
@@ -134,8 +134,8 @@ def test_modes_agree(name: str) -> None:
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", ["db_r18", "db_mobilenetv3", "dbpp_r50"])
 def test_gradients_reach_every_parameter(name: str) -> None:
-    """With the normalisation of the evaluation: that of the training takes out a bias before it."""
-    ms.set_seed(1)  # some weights that are drawn stop the gradient at the only channel of the attention
+    """With normalisation in evaluation mode: in training mode, it cancels a preceding bias."""
+    ms.set_seed(1)  # some random weights stop the gradient at the only channel of the attention
     network = built(name)
     train_head_only(network)
     keep_the_only_channel_alive(network)
@@ -143,7 +143,7 @@ def test_gradients_reach_every_parameter(name: str) -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_one_map_in_evaluation_and_three_in_training_as_large_as_the_image() -> None:
+def test_evaluation_has_one_map_and_training_three_of_the_size_of_the_image() -> None:
     network = built("db_mobilenetv3")
     images = golden.images((2, 3, 64, 96))
     network.set_train(False)
@@ -158,7 +158,7 @@ def test_one_map_in_evaluation_and_three_in_training_as_large_as_the_image() -> 
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize(("paper", "steep"), [(False, 1.0), (True, 10.0)])
-def test_the_binary_map_follows_from_the_other_two(paper: bool, steep: float) -> None:
+def test_the_binary_map_is_computed_from_the_other_two(paper: bool, steep: float) -> None:
     head = head_of(16, k=10, k_scales_threshold=paper)
     head.set_train(True)
     probability, threshold, binary = arrays(head(golden.images((2, 16, 8, 8))))
@@ -166,7 +166,7 @@ def test_the_binary_map_follows_from_the_other_two(paper: bool, steep: float) ->
 
 
 @pytest.mark.usefixtures("pynative")
-def test_a_head_that_does_not_adapt_has_no_thresholds() -> None:
+def test_a_head_without_adaptive_thresholds_has_no_threshold_map() -> None:
     head = head_of(16, adaptive=False)
     head.set_train(True)
     assert head(golden.images((2, 16, 8, 8))).shape == (2, 1, 32, 32)
@@ -183,8 +183,8 @@ def test_both_methods_of_upsampling_repeat_every_value(factor: int) -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_the_pyramid_joins_from_coarse_to_fine() -> None:
-    """A change in one map changes that quarter and, top-down, those of all finer ones."""
+def test_the_pyramid_merges_from_coarse_to_fine() -> None:
+    """A change in one map changes its quarter of the channels and, top-down, those of all finer maps."""
     neck = FeaturePyramid((4, 4, 4, 4), out_channels=16, bias=False, use_asf=False, channel_attention=False)
     maps = [golden.images((1, 4, 16 // size, 16 // size)) for size in (1, 2, 4, 8)]
     before = neck(tuple(maps)).asnumpy()
@@ -197,7 +197,7 @@ def test_the_pyramid_joins_from_coarse_to_fine() -> None:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("channel_attention", [True, False])
-def test_scale_fusion_weighs_every_map_at_every_place(channel_attention: bool) -> None:
+def test_scale_fusion_weights_every_map_at_every_position(channel_attention: bool) -> None:
     fusion = ScaleFusion(8, channel_attention=channel_attention)
     maps = [np.random.default_rng(index).uniform(1, 2, (2, 8, 4, 4)).astype(np.float32) for index in range(4)]
     found = fusion(tuple(Tensor(x) for x in maps)).asnumpy()

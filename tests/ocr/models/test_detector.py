@@ -1,4 +1,4 @@
-"""What detectors are put together of."""
+"""The composition of detectors."""
 
 import pytest
 
@@ -11,12 +11,12 @@ from hccl_kit.ocr.models.pse import PSEFPN
 pytestmark = pytest.mark.train
 
 
-def test_backbones_are_those_of_the_schema() -> None:
+def test_backbones_match_the_schema() -> None:
     rules = schema.root()["$defs"]["det_model"]["properties"]["backbone"]["properties"]["name"]
     assert [*detector.BACKBONES, *pages.BACKBONES] == rules["enum"]
 
 
-def test_parts_get_their_options_and_the_channels_of_the_part_before() -> None:
+def test_parts_get_their_options_and_the_channels_of_the_previous_part() -> None:
     given: list[tuple[int, int]] = []
 
     def head(channels: int, *, width: int) -> Join:

@@ -1,4 +1,4 @@
-"""What is dropped follows from the key alone, and looks as random as it should."""
+"""Dropout depends only on the key, and is statistically independent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dropped(cell: Dropout, key: int) -> NDArray[np.bool_]:
 
 
 @pytest.mark.usefixtures("_mode")
-def test_a_key_always_drops_the_same_and_another_one_something_else() -> None:
+def test_a_key_is_reproducible_and_another_key_differs() -> None:
     cell = Dropout(0.2)
     first, second, again = (dropped(cell, key) for key in (7, 8, 7))
     np.testing.assert_array_equal(first, again)
@@ -37,7 +37,7 @@ def test_a_key_always_drops_the_same_and_another_one_something_else() -> None:
 
 @pytest.mark.parametrize("key", [0, 1, 2**31 - 1])
 def test_values_are_dropped_independently(key: int) -> None:
-    """The share in all, along each axis and of neighbours is that of independent draws, within five deviations."""
+    """The shares of all, along each axis and of neighbours match independent draws within five standard deviations."""
     found = dropped(Dropout(0.2), key)
     for axes in ((0, 1, 2), (0, 1), (0, 2), (1, 2)):
         count = np.prod([SHAPE[axis] for axis in axes])
@@ -45,7 +45,7 @@ def test_values_are_dropped_independently(key: int) -> None:
     for step in (1, 100, 1600):
         flat = found.ravel()
         assert abs(np.corrcoef(flat[:-step], flat[step:])[0, 1]) < 5 / len(flat) ** 0.5
-    corners = found.reshape(2, 320, 2, 50).sum(axis=(0, 2))  # of a rectangle in rows and columns
+    corners = found.reshape(2, 320, 2, 50).sum(axis=(0, 2))  # rectangles of rows and columns
     expected = [0.8**4, 4 * 0.2 * 0.8**3, 6 * 0.04 * 0.64, 4 * 0.008 * 0.8, 0.2**4]
     shares = np.bincount(corners.ravel(), minlength=5) / corners.size
     np.testing.assert_allclose(shares, expected, atol=5 * (0.25 / corners.size) ** 0.5)
@@ -60,7 +60,7 @@ def test_nothing_is_dropped_without_training_or_a_rate() -> None:
         np.testing.assert_array_equal(cell(x).asnumpy(), x.asnumpy())
 
 
-def test_a_network_gives_each_its_own_key_and_lists_none() -> None:
+def test_a_network_gives_each_dropout_its_own_key_and_does_not_list_keys() -> None:
     network = nn.SequentialCell(nn.Dense(2, 2), Dropout(0.2), DropPath(0.2))
     assert [parameter.name for parameter in network.get_parameters()] == ["0.weight", "0.bias"]
     both = cells(network)

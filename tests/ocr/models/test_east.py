@@ -1,4 +1,4 @@
-"""EAST: the reference's outputs for the same weights, and gradients."""
+"""EAST: the outputs of the reference for the same weights, and gradients."""
 
 from typing import Any
 
@@ -26,19 +26,19 @@ def built(name: str) -> nn.Cell:
 
 
 def assert_maps(found: NDArray[np.float32], expected: dict[str, Any], what: str) -> None:
-    """The reference gives the score and the geometry one by one; the plain weights saturate both."""
+    """The reference returns score and geometry separately; the plain weights saturate both."""
     golden.assert_close_in_sum(found[:, :1], expected[f"{what}0"], f"{what}: score")
     golden.assert_close_in_sum(found[:, 1:], expected[f"{what}1"], f"{what}: geometry")
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_parameters_are_those_of_the_reference(name: str) -> None:
+def test_parameters_match_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
     assert golden.parameters_of(built(name)) == golden.parameter_table(name)
 
 
 @pytest.mark.usefixtures("pynative")
-def test_outputs_are_those_of_the_reference() -> None:
+def test_outputs_match_the_reference() -> None:
     expected = reference_arrays("east_r50.npz")
     network = built("east_r50")
     golden.fill(network)
@@ -59,7 +59,7 @@ def test_outputs_are_those_of_the_reference() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_outputs_that_do_not_saturate_are_those_of_the_reference() -> None:
+def test_outputs_without_saturation_match_the_reference() -> None:
     """With smaller weights at the end."""
     expected = reference_arrays("east_r50.npz")
     network = built("east_r50")
@@ -75,7 +75,7 @@ def test_outputs_that_do_not_saturate_are_those_of_the_reference() -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_gradients_reach_every_parameter_and_sizes_need_not_divide_by_32() -> None:
-    """With the normalisation of the evaluation: that of the training takes out a bias before it."""
+    """With normalisation in evaluation mode: in training mode, it cancels a preceding bias."""
     network = built("east_mobilenetv3")
     network.set_train(False)
     images = golden.images((1, 3, 68, 100))

@@ -1,4 +1,4 @@
-"""Both directions at once are nn.LSTM, and only where somebody trains on CPU."""
+"""Both directions at once match nn.LSTM, and are used only for training on CPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHAPE = (STEPS, COUNT, CHANNELS)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_values_and_gradients_are_those_of_one_direction_after_the_other(layers: int) -> None:
+def test_values_and_gradients_match_two_separate_directions(layers: int) -> None:
     at_once, apart = (BidirectionalLSTM(CHANNELS, HIDDEN, num_layers=layers) for _ in range(2))
     apart.at_once = False
     ms.load_param_into_net(apart, at_once.parameters_dict())
@@ -27,9 +27,7 @@ def test_values_and_gradients_are_those_of_one_direction_after_the_other(layers:
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize(("training", "device"), [(True, "CPU"), (False, "CPU"), (True, "Ascend")])
-def test_evaluation_export_and_ascend_have_the_lstm_itself(
-    training: bool, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_evaluation_export_and_ascend_use_nn_lstm(training: bool, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     lstm = BidirectionalLSTM(CHANNELS, HIDDEN)
     lstm.at_once = _says(device, monkeypatch)
     lstm.set_train(training)
@@ -46,7 +44,7 @@ def test_evaluation_export_and_ascend_have_the_lstm_itself(
 
 
 def _says(device: str, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """What a network that is built on `device` computes with; nn.LSTM itself cannot be built for another one here."""
+    """The implementation of a network that is built for `device`; nn.LSTM itself cannot be built for others here."""
     with monkeypatch.context() as patch:
         patch.setattr(ms, "get_context", lambda _: device)
         return BidirectionalLSTM(CHANNELS, HIDDEN).at_once

@@ -27,7 +27,7 @@ def test_scaled_channels_are_multiples_of_8_and_never_much_fewer(channels: int, 
     assert found <= channels * alpha + 8
 
 
-def test_the_default_stages_are_those_of_the_recipe() -> None:
+def test_the_default_stages_match_the_recipe() -> None:
     network = backbone(alpha=0.5)
     assert network.out_stages == (5, 8, 14, 20)
     assert network.out_channels == (16, 24, 56, 480)
@@ -42,13 +42,13 @@ def test_maps_of_strides_4_8_16_and_32(architecture: str) -> None:
     assert shapes == [(1, c, 64 // s, 96 // s) for c, s in zip(network.out_channels, (4, 8, 16, 32), strict=True)]
 
 
-def test_without_squeezing_its_parameters_are_gone() -> None:
+def test_without_squeeze_and_excitation_its_parameters_are_absent() -> None:
     squeezing = [p.name for p in backbone().get_parameters() if ".conv_" in p.name]
     assert len(squeezing) == 8 * 4  # eight blocks of the large table, two layers each, weight and bias
     assert not [p.name for p in backbone(disable_se=True).get_parameters() if ".conv_" in p.name]
 
 
-def test_convolutions_start_normal_with_a_variance_of_two_over_the_outputs() -> None:
+def test_convolutions_are_initialised_with_variance_two_over_fan_out() -> None:
     weights = {p.name: p.asnumpy() for p in backbone().get_parameters()}
     for name, fan in [("features.18.weight", 960), ("features.17.layers.3.weight", 25 * 960)]:
         assert weights[name].std() == pytest.approx(np.sqrt(2 / fan), rel=0.05)
@@ -63,7 +63,7 @@ def test_convolutions_start_normal_with_a_variance_of_two_over_the_outputs() -> 
         ({"out_stages": [5, 8, 14, 21]}, "from 0 to 20"),
     ],
 )
-def test_stages_that_are_not_there_are_refused(options: dict[str, Any], said: str) -> None:
+def test_stages_that_do_not_exist_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(KitError) as caught:
         backbone(**options)
     assert said in str(caught.value)

@@ -1,4 +1,4 @@
-"""PSENet: the reference's outputs for the same weights, and gradients."""
+"""PSENet: the outputs of the reference for the same weights, and gradients."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ MODELS: dict[str, dict[str, Any]] = {
     },
 }
 WITH_OUTPUTS = {"psenet_r50": 1e-4, "psenet_r152": 2e-3}
-"""How far their outputs in training may be off: noise of 1e-7 in the images moves those of 152 layers by 1.6e-3."""
+"""Tolerance of their training outputs: noise of 1e-7 in the images changes those of 152 layers by 1.6e-3."""
 
 
 def built(name: str) -> nn.Cell:
@@ -38,14 +38,14 @@ def built(name: str) -> nn.Cell:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_parameters_are_those_of_the_reference(name: str) -> None:
+def test_parameters_match_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
     assert golden.parameters_of(built(name)) == golden.parameter_table(name)
 
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("name", ["psenet_r50", pytest.param("psenet_r152", marks=pytest.mark.long)])
-def test_outputs_are_those_of_the_reference(name: str) -> None:
+def test_outputs_match_the_reference(name: str) -> None:
     expected = reference_arrays(f"{name}.npz")
     network = built(name)
     golden.fill(network)
@@ -62,7 +62,7 @@ def test_outputs_are_those_of_the_reference(name: str) -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_gradients_reach_every_parameter_and_sizes_need_not_divide_by_32() -> None:
-    """With the normalisation of the evaluation: that of the training takes out a bias before it."""
+    """With normalisation in evaluation mode: in training mode, it cancels a preceding bias."""
     network = built("psenet_mobilenetv3")
     network.set_train(False)
     images = golden.images((1, 3, 68, 100))

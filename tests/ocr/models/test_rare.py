@@ -1,4 +1,4 @@
-"""RARE: the reference's outputs for the same weights, and how its head goes from one character to the next."""
+"""RARE: the outputs of the reference for the same weights, and the autoregressive steps of its head."""
 
 from functools import partial
 from typing import Any
@@ -36,13 +36,13 @@ SMALL: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_parameters_are_those_of_the_reference(name: str) -> None:
+def test_parameters_match_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
     assert golden.parameters_of(rare.build(MODELS[name], backbone=RecResNet34)) == golden.parameter_table(name)
 
 
 @pytest.mark.usefixtures("pynative")
-def test_outputs_are_those_of_the_reference() -> None:
+def test_outputs_match_the_reference() -> None:
     expected = reference_arrays("rare_resnet34.npz")
     network = rare.build(MODELS["rare_resnet34"], backbone=RecResNet34)
     golden.fill(network)
@@ -63,8 +63,8 @@ def head() -> AttentionHead:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_it_goes_on_from_its_own_characters_where_none_are_given() -> None:
-    """Its own prediction as targets gives the same outputs again; another first character does not."""
+def test_without_targets_it_continues_from_its_own_characters() -> None:
+    """Its own predictions as targets give the same outputs; another first character does not."""
     made, sequence = head(), golden.images((9, 2, 6))
     own = made(sequence).asnumpy()
     assert own.shape == (2, 4, 5)
@@ -80,7 +80,7 @@ def test_it_goes_on_from_its_own_characters_where_none_are_given() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_every_part_of_the_sequence_is_looked_at() -> None:
+def test_the_output_depends_on_both_ends_of_the_sequence() -> None:
     made, sequence = head(), golden.images((9, 1, 6)).asnumpy()
     before = made(Tensor(sequence)).asnumpy()
     for place in (0, 8):
@@ -90,8 +90,8 @@ def test_every_part_of_the_sequence_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize("given", [False, True])
-def test_modes_agree(given: bool) -> None:
-    """The compiled graph computes what runs operator by operator."""
+def test_graph_and_pynative_mode_agree(given: bool) -> None:
+    """The compiled graph has the outputs of PyNative mode."""
     network = rare.build(SMALL, backbone=partial(crnn_small.Features, "rec_conv_small"))
     golden.fill(network)
     network.set_train(False)

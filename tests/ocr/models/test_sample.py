@@ -1,4 +1,4 @@
-"""Images between their pixels: what evaluation makes of gathers is what the device's operators give in training."""
+"""Interpolation between pixels: the gathers of evaluation match the device operators of training."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.ocr.models import golden
 pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
 
 
-def test_sampling_agrees_inside_on_the_edges_and_up_to_a_pixel_outside() -> None:
+def test_sampling_agrees_inside_and_up_to_a_pixel_outside_the_image() -> None:
     images = golden.images((2, 3, 8, 24))
     generator = np.random.default_rng(1)
     places = generator.uniform(-1.04, 1.04, (2, 5, 7, 2)).astype(np.float32)
@@ -35,7 +35,7 @@ def test_resizing_agrees(size: tuple[int, int]) -> None:
 
 
 def test_halving_is_exact() -> None:
-    """Networks may be so steep that a last bit shows."""
+    """Networks may be so steep that the last bit matters."""
     images = golden.images((1, 3, 64, 256))
     cell = Resize((32, 64))
     cell.set_train(True)

@@ -1,4 +1,4 @@
-"""SVTR: the reference's outputs for the same weights, and the laws of its blocks."""
+"""SVTR: the outputs of the reference for the same weights, and properties of its blocks."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ TRAINABLE = {"svtr_tiny": 6_021_133, "svtr_tiny_ch": 4_806_336}
 
 
 def filled(model: dict[str, Any]) -> nn.Cell:
-    """With the first points on the edges of the image: those of the formula lie nearly in one place."""
+    """Weights with the first points on the edges of the image: those of the formula are nearly equal."""
     network = svtr.build(model)
     start = network.transform.stn_head.stn_fc2.bias.asnumpy()
     golden.fill(network)
@@ -79,7 +79,7 @@ def filled(model: dict[str, Any]) -> nn.Cell:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_parameters_are_those_of_the_reference(name: str) -> None:
+def test_parameters_match_the_reference(name: str) -> None:
     """Names, shapes and order, so that its checkpoints load."""
     network = svtr.build(MODELS[name])
     assert golden.parameters_of(network) == golden.parameter_table(name)
@@ -87,20 +87,20 @@ def test_parameters_are_those_of_the_reference(name: str) -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_outputs_are_those_of_the_reference() -> None:
+def test_outputs_match_the_reference() -> None:
     expected = reference_arrays("svtr_tiny.npz")
     network = svtr.build(MODELS["svtr_tiny"])
     golden.fill(network)
     images = golden.images(expected["input_shape"])
     network.set_train(False)
-    # one thread adds up otherwise: off by 1.1e-4, and by 2.2e-4 before the softmax
+    # a single thread sums in another order: off by 1.1e-4, and by 2.2e-4 before the softmax
     golden.assert_close_in_sum(network(images).asnumpy(), expected["eval0"], "eval", share=2e-4)
     network.head.set_train(True)
     golden.assert_close(network(images).asnumpy(), expected["headtrain0"], "headtrain", share=5e-4)
 
 
 @pytest.mark.usefixtures("pynative")
-def test_outputs_with_points_on_the_edges_are_those_of_the_reference() -> None:
+def test_outputs_with_points_on_the_edges_match_the_reference() -> None:
     expected = reference_arrays("svtr_tiny.npz")
     network = filled(MODELS["svtr_tiny"])
     images = golden.images(expected["input_shape"])
@@ -110,8 +110,8 @@ def test_outputs_with_points_on_the_edges_are_those_of_the_reference() -> None:
     golden.assert_close_in_sum(network(images).asnumpy(), expected["identity_stn_eval0"], "eval")
 
 
-def test_modes_agree() -> None:
-    """The compiled graph computes what runs operator by operator."""
+def test_graph_and_pynative_mode_agree() -> None:
+    """The compiled graph has the outputs of PyNative mode."""
     network = filled(SMALL)
     images = golden.images((2, 3, 24, 80))
     network.set_train(False)
@@ -127,7 +127,7 @@ def test_modes_agree() -> None:
 
 @pytest.mark.usefixtures("pynative")
 def test_gradients_reach_every_parameter() -> None:
-    """The points move too; and with them, once their last layer is not zero any more, all before it."""
+    """Including the control points and, once their last layer is not zero any more, all layers before."""
     network = filled({**SMALL, "backbone": {**SMALL["backbone"], "drop_path_rate": 0.0, "last_drop": 0.0}})
     last = network.transform.stn_head.stn_fc2
     last.weight.set_data(Tensor(0.01 * golden.weight(last.weight.name, last.weight.shape)))
@@ -137,7 +137,7 @@ def test_gradients_reach_every_parameter() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_training_is_random_by_its_keys_and_evaluation_is_not() -> None:
+def test_training_depends_on_the_keys_and_evaluation_does_not() -> None:
     network = filled(SMALL)
     images = golden.images((2, 3, 24, 80))
     network.set_train(False)
@@ -152,12 +152,12 @@ def test_training_is_random_by_its_keys_and_evaluation_is_not() -> None:
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_what_the_rectifier_gives_the_backbone_takes() -> None:
+def test_the_rectifier_output_has_the_input_size_of_the_backbone() -> None:
     with pytest.raises(KitError, match=r"tps_outputsize \[32, 100\].*img_size \[16, 32\]"):
         svtr.build({**SMALL, "transform": {"name": "STN_ON"}})
 
 
-def test_a_window_holds_the_neighbours_of_each_patch() -> None:
+def test_a_window_contains_the_neighbours_of_each_patch() -> None:
     """In a grid of 3 rows and 5 columns, a window 3 high and 5 wide around a corner and around the middle."""
     allowed = (window((3, 5), (3, 5)) == 0).reshape(3, 5, 3, 5)
     np.testing.assert_array_equal(allowed[0, 0], [[1, 1, 1, 0, 0]] * 2 + [[0] * 5])
@@ -166,7 +166,7 @@ def test_a_window_holds_the_neighbours_of_each_patch() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_local_mixing_does_not_see_beyond_its_window() -> None:
+def test_local_mixing_does_not_depend_on_patches_outside_its_window() -> None:
     patches = golden.images((1, 24, 8)).asnumpy()
     changed = patches.copy()
     changed[:, 0] += 1
@@ -178,8 +178,8 @@ def test_local_mixing_does_not_see_beyond_its_window() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_a_branch_is_left_out_for_a_part_of_the_samples() -> None:
-    """Whole samples, and the others are scaled so that the mean stays."""
+def test_stochastic_depth_drops_a_branch_for_some_samples() -> None:
+    """For whole samples; the others are scaled so that the mean is unchanged."""
     cell = DropPath(0.25)
     cell.set_train(True)
     found = cell(Tensor(np.ones((400, 2, 3), np.float32))).asnumpy().reshape(400, 6)

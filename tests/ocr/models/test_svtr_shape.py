@@ -1,4 +1,4 @@
-"""The shape of an SVTR: what it follows from, and what is refused."""
+"""The shape of an SVTR: its derivation, and invalid values."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def test_the_rate_of_stochastic_depth_grows_to_the_configured_one() -> None:
         ({"last_stage": False}, "last_stage"),
     ],
 )
-def test_values_that_do_not_go_together_are_refused(options: dict[str, Any], message: str) -> None:
+def test_inconsistent_values_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(KitError, match=message) as refused:
         SvtrShape(**options)
     assert refused.value.hint

@@ -1,4 +1,4 @@
-"""The rectifier: what a thin-plate spline is, and what its points do to an image."""
+"""The rectifier: properties of thin-plate splines, and the effect of control points on an image."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ TARGETS = tps.edge_points(20, (0.05, 0.05))
 
 
 def warp(sources: tps.Points, places: tps.Points) -> tps.Points:
-    """Where `places` of the straight text come from, for targets that come from `sources`."""
+    """The source positions of `places` in the straight text, for targets that are mapped to `sources`."""
     return tps.values(TARGETS, places) @ (tps.coefficients(TARGETS) @ sources)
 
 
@@ -31,8 +31,8 @@ def test_the_spline_goes_through_its_points() -> None:
 
 
 @pytest.mark.parametrize("matrix", [np.eye(2), np.array([[0.8, 0.1], [-0.2, 0.6]])])
-def test_what_is_straight_stays_straight(matrix: tps.Points) -> None:
-    """Of points that are moved, turned and scaled as one, the spline has nothing to bend."""
+def test_an_affine_map_is_reproduced(matrix: tps.Points) -> None:
+    """If all points are translated, rotated and scaled together, the spline is affine."""
     np.testing.assert_allclose(warp(TARGETS @ matrix + 0.1, places(50)), places(50) @ matrix + 0.1, atol=1e-9)
 
 
@@ -42,7 +42,7 @@ def test_points_lie_on_both_edges_in_reading_order() -> None:
     np.testing.assert_allclose(points[:, 1], [0.2] * 3 + [0.8] * 3)
 
 
-def test_constants_are_those_of_the_reference() -> None:
+def test_constants_match_the_reference() -> None:
     expected = reference_arrays("svtr_tiny.npz")
     np.testing.assert_allclose(tps.coefficients(TARGETS), expected["tps_inverse_kernel"][:, :20], atol=1e-4)
     start = tps.rectifier().stn_head.stn_fc2.bias.asnumpy()
@@ -50,7 +50,7 @@ def test_constants_are_those_of_the_reference() -> None:
 
 
 def straightened(images: Any, points: tps.Points, outputs: tuple[int, int]) -> Any:
-    """What the rectifier makes of images where it has found `points`."""
+    """The output of the rectifier for images with these control points."""
     cell = tps.rectifier(tps_outputsize=outputs)
     cell.set_train(False)
     cell.stn_head.stn_fc2.bias.set_data(Tensor(points.reshape(-1).astype(np.float32)))
@@ -58,19 +58,19 @@ def straightened(images: Any, points: tps.Points, outputs: tuple[int, int]) -> A
 
 
 @pytest.mark.usefixtures("pynative")
-def test_points_where_they_belong_leave_the_image_as_it_is() -> None:
-    """A ramp, which interpolation cannot change; its outermost pixels mix with the nothing around."""
+def test_points_at_their_default_positions_leave_the_image_unchanged() -> None:
+    """A ramp, which interpolation cannot change; its outermost pixels are mixed with the area outside."""
     ramp = np.broadcast_to(np.linspace(0, 1, 101, dtype=np.float32), (2, 3, 32, 101))
     found = straightened(ramp.copy(), TARGETS, (16, 51))
     assert found.shape == (2, 3, 16, 51)
     inside = found[:, :, 1:-1, 1:-1]
-    expected = np.linspace(0, 1, 51)[1:-1] * 101 / 100 - 0.005  # from edges to centres of pixels
+    expected = np.linspace(0, 1, 51)[1:-1] * 101 / 100 - 0.005  # from pixel edges to pixel centres
     np.testing.assert_allclose(inside, np.broadcast_to(expected, inside.shape), atol=1e-4)
 
 
 @pytest.mark.usefixtures("pynative")
 def test_points_around_a_part_enlarge_it() -> None:
-    """Only the right half of the image is white: a text there fills the result."""
+    """Only the right half of the image is white: a text there fills the output."""
     images = np.zeros((1, 3, 32, 100), np.float32)
     images[..., 50:] = 1
     right = TARGETS * [0.4, 0.8] + [0.55, 0.1]
@@ -78,10 +78,10 @@ def test_points_around_a_part_enlarge_it() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_points_outside_are_drawn_to_the_edge() -> None:
+def test_points_outside_are_moved_to_the_edge() -> None:
     images = np.ones((1, 3, 32, 100), np.float32)
     found = straightened(images, TARGETS - 3, (8, 20))
-    np.testing.assert_allclose(found, 0.25, atol=1e-5)  # the corner, a quarter of which is image
+    np.testing.assert_allclose(found, 0.25, atol=1e-5)  # the corner, of which a quarter is inside the image
 
 
 @pytest.mark.parametrize(
@@ -96,14 +96,14 @@ def test_points_outside_are_drawn_to_the_edge() -> None:
         ({"stn_activation": "tanh"}, "stn_activation is tanh"),
     ],
 )
-def test_options_that_make_no_spline_are_refused(options: dict[str, Any], message: str) -> None:
+def test_options_without_a_valid_spline_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(KitError, match=message):
         tps.rectifier(**options)
 
 
 @pytest.mark.usefixtures("pynative")
-def test_it_begins_with_the_whole_image() -> None:
-    """Whatever the image: the first points do not depend on it."""
+def test_it_is_initialised_to_the_whole_image() -> None:
+    """For any image: the initial points do not depend on it."""
     head = tps.rectifier().stn_head
     head.set_train(False)
     points = head(golden.images((2, 3, 32, 64))).asnumpy()

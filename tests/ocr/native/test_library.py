@@ -1,4 +1,4 @@
-"""The library is compiled once, by one process, and what goes wrong is one line."""
+"""The library is compiled once, by one process, and every error is one line."""
 
 import fcntl
 import os
@@ -17,13 +17,13 @@ from tests.places import ROOT
 
 pytest.importorskip("mindspore")
 COUNTING = '#!/bin/sh\necho x >>"{calls}"\nexec c++ "$@"\n'
-"""A compiler that keeps count of its calls."""
+"""A fake compiler that counts its calls."""
 EMPTY = '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n'
-"""A compiler whose libraries are empty files."""
+"""A fake compiler whose libraries are empty files."""
 
 
 def compiler(folder: Path, text: str) -> str:
-    """A program that stands for the C++ compiler."""
+    """A fake C++ compiler."""
     path = folder / "compiler"
     path.write_text(text)
     path.chmod(0o755)
@@ -31,7 +31,7 @@ def compiler(folder: Path, text: str) -> str:
 
 
 @NEEDS_COMPILER
-def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) -> None:
+def test_it_is_compiled_once_by_the_first_process(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     environ = {**os.environ, "CXX": compiler(tmp_path, COUNTING.format(calls=calls)), "PYTHONPATH": str(ROOT)}
     program = (
@@ -64,7 +64,7 @@ def test_it_is_compiled_once_by_whichever_process_comes_first(tmp_path: Path) ->
         ('#!/bin/sh\necho "error: $LC_ALL" >&2\nexit 3\n', "cannot compile operators.cpp: error: C"),
     ],
 )
-def test_a_compiler_that_fails_leaves_nothing(text: str, reason: str, tmp_path: Path) -> None:
+def test_a_failed_compilation_leaves_no_files(text: str, reason: str, tmp_path: Path) -> None:
     environ = {**os.environ, "CXX": compiler(tmp_path, text)}
     with pytest.raises(KitError) as caught:
         library(tmp_path / "cache", environ)
@@ -73,10 +73,10 @@ def test_a_compiler_that_fails_leaves_nothing(text: str, reason: str, tmp_path: 
 
 
 @pytest.mark.parametrize("reason", ["a compiler took longer than 120 s", ""])
-def test_who_waits_for_a_compiler_that_fails_does_not_try_again(
+def test_a_waiting_process_does_not_retry_a_failed_compilation(
     reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a reason the other process was killed, and its compiler may be sound."""
+    """Without a recorded reason, the other process was killed, and the compiler may be fine."""
 
     def held_by_another(descriptor: int, operation: int) -> None:
         if operation & fcntl.LOCK_NB:
@@ -91,10 +91,10 @@ def test_who_waits_for_a_compiler_that_fails_does_not_try_again(
     else:
         assert library(tmp_path / "cache", environ).is_file()
     monkeypatch.undo()
-    assert library(tmp_path / "cache", environ).is_file()  # a reason of before does not count
+    assert library(tmp_path / "cache", environ).is_file()  # an old reason does not count
 
 
-def test_what_cannot_be_loaded_says_what_to_remove(tmp_path: Path) -> None:
+def test_an_error_about_a_damaged_library_names_the_file_to_remove(tmp_path: Path) -> None:
     (tmp_path / "x.so").write_text("no library")
     with pytest.raises(KitError, match=r"x.so cannot be loaded: ") as caught:
         hold(tmp_path / "x.so")
@@ -109,14 +109,14 @@ def test_what_cannot_be_loaded_says_what_to_remove(tmp_path: Path) -> None:
         ({"CXX": "/nowhere/g++"}, "/nowhere/g++: No such file or directory"),
     ],
 )
-def test_without_a_compiler_it_says_so(environ: dict[str, str], reason: str, tmp_path: Path) -> None:
+def test_a_missing_compiler_is_reported(environ: dict[str, str], reason: str, tmp_path: Path) -> None:
     with pytest.raises(KitError) as caught:
         library(tmp_path / "cache", environ)
     assert str(caught.value) == reason
 
 
-def test_a_folder_that_others_may_write_into_is_refused(tmp_path: Path) -> None:
-    """Else they could put a library there, and it would run as this user."""
+def test_a_folder_writable_by_others_is_refused(tmp_path: Path) -> None:
+    """Otherwise they could put a library there, which would run as this user."""
     tmp_path.chmod(tmp_path.stat().st_mode | stat.S_IWOTH)
     with pytest.raises(KitError, match="others may write into"):
         library(tmp_path, os.environ)
@@ -124,35 +124,33 @@ def test_a_folder_that_others_may_write_into_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    if os.getuid() == 0:  # whose folders everybody may trust
+    if os.getuid() == 0:  # whose folders are trusted
         os.chown(tmp_path, 2, -1)
     with pytest.raises(KitError, match="belongs to another user") as caught:
         library(tmp_path, os.environ)
     assert caught.value.hint == "set HCCL_KIT_CACHE to a folder of your own"
 
 
-def test_a_folder_whose_name_mindspore_cannot_take_is_refused(tmp_path: Path) -> None:
+def test_a_folder_name_that_mindspore_does_not_support_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="MindSpore loads no library from a path with a colon"):
         library(tmp_path / "a:b", os.environ)
 
 
-def test_hosts_of_other_architectures_have_libraries_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A home folder may be that of several hosts."""
+def test_different_architectures_have_separate_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several hosts may share a home folder."""
     environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
     here = library(tmp_path / "cache", environ)
     monkeypatch.setattr("platform.machine", lambda: "other")
     assert library(tmp_path / "cache", environ) != here
 
 
-def test_no_compiler_is_needed_once_it_is_there(tmp_path: Path) -> None:
-    """The nodes of a cluster may have none, but the home folder of the host where the job is submitted."""
+def test_no_compiler_is_needed_for_a_compiled_library(tmp_path: Path) -> None:
+    """The nodes of a cluster may have no compiler, but share the home folder of the login host."""
     environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
     assert library(tmp_path / "cache", environ) == library(tmp_path / "cache", {"PATH": "/nowhere"})
 
 
-def test_the_variable_of_the_compiler_may_be_blank(tmp_path: Path) -> None:
+def test_a_blank_compiler_variable_is_ignored(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="there is no C"):
         library(tmp_path, {"CXX": " ", "PATH": "/nowhere"})
 
@@ -164,15 +162,15 @@ def test_a_file_in_place_of_the_folder_is_one_line(tmp_path: Path) -> None:
 
 
 @NEEDS_COMPILER
-def test_the_compiler_has_nothing_to_say() -> None:
-    """Warnings are errors in C++ too."""
+def test_the_source_compiles_without_warnings() -> None:
+    """Warnings are treated as errors."""
     words = [*_compiler(os.environ), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(SOURCE)]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @NEEDS_COMPILER
-def test_choices_have_a_file_for_each_processor_and_number_of_cores(tmp_path: Path) -> None:
+def test_there_is_a_file_of_choices_per_processor_and_number_of_cores(tmp_path: Path) -> None:
     path = library(cache(os.environ) / "convolutions", os.environ)
     before = measured_choices(path)
     keep_choices(path, {}, 2)

@@ -1,4 +1,4 @@
-"""What all training programs have in common: their help, and the hint if there are no weights."""
+"""Common behaviour of all training programs: the help, and the hint if there are no weights."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.train
 
 @pytest.mark.parametrize("name", ["eval", "predict", "export"])
 def test_missing_weights_are_an_error_with_the_next_step(words: Path, tmp_path: Path, name: str) -> None:
-    """Before anything heavy is loaded; the configuration as it is shipped, before a training."""
+    """Before heavy packages are imported; with the shipped configuration, before a training."""
     shutil.copy(CONFIG, tmp_path / "my config.yaml")
     options = {"eval": [], "predict": ["--images", words / "test"], "export": []}[name]
     command = ("-c", tmp_path / "my config.yaml", "-o", f"eval.dataset.dataset_root={words}", *options)
@@ -26,7 +26,7 @@ def test_missing_weights_are_an_error_with_the_next_step(words: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["read", "train", "eval", "predict", "export", "render_words", "convert_dataset"])
-def test_the_help_shows_examples_that_can_be_typed(name: str) -> None:
+def test_the_help_shows_valid_examples(name: str) -> None:
     """A backslash in the text would join two lines into one."""
     done = tool(name, "--help")
     lines = done.stdout.splitlines()
@@ -37,7 +37,7 @@ def test_the_help_shows_examples_that_can_be_typed(name: str) -> None:
     assert set(examples) <= set(lines)
 
 
-def test_the_hint_to_train_first_names_a_shipped_configuration_as_the_user_does(
+def test_the_hint_to_train_names_the_configuration_as_given(
     words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,6 +1,6 @@
-"""Weights and dictionaries that do not belong to a configuration: one clear error each, and nothing is trained.
+"""Weights and dictionaries that do not match a configuration: one error each, and nothing is trained.
 
-One process starts the programs one after the other: most of the time of each would be its imports.
+One process runs the programs one after the other: imports would take most of the time of each.
 """
 
 import hashlib
@@ -102,7 +102,7 @@ def _digest(characters: str) -> str:
     return hashlib.sha256(characters.encode()).hexdigest()
 
 
-def test_each_is_one_error(files: Path, words: Path, run: Path, tmp_path: Path) -> None:
+def test_each_mismatch_is_one_error(files: Path, words: Path, run: Path, tmp_path: Path) -> None:
     places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
     cases = [
         (verb, f"{key}={files / name}", message)

@@ -1,4 +1,4 @@
-"""tools/convert_dataset.py: what it writes is what the trainer reads."""
+"""tools/convert_dataset.py: the trainer reads what it writes."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ ROWS = "\ufeff10,10,50,10,50,20,10,20,one, two\r\n60,12,60,22,20,22.5,20,12,###\
 
 @pytest.fixture
 def published(tmp_path: Path) -> Path:
-    """A set as it is published: two pages, one of which has no labels."""
+    """A data set in its published format: two pages, one of which has no labels."""
     for name in ("images", "gt"):
         (tmp_path / name).mkdir()
     for number in (1, 2):
@@ -37,7 +37,7 @@ def convert(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return tool("convert_dataset", "--image_dir", root / "images", "--label_dir", root / "gt", *options)
 
 
-def test_det_gt_is_what_the_folders_are(published: Path) -> None:
+def test_the_det_gt_file_is_equivalent_to_the_folders(published: Path) -> None:
     done = convert(published)
     assert done.returncode == 0, done.stderr
     output = published / "images_det_gt.txt"
@@ -51,7 +51,7 @@ def test_det_gt_is_what_the_folders_are(published: Path) -> None:
     np.testing.assert_array_equal(folder.polys, converted.polys)
 
 
-def test_sroie_hides_texts_by_stars(published: Path) -> None:
+def test_texts_of_stars_in_sroie_are_illegible(published: Path) -> None:
     done = convert(published, "--dataset_name", "sroie", "--path_mode", "abs", "--output_path", f"{published}/gt.txt")
     assert done.returncode == 0, done.stderr
     root = {"dataset_root": "/", "data_dir": ".", "label_file": str(published / "gt.txt")}
@@ -60,7 +60,7 @@ def test_sroie_hides_texts_by_stars(published: Path) -> None:
     assert page.texts == ("one, two", "###", "###")
 
 
-def test_rec_cuts_the_readable_lines(published: Path) -> None:
+def test_rec_crops_the_legible_lines(published: Path) -> None:
     done = convert(published, "--task", "rec", "-d", "sroie", "-o", str(published / "rec_gt.txt"))
     assert done.returncode == 0, done.stderr
     assert read_labels(published / "rec_gt.txt") == [("rec_gt/img_1_001.png", "one, two")]
@@ -69,7 +69,7 @@ def test_rec_cuts_the_readable_lines(published: Path) -> None:
     assert (line == 40).all()
 
 
-def test_cls_turns_every_line(published: Path) -> None:
+def test_cls_rotates_every_line(published: Path) -> None:
     page = np.zeros((60, 90, 3), np.uint8)
     page[10:20, 10:30] = 255  # the left half of the first line
     cv2.imwrite(str(published / "images" / "img_1.png"), page)
@@ -83,7 +83,7 @@ def test_cls_turns_every_line(published: Path) -> None:
     np.testing.assert_array_equal(line[::-1, ::-1], turned)
 
 
-def test_the_word_list_of_ic15_is_taken(tmp_path: Path) -> None:
+def test_the_word_list_of_icdar_2015_is_converted(tmp_path: Path) -> None:
     (tmp_path / "gt.txt").write_text(
         '\ufeffword_1.png, "Genaxis Theatre"\nword_2.png, "a, "b""\n'
         'broken\n../a.png, "x"\n/a.png, "x"\na.png, "\x1b"\n',
@@ -98,7 +98,7 @@ def test_the_word_list_of_ic15_is_taken(tmp_path: Path) -> None:
     assert f"{tmp_path / 'gt.txt'}:6: control characters in the text" in done.stderr
 
 
-def test_what_cannot_be_converted_is_reported(published: Path) -> None:
+def test_invalid_input_is_reported(published: Path) -> None:
     (published / "gt" / "gt_img_1.txt").write_text("nonsense", encoding="utf-8")
     wrong = convert(published)
     assert wrong.returncode == 2
@@ -125,7 +125,7 @@ def test_what_cannot_be_converted_is_reported(published: Path) -> None:
         (["-l", "gt", "-i", "images", "-t", "cls", "-o", "images.txt"], "images already exists", "--force"),
     ],
 )
-def test_a_wrong_command_is_refused_before_the_work(
+def test_an_invalid_command_is_refused_before_the_conversion(
     published: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str, hint: str
 ) -> None:
     monkeypatch.chdir(published)
@@ -141,7 +141,7 @@ def test_a_wrong_command_is_refused_before_the_work(
     assert Path("mine.txt").read_text() == "mine"
 
 
-def test_existing_files_are_overwritten_on_request(published: Path) -> None:
+def test_existing_files_are_overwritten_with_force(published: Path) -> None:
     output = published / "rec_gt.txt"
     for options in ((), ("--force",)):
         done = convert(published, "--task", "rec", "-d", "sroie", "-o", str(output), *options)
@@ -150,8 +150,8 @@ def test_existing_files_are_overwritten_on_request(published: Path) -> None:
     assert read_labels(output) == [("rec_gt/img_1_001.png", "one, two")]
 
 
-def test_lines_that_cannot_be_cut_leave_nothing(published: Path) -> None:
-    """The page has labels, and its image is damaged."""
+def test_if_no_line_can_be_cropped_no_file_is_left(published: Path) -> None:
+    """The page has labels, but its image is damaged."""
     (published / "images" / "img_1.jpg").write_bytes(b"damaged")
     before = sorted(published.rglob("*"))
     done = convert(published, "--task", "rec", "-d", "sroie", "-o", str(published / "rec_gt.txt"))
@@ -162,8 +162,8 @@ def test_lines_that_cannot_be_cut_leave_nothing(published: Path) -> None:
 
 @pytest.mark.parametrize("name", ["img_\udcff", "img_\t1", "img_\x1b[2J"])
 @pytest.mark.parametrize("task", ["det", "rec"])
-def test_a_name_that_no_label_file_holds_is_left_out(published: Path, name: str, task: str) -> None:
-    """It is no text, or would end the field or move the cursor of a screen."""
+def test_a_name_that_a_label_file_cannot_represent_is_skipped(published: Path, name: str, task: str) -> None:
+    """It is not valid text, contains the field separator, or has control characters."""
     (published / "images" / "img_2.jpg").rename(published / "images" / f"{name}.jpg")
     (published / "gt" / f"gt_{name}.txt").write_bytes(ROWS.encode())
     done = convert(published, "--task", task, "-o", str(published / "out.txt"))
@@ -193,7 +193,7 @@ def test_the_label_file_of_a_published_set_is_read_by_the_trainer(
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(FORMS) if "rec" in PAGE_SETS[name].tasks])
-def test_the_lines_of_a_published_set_are_cut(name: str, tmp_path: Path) -> None:
+def test_the_lines_of_a_published_set_are_cropped(name: str, tmp_path: Path) -> None:
     make, expected = FORMS[name]
     labels, images = make(tmp_path)
     output = tmp_path / "rec_gt.txt"
@@ -208,8 +208,8 @@ def test_the_lines_of_a_published_set_are_cut(name: str, tmp_path: Path) -> None
         assert (line == 80).all()
 
 
-def test_a_curved_line_is_cut_along_the_smallest_box(tmp_path: Path) -> None:
-    """It starts at the upper left; a line of four corners beside it starts at its first one, here the lower right."""
+def test_a_curved_line_is_cropped_along_the_smallest_box(tmp_path: Path) -> None:
+    """The crop starts at the upper left; a line with four corners starts at its first one, here the lower right."""
     labels, images = FORMS["ctw1500"][0](tmp_path)
     page = np.zeros((60, 90, 3), np.uint8)
     page[:, :40] = 200
@@ -228,7 +228,7 @@ def test_a_curved_line_is_cut_along_the_smallest_box(tmp_path: Path) -> None:
     assert shapes["short"][:, 13:].min() == 200
 
 
-def test_bad_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels, images = FORMS["mlt2017"][0](tmp_path)
     label = labels / "gt_img_1.txt"
     with label.open("a", encoding="utf-8") as rows:
@@ -243,7 +243,7 @@ def test_bad_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"warning: left out: {images / 'img_2.jpg'}: none of its regions can be used" in err
 
 
-def test_words_that_are_cut_already_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_are_already_cropped_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels, images = iiit5k(tmp_path, ("train/1_1.png", "YOU"), ("train/1_2.png", "CAN"), ("train/9.png", "?"))
     assert main(["-d", "iiit5k", "-t", "rec", "-l", str(labels)]) == 0
     assert capsys.readouterr().out == f"2 lines, 1 left out: {tmp_path / 'rec_gt.txt'}\n"
@@ -263,7 +263,7 @@ def test_a_set_may_have_pages_and_a_list_of_words(tmp_path: Path) -> None:
     assert read_labels(tmp_path / "rec_gt.txt") == [("timage/001.jpg", "RONALDO")]
 
 
-def test_pages_of_one_name_have_their_own_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pages_with_the_same_name_have_separate_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels, images = FORMS["lsvt"][0](tmp_path)
     region = {"transcription": "a", "points": QUAD, "illegibility": False}
     places = ["a/b", "c/b", "a_b"]
@@ -277,7 +277,9 @@ def test_pages_of_one_name_have_their_own_lines(tmp_path: Path, capsys: pytest.C
     assert "a_b.jpg: another image gives lines a_b_001.png, ... too" in capsys.readouterr().err
 
 
-def test_synthtext_names_no_image_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_image_outside_the_folder_in_synthtext_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     labels, images = FORMS["synthtext"][0](tmp_path)
     inner = images / "8"
     (inner / "8").mkdir()
@@ -297,7 +299,7 @@ def test_synthtext_names_no_image_elsewhere(tmp_path: Path, capsys: pytest.Captu
         (["-d", "ccpd", "-l", "no"], "no does not exist", "name a folder or a file"),
     ],
 )
-def test_a_set_that_does_not_go_with_the_command_is_refused(
+def test_a_set_that_does_not_support_the_command_is_refused(
     published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     options: list[str], message: str, hint: str,
 ) -> None:  # fmt: skip

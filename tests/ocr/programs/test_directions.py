@@ -1,4 +1,4 @@
-"""From lines to a classifier of their direction and back, the way a user goes."""
+"""Training, evaluation, prediction and export of a direction classifier, as a user runs them."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ CONFIG = ROOT / "configs" / "cls" / "mobilenetv3" / "cls_mv3_receipts.yaml"
 
 @pytest.fixture(scope="module")
 def trained(words: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a training of two steps on the rendered words, which all lie as they should."""
+    """The folder of a training of two steps on the rendered words, which are all upright."""
     folder = tmp_path_factory.mktemp("directions")
     for name in ("train", "test"):
         rows = [line.split("\t")[0] for line in (words / f"{name}_gt.txt").read_text().splitlines()]

@@ -1,6 +1,6 @@
-"""Trainings that end before their time: what exit code they have, and what a run with system.resume=auto makes of them.
+"""Trainings that end early: their exit code, and how a run with system.resume=auto continues.
 
-The process ends at a point of the program, not after a time.
+The process ends at a point in the program, not after a time.
 """
 
 import json
@@ -45,7 +45,7 @@ NO_DATA = AT_STEP_8.format(what="shutil.rmtree({words!r})")
 
 
 def patched(patch: str, folder: Path, words: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
-    """tools/train.py with a training that `patch` has changed."""
+    """tools/train.py with a training that is modified by `patch`."""
     places = (f"{section}.dataset.dataset_root={words}" for section in ("train", "eval"))
     options = ["-c", CONFIG, "-o", *places, f"train.ckpt_save_dir={folder}", "system.log_interval=1", *overrides]
     environ = {key: value for key, value in clean_environ().items() if key not in OURS}
@@ -70,7 +70,7 @@ def hidden(folder: Path) -> list[str]:
 
 
 @pytest.mark.long
-def test_a_run_that_was_killed_before_its_summary_is_finished(run: Path, words: Path, tmp_path: Path) -> None:
+def test_a_run_killed_before_its_summary_is_completed(run: Path, words: Path, tmp_path: Path) -> None:
     done = patched(KILL_AT_SUMMARY, tmp_path, words, "train.max_steps=12")
     assert done.returncode == -9, done.stderr
     assert not (tmp_path / "summary.json").exists()
@@ -83,8 +83,8 @@ def test_a_run_that_was_killed_before_its_summary_is_finished(run: Path, words: 
 
 
 @pytest.mark.long
-def test_an_evaluation_that_was_cut_off_is_done_again(words: Path, tmp_path: Path) -> None:
-    """Else the best weights of the resumed run could be others than those of the undisturbed one."""
+def test_an_interrupted_evaluation_is_repeated(words: Path, tmp_path: Path) -> None:
+    """Otherwise the best weights of the resumed run could differ from those of the undisturbed one."""
     overrides = ("train.max_steps=12", "system.val_interval=1")
     done = patched(KILL_IN_EVALUATION, tmp_path, words, *overrides)
     assert done.returncode == -9, done.stderr
@@ -94,8 +94,8 @@ def test_an_evaluation_that_was_cut_off_is_done_again(words: Path, tmp_path: Pat
 
 
 @pytest.mark.long
-def test_a_disk_that_fills_up_in_training_is_not_a_failed_start(words: Path, tmp_path: Path) -> None:
-    """The size of files is bounded at step 8; the checkpoint after step 9 is larger."""
+def test_a_full_disk_during_training_is_not_a_failed_start(words: Path, tmp_path: Path) -> None:
+    """The file size is limited at step 8; the checkpoint after step 9 is larger."""
     done = patched(FULL_DISK, tmp_path, words, "train.max_steps=12", "train.resume_interval_steps=3")
     assert done.returncode == 1, done.stderr
     assert f"error: cannot write the checkpoint {tmp_path / 'train_resume.ckpt'}: " in done.stderr
@@ -113,4 +113,4 @@ def test_a_data_set_that_vanishes_in_training_is_not_a_failed_start(words: Path,
     assert done.returncode == 1, done.stdout + done.stderr
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
-    assert train(tmp_path / "run", gone, "system.resume=auto").returncode == 2  # it cannot start
+    assert train(tmp_path / "run", gone, "system.resume=auto").returncode == 2  # cannot start

@@ -1,4 +1,4 @@
-"""Trained networks by both engines: equal scores, files that are kept, and what cannot be exported."""
+"""Trained networks in both engines: equal scores, cached files, and networks that cannot be exported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.train
 
 
-def test_both_engines_read_the_same_and_the_file_is_kept(
+def test_both_engines_have_the_same_result_and_the_file_is_cached(
     run: Path, words: Path, tmp_path: Path, own_cache: Path
 ) -> None:
     weights = shutil.copy(run / "best.ckpt", tmp_path / "best.ckpt")
@@ -33,7 +33,7 @@ def test_both_engines_read_the_same_and_the_file_is_kept(
 def test_a_network_that_cannot_be_exported_runs_in_mindspore(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as: there is no room for the file."""
+    """For example if the disk is full."""
     (tmp_path / "cache").write_text("")
     monkeypatch.setenv("HCCL_KIT_CACHE", str(tmp_path / "cache"))
     shared = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}", "--json")

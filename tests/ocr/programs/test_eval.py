@@ -1,4 +1,4 @@
-"""Evaluation of trained weights, in a process of its own."""
+"""Evaluation of trained weights, in a separate process."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from tests.ocr.run_tool import assert_refused, summary, tool
 pytestmark = pytest.mark.train
 
 
-def test_the_evaluation_finds_what_the_training_found(run: Path) -> None:
+def test_the_evaluation_has_the_score_of_the_training(run: Path) -> None:
     override = f"eval.ckpt_load_path={run / 'best.ckpt'}"
     done = tool("eval", "-c", run / "train_config.yaml", "-o", override, "--json")
     assert done.returncode == 0, done.stderr
@@ -23,7 +23,7 @@ def test_the_evaluation_finds_what_the_training_found(run: Path) -> None:
     assert found["norm_edit_distance"] == pytest.approx(summary(run)["norm_edit_distance"], abs=1e-6)
 
 
-def test_the_evaluation_names_what_was_misread(run: Path, tmp_path: Path) -> None:
+def test_the_evaluation_lists_misread_words(run: Path, tmp_path: Path) -> None:
     override = f"eval.ckpt_load_path={run / 'best.ckpt'}"
     picture = tmp_path / "worst.png"
     options = ("--wrong", "--picture", picture, "--worst", 5)
@@ -45,7 +45,7 @@ def test_the_evaluation_names_what_was_misread(run: Path, tmp_path: Path) -> Non
         (["--worst", "0"], "--worst is 0; accepted: 1 to 200"),
     ],
 )
-def test_a_picture_that_cannot_be_written_is_refused_first(
+def test_a_picture_that_cannot_be_written_is_refused_before_the_evaluation(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -66,7 +66,7 @@ def test_a_picture_that_cannot_be_written_is_refused_first(
         ("model.neck.hidden_size=8", "does not fit this configuration"),
     ],
 )
-def test_an_evaluation_that_cannot_run_reports_why(run: Path, override: str, expected: str) -> None:
+def test_an_evaluation_that_cannot_run_reports_the_reason(run: Path, override: str, expected: str) -> None:
     load = f"eval.ckpt_load_path={run / 'best.ckpt'}"
     done = tool("eval", "-c", run / "train_config.yaml", "-o", load, override)
     assert_refused(done, 2, expected)
@@ -77,7 +77,7 @@ def test_the_archive_finds_the_weights_in_its_folder_also_after_a_move(run: Path
     moved = tmp_path / "moved"
     shutil.copytree(run, moved)
     archive = moved / "train_config.yaml"
-    (moved / "best.ckpt").write_bytes(b"damaged")  # so it is seen which file is read
+    (moved / "best.ckpt").write_bytes(b"damaged")  # shows which file is read
     done = tool("eval", "-c", archive)
     assert_refused(done, 2, f"the checkpoint {moved / 'best.ckpt'} is damaged")
     shutil.copyfile(run / "best.ckpt", moved / "best.ckpt")

@@ -1,4 +1,4 @@
-"""A training that starts from weights: what they read before, what the run reads after, and what it reads worst."""
+"""Fine-tuning: the scores before and after, and the worst lines."""
 
 import json
 import shlex
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.train
 def test_the_summary_compares_before_and_after_and_the_worst_lines_are_drawn(
     run: Path, words: Path, tmp_path: Path
 ) -> None:
-    """`run` ends with weights that read no word; three more steps of them are a fine-tuning."""
+    """`run` ends with weights that read no word correctly; three more steps are a fine-tuning."""
     weights = run / "best.ckpt"
     done = train(tmp_path, words, f"model.pretrained={weights}", "train.max_steps=3", "system.val_before_train=True")
     assert done.returncode == 0, done.stderr
@@ -45,8 +45,8 @@ def test_the_summary_compares_before_and_after_and_the_worst_lines_are_drawn(
 
 
 @pytest.mark.long
-def test_what_the_weights_gave_before_survives_a_resume(run: Path, words: Path, tmp_path: Path) -> None:
-    """The second start neither evaluates the first weights again nor takes its own first ones for them."""
+def test_the_scores_before_the_training_survive_a_resume(run: Path, words: Path, tmp_path: Path) -> None:
+    """The resumed run neither evaluates the initial weights again nor mistakes its own first weights for them."""
     tuning = (f"model.pretrained={run / 'best.ckpt'}", "system.val_before_train=True")
     assert train(tmp_path, words, *tuning, "train.max_steps=3").returncode == 0
     before = summary(tmp_path)["before"]
@@ -67,11 +67,17 @@ def test_what_the_weights_gave_before_survives_a_resume(run: Path, words: Path, 
 
 @pytest.mark.long
 @pytest.mark.parametrize("page", ["train.md", "tutorial.md"])
-def test_the_two_commands_of_a_page(page: str, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From published weights to an ONNX file, as the page says, with two steps and ten words in place of a training."""
+def test_the_two_documented_commands_work(
+    page: str, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From published weights to an ONNX file, as documented, but with two steps and ten words."""
     pytest.importorskip("rapidocr")
     rows = (words / "train_gt.txt").read_text().splitlines(keepends=True)[:10]
-    for folder in ("mine", "mine/train", "mine/test"):  # images lie next to the labels on one page, below on the other
+    for folder in (
+        "mine",
+        "mine/train",
+        "mine/test",
+    ):  # images are next to the labels on one page, in a subfolder on the other
         shutil.copytree(words / "train", tmp_path / folder, dirs_exist_ok=True)
     for name in ("train_gt.txt", "test_gt.txt"):
         (tmp_path / "mine" / name).write_text("".join(rows))
@@ -88,6 +94,6 @@ def test_the_two_commands_of_a_page(page: str, words: Path, tmp_path: Path, monk
 
 
 def commands_of(page: str) -> list[list[str]]:
-    """The words of each command of the block that names this file, without `hccl-kit`."""
+    """The arguments of each command in the block that names this file, without `hccl-kit`."""
     (text,) = (block.text for block in blocks_of(DOCS / page) if block.value == name_of(Path(__file__)))
     return [shlex.split(line)[1:] for line in text.replace("\\\n", "").splitlines()]

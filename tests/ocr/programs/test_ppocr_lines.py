@@ -1,4 +1,4 @@
-"""Training of a recogniser of PP-OCR in its training form, the way a user starts it, to a file of the folded form."""
+"""Training of a PP-OCR recogniser in its training form, as a user runs it, and export of the folded form."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def written(folder: Path) -> Path:
     return folder / "tiny.yaml"
 
 
-def test_it_trains_and_is_exported_folded(words: Path, tmp_path: Path) -> None:
+def test_it_is_trained_and_exported_in_folded_form(words: Path, tmp_path: Path) -> None:
     path, run = written(tmp_path), tmp_path / "run"
     done = train(run, words, "train.max_steps=3", "system.mode=1", "system.val_while_train=False", config=path)
     assert done.returncode == 0, done.stderr + done.stdout

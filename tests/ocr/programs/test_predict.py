@@ -1,4 +1,4 @@
-"""Prediction on lines, in a process of its own."""
+"""Prediction on lines, in a separate process."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from tests.ocr.run_tool import CONFIG, assert_refused, tool
 pytestmark = pytest.mark.train
 
 
-def test_predictions_are_lines_and_a_picture(run: Path, words: Path, tmp_path: Path) -> None:
+def test_predictions_are_written_as_lines_and_as_a_picture(run: Path, words: Path, tmp_path: Path) -> None:
     shutil.copytree(words / "test", tmp_path / "images")
     (tmp_path / "images" / "00003.png").write_bytes(b"damaged")
     drawn = tmp_path / "readings.png"
@@ -35,7 +35,7 @@ def test_predictions_are_lines_and_a_picture(run: Path, words: Path, tmp_path: P
     assert image.shape[0] == drawing.HEADER + 20 * drawing.ROW
 
 
-def test_a_prediction_of_nothing_but_damaged_images_is_refused(run: Path, tmp_path: Path) -> None:
+def test_a_prediction_on_damaged_images_only_is_an_error(run: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.png").write_bytes(b"damaged")
     options = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}")
     (tmp_path / "bad.png").rename(tmp_path / "bad\x1b\udcff.png")
@@ -60,7 +60,7 @@ def test_a_prediction_of_nothing_but_damaged_images_is_refused(run: Path, tmp_pa
         (["--images", "no.png"], "error: there is no image or folder no.png"),
     ],
 )
-def test_an_impossible_request_is_an_error_before_the_work(
+def test_an_invalid_request_is_an_error_before_the_prediction(
     words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""From pages to their texts, the way a user goes: a detector of fresh weights, and a reader behind it."""
+"""From pages to their texts, as a user runs it: a detector with initial weights, and a recogniser after it."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ SIZE = 64
 
 @pytest.fixture(scope="module")
 def detector(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A configuration of small pages, whose detector takes every page for one text."""
+    """A configuration with small pages, whose detector finds the whole page as one text."""
     folder = tmp_path_factory.mktemp("detector")
     steps = [
         {"DecodeImage": {"img_mode": "RGB"}},
@@ -58,8 +58,8 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.long  # two networks of MobileNetV3 are exported; test_read.py has a chain always
-def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, tmp_path: Path) -> None:
+@pytest.mark.long  # two MobileNetV3 networks are exported; test_read.py always runs a chain
+def test_a_chain_detects_rotates_and_reads_lines(detector: Path, run: Path, pages: Path, tmp_path: Path) -> None:
     (pages / "c.png").write_bytes(b"damaged")
     checkpoint.save(tmp_path / "cls.ckpt", list(recipes.network(config.load(CLASSIFIER)).get_parameters()))
     drawn = tmp_path / "drawn"
@@ -102,9 +102,7 @@ def test_a_chain_finds_turns_and_reads(detector: Path, run: Path, pages: Path, t
         (["--read", CONFIG, "--turn", CONFIG], "--turn is of type rec; accepted: a classification"),
     ],
 )
-def test_a_wrong_command_is_refused_before_anything_heavy_is_loaded(
-    pages: Path, options: list[object], message: str
-) -> None:
+def test_an_invalid_command_is_refused_before_heavy_imports(pages: Path, options: list[object], message: str) -> None:
     done = tool("predict", "-c", DETECTOR, "--images", pages, *options, python=("-X", "importtime"))
     assert done.returncode == 2
     assert message in done.stderr
@@ -123,8 +121,8 @@ TARGETS: dict[Path, list[dict[str, Any]]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("shipped", TARGETS, ids=lambda path: path.stem)
-def test_a_detector_trains_and_is_scored(detector: Path, shipped: Path, pages: Path, tmp_path: Path) -> None:
-    """MobileNetV3 has so many parameters that MindSpore's own limit of calls within calls would not do."""
+def test_a_detector_is_trained_and_evaluated(detector: Path, shipped: Path, pages: Path, tmp_path: Path) -> None:
+    """MobileNetV3 has so many parameters that MindSpore's default recursion limit would be exceeded."""
     rows = [{"transcription": "one", "points": [[20, 20], [120, 20], [120, 60], [20, 60]]}]
     (pages / "gt.txt").write_text("".join(f"{name}.png\t{json.dumps(rows)}\n" for name in ("a", "b")))
     small = config.load(detector)["eval"]["dataset"]["transform_pipeline"]

@@ -1,4 +1,4 @@
-"""The programs that take long show how far they are, here in a log and without the wait between two lines."""
+"""Long-running programs show their progress; here in a log, without the delay between two lines."""
 
 import os
 import re
@@ -33,12 +33,12 @@ def counted(what: str, count: int) -> list[str]:
     return [f"{what}: {done} of {count}" for done in range(1, count)]
 
 
-def test_rendering(tmp_path: Path) -> None:
+def test_rendering_shows_progress(tmp_path: Path) -> None:
     lines = progress_of("render-words", "--output", tmp_path, "--train", 4, "--test", 3)
     assert lines == counted("rendering the train set", 4) + counted("rendering the test set", 3)
 
 
-def test_conversion(tmp_path: Path) -> None:
+def test_conversion_shows_progress(tmp_path: Path) -> None:
     for name in ("images", "gt"):
         (tmp_path / name).mkdir()
     for number in range(3):
@@ -49,7 +49,7 @@ def test_conversion(tmp_path: Path) -> None:
 
 
 @pytest.mark.train
-def test_evaluation_and_prediction(run: Path, words: Path) -> None:
+def test_evaluation_and_prediction_show_progress(run: Path, words: Path) -> None:
     weights = ("-c", run / "train_config.yaml", "-o", f"eval.ckpt_load_path={run / 'best.ckpt'}")
     assert progress_of("eval", *weights) == counted("evaluating", 20)
     lines = progress_of("predict", *weights, "--images", words / "test", "--limit", 3)

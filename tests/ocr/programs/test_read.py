@@ -1,4 +1,4 @@
-"""Pages read without a configuration, the way a user goes, and what is refused before anything heavy is loaded."""
+"""Reading pages without a configuration, as a user runs it; errors come before heavy imports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def pages(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("engine", ["auto", pytest.param("mindspore", marks=pytest.mark.long)])
 @pytest.mark.usefixtures("weights")
 def test_a_folder_is_read(pages: Path, tmp_path: Path, engine: str) -> None:
-    """On a CPU by onnxruntime, without MindSpore."""
+    """On a CPU with onnxruntime, without MindSpore."""
     pytest.importorskip("onnxruntime")
     outputs = ("--json", tmp_path / "found.json", "--picture", tmp_path / "drawn")
     done = tool("read", pages, *outputs, "--engine", engine, python=("-X", "importtime"))
@@ -67,7 +67,7 @@ def test_a_folder_is_read(pages: Path, tmp_path: Path, engine: str) -> None:
 
 
 @pytest.mark.usefixtures("weights")
-def test_what_cannot_be_done_is_refused_at_once(pages: Path, tmp_path: Path) -> None:
+def test_an_invalid_request_is_refused_at_once(pages: Path, tmp_path: Path) -> None:
     (tmp_path / "taken.json").write_text("mine")
     for options, code, message in (
         ((tmp_path / "no.png",), 2, f"there is no image or folder {tmp_path}/no.png"),
@@ -81,13 +81,13 @@ def test_what_cannot_be_done_is_refused_at_once(pages: Path, tmp_path: Path) -> 
     assert (tmp_path / "taken.json").read_text() == "mine"
 
 
-def test_predict_without_a_configuration_is_the_same_program(tmp_path: Path) -> None:
+def test_predict_without_a_configuration_runs_the_same_program(tmp_path: Path) -> None:
     assert_refused(
         tool("predict", "--images", tmp_path / "no.png"), 2, f"there is no image or folder {tmp_path}/no.png"
     )
 
 
-def test_without_the_weights_a_line_says_how_to_install_them(pages: Path) -> None:
+def test_without_weights_one_line_shows_how_to_install_them(pages: Path) -> None:
     hiding = f"""
 import runpy, sys
 from importlib import metadata
@@ -103,7 +103,7 @@ runpy.run_path({str(ROOT / "tools" / "read.py")!r}, run_name="__main__")
     assert_refused(done, 2, "which is not installed", 'fix: pip install "hccl-kit[weights]"')
 
 
-def test_options_of_a_configuration_need_one(pages: Path) -> None:
+def test_configuration_options_need_a_configuration(pages: Path) -> None:
     done = tool("predict", "--images", pages, "--labels", "x.txt")
     assert done.returncode == 2
     assert "error: these need --config: --labels" in done.stderr

@@ -1,4 +1,4 @@
-"""Training on rendered words, the way a user goes: tools/train.py in a process of its own."""
+"""Training on rendered words, as a user runs it: tools/train.py in a separate process."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ FILES = {
 }
 
 
-def test_a_training_leaves_its_files(run: Path) -> None:
+def test_a_training_writes_its_files(run: Path) -> None:
     assert {path.name for path in run.iterdir()} == FILES
     rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     losses = [row["loss"] for row in rows if "loss" in row]
@@ -32,7 +32,7 @@ def test_a_training_leaves_its_files(run: Path) -> None:
     assert "launcher single" in log
 
 
-def test_the_summary_records_what_was_done(run: Path) -> None:
+def test_the_summary_describes_the_run(run: Path) -> None:
     found = summary(run)
     assert (found["world_size"], found["steps"], found["launcher"], found["device_target"]) == (1, 12, "single", "CPU")
     assert found["weights_changed"] is True
@@ -47,14 +47,14 @@ def test_the_summary_records_what_was_done(run: Path) -> None:
 
 @pytest.mark.long
 def test_the_archived_configuration_starts_the_same_job(run: Path, words: Path, tmp_path: Path) -> None:
-    """The same seed, data and steps end in the same weights, element by element."""
+    """The same seed, data and steps give the same weights, element by element."""
     done = tool("train", "-c", run / "train_config.yaml", "-o", f"train.ckpt_save_dir={tmp_path / 'again'}")
     assert done.returncode == 0, done.stderr
     assert summary(tmp_path / "again")["parameters_sha256"] == summary(run)["parameters_sha256"]
 
 
-def test_a_resumed_run_ends_where_the_uninterrupted_one_ends(run: Path, words: Path, tmp_path: Path) -> None:
-    """Stopped in the second epoch of two, after a checkpoint that an evaluation in between did not write."""
+def test_a_resumed_run_has_the_result_of_the_uninterrupted_one(run: Path, words: Path, tmp_path: Path) -> None:
+    """Stopped in the second of two epochs, after a checkpoint that was not written by an evaluation."""
     folder = tmp_path / "run"
     stopped = train(folder, words, "train.max_steps=7")
     assert stopped.returncode == 0, stopped.stderr
@@ -83,7 +83,7 @@ SVTR = (
 
 
 @pytest.mark.long
-def test_what_the_network_itself_draws_is_resumed_too(words: Path, tmp_path: Path) -> None:
+def test_random_numbers_inside_the_network_are_resumed_too(words: Path, tmp_path: Path) -> None:
     """Dropout and stochastic depth of SVTR."""
     config = ROOT / "configs" / "rec" / "svtr" / "svtr_tiny.yaml"
     for folder, *more in (("whole",), ("parts", "train.max_steps=2"), ("parts", "system.resume=True")):
@@ -94,8 +94,8 @@ def test_what_the_network_itself_draws_is_resumed_too(words: Path, tmp_path: Pat
 
 
 @pytest.mark.long
-def test_an_attention_head_goes_the_same_way(words: Path, tmp_path: Path) -> None:
-    """Train, evaluate, predict and export; what the best weights read in training is read again."""
+def test_an_attention_head_can_be_trained_evaluated_and_exported(words: Path, tmp_path: Path) -> None:
+    """Train, evaluate, predict and export; the best weights read the same texts as in training."""
     config = ROOT / "configs" / "rec" / "rare" / "rare_small.yaml"
     done = train(tmp_path / "run", words, "train.max_steps=12", "system.log_interval=5", config=config)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -126,7 +126,7 @@ def test_a_finished_run_is_not_resumed_silently(run: Path, words: Path, tmp_path
     assert after["weights_changed"] is None
 
 
-def test_weights_that_do_not_move_end_the_run(words: Path, tmp_path: Path) -> None:
+def test_unchanged_weights_end_the_run(words: Path, tmp_path: Path) -> None:
     overrides = ("scheduler.scheduler=constant", "scheduler.lr=1e-30", "train.loader.batch_size=4")
     done = train(tmp_path / "run", words, *overrides)
     assert_refused(done, 1, "the weights have not moved until step 10", "is scheduler.lr too small to matter?")
@@ -135,7 +135,7 @@ def test_weights_that_do_not_move_end_the_run(words: Path, tmp_path: Path) -> No
 
 @pytest.mark.long
 def test_a_gradient_that_is_not_finite_ends_the_run(words: Path, tmp_path: Path) -> None:
-    """Plain SGD with rate 100 and weight decay 1000: the weights grow a hundred thousand times in every step."""
+    """Plain SGD with rate 100 and weight decay 1000: the weights grow by a factor of 100,000 in every step."""
     overrides = (
         "optimizer.opt=sgd",
         "optimizer.weight_decay=1000",
@@ -156,7 +156,7 @@ def test_a_gradient_that_is_not_finite_ends_the_run(words: Path, tmp_path: Path)
         (["system.seed"], ["-o system.seed: expected key=value"]),
     ],
 )
-def test_a_wrong_configuration_ends_before_mindspore_is_loaded(
+def test_an_invalid_configuration_is_an_error_before_mindspore_is_imported(
     words: Path, tmp_path: Path, overrides: list[str], expected: list[str]
 ) -> None:
     done = train(tmp_path / "run", words, *overrides)
@@ -176,7 +176,7 @@ def test_a_wrong_configuration_ends_before_mindspore_is_loaded(
         ),
     ],
 )
-def test_nothing_heavy_is_loaded_for_a_wrong_configuration(words: Path, override: str, message: str) -> None:
+def test_heavy_packages_are_not_imported_for_an_invalid_configuration(words: Path, override: str, message: str) -> None:
     places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
     done = tool("train", "-c", CONFIG, "-o", *places, override, python=("-X", "importtime"))
     assert done.returncode == 2
@@ -188,7 +188,7 @@ def test_nothing_heavy_is_loaded_for_a_wrong_configuration(words: Path, override
 
 @pytest.mark.long
 def test_a_new_run_in_the_same_folder_keeps_the_results_of_the_first(run: Path, words: Path, tmp_path: Path) -> None:
-    """Also where it starts from the archive that it writes anew."""
+    """Also if it starts from the archive that it overwrites."""
     folder = tmp_path / "run"
     shutil.copytree(run, folder)
     (folder / "best.onnx").write_text("of the first best.ckpt")
@@ -203,7 +203,7 @@ def test_a_new_run_in_the_same_folder_keeps_the_results_of_the_first(run: Path, 
     assert summary(folder / "earlier_1") == summary(run)
 
 
-def test_the_archive_is_yaml_of_the_whole_configuration(run: Path) -> None:
+def test_the_archive_is_the_complete_configuration_in_yaml(run: Path) -> None:
     archived = yaml.safe_load((run / "train_config.yaml").read_text())
     assert archived["train"]["max_steps"] == 12
     assert archived["optimizer"]["momentum"] == 0.9

@@ -1,4 +1,4 @@
-"""A training as MindOCR's file for SynthText asks for it, from weights that a server has, the way a user starts it."""
+"""A training with the settings of MindOCR's file for SynthText, from weights on a server, as a user runs it."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from tests.places import ROOT
 
 pytestmark = [pytest.mark.train, pytest.mark.long]
 
-__all__ = ["server"]  # a fixture
+__all__ = ["server"]  # used as a fixture
 SHIPPED = ROOT / "configs/det/dbnet/db_r18_icdar15.yaml"
 STEPS: list[dict[str, Any]] = [
     {"RandomHorizontalFlip": {"p": 0.5}},
@@ -60,7 +60,7 @@ def written(root: Path, url: str) -> Path:
     return root / "a.yaml"
 
 
-def test_it_starts_from_a_url_and_ends_without_an_evaluation(
+def test_a_training_from_a_url_ends_without_an_evaluation(
     tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HCCL_KIT_CACHE", str(tmp_path / "cache"))

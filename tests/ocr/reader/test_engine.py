@@ -1,4 +1,4 @@
-"""A page through stand-ins for the networks."""
+"""A page is read with fakes of the networks."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def page(*words: str) -> Image:
 
 
 def dark(images: Array) -> Array:
-    """A detector: text is what is dark, a bit to the sides too."""
+    """A detector that finds dark areas as text, with a margin at the sides."""
     mask = cv2.dilate((images[0].mean(axis=0) < 0.5).astype(np.uint8), np.ones((9, 41), np.uint8))
     return mask[None, None].astype(np.float32) * 0.8
 
 
 def says(text: str, sure: float = 0.9) -> engine.Run:
-    """A recogniser that always reads `text`."""
+    """A recogniser that always returns `text`."""
 
     def run(images: Array) -> Array:
         output = np.full((len(images), 2 * len(text) + 1, 4), 0.01, np.float32)
@@ -51,7 +51,7 @@ def networks(recognise: engine.Run, direct: engine.Run = upright) -> engine.Netw
     return engine.Networks(dark, direct, recognise, CHARSET)
 
 
-def test_texts_have_their_places_in_the_image_of_any_size() -> None:
+def test_texts_have_positions_in_image_coordinates_for_any_size() -> None:
     image = page("word", "line")
     for size in ((600, 240), (2400, 960), (300, 120)):
         found = engine.read(networks(says("ab b")), np.asarray(cv2.resize(image, size), np.uint8))
@@ -62,14 +62,14 @@ def test_texts_have_their_places_in_the_image_of_any_size() -> None:
         assert [centre[1] for centre in centres] == pytest.approx([75, 165], abs=15)
 
 
-def test_what_is_not_sure_or_blank_is_left_out() -> None:
+def test_uncertain_and_blank_texts_are_dropped() -> None:
     assert engine.read(networks(says("ab", 0.49)), page("word")) == []
     assert engine.read(networks(says(" ")), page("word")) == []
     assert engine.read(networks(says("ab")), page("")) == []
 
 
-def test_lines_upside_down_are_turned() -> None:
-    """Only where the classifier is more than 90 % sure."""
+def test_upside_down_lines_are_rotated() -> None:
+    """Only if the classifier is more than 90 % certain."""
     line = np.zeros((48, 96, 3), np.uint8)
     line[:, :48] = 255
     seen = []
@@ -80,7 +80,7 @@ def test_lines_upside_down_are_turned() -> None:
     assert seen == [True, False]
 
 
-def test_reading_order_goes_by_rows_of_ten_pixels() -> None:
+def test_reading_order_groups_rows_of_ten_pixels() -> None:
     boxes = [Box(np.array([[x, y], [x + 9, y], [x + 9, y + 9], [x, y + 9]], np.float32), 1.0)
              for x, y in ((200, 0), (100, 9), (0, 18), (50, 28))]  # fmt: skip
     found = regions.in_reading_order(boxes[::-1])

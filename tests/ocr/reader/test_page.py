@@ -1,4 +1,4 @@
-"""The size of a page in the detector, and the way back to its own pixels."""
+"""The size of a page in the detector, and the mapping back to page coordinates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def image(height: int, width: int) -> Image:
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 2600), st.integers(1, 2600))
-def test_every_page_has_sides_within_the_limits_and_its_corners_return(height: int, width: int) -> None:
+def test_sides_are_within_the_limits_and_corners_are_mapped_back(height: int, width: int) -> None:
     if max(height, width) > 200 * min(height, width):
         with pytest.raises(BadSampleError, match=f"an image of {width} x {height} pixels"):
             prepared(image(height, width))
@@ -39,13 +39,13 @@ def test_every_page_has_sides_within_the_limits_and_its_corners_return(height: i
 @pytest.mark.parametrize(
     ("size", "expected"),
     [
-        ((1280, 675), (1408, 736)),  # the shorter side is enlarged, and 1395 rounded to a multiple of 32
+        ((1280, 675), (1408, 736)),  # the shorter side is enlarged, and 1395 is rounded to a multiple of 32
         ((800, 900), (800, 896)),  # never reduced
         ((40, 41), (736, 768)),
         ((2000, 60), (16736, 512)),  # not 736 wide: that would be 18 million pixels
     ],
 )
-def test_the_size_in_the_detector(size: tuple[int, int], expected: tuple[int, int]) -> None:
+def test_sizes_in_the_detector(size: tuple[int, int], expected: tuple[int, int]) -> None:
     images = detector_input(image(*size))
     assert images.shape == (1, 3, *expected)
     assert images.dtype == np.float32

@@ -1,4 +1,4 @@
-"""The published files in onnxruntime: our program and that of rapidocr agree, and pages share the cores."""
+"""The published files in onnxruntime: our program agrees with rapidocr, and pages share the cores."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ pytest.importorskip("rapidocr", exc_type=ImportError)
 from hccl_kit.ocr.reader import sessions
 
 
-def test_the_dictionary_is_that_of_the_file() -> None:
+def test_the_dictionary_matches_the_file() -> None:
     assert sessions.published(1).charset.characters == "".join(rapidocr.characters("rapidocr:rec")) + " "
 
 
-def test_pages_that_are_read_at_once_are_read_as_alone() -> None:
+def test_pages_read_simultaneously_have_the_same_result_as_alone() -> None:
     images = [page(word, "reads pages") for word in ("training", "receipts", "12.50 TOTAL", "a page")]
     alone = [engine.read(sessions.published(1), image) for image in images]
     networks = sessions.published(len(images))._replace(at_once=3)
@@ -37,8 +37,8 @@ def test_pages_that_are_read_at_once_are_read_as_alone() -> None:
             assert text.reading.confidence == pytest.approx(expected.reading.confidence, abs=1e-3)
 
 
-def test_the_program_agrees_with_that_of_rapidocr() -> None:
-    """With the same files in onnxruntime: a page with lines upside down, tilted and in columns, and a flat one."""
+def test_the_program_agrees_with_rapidocr() -> None:
+    """With the same files in onnxruntime: a page with upside-down and tilted lines in columns, and a flat page."""
     package = pytest.importorskip("rapidocr", exc_type=ImportError)
     ours = sessions.published(1)
     theirs = package.RapidOCR(params={"Global.log_level": "error"})

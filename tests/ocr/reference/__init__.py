@@ -1,4 +1,4 @@
-"""Outputs of a reference implementation; README.md has where they come from and what each array holds."""
+"""Outputs of a reference implementation; README.md describes their origin and each array."""
 
 from pathlib import Path
 from typing import Any

@@ -16,7 +16,7 @@ from tests.ocr.tiny import ALONE
 
 @dataclass(frozen=True)
 class Heard(World):
-    """Rank 0 of three, of which the last says something else."""
+    """Rank 0 of three, where the last rank reports something else."""
 
     other: NDArray[np.float32] | None = None
 
@@ -29,14 +29,14 @@ def three(other: str | None = None) -> Heard:
     return Heard(replace(ALONE.env, size=3), "plain", "CPU", other=said)
 
 
-def test_equal_ranks_go_on() -> None:
+def test_consistent_ranks_continue() -> None:
     loaded = config.load(CONFIG)
     for world in (ALONE, three()):
         consistency.assert_one_job(loaded, world)
         consistency.assert_one_data_set("train", 5, world)
 
 
-def test_another_number_of_samples_is_named_with_both() -> None:
+def test_a_different_number_of_samples_is_reported_with_both_values() -> None:
     with pytest.raises(JointError) as caught:
         consistency.assert_one_data_set("eval", 70_000, three(f"{2**40:016x}"))
     message = "rank 2 has another data set in eval.dataset than rank 0: 1099511627776 samples and 70000 samples (1 of 3"
@@ -44,19 +44,19 @@ def test_another_number_of_samples_is_named_with_both() -> None:
     assert "same files" in str(caught.value.hint)
 
 
-def test_another_configuration_comes_before_another_code() -> None:
+def test_a_different_configuration_is_reported_before_different_code() -> None:
     with pytest.raises(JointError, match="rank 2 has another configuration than rank 0"):
         consistency.assert_one_job(config.load(CONFIG), three("00" * 32))
 
 
-def test_other_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = config.load(CONFIG)
     monkeypatch.setattr(consistency, "code_digest", lambda: "11" * 32)
     with pytest.raises(JointError, match="rank 2 has another version of the code than rank 0"):
         consistency.assert_one_job(loaded, three(loaded.digest))
 
 
-def test_the_code_is_its_modules_names_and_contents(tmp_path: Path) -> None:
+def test_the_code_digest_covers_names_and_contents_of_modules(tmp_path: Path) -> None:
     def digest(**modules: str) -> str:
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         folder.mkdir()

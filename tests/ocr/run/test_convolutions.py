@@ -1,4 +1,4 @@
-"""Who computes convolutions on CPU, and what is said about it."""
+"""The implementation of convolutions on CPU, and the messages about it."""
 
 import os
 from pathlib import Path
@@ -21,13 +21,13 @@ pytest.importorskip("mindspore")
     ("keys", "expected"),
     [({}, True), ({"convolutions": "onednn"}, True), ({"convolutions": "plain"}, False), ({"mode": 1}, False)],
 )
-def test_who_computes(keys: dict[str, Any], expected: bool) -> None:
+def test_the_settings_select_the_implementation(keys: dict[str, Any], expected: bool) -> None:
     said: list[str] = []
     assert (convolutions.of_onednn({**DEFAULTS, **keys}, os.environ, said.append) is not None) == expected
     assert said == []
 
 
-def test_without_a_compiler_mindspore_computes_and_it_is_said(tmp_path: Path) -> None:
+def test_without_a_compiler_mindspore_is_used_with_a_note(tmp_path: Path) -> None:
     said: list[str] = []
     environ = {CACHE: str(tmp_path), "PATH": "/nowhere"}
     assert convolutions.of_onednn(DEFAULTS, environ, said.append) is None
@@ -46,7 +46,7 @@ def test_without_a_compiler_mindspore_computes_and_it_is_said(tmp_path: Path) ->
         ("bfloat16", False, True, False),
     ],
 )
-def test_what_the_values_of_the_key_do(
+def test_each_value_of_the_key_has_its_effect(
     value: str, has_it: bool, measures: bool, narrow: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[int] = []
@@ -62,7 +62,7 @@ def test_what_the_values_of_the_key_do(
     ("count", "expected"),
     [(0, []), (1, ["the fastest implementations of 1 convolution on this processor were measured and are kept"])],
 )
-def test_what_was_measured_is_said(count: int, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_choices_are_reported(count: int, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     monkeypatch.setattr(library, "measured_choices", lambda _: count)
     convolutions.say_measured(DEFAULTS, os.environ, said.append)

@@ -1,4 +1,4 @@
-"""The picture of a run: every figure of metrics.jsonl that it has a panel for, whatever else stands there."""
+"""The picture of a run: the values of metrics.jsonl that have a panel; other content is ignored."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def lines(*rows: object) -> str:
 
 
 def test_the_speed_starts_at_0_and_the_best_evaluation_is_marked(tmp_path: Path) -> None:
-    """Seen in the axes that matplotlib is given: the first of two equal values is the best."""
+    """Checked in the axes of matplotlib: the first of two equal values is the best."""
     figure = Figure()
     speed, scores = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
     curves._panel(speed, "samples per second", [("all ranks", [1, 2], [100.0, 101.0])], None)
@@ -48,7 +48,7 @@ def test_any_indicator_may_be_marked(tmp_path: Path, indicator: str | None) -> N
     assert cv2.imread(str(tmp_path / "curves.png")) is not None
 
 
-def test_a_panel_for_every_kind_of_figure(tmp_path: Path) -> None:
+def test_there_is_a_panel_for_every_kind_of_value(tmp_path: Path) -> None:
     whole = picture(tmp_path, lines(*ROWS))
     assert whole[0] > picture(tmp_path, lines(*ROWS[:1]))[0], "two rows of panels and one"
     assert whole[1] > 1000

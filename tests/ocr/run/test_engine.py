@@ -1,4 +1,4 @@
-"""Which library runs a network: onnxruntime on a CPU where it is installed, unless another is wanted."""
+"""The library that runs a network: onnxruntime on a CPU if it is installed, unless configured otherwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hccl_kit.ocr.run import engine
         ("onnxruntime", "Ascend", True, "onnxruntime"),
     ],
 )
-def test_the_engine_is_onnxruntime_on_a_cpu_where_it_is_installed(
+def test_the_engine_is_onnxruntime_on_a_cpu_if_it_is_installed(
     monkeypatch: pytest.MonkeyPatch, wanted: str, target: str, installed: bool, expected: str
 ) -> None:
     monkeypatch.setattr(engine, "find_spec", lambda _: object() if installed else None)

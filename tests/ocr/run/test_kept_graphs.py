@@ -1,4 +1,4 @@
-"""Graphs of an earlier start are taken for the same job alone; whatever is in doubt is compiled."""
+"""Graphs of an earlier start are reused only for the same job; in doubt, they are compiled."""
 
 import errno
 import importlib.metadata
@@ -27,7 +27,7 @@ from tests.places import ROOT
 
 
 class Process:
-    """What MindSpore does with its cache in one process: its first folder, and the number of the next graph."""
+    """A fake of MindSpore's cache in one process: its first folder, and the number of the next graph."""
 
     def __init__(self, role: str = "") -> None:
         self.role = role
@@ -35,12 +35,12 @@ class Process:
         self.next = 0
         self.done: list[str] = []
         self.parameters: list[str] = []
-        """Those that the next graphs use."""
+        """The parameters of the next graphs."""
         self.room: int | None = None
-        """Bytes of a graph that the disk has room for."""
+        """Maximum bytes of a graph that fit on the disk."""
 
     def compile(self, graph: str, rank: int) -> None:
-        """Take the graph of the next number if it is to be trusted, or write this one there."""
+        """Load the graph with the next number if it is valid, otherwise write this one."""
         if os.environ.get(ENABLE) != "1":
             self.done.append(f"compiled {graph}")
             return
@@ -59,7 +59,7 @@ class Process:
 
 
 class Cell(nn.Cell):
-    """A cell whose graph is its name and the shape of its input."""
+    """A cell whose graph consists of its name and the shape of its input."""
 
     def __init__(self, process: Process, title: str, rank: int = 0) -> None:
         super().__init__()
@@ -67,7 +67,7 @@ class Cell(nn.Cell):
         self.met: set[tuple[int, ...]] = set()
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """MindSpore calls it before every run."""
+        """Called by MindSpore before every run."""
         del kwargs
         if args[0].shape not in self.met:
             self.process.compile(f"{self.title} {args[0].shape}", self.rank)
@@ -88,7 +88,7 @@ def cache(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def start(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
-    """A new process that runs some cells, such as "a3 b2" with inputs of 3 and 2 numbers; what it did for each."""
+    """Run some cells in a new process, such as "a3 b2" with inputs of 3 and 2 numbers; returns the action for each."""
     del cache
 
     def started(
@@ -111,7 +111,7 @@ def rank_of(rank: int, *, of: int = 2, launcher: str = "script") -> World:
     return World(WorkerEnv(rank=rank, size=of, local_rank=rank, local_size=of, device=rank), launcher, "CPU")
 
 
-def test_the_second_start_takes_them_in_any_order(start: Start, cache: Path) -> None:
+def test_a_second_start_reuses_graphs_in_any_order(start: Start, cache: Path) -> None:
     first, again, third = (list[str]() for _ in range(3))
     assert start("a2 b2 a3 a2 c4 c4", said=first) == [
         "compiled a (2,)",
@@ -127,19 +127,19 @@ def test_the_second_start_takes_them_in_any_order(start: Start, cache: Path) -> 
         "took b (2,)",
     ]
     assert start("b3 a2", said=third) == ["took b (3,)", "took a (2,)"]
-    assert first == []  # a line about what a start only keeps would be noise
+    assert first == []  # a line about graphs that are only stored would be noise
     assert [line.split(" /")[0] for line in (*again, *third)] == ["compiled graphs are taken from"] * 2
-    assert len([path for path in cache.iterdir() if path.is_dir()]) == 1  # nothing is left of the processes
+    assert len([path for path in cache.iterdir() if path.is_dir()]) == 1  # no temporary files are left
 
 
 def run(cell: Cell, *counts: int, say: Callable[[str], None] = lambda _: None) -> None:
-    """A start that keeps the graphs of this cell, and runs it with each of `counts` numbers."""
+    """Start a process that stores the graphs of this cell, and runs it with inputs of each of these sizes."""
     keep({}, {"a": cell}, config.load(CONFIG), ALONE, network=nn.Dense(3, 2), say=say)
     for count in counts:
         cell.compile(Tensor(shape=(count,), dtype=ms.float32))
 
 
-def test_training_and_evaluation_have_graphs_of_their_own(cache: Path) -> None:
+def test_training_and_evaluation_have_separate_graphs(cache: Path) -> None:
     process = Process()
     for training in (True, False, True):
         run(Cell(process, f"training {training}").set_train(training), 2)
@@ -149,8 +149,8 @@ def test_training_and_evaluation_have_graphs_of_their_own(cache: Path) -> None:
 
 @pytest.mark.parametrize(("used", "second", "lines"), [("bias", "took", 0), ("hidden", "compiled", 2)])
 @pytest.mark.usefixtures("cache")
-def test_a_graph_with_a_parameter_that_the_cell_does_not_list_is_not_kept(used: str, second: str, lines: int) -> None:
-    """MindSpore would give it a copy of the parameter: what is set later would not be seen. Said once in each start."""
+def test_a_graph_with_an_unregistered_parameter_is_not_stored(used: str, second: str, lines: int) -> None:
+    """MindSpore would give it a copy of the parameter, so later values would have no effect. Reported once."""
     process, said = Process(), list[str]()
     process.parameters = [used]
     for _ in range(2):
@@ -164,7 +164,7 @@ def test_a_graph_with_a_parameter_that_the_cell_does_not_list_is_not_kept(used: 
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_graph_that_was_not_written_to_its_end_is_not_kept() -> None:
+def test_an_incomplete_graph_is_not_stored() -> None:
     process = Process()
     for room in (5, None, None):
         process.room = room
@@ -172,14 +172,14 @@ def test_a_graph_that_was_not_written_to_its_end_is_not_kept() -> None:
     assert process.done == ["compiled a (2,)", "compiled a (2,)", "took a (2,)"]
 
 
-def test_another_configuration_has_other_graphs(start: Start) -> None:
+def test_another_configuration_has_separate_graphs(start: Start) -> None:
     assert start("a2") == ["compiled a (2,)"]
     assert start("a2", "optimizer.weight_decay=0.5") == ["compiled a (2,)"]
     assert start("a2") == ["took a (2,)"]
 
 
-def test_other_constants_have_other_graphs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as the pairs of letters of another dictionary at the same place."""
+def test_other_constants_have_separate_graphs(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the letter pairs of another dictionary at the same path."""
     monkeypatch.setattr(kept_graphs, "_processes", [])
     process = Process()
     for pairs in ([0, 1], [1, 0], [0, 1]):
@@ -191,7 +191,7 @@ def test_other_constants_have_other_graphs(cache: Path, monkeypatch: pytest.Monk
     assert len(list(cache.glob("*/*"))) == 2
 
 
-def test_a_damaged_graph_is_compiled_again(start: Start, cache: Path) -> None:
+def test_a_damaged_graph_is_recompiled(start: Start, cache: Path) -> None:
     start("a2")
     (file,) = cache.glob("*/*")
     for damaged in (b"", b"half", file.read_bytes()[:-1], file.read_bytes() + b"x"):
@@ -200,8 +200,8 @@ def test_a_damaged_graph_is_compiled_again(start: Start, cache: Path) -> None:
         assert start("a2") == ["took a (2,)"]
 
 
-def test_a_graph_that_mindspore_does_not_take_is_kept_anew(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Such as after a compilation that this process did without the cache, and that MindSpore has counted."""
+def test_a_graph_that_mindspore_rejects_is_replaced(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as after a compilation without the cache in this process, which MindSpore has counted."""
     start("a2 a3")
     counted = Process.__init__
 
@@ -215,7 +215,7 @@ def test_a_graph_that_mindspore_does_not_take_is_kept_anew(start: Start, monkeyp
     assert start("b2 a2") == ["took b (2,)", "took a (2,)"]
 
 
-def test_a_compilation_that_fails_keeps_nothing(cache: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_compilation_stores_nothing(cache: Path, start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: Process, graph: str, rank: int) -> None:
         del self, rank
         Path(os.environ[PLACE], "rank_0", "graph_cache", "compile_cache_0.mindir").write_text(graph, encoding="utf-8")
@@ -230,7 +230,7 @@ def test_a_compilation_that_fails_keeps_nothing(cache: Path, start: Start, monke
     assert start("a2") == ["compiled a (2,)"]
 
 
-def test_every_rank_has_a_folder_of_its_own(start: Start, cache: Path) -> None:
+def test_every_rank_has_a_separate_folder(start: Start, cache: Path) -> None:
     worlds = [rank_of(0), rank_of(1)]
     for did in ("compiled", "took"):
         assert [start("a2", world=world, role="MS_WORKER") for world in worlds] == [[f"{did} a (2,)"]] * 2
@@ -247,7 +247,7 @@ def test_the_oldest_folders_are_removed(start: Start, cache: Path, monkeypatch: 
     assert not (cache / "oldest").exists()
 
 
-def test_a_full_disk_only_costs_the_compilation(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_full_disk_graphs_are_only_compiled(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(**_: Any) -> str:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -256,7 +256,7 @@ def test_a_full_disk_only_costs_the_compilation(start: Start, monkeypatch: pytes
     assert start("a2") == ["compiled a (2,)"]
 
 
-def test_where_it_is_not_used(start: Start, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conditions_that_disable_the_cache(start: Start, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def kept_none() -> bool:
         return start("a2") == ["compiled a (2,)"] and not cache.is_dir()
 
@@ -275,11 +275,13 @@ def test_where_it_is_not_used(start: Start, cache: Path, monkeypatch: pytest.Mon
 
 
 def named(*overrides: str, network: nn.Cell | None = None, world: World = ALONE, **environ: Any) -> str:
-    known = {CACHE: os.environ[CACHE], **environ}  # of compiled convolutions
+    known = {CACHE: os.environ[CACHE], **environ}  # the folder of compiled convolutions
     return name(facts(config.load(CONFIG, overrides), world, network or nn.Dense(3, 2), known))
 
 
-def test_the_name_has_all_that_graphs_depend_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_folder_name_depends_on_everything_that_affects_graphs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     frozen = nn.Dense(3, 2)
     frozen.weight.requires_grad = False
     different = [
@@ -353,7 +355,7 @@ Program = Callable[..., list[str]]
 
 @pytest.fixture
 def of_a_process(tmp_path: Path) -> Program:
-    """The lines of PROGRAM: the value of the parameters, then the cells that run, each with the size of its input."""
+    """The output of PROGRAM: the value of the parameters, then the cells that run, each with the size of its input."""
     script = tmp_path / "program.py"
     script.write_text(PROGRAM, encoding="utf-8")
 
@@ -370,14 +372,14 @@ def of_a_process(tmp_path: Path) -> Program:
     return lines
 
 
-def test_a_graph_of_mindspore_that_draws_random_numbers_is_not_kept(of_a_process: Program, cache: Path) -> None:
-    """It holds the seed, and a training with another seed would take it."""
+def test_a_graph_that_draws_random_numbers_is_not_stored(of_a_process: Program, cache: Path) -> None:
+    """It contains the seed, and a training with another seed would reuse it."""
     for _ in range(2):
         assert of_a_process("1", "c9")[0] == "the graph of c is compiled at each start: Dropout draws random numbers"
     assert not list(cache.glob("*/*"))
 
 
-def test_mindspore_takes_them_with_the_parameters_of_this_start(of_a_process: Program, cache: Path) -> None:
+def test_mindspore_uses_stored_graphs_with_the_parameters_of_this_start(of_a_process: Program, cache: Path) -> None:
     def files() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in cache.glob("*/*")}
 
@@ -422,7 +424,7 @@ run()
 
 
 def test_a_graph_from_the_cache_drops_other_values_in_each_step(tmp_path: Path, cache: Path) -> None:
-    """As it does in the process that has compiled it."""
+    """Like in the process that has compiled it."""
     del cache
     script = tmp_path / "program.py"
     script.write_text(DROPPING, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What a run leaves behind: each rank its own log, rank 0 the files of the job."""
+"""The files of a run: a log for each rank, and the files of the job from rank 0."""
 
 import json
 from contextlib import suppress
@@ -45,7 +45,7 @@ def test_a_second_log_writes_each_line_once(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("resumed", [True, False])
-def test_only_a_resumed_run_goes_on_in_the_files_that_are_there(tmp_path: Path, resumed: bool) -> None:
+def test_only_a_resumed_run_appends_to_existing_files(tmp_path: Path, resumed: bool) -> None:
     speak(tmp_path, 0)
     log = RunLog(tmp_path, 0, resumed=resumed)
     assert (tmp_path / "summary.json").exists() is resumed
@@ -63,7 +63,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     assert caught.value.hint == "see train.ckpt_save_dir"
 
 
-def test_what_lies_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
+def test_entries_after_a_checkpoint_are_removed(tmp_path: Path) -> None:
     log = RunLog(tmp_path, 0)
     rows: list[dict[str, float]] = [{"step": 1, "loss": 2}, {"step": 2, "loss": 1}, {"step": 2, "best": 1}, {"step": 3}]
     for row in rows:
@@ -77,7 +77,7 @@ def test_what_lies_after_a_checkpoint_is_taken_back(tmp_path: Path) -> None:
     log.close()
 
 
-def test_where_there_is_nothing_there_is_nothing_to_take_back(tmp_path: Path) -> None:
+def test_without_entries_after_a_checkpoint_nothing_is_removed(tmp_path: Path) -> None:
     for rank in range(2):
         log = RunLog(tmp_path, rank)
         log.rewind(0)
@@ -85,7 +85,7 @@ def test_where_there_is_nothing_there_is_nothing_to_take_back(tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log_0.txt", "log_1.txt", "tensorboard"]
 
 
-def test_a_screen_that_is_full_or_closed_does_not_end_the_run(
+def test_a_full_or_closed_standard_output_does_not_end_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Path("/dev/full").open("w", encoding="utf-8", buffering=1) as full:

@@ -1,4 +1,4 @@
-"""How the cores are shared among pages or batches in onnxruntime."""
+"""Distribution of cores over simultaneous pages or batches in onnxruntime."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hccl_kit.ocr.run import onnx_session
 @pytest.mark.parametrize(
     ("tasks", "cores", "expected"), [(1, 4, (1, 4)), (3, 4, (3, 1)), (50, 4, (4, 1)), (50, 64, (8, 8)), (0, 4, (1, 4))]
 )
-def test_the_cores_are_shared(
+def test_cores_are_distributed_over_sessions(
     monkeypatch: pytest.MonkeyPatch, tasks: int, cores: int, expected: tuple[int, int]
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))

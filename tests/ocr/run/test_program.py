@@ -32,7 +32,7 @@ program.run(program.Options(args.config, args.opt, args.launcher), body)
 
 
 def run(tmp_path: Path, error: str, *overrides: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """The program that raises `error`, and what it has recorded."""
+    """Runs a program that raises `error`; returns the process and its record."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(error=error), "-c", str(CONFIG), *overrides],
         env={**clean_environ(), "PYTHONPATH": str(ROOT), LOG_DIR: str(tmp_path), "GLOG_v": "3"},
@@ -56,7 +56,7 @@ def test_an_unexpected_error_is_shown_and_recorded_and_ends_the_program(tmp_path
     assert row["traceback"] in done.stderr
 
 
-def test_an_error_for_people_is_recorded_without_a_traceback(tmp_path: Path) -> None:
+def test_a_kit_error_is_recorded_without_a_traceback(tmp_path: Path) -> None:
     done, row = run(tmp_path, "KitError('no cards', hint='buy some')")
     assert done.returncode == 2
     assert done.stderr == "error: no cards\n  fix: buy some\n"
@@ -92,14 +92,14 @@ def test_without_mindspore_the_extra_to_install_is_named(words: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "found", "extra"), [("mindspore", None, "train"), ("cv2", None, "train"), ("cv2", 1, "ocr")]
 )
-def test_a_mindspore_that_is_there_is_not_replaced(
+def test_the_suggested_extra_keeps_an_installed_mindspore(
     name: str, found: object, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "find_spec", lambda _: found)
     assert f"'hccl-kit[{extra}]'" in str(program.missing(ModuleNotFoundError("no", name=name)).hint)
 
 
-def test_an_error_before_anything_is_loaded_is_recorded_too(tmp_path: Path) -> None:
+def test_an_error_before_the_imports_is_recorded(tmp_path: Path) -> None:
     environ = {**clean_environ(), "PYTHONPATH": str(ROOT), LOG_DIR: str(tmp_path), "RANK_ID": "3", "RANK": "3"}
     done = subprocess.run(
         [sys.executable, ROOT / "tools" / "train.py", "-c", tmp_path / "no.yaml"],

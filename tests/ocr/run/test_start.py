@@ -1,4 +1,4 @@
-"""MindSpore's oneDNN is limited to AVX2 where MindSpore itself computes convolutions."""
+"""MindSpore's oneDNN is limited to AVX2 if MindSpore itself computes convolutions."""
 
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from tests.ocr.tiny import ALONE
     ("library", "plain", "limited"),
     [(Path("x.so"), False, False), (Path("x.so"), True, True), (None, False, True), (None, True, True)],
 )
-def test_who_is_limited(library: Path | None, plain: bool, limited: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_instruction_set_is_limited_for_plain_convolutions(
+    library: Path | None, plain: bool, limited: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
     monkeypatch.setattr(convolutions, "of_onednn", lambda *_: library)
     monkeypatch.setattr(instruction_set, "limit", lambda _: "limited")

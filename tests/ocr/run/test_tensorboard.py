@@ -1,4 +1,4 @@
-"""What TensorBoard is given."""
+"""The event files for TensorBoard."""
 
 import subprocess
 import sys
@@ -44,13 +44,13 @@ def test_numbers_become_scalars_of_their_step(tmp_path: Path) -> None:
     assert sorted(written) == [(0, "first_batch"), (7, "epoch"), (7, "loss")]
 
 
-def test_a_resumed_run_hides_what_it_does_again(tmp_path: Path) -> None:
+def test_a_resumed_run_hides_the_steps_that_it_repeats(tmp_path: Path) -> None:
     TensorBoard(tmp_path, step=20).close()
     assert [event.step for event in events(tmp_path) if event.HasField("session_log")] == [21]
 
 
-def test_a_picture_has_red_first(tmp_path: Path) -> None:
-    """As TensorBoard shows it; OpenCV has blue first."""
+def test_a_picture_has_rgb_channel_order(tmp_path: Path) -> None:
+    """As expected by TensorBoard; OpenCV has blue first."""
     image = np.zeros((4, 6, 3), np.uint8)
     image[..., 2] = 255
     board = TensorBoard(tmp_path, step=0)
@@ -62,8 +62,8 @@ def test_a_picture_has_red_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.torch
-def test_torch_is_not_imported_and_can_be_later(tmp_path: Path) -> None:
-    """It takes longer than the first step."""
+def test_torch_is_not_imported_but_can_be_imported_later(tmp_path: Path) -> None:
+    """Importing it takes longer than the first step."""
     pytest.importorskip("torch")
     done = subprocess.run([sys.executable, "-c", ONE_ROW, tmp_path], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""Files of networks: they give what the network gives, or there is none."""
+"""Exported files match the outputs of the network, otherwise no file is written."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ from hccl_kit.ocr.tasks import recipes
 from tests.ocr.run_tool import CONFIG, tool
 from tests.places import ROOT
 
-pytest.importorskip("onnxruntime")  # of the extra `export`
+pytest.importorskip("onnxruntime")  # part of the extra `export`
 import onnxruntime
 
 pytestmark = pytest.mark.train
@@ -29,14 +29,14 @@ Shape = tuple[int, ...]
 
 
 def crnn() -> nn.Cell:
-    """The smallest network that there is."""
+    """The smallest network."""
     backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
     parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": {"out_channels": 5}}
     return crnn_small.build(parts)
 
 
 def attention() -> nn.Cell:
-    """Which continues from its own predictions."""
+    """An autoregressive head."""
     backbone = {"name": "rec_conv_small", "channels": [4, 4, 8, 8, 8]}
     head = {"out_channels": 5, "hidden_size": 6, "batch_max_length": 3}
     parts = {"backbone": backbone, "neck": {"hidden_size": 4}, "head": head}
@@ -44,12 +44,12 @@ def attention() -> nn.Cell:
 
 
 def head_of_db() -> nn.Cell:
-    """With transposed convolutions."""
+    """A head with transposed convolutions."""
     return db.DBHead(8, k=50, bias=False, adaptive=True, k_scales_threshold=False)
 
 
 class OfOneMap(nn.Cell):
-    """Neck and head of a detector, on one map and what three poolings leave of it."""
+    """Neck and head of a detector, on one map and three reduced versions of it."""
 
     def __init__(self, neck: nn.Cell, head: nn.Cell) -> None:
         super().__init__()
@@ -62,17 +62,17 @@ class OfOneMap(nn.Cell):
 
 
 def part_of_pse() -> nn.Cell:
-    """With maps that are enlarged."""
+    """A part that enlarges maps."""
     return OfOneMap(pse.PSEFPN((8,) * 4, out_channels=4), pse.PSEHead(16, hidden_size=4, out_channels=3))
 
 
 def part_of_east() -> nn.Cell:
-    """With maps that are enlarged in another way."""
+    """A part that enlarges maps in another way."""
     return OfOneMap(east.EASTFPN((8,) * 4, out_channels=4), east.EASTHead(4))
 
 
 def rectifier() -> nn.Cell:
-    """With pixels between pixels, and control points that do not start evenly."""
+    """A rectifier with interpolation between pixels, and uneven initial control points."""
     network = tps.rectifier(tps_inputsize=[32, 32], tps_outputsize=[8, 16], num_control_points=4)
     weight = np.random.default_rng(1).normal(0, 0.1, network.stn_head.stn_fc2.weight.shape)
     network.stn_head.stn_fc2.weight.set_data(Tensor(weight.astype(np.float32)))
@@ -81,7 +81,7 @@ def rectifier() -> nn.Cell:
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MindSpore leaves a folder `rank_0` where it fails."""
+    """Runs in another folder, because MindSpore leaves a folder `rank_0` if it fails."""
     monkeypatch.chdir(tmp_path)
 
 
@@ -96,7 +96,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(rectifier, (2, 3, 24, 80), marks=pytest.mark.long),
     ],
 )
-def test_files_give_what_the_network_gives(build: Callable[[], nn.Cell], shape: Shape, tmp_path: Path) -> None:
+def test_files_match_the_network(build: Callable[[], nn.Cell], shape: Shape, tmp_path: Path) -> None:
     network = build()
     for name in ("a network.mindir", "a network.onnx"):
         done = export.export(network, shape, tmp_path / name, {})
@@ -106,21 +106,21 @@ def test_files_give_what_the_network_gives(build: Callable[[], nn.Cell], shape: 
 
 
 class Wrong(nn.Cell):
-    """Before version 13, ONNX takes the softmax of an axis and all after it for one."""
+    """Before opset 13, the softmax of ONNX flattens all axes from the given one on."""
 
     def construct(self, x: Tensor) -> Tensor:
         return ops.abs(ops.log_softmax(x, 1))
 
 
 class Unknown(nn.Cell):
-    """Erf is no operator that MindSpore writes into ONNX files."""
+    """MindSpore cannot export the operator Erf to ONNX."""
 
     def construct(self, x: Tensor) -> Tensor:
         return ops.abs(ops.erf(x))
 
 
 class Refused(nn.Cell):
-    """MindSpore writes the rounding with two inputs, of which ONNX has one."""
+    """MindSpore exports rounding with two inputs, but the ONNX operator has one."""
 
     def construct(self, x: Tensor) -> Tensor:
         return ops.abs(ops.round(x))
@@ -140,7 +140,7 @@ class Infinite(nn.Cell):
         (Infinite(), 2, "the outputs of the network are not finite"),
     ],
 )
-def test_a_file_that_is_wrong_leaves_the_old_one(network: nn.Cell, code: int, message: str, tmp_path: Path) -> None:
+def test_a_wrong_file_does_not_replace_the_old_one(network: nn.Cell, code: int, message: str, tmp_path: Path) -> None:
     path = tmp_path / "network.onnx"
     path.write_text("the old one")
     with pytest.raises(KitError, match=message) as caught:
@@ -151,7 +151,7 @@ def test_a_file_that_is_wrong_leaves_the_old_one(network: nn.Cell, code: int, me
 
 
 @pytest.mark.parametrize(("difference", "accepted"), [(1.5e-4, True), (1e-3, False)])
-def test_a_fine_tuned_recogniser_may_round_more_than_a_wrong_operator_may_differ(
+def test_the_tolerance_allows_the_rounding_of_a_fine_tuned_recogniser(
     difference: float, accepted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The recogniser of receipts differs by 1.1e-4 of its largest output at 896 columns."""
@@ -171,8 +171,8 @@ def test_a_fine_tuned_recogniser_may_round_more_than_a_wrong_operator_may_differ
     assert path.exists() == accepted
 
 
-def test_the_file_is_compared_with_another_form_of_the_network(tmp_path: Path) -> None:
-    """A faster one. If that is another network, no file is written."""
+def test_the_file_is_compared_with_a_faster_form_of_the_network(tmp_path: Path) -> None:
+    """If the faster form is another network, no file is written."""
     path = tmp_path / "network.mindir"
     assert (
         export.export(nn.ReLU(), (1, 3, 4, 4), path, {}, same=nn.SequentialCell(nn.ReLU(), nn.ReLU())).difference == 0
@@ -183,17 +183,17 @@ def test_the_file_is_compared_with_another_form_of_the_network(tmp_path: Path) -
     assert not path.exists()
 
 
-def test_what_onnx_lacks_mindir_has(tmp_path: Path) -> None:
+def test_operators_that_onnx_lacks_are_exported_to_mindir(tmp_path: Path) -> None:
     assert export.export(Unknown(), (1, 3, 4, 4), tmp_path / "network.mindir", {}).difference == 0
 
 
-def test_images_that_the_network_does_not_accept_are_reported(tmp_path: Path) -> None:
+def test_an_unsupported_image_size_is_reported(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"the network does not accept images of \(1, 3, 8, 8\): "):
         export.export(crnn(), (1, 3, 8, 8), tmp_path / "network.mindir", {})
 
 
-def test_a_user_exports_both(tmp_path: Path) -> None:
-    """As the README says; the ONNX file gives what the network gives for other images too, and tells their pixels."""
+def test_the_program_exports_both_formats(tmp_path: Path) -> None:
+    """As documented in the README; the ONNX file matches the network for other images, and describes their pixels."""
     loaded = config.load(CONFIG)
     network = recipes.network(loaded)
     checkpoint.save(tmp_path / "best.ckpt", network.get_parameters())
@@ -213,8 +213,8 @@ def test_a_user_exports_both(tmp_path: Path) -> None:
     assert session.get_modelmeta().custom_metadata_map == export_metadata.facts(loaded)
 
 
-def test_the_example_reads_what_we_read(words: Path, tmp_path: Path) -> None:
-    """With onnxruntime and OpenCV alone; these weights read nonsense, but another one from each image."""
+def test_the_example_has_the_readings_of_the_program(words: Path, tmp_path: Path) -> None:
+    """With onnxruntime and OpenCV only; these weights read nonsense, but different nonsense from each image."""
     network = recipes.network(config.load(CONFIG))
     generator = np.random.default_rng(1)
     for weight in network.get_parameters():
@@ -236,7 +236,7 @@ def test_the_example_reads_what_we_read(words: Path, tmp_path: Path) -> None:
     assert [line.split("\t") for line in theirs.splitlines()] == ours
 
 
-def test_a_name_with_its_ending_is_one_file_and_is_overwritten_by_force(tmp_path: Path) -> None:
+def test_a_path_with_a_suffix_is_one_file_and_force_overwrites_it(tmp_path: Path) -> None:
     checkpoint.save(tmp_path / "best.ckpt", recipes.network(config.load(CONFIG)).get_parameters())
     (tmp_path / "x.onnx").write_text("old")
     command = ("-c", CONFIG, "-o", f"eval.ckpt_load_path={tmp_path / 'best.ckpt'}", "--output", tmp_path / "x.onnx")
@@ -277,7 +277,7 @@ runpy.run_path({str(ROOT / "tools" / "export.py")!r}, run_name="__main__")
 """
 
 
-def test_packages_that_are_not_there_are_named() -> None:
+def test_missing_packages_are_named() -> None:
     command = [sys.executable, "-c", WITHOUT_ONNX, "-c", str(CONFIG), "--output", "best"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)})
     assert done.returncode == 2
@@ -290,9 +290,11 @@ SHIPPED = [str(path.relative_to(ROOT / "configs")) for path in sorted((ROOT / "c
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SHIPPED)
-def test_every_configuration_goes_into_both(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With fresh weights; some of them make a network so steep that rounding moves it by a thousandth."""
-    monkeypatch.chdir(ROOT)  # where the dictionaries of the configurations are
+def test_every_configuration_can_be_exported_to_both_formats(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With initial weights; some make a network so steep that rounding changes its outputs by a thousandth."""
+    monkeypatch.chdir(ROOT)  # the paths of dictionaries are relative to it
     path = ROOT / "configs" / name
     dictionary = tmp_path / "dictionary.txt"
     dictionary.write_text("".join(f"{chr(0x4E00 + number)}\n" for number in range(6623)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What an exported file says about images and classes, from a configuration."""
+"""Metadata of an exported file about images and classes, derived from a configuration."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def test_the_size_follows_from_the_pipeline(name: str) -> None:
     assert export_metadata.input_shape(loaded(name), None, 2) == (2, 3, *SIZES[name])
 
 
-def test_the_size_is_what_the_step_makes_of_its_target() -> None:
+def test_the_size_is_the_result_of_the_transform_for_its_target() -> None:
     step = "eval.dataset.transform_pipeline.2.DetResize"
     for padding in (False, True):
         options = [f"{step}.target_size=[720, 1290]", f"{step}.keep_ratio={padding}", f"{step}.padding={padding}"]
@@ -48,7 +48,7 @@ def test_the_size_is_what_the_step_makes_of_its_target() -> None:
         assert export_metadata.input_shape(made, None, 1) == (1, 3, 704, 1280)
 
 
-def test_a_size_may_be_given() -> None:
+def test_an_explicit_size_is_accepted() -> None:
     assert export_metadata.input_shape(loaded("det/dbnet/db_r18_icdar15"), (64, 96), 1) == (1, 3, 64, 96)
     assert export_metadata.input_shape(loaded("rec/crnn/crnn_small"), (32, 160), 8) == (8, 3, 32, 160)
 
@@ -65,13 +65,13 @@ def test_a_size_may_be_given() -> None:
         ("rec/crnn/crnn_small", (48, 160), 1, "--shape 48 160: the evaluation makes lines 32 high"),
     ],
 )
-def test_a_size_that_does_not_go_is_refused(name: str, given: tuple[int, int], batch: int, message: str) -> None:
+def test_an_unsupported_size_is_refused(name: str, given: tuple[int, int], batch: int, message: str) -> None:
     with pytest.raises(KitError, match=message):
         export_metadata.input_shape(loaded(name), given, batch)
 
 
 @pytest.mark.parametrize("options", ["padding=False", "target_size=null"])
-def test_pages_of_many_sizes_need_one_to_be_given(options: str) -> None:
+def test_pages_of_variable_size_need_an_explicit_size(options: str) -> None:
     name, step = "det/dbnet/dbpp_r50_icdar15", "eval.dataset.transform_pipeline.2.DetResize"
     varying = loaded(name, f"{step}.{options}", f"{step}.keep_ratio=True")
     with pytest.raises(KitError, match="pages of many sizes") as caught:
@@ -80,7 +80,7 @@ def test_pages_of_many_sizes_need_one_to_be_given(options: str) -> None:
     assert export_metadata.input_shape(varying, (64, 64), 1) == (1, 3, 64, 64)
 
 
-def test_the_hint_is_accepted() -> None:
+def test_the_size_in_the_hint_is_accepted() -> None:
     wrong = loaded("det/dbnet/db_r18_icdar15")
     with pytest.raises(KitError) as caught:
         export_metadata.input_shape(wrong, (700, 10), 1)
@@ -88,7 +88,7 @@ def test_the_hint_is_accepted() -> None:
     assert export_metadata.input_shape(wrong, (704, 32), 1) == (1, 3, 704, 32)
 
 
-def test_facts_of_a_recognition() -> None:
+def test_metadata_of_a_recognition() -> None:
     facts = export_metadata.facts(config.load(CONFIG))
     assert facts["colours"] == "RGB"
     assert facts["interpolation"] == "INTER_LINEAR"
@@ -141,20 +141,22 @@ DICTIONARY = {"character_dict_path": "letters.txt"}
         ),
     ],
 )
-def test_facts_tell_what_fills_an_image_up(name: str, options: dict[str, Any], expected: dict[str, Any] | None) -> None:
+def test_metadata_describe_the_padding_of_an_image(
+    name: str, options: dict[str, Any], expected: dict[str, Any] | None
+) -> None:
     steps = json.dumps([{"DecodeImage": None}, options, {"NormalizeImage": None}, {"ToCHWImage": None}])
     facts = export_metadata.facts(loaded(name, f"eval.dataset.transform_pipeline={steps}"))
     assert json.loads(facts["padding"]) == expected
 
 
-def test_facts_name_every_class_of_an_attention_head() -> None:
+def test_metadata_name_every_class_of_an_attention_head() -> None:
     loaded = config.load(CONFIG.parents[1] / "rare" / "rare_small.yaml")
     facts = json.loads(export_metadata.facts(loaded)["characters"])
     assert facts == ["<go>", "<stop>", *"0123456789abcdefghijklmnopqrstuvwxyz"]
     assert len(facts) == loaded["model"]["head"]["out_channels"]
 
 
-def test_facts_tell_all_that_becomes_of_a_line_before_it_is_normalised() -> None:
+def test_metadata_describe_all_transforms_before_the_normalisation() -> None:
     facts = export_metadata.facts(config.load(CONFIG.with_name("crnn_receipts_words.yaml")))
     assert [name for step in json.loads(facts["resize"]) for name in step] == [
         "Rotate90IfVertical",
@@ -163,7 +165,7 @@ def test_facts_tell_all_that_becomes_of_a_line_before_it_is_normalised() -> None
     ]
 
 
-def test_facts_of_a_detection() -> None:
+def test_metadata_of_a_detection() -> None:
     facts = export_metadata.facts(loaded("det/dbnet/db_r18_icdar15"))
     assert facts["colours"] == "RGB"
     assert json.loads(facts["mean"]) == [123.675, 116.28, 103.53]
@@ -176,8 +178,8 @@ def test_facts_of_a_detection() -> None:
 
 
 @pytest.mark.parametrize(("mode", "swap"), [("BGR", True), ("RGB", False), ("RGB", True), ("BGR", False)])
-def test_the_facts_do_what_the_pipeline_does(mode: str, swap: bool) -> None:
-    """A pixel that is red, green and blue in this order, as decoding gives it, ends the same by both ways."""
+def test_the_metadata_are_equivalent_to_the_pipeline(mode: str, swap: bool) -> None:
+    """An RGB pixel, as decoded, has the same result in both."""
     steps = "eval.dataset.transform_pipeline"
     facts = export_metadata.facts(
         config.load(

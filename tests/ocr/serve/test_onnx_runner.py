@@ -1,4 +1,4 @@
-"""Exported files are kept by name and shape, written when they are missing or damaged, and the oldest are removed."""
+"""Exported files are cached by name and shape, written if they are missing or damaged, and the oldest are removed."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def test_a_damaged_file_is_written_again(tmp_path: Path) -> None:
     assert export.shapes == [(1, 3, 4, 4)]
 
 
-def test_files_that_have_not_been_used_for_the_longest_time_are_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_least_recently_used_files_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onnx_runner, "KEPT", 2)
     export = Doubling()
     for number, name in enumerate("ab"):

@@ -1,4 +1,4 @@
-"""Files of PP-OCR's networks: equal to the network at all sizes, and run by rapidocr as its own."""
+"""Exported PP-OCR networks: equal to the network at all sizes, and compatible with rapidocr."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.ocr.models.ppocr.test_lines import MOBILE, SMALL, TINY
 from tests.ocr.reader.test_engine import page
 from tests.places import ROOT
 
-runtime = pytest.importorskip("onnxruntime")  # of the extra `export`
+runtime = pytest.importorskip("onnxruntime")  # part of the extra `export`
 onnx = pytest.importorskip("onnx")
 from hccl_kit.ocr.serve import ppocr_graph  # noqa: E402  # imports onnx
 from hccl_kit.ocr.serve.onnx_graph import Graph  # noqa: E402
@@ -30,7 +30,7 @@ from hccl_kit.ocr.serve.onnx_graph import Graph  # noqa: E402
 pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
 
 LARGER = ("small", "medium")
-"""Sizes of the form that `tiny` has."""
+"""Sizes with the same form as `tiny`."""
 DETECTOR = ROOT / "configs/det/ppocr/v6_small_finetune.yaml"
 
 
@@ -52,7 +52,7 @@ def output(path: Path, images: np.ndarray[Any, Any]) -> Any:
 @pytest.mark.parametrize(
     "name", ["tiny", *(pytest.param(name, marks=pytest.mark.long) for name in (*LARGER, "mobile"))]
 )
-def test_one_file_of_a_detector_takes_pages_of_all_sizes(tmp_path: Path, name: str) -> None:
+def test_a_detector_file_supports_pages_of_all_sizes(tmp_path: Path, name: str) -> None:
     network, path = detector(name), tmp_path / "best.onnx"
     done = export.export(network, (1, 3, 64, 96), path, {})
     assert done.difference <= 1e-5
@@ -64,7 +64,7 @@ def test_one_file_of_a_detector_takes_pages_of_all_sizes(tmp_path: Path, name: s
 
 
 @pytest.mark.parametrize("size", ["tiny", pytest.param("small", marks=pytest.mark.long)])
-def test_one_file_of_a_recogniser_takes_lines_of_all_widths_with_the_blank_first(tmp_path: Path, size: str) -> None:
+def test_a_recogniser_file_supports_lines_of_all_widths_with_the_blank_first(tmp_path: Path, size: str) -> None:
     network, path = recogniser(5, size), tmp_path / "best.onnx"
     order = [4, 0, 2, 3, 1]  # the space is the second character of the dictionary
     done = export.export(network, (1, 3, 48, 64), path, {"character": "a\nb\nc"}, order)
@@ -76,7 +76,7 @@ def test_one_file_of_a_recogniser_takes_lines_of_all_widths_with_the_blank_first
 
 
 def assert_taken(path: Path, network: nn.Cell, fresh: nn.Cell, classes: tuple[str | None, ...] = ()) -> None:
-    """All weights of the file are those of the network, read as a user's file is."""
+    """Asserts that all weights of the file, loaded like a user's file, are those of the network."""
     pretrained.load(path, fresh, strict=True, classes=classes)
     own = {parameter.name: parameter.asnumpy() for parameter in network.get_parameters()}
     for parameter in fresh.get_parameters():
@@ -84,17 +84,15 @@ def assert_taken(path: Path, network: nn.Cell, fresh: nn.Cell, classes: tuple[st
 
 
 @pytest.mark.parametrize("name", test_pages.ALL)
-def test_a_file_of_a_detector_can_be_fine_tuned_again(tmp_path: Path, name: str) -> None:
+def test_a_detector_file_can_be_fine_tuned_again(tmp_path: Path, name: str) -> None:
     network = detector(name)
     onnx.save(ppocr_graph.model(network), tmp_path / "a.onnx")
     assert_taken(tmp_path / "a.onnx", network, detector(name))
 
 
 @pytest.mark.parametrize("parts", [TINY, SMALL, MOBILE], ids=["tiny", "small", "mobile"])
-def test_a_file_of_a_recogniser_without_its_characters_has_the_blank_first(
-    tmp_path: Path, parts: dict[str, Any]
-) -> None:
-    """As PaddleOCR's files that other tools have converted."""
+def test_a_recogniser_file_without_characters_has_the_blank_first(tmp_path: Path, parts: dict[str, Any]) -> None:
+    """Like PaddleOCR's files that were converted by other tools."""
     head = {"name": "CTCHead", "out_channels": 4}
     network, fresh = (lines.build({**parts, "head": head}) for _ in range(2))
     onnx.save(ppocr_graph.model(network, [3, 0, 1, 2]), tmp_path / "a.onnx")
@@ -104,7 +102,7 @@ def test_a_file_of_a_recogniser_without_its_characters_has_the_blank_first(
 @pytest.mark.parametrize(
     "parts", [pytest.param(TINY, id="tiny", marks=pytest.mark.long), pytest.param(MOBILE, id="mobile")]
 )
-def test_other_necks_and_a_head_that_was_guided(tmp_path: Path, parts: dict[str, Any]) -> None:
+def test_other_necks_and_a_guided_head_are_supported(tmp_path: Path, parts: dict[str, Any]) -> None:
     head = {"name": "MultiHead", "out_channels": 4, "nrtr_dims": 32, "nrtr_layers": 1}
     network, path = lines.build({**parts, "head": head}).set_train(False), tmp_path / "best.onnx"
     done = export.export(network, (1, 3, 48, 64), path, {}, [3, 0, 1, 2])
@@ -142,8 +140,8 @@ def test_means_over_large_maps_are_exact(tmp_path: Path) -> None:
     assert np.abs(session.run(None, {"x": maps})[0] - cell(Tensor(maps)).asnumpy()).max() < 1e-5
 
 
-def test_onnxruntime_makes_one_operator_of_each_gelu(tmp_path: Path) -> None:
-    """It knows the activation by the form of the nodes; as single operators it takes longer."""
+def test_onnxruntime_fuses_each_gelu_into_one_operator(tmp_path: Path) -> None:
+    """It recognises the activation by its subgraph; single operators are slower."""
     network, options = detector(), runtime.SessionOptions()
     onnx.save(ppocr_graph.model(network), tmp_path / "best.onnx")
     options.optimized_model_filepath = str(tmp_path / "run.onnx")
@@ -164,7 +162,7 @@ def test_an_unknown_part_is_refused(tmp_path: Path) -> None:
 
 
 def loaded(tmp_path: Path, dictionary: str, *, space: bool) -> config.Config:
-    """A configuration of a recogniser of the family; the rest of it is not looked at."""
+    """A configuration of a recogniser of the family; its other sections are not used."""
     (tmp_path / "dict.txt").write_text(dictionary, encoding="utf-8")
     parts = config.load(ROOT / "configs/rec/crnn/crnn_small.yaml")
     values = {**parts.values, "model": {**parts["model"], "backbone": {"name": "rec_pplcnet_v4", "size": "tiny"}}}
@@ -172,7 +170,7 @@ def loaded(tmp_path: Path, dictionary: str, *, space: bool) -> config.Config:
     return config.Config({**values, "postprocess": post}, parts.source)
 
 
-def test_the_dictionary_is_that_of_paddleocr(tmp_path: Path) -> None:
+def test_the_dictionary_matches_paddleocr(tmp_path: Path) -> None:
     one = loaded(tmp_path, "b\n \na", space=True)
     assert export_metadata.order(one) == [3, 0, 2, 1]
     facts = export_metadata.facts(one)
@@ -185,7 +183,7 @@ def test_the_dictionary_is_that_of_paddleocr(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_rapidocr_runs_the_exported_pair(tmp_path: Path) -> None:
-    """The networks of the reader with the published weights, exported: it reads a page as with its own files."""
+    """The networks of the reader with the published weights, exported: rapidocr reads a page as with its own files."""
     package = pytest.importorskip("rapidocr", exc_type=ImportError)
     found = networks.cells()
     order = export_metadata.paddle_order(found.classes)

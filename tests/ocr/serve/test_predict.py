@@ -1,4 +1,4 @@
-"""Reading images without labels: which ones, in what order, and what happens to a damaged one."""
+"""Prediction on images without labels: selection, order, and damaged images."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def loaded() -> Config:
 
 @pytest.fixture(scope="module")
 def network(loaded: Config) -> nn.Cell:
-    """Without training: its readings mean nothing, but they differ from image to image."""
+    """An untrained network: its readings are meaningless, but differ between images."""
     return recipes.network(loaded)
 
 
@@ -46,13 +46,13 @@ def folder_of(root: Path, *names: str) -> Path:
     return root
 
 
-def test_a_folder_gives_its_images_in_order(tmp_path: Path) -> None:
+def test_images_of_a_folder_are_read_in_order(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "in", "b.png", "a.JPG", "c.bmp")
     (folder / "notes.txt").write_text("")
     assert find_images([folder], limit=9) == [folder / n for n in ("a.JPG", "b.png", "c.bmp")]
 
 
-def test_files_stay_where_they_are_named(tmp_path: Path) -> None:
+def test_files_keep_the_order_of_the_arguments(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "in", "a.png", "b.png")
     other = folder_of(tmp_path / "other", "x.png")
     found = find_images([other / "x.png", folder, folder / "a.png"], limit=9)
@@ -61,7 +61,7 @@ def test_files_stay_where_they_are_named(tmp_path: Path) -> None:
 
 
 def test_labels_are_matched_by_the_end_of_the_path(tmp_path: Path) -> None:
-    """The longest end counts: two folders may hold files of one name."""
+    """The longest matching end is used: two folders may have files with the same name."""
     folder = folder_of(tmp_path / "in", "a.png", "b.png", "c.png", "d.png")
     rows = ["a.png\ttwo words\u2028 more\r", "", "b.png\tno", "in/b.png\tyes", "out/c.png\tno"]
     labels = tmp_path / "gt.txt"
@@ -70,7 +70,7 @@ def test_labels_are_matched_by_the_end_of_the_path(tmp_path: Path) -> None:
     assert [sample.text for sample in found] == ["two words\u2028 more", "yes", "", "whole path"]
 
 
-def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=f"there is no image or folder {tmp_path}/no.png"):
         find_images([tmp_path / "no.png"], limit=9)
     os.mkfifo(tmp_path / "pipe")
@@ -99,7 +99,7 @@ def test_every_image_has_one_reading(loaded: Config, network: nn.Cell, tmp_path:
 def test_a_damaged_image_is_named_and_the_others_are_read(
     loaded: Config, network: nn.Cell, tmp_path: Path, bad: set[int]
 ) -> None:
-    """Also where it is the only one of its batch."""
+    """Also if it is the only one of its batch."""
     folder = folder_of(tmp_path, *(f"{n}.png" for n in range(BATCH + 1)))
     samples = [TextLine(path) for path in find_images([folder])]
     whole = list(predict.read_lines(predict.inference_of(loaded), network, samples))
@@ -114,8 +114,8 @@ def test_a_damaged_image_is_named_and_the_others_are_read(
         assert predictions[number].reading.confidence == pytest.approx(whole[number].reading.confidence, rel=1e-4)
 
 
-def test_images_are_bounded_as_the_pipeline_says(network: nn.Cell, tmp_path: Path) -> None:
-    """Also those that are decoded once more, to be drawn."""
+def test_images_have_the_size_limit_of_the_pipeline(network: nn.Cell, tmp_path: Path) -> None:
+    """Also images that are decoded again for drawing."""
     folder_of(tmp_path, "a.png")
     os.mkfifo(tmp_path / "b.png")
     small = config.load(CONFIG, ["eval.dataset.transform_pipeline.0.DecodeImage.max_pixels=199"])
@@ -151,15 +151,15 @@ def box(*, left: float, top: float, width: float = 40, height: float = 10) -> Bo
     return Box(np.array(corners, np.float32), 0.9)
 
 
-def test_texts_come_by_rows_and_in_them_from_left_to_right() -> None:
-    """A row hangs together though its boxes do not lie at exactly one height."""
+def test_texts_are_sorted_by_rows_and_from_left_to_right() -> None:
+    """Boxes of one row may differ slightly in height."""
     second, first, third, fourth = box(left=50, top=3), box(left=0, top=5), box(left=0, top=20), box(left=90, top=22)
     regions = predict.in_reading_order([fourth, third, second, first])
     assert [region.box for region in regions] == [first, second, third, fourth]
     assert predict.in_reading_order([]) == ()
 
 
-def test_each_text_of_a_page_is_read_as_its_cut_would_be(loaded: Config, network: nn.Cell, tmp_path: Path) -> None:
+def test_each_text_of_a_page_has_the_reading_of_its_crop(loaded: Config, network: nn.Cell, tmp_path: Path) -> None:
     image = np.random.default_rng(0).integers(0, 255, (60, 200, 3), dtype=np.uint8)
     boxes = [box(left=5, top=5, width=80, height=20), box(left=100, top=30, width=60, height=16)]
     page = PageOfText(tmp_path / "page.png", predict.in_reading_order(boxes))
@@ -170,13 +170,13 @@ def test_each_text_of_a_page_is_read_as_its_cut_would_be(loaded: Config, network
         write_png(tmp_path / "cut.png", image[top:bottom, left:right])
         (alone,) = predict.read_lines(predict.inference_of(loaded), network, [TextLine(tmp_path / "cut.png")])
         assert region.reading is not None
-        assert region.reading.confidence == pytest.approx(alone.reading.confidence, abs=0.02)  # cut by whole pixels
+        assert region.reading.confidence == pytest.approx(alone.reading.confidence, abs=0.02)  # cropped at whole pixels
     assert [region.box for region in read.regions] == boxes
     assert predict.read_texts(reader, PageOfText(Path("empty.png"), ()), image, reader).regions == ()
 
 
-def test_lines_that_surely_lie_upside_down_are_turned_before_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that says where it is darkest, and a classifier of three opinions."""
+def test_lines_that_are_certainly_upside_down_are_rotated_before_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fake recogniser that returns the darkest position, and a fake classifier with three results."""
     image = np.full((60, 200, 3), 255, np.uint8)
     boxes = [box(left=0, top=top, width=80) for top in (0, 20, 40)]
     for top in (0, 20, 40):
@@ -207,7 +207,7 @@ def write_png(path: Path, image: NDArray[np.uint8]) -> None:
     path.write_bytes(data.tobytes())
 
 
-def test_what_was_found_is_written_as_a_label_file_has_it() -> None:
+def test_results_are_written_in_the_format_of_a_label_file() -> None:
     region = Region(box(left=0, top=0), Reading("\u4e2d", 0.5))
     page = PageOfText(Path("a.png"), (region,))
     row = {"transcription": "\u4e2d", "points": [[0, 0], [40, 0], [40, 10], [0, 10]], "score": 0.9, "confidence": 0.5}
@@ -227,7 +227,7 @@ def test_what_was_found_is_written_as_a_label_file_has_it() -> None:
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.PNG", b"\x89PNG"), ("a.jpg", b"\xff\xd8\xff"), ("a.webp", b"RIFF")])
-def test_a_picture_has_the_format_of_its_name(tmp_path: Path, name: str, start: bytes) -> None:
+def test_the_format_of_a_picture_follows_from_its_suffix(tmp_path: Path, name: str, start: bytes) -> None:
     write_page(tmp_path / name, PageOfText(Path("a.png"), ()), np.zeros((9, 9, 3), np.uint8))
     assert (tmp_path / name).read_bytes().startswith(start)
 

@@ -1,4 +1,4 @@
-"""Classification: the parts of a configuration that must fit, what is learnt, and what a finding is worth."""
+"""Classification: consistent parts of a configuration, targets, and scores."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def task(*options: str) -> Classification:
     return Classification(config.load(CONFIG, options))
 
 
-def test_the_names_are_those_of_the_configuration() -> None:
+def test_the_class_names_are_those_of_the_configuration() -> None:
     assert task().labels == ("0", "180")
     four = task("common.label_list=['0', '90', '180', '270']", "common.num_classes=4")
     assert four.labels == ("0", "90", "180", "270")
@@ -38,7 +38,7 @@ def test_the_names_are_those_of_the_configuration() -> None:
         ("train.loader.stretch=[0.8, 1.2]", "stretch is for text recognition, and this is a classification"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(option: str, expected: str) -> None:
+def test_inconsistent_parts_are_refused(option: str, expected: str) -> None:
     with pytest.raises(KitError, match=expected):
         task(option)
 
@@ -51,7 +51,7 @@ def samples(root: Path, *labels: str) -> tuple[list[str], int, list[str]]:
     return [line.text for line in known], left_out, said
 
 
-def test_lines_of_no_known_class_are_counted_and_named(tmp_path: Path) -> None:
+def test_lines_with_an_unknown_class_are_counted_and_named(tmp_path: Path) -> None:
     known, left_out, [said] = samples(tmp_path, "0", "90", "180", "0 ")
     assert (known, left_out) == (["0", "180"], 2)
     assert said == f"2 of 4 labels are left out: {tmp_path / '1.png'}: '90'"
@@ -60,7 +60,7 @@ def test_lines_of_no_known_class_are_counted_and_named(tmp_path: Path) -> None:
         samples(tmp_path, "up")
 
 
-def test_targets_are_the_numbers_of_the_classes() -> None:
+def test_targets_are_class_indices() -> None:
     rows = [TextLine(Path(), np.zeros((3, 48, 192), np.float32), label=(number,)) for number in (1, 0, 1)]
     images, targets = task().collate(rows)
     assert images.shape == (3, 3, 48, 192)
@@ -71,7 +71,7 @@ def test_targets_are_the_numbers_of_the_classes() -> None:
     assert not np.array_equal(first, second)
 
 
-def test_the_likeliest_class_is_the_answer() -> None:
+def test_the_most_likely_class_is_the_result() -> None:
     made = task()
     sample = TextLine(Path("a.png"), text="180")
     found = made.decode(np.array([[0.3, 0.7], [0.9, 0.1], [0.5, 0.5]], np.float32), [sample] * 2)

@@ -1,4 +1,4 @@
-"""Detection: the parts of a configuration that must fit, the pages that can be learnt, and what goes in and out."""
+"""Detection: consistent parts of a configuration, usable pages, targets and scores."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,7 +47,7 @@ def with_steps(steps: list[dict[str, Any]], section: str = "train") -> Config:
 
 
 def with_pages(root: Path, labels: list[str], section: str) -> Config:
-    """Image number n with the n-th line of regions."""
+    """A data set whose n-th image has the n-th line of regions."""
     for number in range(len(labels)):
         write_image(root / f"{number}.png", 128, height=80, width=140)
     text = "".join(f"{number}.png\t{label}\n" for number, label in enumerate(labels))
@@ -66,7 +66,7 @@ def page(*polys: list[list[int]], ignored: tuple[int, ...] = (), shape: Shape | 
     return Page(Path("a.png"), None, pad_polygons(polys), ("x",) * len(polys), flags, shape)
 
 
-def test_maps_are_drawn_in_the_order_of_the_loss() -> None:
+def test_maps_are_in_the_order_of_the_loss_inputs() -> None:
     steps = steps_of()
     shrink, border = (next(step for step in steps if name in step) for name in ("ShrinkBinaryMap", "BorderMap"))
     rest = [step for step in steps if step not in (shrink, border)]
@@ -88,7 +88,7 @@ def test_parts_of_other_heads_are_refused() -> None:
 @pytest.mark.parametrize(
     ("config_name", "maps"), [("psenet/pse_r50", "PSEGtDecode"), ("east/east_r50", "EASTProcessTrain")]
 )
-def test_other_detectors_have_targets_of_their_own(config_name: str, maps: str) -> None:
+def test_other_detectors_have_their_own_targets(config_name: str, maps: str) -> None:
     settings = config.load(ROOT / "configs" / "det" / f"{config_name}_icdar15.yaml")
     task(settings)
     rows = settings["train"]
@@ -98,7 +98,7 @@ def test_other_detectors_have_targets_of_their_own(config_name: str, maps: str) 
         task(replace(settings, values={**settings.values, "train": without}))
 
 
-def test_the_kernels_that_are_drawn_are_those_that_the_head_gives() -> None:
+def test_the_number_of_target_kernels_matches_the_head() -> None:
     path = ROOT / "configs" / "det" / "psenet" / "pse_r50_icdar15.yaml"
     with pytest.raises(KitError, match=r"^model\.head\.out_channels is 5, and PSEGtDecode\.kernel_num 7$"):
         task(config.load(path, ["model.head.out_channels=5"]))
@@ -107,13 +107,13 @@ def test_the_kernels_that_are_drawn_are_those_that_the_head_gives() -> None:
 @pytest.mark.parametrize(
     "option", ["train.loader.bucket_widths=[64]", "train.loader.stretch=[0.8, 1.2]", "eval.loader.bucket_widths=[64]"]
 )
-def test_pages_have_no_options_of_lines(option: str) -> None:
+def test_options_for_lines_are_refused(option: str) -> None:
     key = option.partition("=")[0]
     with pytest.raises(KitError, match=f"^{key} is for text recognition, and this is a detection$"):
         task(config.load(CONFIG, [option]))
 
 
-def test_images_must_have_sides_that_the_network_takes() -> None:
+def test_the_network_limits_the_sides_of_images() -> None:
     crop = {"RandomCropWithBBox": {"crop_size": [640, 650]}}
     with pytest.raises(KitError, match=r"RandomCropWithBBox\.crop_size is \[640, 650\]; .* multiples of 32$"):
         task(with_steps([crop if "RandomCropWithBBox" in step else step for step in steps_of()]))
@@ -129,7 +129,7 @@ def test_the_loss_has_the_options_of_the_configuration() -> None:
     assert (loss.eps, loss.l1_scale, loss.bce_scale) == (1e-3, 3, 4)
 
 
-def test_pages_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:
+def test_unusable_pages_are_counted_and_named(tmp_path: Path) -> None:
     warnings: list[str] = []
     labels = [f"[{region()}]", "[]", "nonsense", f"[{region('###')}]"]
     usable, left_out = task(with_pages(tmp_path, labels, "train")).train_samples(warnings.append)
@@ -149,13 +149,13 @@ def test_evaluation_keeps_pages_without_text(tmp_path: Path) -> None:
     assert warning.startswith("evaluation: 1 of 3 pages are left out: ")
 
 
-def test_an_evaluation_needs_a_text_that_counts(tmp_path: Path) -> None:
+def test_an_evaluation_needs_a_text_that_is_not_ignored(tmp_path: Path) -> None:
     made = task(with_pages(tmp_path, [f"[{region('###')}]", "[]"], "eval"))
     with pytest.raises(KitError, match="no page of the evaluation has a text that counts"):
         made.eval_samples(lambda _: None)
 
 
-def test_from_a_file_to_what_the_loss_takes(tmp_path: Path) -> None:
+def test_files_are_converted_to_the_inputs_of_the_loss(tmp_path: Path) -> None:
     settings = with_pages(tmp_path, [f"[{region()}]"] * 2, "train")
     made = task(settings)
     samples, _ = made.train_samples(lambda _: None)
@@ -171,7 +171,7 @@ def test_from_a_file_to_what_the_loss_takes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(kernels[:, 0] * border * mask, kernels[:, 0] * mask)
 
 
-def test_an_image_that_cannot_be_read_is_black_and_finds_nothing() -> None:
+def test_an_unreadable_image_is_black_and_has_no_boxes() -> None:
     settings = loaded()
     made = task(settings)
     blank = made.blank(page(TEXT))
@@ -183,7 +183,7 @@ def test_an_image_that_cannot_be_read_is_black_and_finds_nothing() -> None:
 
 
 def test_boxes_are_scored_in_pixels_of_the_source() -> None:
-    """The source is twice as high and wide as the image; rows of `outputs` beyond the samples are filling."""
+    """The source is twice as high and wide as the image; rows of `outputs` beyond the samples are padding."""
     made = task()
     outputs = np.zeros((2, 1, 96, 160), np.float32)
     cv2.fillPoly(outputs[0, 0], [np.array([[32, 32], [108, 32], [108, 48], [32, 48]])], 1)
@@ -196,7 +196,7 @@ def test_boxes_are_scored_in_pixels_of_the_source() -> None:
     assert made.mistake(sample, boxes) is None
 
 
-def test_a_mistake_is_a_line() -> None:
+def test_a_mistake_is_reported_in_one_line() -> None:
     made = task()
     off = Box(np.array(TEXT, np.float32) + 500, 0.9)
     right = Box(np.array(TEXT, np.float32), 0.9)
@@ -205,21 +205,21 @@ def test_a_mistake_is_a_line() -> None:
     assert made.mistake(page(TEXT, ignored=(0,)), []) is None
 
 
-def test_duplicates_count_if_the_metric_says_so() -> None:
+def test_duplicates_count_if_the_metric_is_configured_so() -> None:
     right = Box(np.array(TEXT, np.float32), 0.9)
     assert task().count(page(TEXT), [right, right]) == BoxCounts(1, 1, 0)
     settings = loaded(metric={"name": "DetMetric", "main_indicator": "f-score", "count_doubles": True})
     assert task(settings).count(page(TEXT), [right, right]) == BoxCounts(1, 1, 1)
 
 
-def test_sums_come_back_from_the_all_reduce() -> None:
+def test_sums_round_trip_through_the_all_reduce() -> None:
     made = task()
     sums = made.counts().to_array() + BoxCounts(3, 2, 1).to_array() + BoxCounts(1, 0, 4).to_array()
     assert made.counts.from_array(sums) == BoxCounts(4, 2, 5)
 
 
 def test_a_batch_is_drawn_in_natural_colours_with_its_kernels_and_borders() -> None:
-    """An image of mean 0 after normalising has the mean colour of ImageNet, more red than blue."""
+    """An image with mean 0 after normalisation has the mean colour of ImageNet, more red than blue."""
     images = np.zeros((6, 3, 32, 64), np.float32)
     kernels, masks, thresholds, near = (np.zeros((6, 32, 64), np.float32) for _ in range(4))
     masks += 1
@@ -235,8 +235,8 @@ def test_a_batch_is_drawn_in_natural_colours_with_its_kernels_and_borders() -> N
     assert pages[2, 20, 20].argmax() == 2, "a border is red"
 
 
-def test_a_page_is_compared_in_pixels_of_its_image() -> None:
-    """The source is twice as large; the black edge below and on the right is not shown."""
+def test_a_page_is_drawn_in_image_coordinates() -> None:
+    """The source is twice as large; the black border at the bottom and on the right is not shown."""
     small = np.array([[10, 70], [60, 70], [60, 85], [10, 85]])
     sample = replace(
         page(TEXT, small.tolist(), shape=Shape(192, 320, 0.5, 0.5)), image=np.zeros((3, 128, 192)), content=(96, 160)
@@ -253,7 +253,7 @@ def test_a_page_is_compared_in_pixels_of_its_image() -> None:
 
 
 @pytest.mark.parametrize(("fields", "largest"), [(["polys"], 88), (None, 44), ([], 44)])
-def test_boxes_may_stay_in_the_resized_image(fields: list[str] | None, largest: int) -> None:
+def test_boxes_may_be_in_coordinates_of_the_resized_image(fields: list[str] | None, largest: int) -> None:
     post = config.load(CONFIG)["postprocess"]
     made = task(loaded(postprocess={**post, "rescale_fields": fields}))
     maps = np.zeros((1, 1, 64, 64), np.float32)
@@ -263,7 +263,7 @@ def test_boxes_may_stay_in_the_resized_image(fields: list[str] | None, largest: 
     assert box.points.max() == largest
 
 
-def test_a_training_without_an_evaluation_needs_no_section_for_it(tmp_path: Path) -> None:
+def test_a_training_without_evaluation_needs_no_eval_section(tmp_path: Path) -> None:
     whole = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))
     rest = {name: section for name, section in whole.items() if name not in ("postprocess", "metric", "eval")}
     path = tmp_path / "a.yaml"
@@ -281,7 +281,7 @@ def test_a_training_without_an_evaluation_needs_no_section_for_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("section", ["train", "eval"])
-def test_where_no_step_reads_the_image_decode_comes_first(section: str, tmp_path: Path) -> None:
+def test_decoding_is_added_if_no_transform_reads_the_image(section: str, tmp_path: Path) -> None:
     steps = [step for step in steps_of(section) if "DecodeImage" not in step]
     values = config.load(CONFIG).values
     values[section]["dataset"]["transform_pipeline"] = steps

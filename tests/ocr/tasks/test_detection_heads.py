@@ -1,4 +1,4 @@
-"""Detection heads: each has its targets, and a picture shows them."""
+"""Detection heads: each has targets, which a picture shows."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ DRAWING: dict[str, list[dict[str, Any]]] = {
 
 
 def names(rule: Any) -> Any:
-    """What the schema accepts as the name of a part."""
+    """The names of a part that the schema accepts."""
     return rule["properties"]["name"]["enum"]
 
 
@@ -42,7 +42,7 @@ def test_a_configuration_has_the_head_that_it_names() -> None:
 
 
 @pytest.mark.parametrize("head", DRAWING)
-def test_a_picture_shows_the_text_and_what_is_ignored(head: str) -> None:
+def test_a_picture_shows_texts_and_ignored_texts(head: str) -> None:
     page = pipeline(DRAWING[head])(page_of(TEXT, IGNORED, ignored=(1,)), np.random.default_rng(0))
     kernels, borders, mask = HEADS[head].shown(tuple(one[None] for one in page.maps), 0)
     assert kernels.shape == borders.shape == mask.shape == (160, 240)

@@ -1,4 +1,4 @@
-"""The language model of a configuration: where its texts come from, and what a recogniser reads with it."""
+"""The language model of a configuration: the source of its texts, and its effect on a recogniser."""
 
 import shutil
 from dataclasses import replace
@@ -20,7 +20,7 @@ WORDS = ["cat", "Cats", "cat", "tät"]
 
 
 def made(folder: Path, *, source: Path = CONFIG, **options: float | str) -> Config:
-    """crnn_small with labels in `folder` and this language model."""
+    """The configuration crnn_small with labels in `folder` and this language model."""
     loaded = config.load(CONFIG, [f"train.dataset.dataset_root={folder}", "postprocess.language_model={}"])
     post = loaded["postprocess"]
     model = {**post["language_model"], **options}
@@ -37,11 +37,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_texts_are_the_labels_of_the_training(folder: Path) -> None:
+def test_the_texts_are_the_training_labels(folder: Path) -> None:
     assert language.texts_of(made(folder)) == WORDS
 
 
-def test_labels_that_are_gone_are_found_beside_the_archive(folder: Path) -> None:
+def test_missing_labels_are_replaced_by_the_texts_next_to_the_archive(folder: Path) -> None:
     (folder / "texts.txt").write_bytes(b"dog\r\n\r\nC\xc3\xa4t\n")
     archive = folder / "train_config.yaml"
     assert language.texts_of(made(folder, source=archive)) == WORDS
@@ -49,7 +49,7 @@ def test_labels_that_are_gone_are_found_beside_the_archive(folder: Path) -> None
     assert language.texts_of(made(folder, source=archive)) == ["dog", "Cät"]
 
 
-def test_a_file_of_texts_comes_first(folder: Path) -> None:
+def test_a_file_of_texts_takes_precedence(folder: Path) -> None:
     (folder / "own.txt").write_text("dog\n7.png\tdogs\n8.png\t\n")
     assert language.texts_of(made(folder, texts=str(folder / "own.txt"))) == ["dog", "dogs"]
 
@@ -62,7 +62,7 @@ def test_texts_that_cannot_be_read_are_an_error_with_the_next_step(folder: Path)
         language.texts_of(made(folder, texts=str(folder / "blank.txt")))
 
 
-def test_without_labels_and_texts_the_network_reads_alone(folder: Path) -> None:
+def test_without_labels_and_texts_there_is_no_language_model(folder: Path) -> None:
     (folder / "labels.txt").unlink()
     assert language.texts_of(made(folder)) == ()
     assert language.beam_search(made(folder), (), Charset("cat")) is None
@@ -74,14 +74,14 @@ def test_labels_that_are_damaged_are_an_error(folder: Path) -> None:
         language.texts_of(made(folder))
 
 
-def test_of_many_texts_some_are_taken_from_all_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_texts_are_sampled_evenly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language, "MOST", 3)
     assert language.texts_of(made(folder)) == WORDS[::2]
     (folder / "own.txt").write_text("\n".join("abcdefg"))
     assert language.texts_of(made(folder, texts=str(folder / "own.txt"))) == ["a", "d", "g"]
 
 
-def test_a_recogniser_reads_with_it(folder: Path) -> None:
+def test_a_recogniser_uses_the_language_model(folder: Path) -> None:
     characters = Charset.load(None, use_space_char=False).characters
     outputs = np.zeros((1, 3, 37), np.float32)
     for step, character, probability in ((0, "c", 1.0), (1, "0", 0.6), (1, "a", 0.4), (2, "t", 1.0)):
@@ -93,14 +93,14 @@ def test_a_recogniser_reads_with_it(folder: Path) -> None:
     assert Recognition(config.load(CONFIG), height=32, sequence_length=lambda _: 25).texts == ()
 
 
-def test_characters_that_the_dictionary_lacks_are_left_out_of_the_texts(folder: Path) -> None:
+def test_characters_outside_the_dictionary_are_removed_from_the_texts(folder: Path) -> None:
     search = language.beam_search(made(folder), ["tät", "TtT"], Charset("t"))
     assert search is not None
     assert search.model.knows("T")
     assert not search.model.knows("ä")
 
 
-def test_other_heads_have_none(folder: Path) -> None:
+def test_other_heads_have_no_language_model(folder: Path) -> None:
     wrong = made(folder)
     wrong["postprocess"]["name"] = "RecAttnLabelDecode"
     with pytest.raises(KitError, match=r"is for RecCTCLabelDecode, and postprocess\.name is RecAttnLabelDecode"):
@@ -108,7 +108,7 @@ def test_other_heads_have_none(folder: Path) -> None:
 
 
 @pytest.mark.train
-def test_a_training_keeps_its_texts_for_a_folder_that_is_moved(words: Path, tmp_path: Path) -> None:
+def test_a_training_stores_its_texts_so_that_its_folder_can_be_moved(words: Path, tmp_path: Path) -> None:
     first, moved = tmp_path / "first", tmp_path / "moved"
     done = train(first, words, "train.max_steps=1", "postprocess.language_model={}")
     assert done.returncode == 0, done.stdout + done.stderr

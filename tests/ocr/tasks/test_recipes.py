@@ -1,4 +1,4 @@
-"""Networks and tasks that belong together."""
+"""Matching networks and tasks."""
 
 from functools import partial
 from pathlib import Path
@@ -46,8 +46,8 @@ def test_a_key_that_the_network_would_ignore_is_refused(override: str, message: 
         recipes.network(config.load(CONFIG, [override]))
 
 
-def test_the_schema_has_the_parts_of_every_recipe_and_no_others() -> None:
-    """The last step of adding a family: the configuration is checked before MindSpore is loaded."""
+def test_the_schema_has_exactly_the_parts_of_all_recipes() -> None:
+    """The last step of adding a family: the configuration is validated before MindSpore is imported."""
     rules = schema.root()["$defs"]
     models = [rules[f"{kind}_model"]["properties"] for kind in ("det", "rec", "cls")]
     for place, part in ((0, "backbone"), (-1, "head")):
@@ -82,7 +82,7 @@ class Columns(nn.Cell):
         return width // 8
 
 
-def test_a_family_is_one_module_and_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adding_a_family_needs_one_module_and_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
     row = recipes.Recipe(
         ("rec_columns", "RNNEncoder", "CTCHead"),
         partial(crnn.build, backbone=Columns),

@@ -1,4 +1,4 @@
-"""Recognition: the parts of a configuration that must fit, the lines that can be learnt, and what goes to the loss."""
+"""Recognition: consistent parts of a configuration, usable lines, and the inputs of the loss."""
 
 import json
 from copy import deepcopy
@@ -40,7 +40,7 @@ def with_text(folder: Path, old: str, new: str, *, count: int = -1) -> Config:
 
 
 def train_samples(root: Path, texts: list[str]) -> tuple[list[str], int, list[str]]:
-    """The texts that can be learnt, the number of others, and what was said; 8 steps and characters at most."""
+    """The usable texts, the number of others, and the messages; at most 8 time steps and characters."""
     loaded = config.load(CONFIG)
     rows = deepcopy(dataset(root, texts))
     for step in rows["transform_pipeline"]:
@@ -53,7 +53,7 @@ def train_samples(root: Path, texts: list[str]) -> tuple[list[str], int, list[st
     return [row.text for row in usable], left_out, warnings
 
 
-def test_the_shipped_configuration_fits() -> None:
+def test_the_shipped_configuration_is_consistent() -> None:
     made = task(config.load(CONFIG), steps=25)
     assert made.charset == Charset(ALPHANUMERIC)
     assert (made.sequence_length, made.longest) == (25, 12)
@@ -63,7 +63,7 @@ def line(*label: int, columns: int | None = None) -> TextLine:
     return TextLine(Path(), np.zeros((3, 32, 100), np.float32), label=label, columns=columns)
 
 
-def test_targets_are_labels_filled_up_and_their_lengths() -> None:
+def test_targets_are_padded_labels_and_their_lengths() -> None:
     made = task(config.load(CONFIG))
     images, (labels, lengths) = made.collate([line(4, 9, columns=10), line(1, 2, 3, columns=10)])
     assert images.shape == (2, 3, 32, 100)
@@ -78,12 +78,12 @@ def test_targets_are_labels_filled_up_and_their_lengths() -> None:
         ([line(1, columns=20), line(1, columns=40)], 40),
         ([line(1, columns=20), line(1, columns=41)], 60),
         ([line(1, columns=99)], 100),
-        ([line(1, columns=20), line(1)], 100),  # of an unknown width
+        ([line(1, columns=20), line(1)], 100),  # unknown width
         ([line(*range(11), columns=20)], 60),  # 40 columns give ten steps
         ([line(*[1] * 6, columns=20)], 60),  # five blanks between six that are equal
     ],
 )
-def test_a_batch_is_as_wide_as_its_lines_and_labels_need(rows: list[TextLine], width: int) -> None:
+def test_the_width_of_a_batch_follows_from_its_lines_and_labels(rows: list[TextLine], width: int) -> None:
     made = task(config.load(CONFIG, ["train.loader.bucket_widths=[60, 40]"]), steps=25)
     images, _ = made.collate(rows)
     assert images.shape == (len(rows), 3, 32, width)
@@ -98,8 +98,8 @@ class Part(World):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_lines_are_grouped_by_their_shape_where_batches_differ_in_width(tmp_path: Path, size: int) -> None:
-    """Whatever their text; each rank reads the shapes of its part, and all of them see all."""
+def test_lines_are_grouped_by_shape_if_batches_differ_in_width(tmp_path: Path, size: int) -> None:
+    """Regardless of their text; each rank reads the shapes of its part, and all ranks get all shapes."""
     widths = (30, 10, 50, 20)
     for width in widths:
         write_image(tmp_path / f"{width}.png", 0, width=width)
@@ -116,7 +116,7 @@ def test_lines_are_grouped_by_their_shape_where_batches_differ_in_width(tmp_path
 @pytest.mark.parametrize(
     "option", ["train.loader.bucket_widths=[40]", "train.loader.stretch=[0.8, 1.2]", "eval.loader.bucket_widths=[40]"]
 )
-def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
+def test_lines_without_padding_have_one_width(option: str) -> None:
     options = [option, f"{option.partition('.')[0]}.dataset.transform_pipeline.2.RecResizeImg.padding=False"]
     with pytest.raises(KitError, match=f"^{option.partition('=')[0]} needs a resizing with padding: True"):
         task(config.load(CONFIG, options))
@@ -125,7 +125,7 @@ def test_lines_without_black_on_their_right_have_one_width(option: str) -> None:
 @pytest.mark.parametrize(
     ("longest", "steps", "fits"), [(12, 25, True), (13, 25, False), (12, 11, False), (11, 11, True)]
 )
-def test_joined_lines_fit_label_and_network(longest: int, steps: int, fits: bool) -> None:
+def test_joined_lines_fit_the_label_length_and_the_network(longest: int, steps: int, fits: bool) -> None:
     joins = f"train.dataset.transform_pipeline.0={{RecConAug: {{max_text_length: {longest}}}}}"
     if fits:
         task(config.load(CONFIG, [joins]), steps=steps)
@@ -135,7 +135,7 @@ def test_joined_lines_fit_label_and_network(longest: int, steps: int, fits: bool
 
 
 def test_lines_of_ppocr_are_padded_with_zeros_up_to_the_bucket_of_the_widest() -> None:
-    """Height 48, the ratio kept, (pixel / 255 - 0.5) / 0.5 and then zeros, as PP-OCR's networks read them."""
+    """Height 48, ratio kept, (pixel / 255 - 0.5) / 0.5 and then zeros, like the input of PP-OCR's networks."""
     size = {"target_height": 48, "target_width": 320, "padding": True, "norm_before_pad": True}
     steps: list[dict[str, Any]] = [
         {"DecodeImage": {"img_mode": "BGR"}},
@@ -162,7 +162,7 @@ def test_lines_are_padded_if_resizing_is_not_configured() -> None:
     assert [width for width, _ in made.buckets] == [40, 100]
 
 
-def test_labels_that_cannot_be_learnt_are_counted_and_named(tmp_path: Path) -> None:
+def test_unusable_labels_are_counted_and_named(tmp_path: Path) -> None:
     usable, left_out, [warning] = train_samples(tmp_path, ["good", "...", "waytoolong", "aaaaa", "abcdefgh", "fine"])
     assert usable == ["good", "abcdefgh", "fine"]
     assert left_out == 3
@@ -179,7 +179,7 @@ def test_characters_that_the_dictionary_lacks_are_counted(tmp_path: Path) -> Non
     assert warning.endswith("'-' (2) '!' (1)")
 
 
-def test_classes_must_fit_the_dictionary() -> None:
+def test_the_number_of_classes_must_match_the_dictionary() -> None:
     loaded = config.load(CONFIG, ["model.head.out_channels=36"])
     with pytest.raises(KitError, match="out_channels is 36, but the dictionary makes 37 for CTCHead"):
         task(loaded)
@@ -191,11 +191,11 @@ ATTENTION = [
     "postprocess.name=RecAttnLabelDecode",
     "loss.name=AttentionLoss",
 ]
-"""Gives the small CRNN an attention head."""
+"""Overrides that give the small CRNN an attention head."""
 
 
 def test_targets_of_an_attention_head_are_the_labels_between_bos_and_eos() -> None:
-    """However narrow the image is: it needs no time step for each character."""
+    """For any width: a time step per character is not needed."""
     made = task(config.load(CONFIG, [*ATTENTION, "train.loader.bucket_widths=[40, 60]"]), steps=10)
     images, targets = made.collate([line(4, 9, columns=40), line(1, 1, 1, columns=10)])
     assert images.shape == (2, 3, 32, 40)
@@ -215,18 +215,18 @@ def test_targets_of_an_attention_head_are_the_labels_between_bos_and_eos() -> No
         ("model.head.out_channels=37", "out_channels is 37, but the dictionary makes 38 for AttentionHead"),
     ],
 )
-def test_the_parts_of_an_attention_head_must_fit(change: str, expected: str) -> None:
+def test_the_parts_of_an_attention_head_must_be_consistent(change: str, expected: str) -> None:
     with pytest.raises(KitError, match=expected):
         task(config.load(CONFIG, [*ATTENTION, change]))
 
 
-def test_labels_without_case_are_for_ctc() -> None:
+def test_ignore_case_is_refused_for_other_losses_than_ctc() -> None:
     with pytest.raises(KitError, match=r"ignore_case is for CTCLoss, and loss\.name is AttentionLoss"):
         task(config.load(CONFIG, [*ATTENTION, "loss.ignore_case=True"]))
 
 
 @pytest.mark.parametrize("lower", [True, False])
-def test_labels_in_their_own_case_may_tell_that_of_the_print(tmp_path: Path, lower: bool) -> None:
+def test_labels_in_original_case_may_determine_the_case(tmp_path: Path, lower: bool) -> None:
     dictionary = tmp_path / "dict.txt"
     dictionary.write_text("a\nA")
     loaded = with_text(tmp_path, "lower: True", f"lower: {lower}")
@@ -243,7 +243,7 @@ def test_labels_and_decoder_must_use_one_dictionary(tmp_path: Path) -> None:
         task(loaded)
 
 
-def test_a_space_makes_one_class_more(tmp_path: Path) -> None:
+def test_a_space_adds_one_class(tmp_path: Path) -> None:
     loaded = with_text(tmp_path, "&use_space_char False", "&use_space_char True")
     with pytest.raises(KitError, match="the dictionary makes 38"):
         task(loaded)
@@ -274,7 +274,7 @@ def test_images_must_have_the_height_of_the_network(
         task(loaded)
 
 
-def test_a_pipeline_needs_one_size(tmp_path: Path) -> None:
+def test_a_pipeline_without_a_resize_is_refused(tmp_path: Path) -> None:
     text = CONFIG.read_text(encoding="utf-8")
     start, end = text.rindex("      - RecResizeImg"), text.rindex("      - NormalizeImage")
     path = tmp_path / "config.yaml"
@@ -285,7 +285,7 @@ def test_a_pipeline_needs_one_size(tmp_path: Path) -> None:
         task(config.load(path))
 
 
-def test_a_batch_is_drawn_with_the_texts_of_its_labels() -> None:
+def test_a_batch_is_drawn_with_its_label_texts() -> None:
     made = task(config.load(CONFIG))
     images = np.random.default_rng(0).standard_normal((2, 3, 32, 100)).astype(np.float32)
     lines = [TextLine(Path(), label=label) for label in ((10, 11), (12,))]
@@ -298,7 +298,7 @@ def test_a_batch_is_drawn_with_the_texts_of_its_labels() -> None:
     assert second.any()
 
 
-def test_a_mistake_is_what_the_metric_counts_as_one() -> None:
+def test_mistakes_are_those_of_the_metric() -> None:
     made = task(config.load(CONFIG))
     sample = TextLine(Path("a.png"), text="Word")
     assert made.mistake(sample, Reading("word", 1.0)) is None  # metric.lower
@@ -307,7 +307,7 @@ def test_a_mistake_is_what_the_metric_counts_as_one() -> None:
 
 
 @pytest.mark.parametrize(("ignored", "right"), [(True, 1.0), (False, 0.0)])
-def test_symbols_may_be_left_out_of_the_comparison(ignored: bool, right: float) -> None:
+def test_symbols_may_be_ignored_in_the_comparison(ignored: bool, right: float) -> None:
     loaded = config.load(CONFIG, [f"metric.ignore_symbol={ignored}", "metric.filter_ood=False"])
     made = task(loaded)
     assert made.count(TextLine(Path(), text="it's"), Reading("i-ts", 1.0)).right == right

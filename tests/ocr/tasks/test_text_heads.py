@@ -1,4 +1,4 @@
-"""Text heads: the same classes as the reference, and back to the same texts."""
+"""Text heads: the same classes as the reference, and decoding restores the texts."""
 
 import json
 
@@ -12,7 +12,7 @@ from tests.ocr.reference import REFERENCE
 ABC = Charset("abc")
 
 
-def test_targets_are_those_of_the_reference() -> None:
+def test_targets_match_the_reference() -> None:
     with (REFERENCE / "metrics_and_labels.json").open(encoding="utf-8") as file:
         expected = json.load(file)["attn_encode"]
     charset = Charset.load(None, use_space_char=False)
@@ -24,7 +24,7 @@ def test_targets_are_those_of_the_reference() -> None:
 
 
 @pytest.mark.parametrize("head", [CTC, ATTENTION, MULTI])
-def test_every_class_stands_for_one_thing(head: TextHead) -> None:
+def test_every_class_has_one_meaning(head: TextHead) -> None:
     """A text is decoded from the classes of its characters."""
     classes = head.classes(ABC)
     assert len(set(classes)) == len(classes)
@@ -39,7 +39,7 @@ def test_ctc_needs_a_time_step_for_each_character_and_between_two_that_are_equal
     assert ATTENTION.min_length((1,) * 40) == 1
 
 
-def test_the_targets_of_a_guided_head_are_those_of_ctc_and_the_tokens_of_the_decoder() -> None:
+def test_targets_of_a_guided_head_are_ctc_targets_and_decoder_tokens() -> None:
     labels, lengths, tokens = MULTI.targets([(0, 2), ()], 3)
     assert labels.tolist() == [[0, 2, 0], [0, 0, 0]]
     assert lengths.tolist() == [2, 0]

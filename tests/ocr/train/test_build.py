@@ -1,4 +1,4 @@
-"""Networks from configurations: published weights are complete for use, and what is exported is what was trained."""
+"""Networks from configurations: published weights are complete for inference, and exports match the trained network."""
 
 from pathlib import Path
 
@@ -18,8 +18,8 @@ pytestmark = pytest.mark.train
 DETECTOR = ROOT / "configs" / "det" / "ppocr" / "v6_small_finetune.yaml"
 
 
-def test_the_published_detector_lacks_nothing_in_use() -> None:
-    """Its file has no branch for the threshold map, which training adds."""
+def test_the_published_detector_is_complete_for_inference() -> None:
+    """Its file has no branch for the threshold map, which is added for training."""
     for package in ("rapidocr", "onnx"):
         pytest.importorskip(package)
     loaded = config.load(DETECTOR, ["eval.ckpt_load_path=rapidocr:det"])
@@ -30,7 +30,7 @@ def test_the_published_detector_lacks_nothing_in_use() -> None:
 
 @pytest.mark.parametrize("bias", [pytest.param(True, marks=pytest.mark.long), False])
 def test_a_detector_with_branches_is_exported_folded(tmp_path: Path, bias: bool) -> None:
-    """Backbone, neck and head; the head has a bias in place of its normalisation whether it had one or not."""
+    """Backbone, neck and head; the head has a bias instead of its normalisation, whether it had one or not."""
     loaded = config.load(
         DETECTOR.with_name("v6_tiny_finetune.yaml"),
         [f"eval.ckpt_load_path={tmp_path / 'a.ckpt'}", "model.backbone.branches=True", f"model.head.bias={bias}"],

@@ -1,4 +1,4 @@
-"""The average of the weights: its formula, what is evaluated, and that nothing of it is left behind."""
+"""The moving average of the weights: its formula, its use in the evaluation, and the restored weights."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def step_of(network: Normed, decay: float) -> tuple[TrainStep, Ema]:
     return TrainStep(network, Squares(), optimizer.build(SGD, network), size=1, ema=ema), ema
 
 
-def test_the_average_is_the_formula() -> None:
+def test_the_average_follows_the_formula() -> None:
     network = Normed()
     step, ema = step_of(network, 0.9)
     expected = values(network)
@@ -34,11 +34,11 @@ def test_the_average_is_the_formula() -> None:
         np.testing.assert_allclose(average.asnumpy(), expected[average.name.removeprefix("ema.")], rtol=1e-5, atol=1e-7)
 
 
-def test_the_average_is_what_is_evaluated_and_then_gone() -> None:
-    """Also after the network was compiled: the graphs must see the other values, and then their own again."""
+def test_the_average_is_evaluated_and_the_weights_are_restored() -> None:
+    """Also after the network was compiled: its graphs must use the average, and then the weights again."""
     network, images = Normed(), Tensor(batch(SHAPE).images)
     step, ema = step_of(network, 0.9999)
-    ema.updates.set_data(Tensor(20000.0))  # the decay is what it says by now
+    ema.updates.set_data(Tensor(20000.0))  # the decay has reached its configured value
     network.set_train(False)
     initial = network(images).asnumpy()
     for n in range(3):
@@ -57,7 +57,7 @@ def test_the_average_is_what_is_evaluated_and_then_gone() -> None:
     np.testing.assert_array_equal(network(images).asnumpy(), outputs)
 
 
-def test_a_failed_evaluation_gives_the_weights_back() -> None:
+def test_a_failed_evaluation_restores_the_weights() -> None:
     network = Normed()
     step, ema = step_of(network, 0.9)
     step(batch(SHAPE), 0.5)
@@ -68,7 +68,7 @@ def test_a_failed_evaluation_gives_the_weights_back() -> None:
         np.testing.assert_array_equal(value, own[name], name)
 
 
-def test_a_resumed_average_is_the_uninterrupted_one(tmp_path: Path) -> None:
+def test_a_resumed_average_equals_the_uninterrupted_one(tmp_path: Path) -> None:
     one = Normed()
     step, ema = step_of(one, 0.9)
     step(batch(SHAPE, 0), 0.1)
@@ -84,7 +84,7 @@ def test_a_resumed_average_is_the_uninterrupted_one(tmp_path: Path) -> None:
         np.testing.assert_array_equal(left.asnumpy(), right.asnumpy(), left.name)
 
 
-def test_names_are_those_of_the_network() -> None:
+def test_parameter_names_are_those_of_the_network() -> None:
     network = Normed()
     names = [parameter.name for parameter in network.get_parameters()]
     ema = Ema(network, 0.9)

@@ -1,4 +1,4 @@
-"""The update of the weights, against the papers' formulas in numpy."""
+"""Weight updates, against the formulas of the papers in numpy."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def apply(update: optimizer.Update, gradients: list[NDArray[Any]], rate: float, 
 @pytest.mark.parametrize(
     "way", ["SGD", "sgd nesterov", "momentum", "momentum nesterov", "adam", "adam nesterov", "adamw", "lion"]
 )
-def test_three_steps_are_those_of_the_paper(way: str) -> None:
+def test_three_steps_match_the_paper(way: str) -> None:
     opt, _, nesterov = way.partition(" ")
     section = a_section(opt=opt, nesterov=bool(nesterov), decay_as_named=True)
     network = Normed()
@@ -75,7 +75,7 @@ def test_three_steps_are_those_of_the_paper(way: str) -> None:
 
 
 def test_epsilon_is_added_to_the_corrected_moment() -> None:
-    """The paper's algorithm, and PyTorch's; MindSpore's nn.Adam adds it before the correction, 32 times as much."""
+    """As in the paper and PyTorch; MindSpore's nn.Adam adds it before the correction, which is 32 times as much."""
     network = Normed()
     update = optimizer.build(a_section(opt="adam", eps=1e-3, weight_decay=0.0), network)
     before = values(network)
@@ -86,8 +86,8 @@ def test_epsilon_is_added_to_the_corrected_moment() -> None:
 
 
 @pytest.mark.parametrize("opt", ["sgd", "adamw", "lion"])
-def test_no_decay_is_no_decay(opt: str) -> None:
-    """A zero gradient leaves the weights as they are."""
+def test_without_weight_decay_a_zero_gradient_changes_nothing(opt: str) -> None:
+    """The weights are bit for bit equal."""
     network = Normed()
     update = optimizer.build(a_section(opt=opt, weight_decay=0.0), network)
     before = values(network)
@@ -137,8 +137,8 @@ def test_named_parameters_are_excluded_on_request(keys: dict[str, Any], spared: 
         ({"filter_bias_and_bn": False, "no_weight_decay_params": ["beta", "scale"]}, ["beta", "scale"]),
     ],
 )
-def test_without_that_it_decays_as_mindspore_has_it(keys: dict[str, Any], named: list[str] | None) -> None:
-    """MindOCR's groups in MindSpore's own optimizer: the group of what is named says nothing of a decay."""
+def test_parameters_without_weight_decay_match_mindspore(keys: dict[str, Any], named: list[str] | None) -> None:
+    """MindOCR's groups in MindSpore's own optimizer: the group of named parameters sets no decay."""
     parameters = some_parameters()
     grouped: list[Any] = parameters
     if named:
@@ -158,8 +158,8 @@ def some_parameters() -> list[Parameter]:
 
 
 @pytest.mark.parametrize("opt", ["sgd", "momentum", "adam", "adamw", "nadam", "rmsprop", "adagrad", "lamb", "lion"])
-def test_a_part_with_its_own_factor_moves_as_with_that_learning_rate(opt: str) -> None:
-    """The longest prefix counts: the head moves as at a tenth of the rate, its bias as at twice the rate."""
+def test_a_learning_rate_factor_applies_to_its_part(opt: str) -> None:
+    """The longest prefix is used: the head has a tenth of the rate, its bias twice the rate."""
     factors = {"head": 0.1, "head.bias": 2.0}
     found, ended = Normed(), {}
     update = optimizer.build(a_section(opt=opt, lr_factors=factors), found)
@@ -177,6 +177,6 @@ def test_a_part_with_its_own_factor_moves_as_with_that_learning_rate(opt: str) -
         assert name.startswith("head") or not np.array_equal(value, start[name]) or "moving" in name
 
 
-def test_a_factor_for_a_part_that_is_not_there_names_the_parts() -> None:
+def test_a_factor_for_an_unknown_part_is_refused_with_the_known_parts() -> None:
     with pytest.raises(KitError, match=r"optimizer\.lr_factors: no parameter is named haed; did you mean head\?"):
         optimizer.build(a_section(lr_factors={"haed": 0.1}), Normed())

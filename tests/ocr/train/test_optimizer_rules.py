@@ -1,4 +1,4 @@
-"""NAdam, RMSProp, Adagrad and LAMB: against the formulas in numpy, and MindSpore's own where it has them on CPU."""
+"""NAdam, RMSProp, Adagrad and LAMB: against the formulas in numpy, and against MindSpore where it supports CPU."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def lamb(weight: Array, gradients: list[Array], decay: float) -> Array:
 def moved(
     section: dict[str, Any], steps: list[list[Array]]
 ) -> tuple[dict[str, NDArray[np.float32]], dict[str, NDArray[np.float32]]]:
-    """The parameters before and after; `steps` has the gradients of all parameters for each step."""
+    """The parameters before and after the steps; `steps` has the gradients of all parameters for each step."""
     network = Normed()
     before = values(network)
     update = optimizer.build(section, network)
@@ -58,7 +58,7 @@ def some_gradients() -> list[list[Array]]:
 
 
 @pytest.mark.parametrize(("opt", "formula"), [("nadam", nadam), ("lamb", lamb)])
-def test_three_steps_are_those_of_the_paper(opt: str, formula: Any) -> None:
+def test_three_steps_match_the_paper(opt: str, formula: Any) -> None:
     steps = some_gradients()
     before, after = moved(a_section(opt=opt, weight_decay=0.3 if opt == "lamb" else 0.0, decay_as_named=True), steps)
     names = [parameter.name for parameter in Normed().trainable_params()]
@@ -82,8 +82,8 @@ def test_three_steps_are_those_of_the_paper(opt: str, formula: Any) -> None:
         ("adagrad", {"accum": 0.5}, lambda rows, rate: nn.Adagrad(rows, 0.5, rate)),
     ],
 )
-def test_the_steps_are_those_of_mindspore(opt: str, options: dict[str, Any], theirs: Any) -> None:
-    """Of small epsilons: its CPU kernel adds a large one inside the root for some elements, outside for others."""
+def test_steps_match_mindspore(opt: str, options: dict[str, Any], theirs: Any) -> None:
+    """For small epsilons: its CPU kernel adds a large one inside the root for some elements, outside for others."""
     steps = some_gradients()
     network = Normed()
     before = values(network)
@@ -99,14 +99,14 @@ def test_the_steps_are_those_of_mindspore(opt: str, options: dict[str, Any], the
         np.testing.assert_allclose(values(network)[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
 
 
-def test_nesterov_by_name_is_momentum_as_in_mindocr() -> None:
+def test_nesterov_is_an_alias_of_momentum_as_in_mindocr() -> None:
     rule = optimizer.build(a_section(opt="nesterov", nesterov=False), Normed()).rule
     assert isinstance(rule, optimizer_rules.Momentum)
     assert rule.nesterov is False
 
 
 @pytest.mark.parametrize("opt", ["nadam", "rmsprop", "adagrad", "lamb"])
-def test_a_gradient_of_zero_leaves_numbers(opt: str) -> None:
+def test_a_zero_gradient_gives_finite_weights(opt: str) -> None:
     nothing = [[np.zeros_like(gradient) for gradient in row] for row in some_gradients()]
     before, after = moved(a_section(opt=opt, weight_decay=0.0, accum=0.0), nothing)
     for name in before:

@@ -1,4 +1,4 @@
-"""The ways to join gradients: which one is taken, and functions of the user's own."""
+"""Gradient reduction: selection of the implementation, and functions of the user."""
 
 import sys
 from dataclasses import replace
@@ -46,7 +46,7 @@ class Memory:
         ("mpi", "mpirun", "CPU", True, "mpi"),
     ],
 )
-def test_auto_takes_the_fastest_that_the_ranks_have(
+def test_auto_selects_the_fastest_available(
     strategy: str, launcher: str, target: str, can_share: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(host_memory, "connect", lambda _: Memory() if can_share else None)
@@ -79,7 +79,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.train
-def test_a_function_of_the_user_joins_the_gradients(module: str) -> None:
+def test_a_function_of_the_user_reduces_the_gradients(module: str) -> None:
     vector = Tensor(np.array([1.0, 2.0, 3.0], np.float32))
     assert parallel.all_reduce(f"{module}.double", PAIR, print)(vector).asnumpy().tolist() == [2, 4, 6]
     with pytest.raises(KitError, match=r"returned float32 \(1,\) for a float32 vector \(3,\)"):

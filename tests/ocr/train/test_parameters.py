@@ -9,7 +9,7 @@ from hccl_kit.ocr.train.step import TrainStep
 from tests.ocr.tiny import ALONE, OPTIMIZER, Normed, Squares, values
 
 
-def test_the_digest_is_that_of_every_parameter() -> None:
+def test_the_digest_covers_every_parameter() -> None:
     network = Normed()
     digests = {parameters.digest(network)}
     for parameter in network.get_parameters():
@@ -28,7 +28,7 @@ def test_equal_parameters_have_equal_digests() -> None:
     assert parameters.digest(one) == parameters.digest(two)
 
 
-def test_gathered_digests_come_back_whole() -> None:
+def test_gathered_digests_are_complete() -> None:
     network = Normed()
     assert gather_digests(ALONE, parameters.digest(network)) == [parameters.digest(network)]
 
@@ -40,19 +40,19 @@ def test_one_process_broadcasts_nothing() -> None:
     assert parameters.digest(network) == before
 
 
-def test_a_copy_holds_what_is_trained_and_stays() -> None:
+def test_a_copy_has_the_trained_parameters_and_does_not_change() -> None:
     network = Normed()
     copied, held = parameters.copy(network), values(network)
     assert copied.keys() == held.keys() - {"stem.1.moving_mean", "stem.1.moving_variance"}
     one, ones = Tensor(np.float32(1)), [Tensor(np.ones(value.shape, np.float32)) for value in copied.values()]
-    optimizer.build(OPTIMIZER, network)(one, one, *ones)  # writes into the parameters' own memory
+    optimizer.build(OPTIMIZER, network)(one, one, *ones)  # writes into the memory of the parameters
     assert parameters.still(copied, network) == []
     for name, value in copied.items():
         np.testing.assert_array_equal(value, held[name])
 
 
-def test_weights_that_move_are_no_longer_still() -> None:
-    """Biases move at any rate, for they start at 0; a change that float32 does not hold is none."""
+def test_a_change_of_the_weights_is_detected() -> None:
+    """Biases change at any rate, because they start at 0; a change below the precision of float32 does not count."""
     network = Normed()
     before = parameters.copy(network)
     assert parameters.still(before, network) == ["stem.0.weight", "head.weight"]

@@ -1,4 +1,4 @@
-"""Where a run begins: at the last whole checkpoint of its own, and never in silence at another one."""
+"""The start of a run: from its last complete checkpoint, and never silently from another one."""
 
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def config_of(folder: Path, **system: Any) -> Config:
 
 
 def saved(folder: Path, *steps: int, job: str = "") -> list[Normed]:
-    """The networks that were saved at these steps, one after the other."""
+    """Networks that are saved at these steps, one after the other."""
     networks = []
     for step in steps:
         networks.append(Normed())
@@ -52,7 +52,7 @@ def test_a_first_start_begins_at_step_0(tmp_path: Path) -> None:
     assert start == Start(Progress())
 
 
-def test_a_restart_goes_on_from_the_last_file(tmp_path: Path) -> None:
+def test_a_restart_resumes_from_the_last_file(tmp_path: Path) -> None:
     networks = saved(tmp_path, 3, 6, 9, job=own_job(tmp_path))
     start, network = begin(tmp_path, restart=1)
     assert start == Start(Progress(9, 0.5, own_job(tmp_path)), tmp_path / RESUME)
@@ -61,7 +61,7 @@ def test_a_restart_goes_on_from_the_last_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("system", [{}, {"resume": True}])
-def test_a_damaged_file_is_passed_over_for_the_one_before_it(tmp_path: Path, system: dict[str, Any]) -> None:
+def test_a_damaged_file_is_skipped_and_the_previous_one_used(tmp_path: Path, system: dict[str, Any]) -> None:
     networks = saved(tmp_path, 3, 6, job=resume.job_of(config_of(tmp_path, **system), 1))
     data = (tmp_path / RESUME).read_bytes()
     for size in (0, len(data) // 2, len(data) - 60, len(data) - 1):
@@ -96,26 +96,26 @@ def test_a_restart_with_another_configuration_is_refused(tmp_path: Path) -> None
     assert RESTART in (caught.value.hint or "")
 
 
-def test_the_job_is_configuration_and_number_of_ranks(tmp_path: Path) -> None:
+def test_the_job_is_identified_by_configuration_and_number_of_ranks(tmp_path: Path) -> None:
     one = config_of(tmp_path)
     jobs = {resume.job_of(one, 1), resume.job_of(one, 2), resume.job_of(config_of(tmp_path, seed=7), 1)}
     assert len(jobs) == 3
 
 
-def test_a_run_that_starts_from_another_file_goes_on_from_its_own(tmp_path: Path) -> None:
+def test_a_restart_of_a_run_from_another_file_resumes_from_its_own_checkpoint(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     saved(other, 30)
     named: dict[str, Any] = {"resume": other / RESUME}
     assert begin(tmp_path, **named)[0].progress.step == 30
-    assert begin(tmp_path, restart=1, **named)[0].progress.step == 30  # it died before its first checkpoint
+    assert begin(tmp_path, restart=1, **named)[0].progress.step == 30  # it ended before its first checkpoint
     saved(tmp_path, 33, job=resume.job_of(config_of(tmp_path, **named), 1))
     assert begin(tmp_path, restart=2, **named)[0].progress.step == 33
 
 
-def test_a_resumed_run_keeps_its_files_and_takes_any_configuration(tmp_path: Path) -> None:
+def test_a_resumed_run_keeps_its_files_and_accepts_any_configuration(tmp_path: Path) -> None:
     saved(tmp_path, 3, 6, job="ab" * 32)
-    for restart in (0, 1):  # the restart died before its first checkpoint
+    for restart in (0, 1):  # the restart ended before its first checkpoint
         start, _ = begin(tmp_path, restart=restart, resume=True)
         assert (start.progress.step, start.path) == (6, tmp_path / RESUME)
 
@@ -131,7 +131,7 @@ def test_a_requested_file_must_be_complete(tmp_path: Path, content: bytes | None
             begin(tmp_path, resume=wanted)
 
 
-def test_a_file_that_does_not_fit_changes_nothing(tmp_path: Path) -> None:
+def test_a_file_that_does_not_match_changes_nothing(tmp_path: Path) -> None:
     network = Normed()
     rows = [parameter for parameter in network.get_parameters() if parameter.name != "head.bias"]
     resume.save(tmp_path, rows, Progress(3, 0.5, own_job(tmp_path)))

@@ -1,4 +1,4 @@
-"""The learning rate: a straight line up, a curve down, and never nothing without a word."""
+"""The learning rate: a linear warm-up, a decay curve, and a warning if it becomes 0."""
 
 import math
 from typing import Any
@@ -38,7 +38,7 @@ def rates(scheduler: dict[str, Any], steps_per_epoch: int) -> list[float]:
 
 @st.composite
 def schedules(draw: st.DrawFn, *, whole: bool = False) -> tuple[dict[str, Any], int]:
-    """A warm-up that ends before the last epoch, perhaps inside an epoch or a step, and a cosine over the rest."""
+    """A warm-up that ends before the last epoch, possibly inside an epoch or a step, and a cosine over the rest."""
     epochs = draw(st.integers(1, 12))
     warmup = draw(st.integers(0, epochs - 1) if whole else st.floats(0, epochs - 0.01, allow_subnormal=False))
     lr = draw(st.floats(1e-6, 10))
@@ -65,13 +65,13 @@ def curves(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
 
 
 @given(schedules())
-def test_every_step_moves_the_weights(case: tuple[dict[str, Any], int]) -> None:
+def test_the_rate_is_positive_in_every_step(case: tuple[dict[str, Any], int]) -> None:
     assert all(rate > 0 for rate in rates(*case))
     assert warnings(*case) == []
 
 
 @given(curves())
-def test_a_rate_of_zero_is_never_silent(case: tuple[dict[str, Any], int]) -> None:
+def test_a_rate_of_zero_gives_a_warning(case: tuple[dict[str, Any], int]) -> None:
     scheduler, steps = case
     zeros = [step for step, rate in enumerate(rates(*case)) if rate <= 0]
     words = warnings(*case)
@@ -88,7 +88,7 @@ def test_lr_is_the_highest_rate(case: tuple[dict[str, Any], int]) -> None:
 
 
 @given(curves())
-def test_stairs_stand_on_the_curve_where_epochs_begin(case: tuple[dict[str, Any], int]) -> None:
+def test_with_epoch_stairs_the_rate_is_that_of_the_curve_at_epoch_starts(case: tuple[dict[str, Any], int]) -> None:
     scheduler, steps = case
     stair = rates({**scheduler, "lr_epoch_stair": True}, steps)
     for first in range(0, len(stair), steps):
@@ -99,9 +99,7 @@ def test_stairs_stand_on_the_curve_where_epochs_begin(case: tuple[dict[str, Any]
 
 
 @given(schedules(whole=True), st.sampled_from(CURVES), st.floats(0, 1))
-def test_the_warm_up_is_a_line_and_meets_the_curve_at_lr(
-    case: tuple[dict[str, Any], int], curve: str, factor: float
-) -> None:
+def test_the_warm_up_is_linear_and_ends_at_lr(case: tuple[dict[str, Any], int], curve: str, factor: float) -> None:
     scheduler, steps = case
     scheduler |= {"scheduler": curve, "decay_epochs": scheduler["decay_epochs"] or 3, "warmup_factor": factor}
     warmup = scheduler["warmup_epochs"] * steps
@@ -150,7 +148,7 @@ def test_decay_epochs_may_end_before_the_last_epoch() -> None:
     assert "scheduler.min_lr" in word
 
 
-def test_cycles_begin_anew_and_lower() -> None:
+def test_cycles_restart_at_a_lower_rate() -> None:
     twice = section(lr=1.0, num_epochs=6, warmup_epochs=0, decay_epochs=2, num_cycles=2, cycle_decay=0.5, min_lr=0.1)
     assert rates(twice, 2) == pytest.approx(
         [0.1 + 0.9 * c for c in (1, _half(0.25), 0.5, _half(0.75))]
@@ -164,20 +162,20 @@ def _half(done: float) -> float:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 1000))
-def test_constant_is_constant(step: int, steps_per_epoch: int) -> None:
+def test_the_constant_scheduler_keeps_the_rate(step: int, steps_per_epoch: int) -> None:
     plain = section(scheduler="constant", warmup_epochs=0)
     assert learning_rate(step, plain, steps_per_epoch) == 0.004
 
 
-def test_polynomial_is_that_of_dbnet() -> None:
-    """The rates of MindOCR's db_r50_icdar15.yaml, from its own formula by hand."""
+def test_the_polynomial_scheduler_matches_dbnet() -> None:
+    """The rates of MindOCR's db_r50_icdar15.yaml, computed by hand from its formula."""
     dbnet = section(scheduler="polynomial_decay", lr=0.007, num_epochs=1200, decay_rate=0.9, warmup_epochs=3)
     assert learning_rate(3 * 100, dbnet, 100) == 0.007
     assert learning_rate(603 * 100 + 50, dbnet, 100) == pytest.approx(0.007 * (1 - 600.5 / 1197) ** 0.9)
     assert learning_rate(1200 * 100 - 1, dbnet, 100) == pytest.approx(0.007 * (0.01 / 1197) ** 0.9)
 
 
-def test_steps_milestones_and_powers() -> None:
+def test_step_multi_step_and_exponential_decay() -> None:
     short: dict[str, Any] = {"lr": 1.0, "num_epochs": 5, "warmup_epochs": 0, "decay_rate": 0.5}
     steps = section(scheduler="step_decay", decay_epochs=2, **short)
     assert rates(steps, 2) == [1.0] * 4 + [0.5] * 4 + [0.25] * 2
@@ -187,7 +185,7 @@ def test_steps_milestones_and_powers() -> None:
     assert rates(powers, 2) == pytest.approx([0.5 ** (n / 2) for n in range(10)])
 
 
-def test_one_cycle_is_half_a_cosine_up_and_one_down() -> None:
+def test_one_cycle_is_half_a_cosine_up_and_half_a_cosine_down() -> None:
     cycle = section(scheduler="one_cycle", lr=1.0, num_epochs=5, warmup_epochs=1, decay_epochs=10, min_lr=0.1)
     up = [1 + (0.04 - 1) * _half(n / 4) for n in (1, 2, 3, 4)]
     down = [0.1 + 0.9 * _half(n / 16) for n in range(16)]
@@ -202,14 +200,16 @@ def test_one_cycle_is_half_a_cosine_up_and_one_down() -> None:
         ({"scheduler": "multi_step_decay", "decay_rate": 10.0}, "at most 1"),
     ],
 )
-def test_numbers_that_make_no_curve_are_named(wrong: dict[str, Any], message: str) -> None:
+def test_invalid_numbers_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(KitError, match=message):
         warnings(section(**wrong), 3)
 
 
 @given(schedules(), st.integers(2, 4))
-def test_finer_epochs_draw_the_same_curve(case: tuple[dict[str, Any], int], finer: int) -> None:
-    """The curve belongs to the epochs: where a cosine step starts, more steps an epoch give the same rate."""
+def test_the_curve_does_not_depend_on_the_number_of_steps_per_epoch(
+    case: tuple[dict[str, Any], int], finer: int
+) -> None:
+    """The curve is a function of epochs: at the start of a step, more steps per epoch give the same rate."""
     scheduler, steps = case
     warmup = scheduler["warmup_epochs"] * steps
     step = scheduler["num_epochs"] * steps - 1

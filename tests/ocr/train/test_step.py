@@ -1,4 +1,4 @@
-"""One training step: the gradient is right, clipped where asked, and thrown away where it is not finite."""
+"""One training step: the gradient is correct, clipped on request, and discarded if it is not finite."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,12 +30,12 @@ def step_of(network: nn.Cell, section: dict[str, Any] = SGD, **options: Any) -> 
 
 
 def state(network: nn.Cell, step: TrainStep) -> dict[str, NDArray[Any]]:
-    """A copy of all that is resumed."""
+    """A copy of the complete resumable state."""
     return {parameter.name: parameter.asnumpy().copy() for parameter in parameters.state(network, step)}
 
 
 def alike(kind: type[nn.Cell], count: int) -> list[nn.Cell]:
-    """`count` networks with the same weights, each in memory of its own."""
+    """`count` networks with the same weights in separate memory."""
     networks = [kind() for _ in range(count)]
     for first, *others in zip(*(network.get_parameters() for network in networks), strict=True):
         for other in others:
@@ -88,7 +88,7 @@ def test_batch_norm_learns_statistics_in_training_only() -> None:
     np.testing.assert_array_equal(network.stem[1].moving_mean.asnumpy(), after["stem.1.moving_mean"])
 
 
-def test_frozen_batch_norm_is_that_of_the_evaluation() -> None:
+def test_frozen_batch_norm_behaves_like_in_evaluation() -> None:
     network, data = Normed(), batch(NORMED)
     generator = np.random.default_rng(2)
     network.stem[1].moving_mean.set_data(Tensor(generator.standard_normal(3).astype(np.float32)))
@@ -108,8 +108,8 @@ def test_frozen_batch_norm_is_that_of_the_evaluation() -> None:
     assert step_of(free)(data, 0.1).loss != pytest.approx(loss, rel=1e-3)
 
 
-def test_checkpoints_hold_the_names_of_the_network(tmp_path: Any) -> None:
-    """Cells around the network once put their own name before them."""
+def test_checkpoints_have_the_parameter_names_of_the_network(tmp_path: Any) -> None:
+    """Wrapper cells once added their own prefix."""
     network = Normed()
     names = [parameter.name for parameter in network.get_parameters()]
     assert names[0] == "stem.0.weight"
@@ -125,8 +125,8 @@ def test_checkpoints_hold_the_names_of_the_network(tmp_path: Any) -> None:
     assert not [name for name in saved if name.startswith(("network.", "forward.", "optimizer.", "update."))]
 
 
-def test_a_resumed_step_is_the_uninterrupted_one(tmp_path: Any) -> None:
-    """Adam's moments and its count of steps travel with the weights."""
+def test_a_resumed_step_equals_the_uninterrupted_one(tmp_path: Any) -> None:
+    """Adam's moments and step count are saved with the weights."""
     one = Normed()
     step = step_of(one, ADAMW)
     for n in range(2):
@@ -142,7 +142,7 @@ def test_a_resumed_step_is_the_uninterrupted_one(tmp_path: Any) -> None:
 
 
 class Dropping(Linear):
-    """Half of what Linear sees."""
+    """Linear with half of its input dropped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ class Dropping(Linear):
 
 
 class Told(nn.Cell):
-    """Images (N, 1, 1, 3) and labels (N, 2) to the labels and a little of what the images say."""
+    """Images (N, 1, 1, 3) and labels (N, 2) to the labels plus a small contribution of the images."""
 
     guided = True
 
@@ -166,14 +166,14 @@ class Told(nn.Cell):
 
 
 def test_a_guided_network_gets_targets_and_images() -> None:
-    """What it makes of the labels themselves is no error."""
+    """Its output for the labels themselves has no loss."""
     network, data = Told(), batch(LINEAR)
     said = 0.5 * (data.images.reshape(4, 3) @ values(network)["head.weight"].T + values(network)["head.bias"])
     assert step_of(network)(data, 0.1).loss == pytest.approx(float((said**2).mean()), rel=1e-4)
 
 
-def test_the_seed_of_a_step_decides_what_the_network_draws() -> None:
-    """Two networks of one process have keys of different names; their weights may still not differ."""
+def test_the_seed_of_a_step_determines_the_random_numbers_of_the_network() -> None:
+    """Two networks in one process have keys with different names; their weights must still be equal."""
     networks = alike(Dropping, 3)
     for network, seed in zip(networks, ((42, 7, 0), (42, 7, 0), (42, 8, 0)), strict=True):
         step_of(network)(batch((64, 1, 1, 3)), 0.1, seed=seed)
@@ -181,8 +181,8 @@ def test_the_seed_of_a_step_decides_what_the_network_draws() -> None:
     assert one == same != other
 
 
-def test_each_part_of_a_batch_is_drawn_for_itself() -> None:
-    """The two parts hold the same rows; with the same draws the gradient would be that of one part."""
+def test_each_part_of_a_batch_has_its_own_random_numbers() -> None:
+    """The two parts have the same rows; with the same random numbers the gradient would be that of one part."""
     part = batch((64, 1, 1, 3))
     both = replace(
         part, images=np.tile(part.images, (2, 1, 1, 1)), targets=tuple(np.concatenate([t, t]) for t in part.targets)
@@ -203,13 +203,13 @@ def test_a_batch_in_parts_has_the_gradient_of_the_whole() -> None:
         np.testing.assert_allclose(right.asnumpy(), left.asnumpy(), rtol=1e-6, atol=1e-7)
 
 
-def test_a_batch_that_has_no_equal_parts_is_refused() -> None:
+def test_a_batch_that_cannot_be_split_equally_is_refused() -> None:
     with pytest.raises(KitError, match="a batch of 4 samples does not divide into 3 parts"):
         step_of(Linear(), accumulate=3)(batch(LINEAR), 0.1)
 
 
-def test_the_scale_of_the_loss_is_not_seen_in_the_weights() -> None:
-    """Bit by bit: a power of two changes no digit."""
+def test_the_loss_scale_does_not_change_the_weights() -> None:
+    """Bit for bit: a power of two only changes the exponent."""
     plain, scaled = alike(Normed, 2)
     results = [
         [step(batch(NORMED, n), 0.1) for n in range(2)]
@@ -223,7 +223,7 @@ def test_the_scale_of_the_loss_is_not_seen_in_the_weights() -> None:
     assert {result.scale for result in results[1]} == {1024.0}
 
 
-def test_an_overflow_is_skipped_and_the_scale_gets_lower() -> None:
+def test_an_overflow_is_skipped_and_lowers_the_scale() -> None:
     network, data = Linear(), batch(LINEAR)
     scaling = Scaling(dynamic=True, initial=2.0**120, factor=2.0**60)
     step = step_of(network, ADAMW, scaling=scaling)
@@ -252,8 +252,8 @@ def test_an_overflow_that_no_scale_fixes_is_not_skipped() -> None:
     assert step.loss_scale.read().skipped == 0
 
 
-def test_ranks_that_see_the_same_take_the_step_of_one() -> None:
-    """Bit by bit, statistics too; the sum over two equal ranks is twice what one has."""
+def test_ranks_with_equal_data_take_the_step_of_a_single_rank() -> None:
+    """Bit for bit, including statistics; the sum over two equal ranks is twice that of one."""
     alone, joint = alike(Normed, 2)
     results = [
         [step(batch(NORMED, n), 0.1) for n in range(2)]
@@ -268,8 +268,8 @@ def test_ranks_that_see_the_same_take_the_step_of_one() -> None:
     assert results[1][1].communication_s > 0
 
 
-def test_the_gradient_of_ranks_is_the_mean_of_theirs() -> None:
-    """The other rank of this one has a gradient of zero, a loss of 4 and statistics of its own."""
+def test_the_gradient_is_the_mean_over_the_ranks() -> None:
+    """The other rank has a gradient of zero, a loss of 4 and different statistics."""
     alone, joint = alike(Normed, 2)
     one = step_of(alone)(batch(NORMED), 0.1)
     size = sum(parameter.size for parameter in joint.trainable_params())
@@ -291,7 +291,7 @@ def test_the_gradient_of_ranks_is_the_mean_of_theirs() -> None:
 
 
 class HalfUsed(Linear):
-    """A network with a layer that nothing asks."""
+    """A network with an unused layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -305,8 +305,8 @@ def test_parameters_without_gradient_are_named() -> None:
     assert step.without_gradient == ["spare.weight", "spare.bias"]
 
 
-def test_one_gradient_is_enough() -> None:
-    """Layers behind weights that start at 0 get none in the first step."""
+def test_a_single_nonzero_gradient_is_sufficient() -> None:
+    """Layers before weights that start at 0 get no gradient in the first step."""
     network = Linear()
     step = step_of(network)
     dark = batch(LINEAR)
@@ -316,7 +316,7 @@ def test_one_gradient_is_enough() -> None:
     assert step.without_gradient == []
 
 
-def test_pynative_takes_the_steps_of_the_graph() -> None:
+def test_pynative_mode_takes_the_steps_of_graph_mode() -> None:
     graph, native = alike(Normed, 2)
     options: dict[str, Any] = {"clip_norm": 0.5, "accumulate": 2}
     step = step_of(graph, ADAMW, **options)
@@ -334,15 +334,15 @@ def test_pynative_takes_the_steps_of_the_graph() -> None:
 
 
 def unregistered(cell: nn.Cell) -> list[str]:
-    """The parameters in attributes of a cell and of its parts that it does not list."""
+    """The parameters in attributes of a cell and its children that it does not list."""
     held = [value for _, part in cell.cells_and_names() for value in vars(part).values()]
     flat = [one for value in held for one in (value if type(value) in (tuple, list) else (value,))]
     listed = set(map(id, cell.get_parameters()))
     return [one.name for one in flat if isinstance(one, ms.Parameter) and id(one) not in listed]
 
 
-def test_every_cell_has_registered_the_parameters_that_it_uses() -> None:
-    """A graph from the cache has its own copy of any other: see `ocr.run.kept_graphs`."""
+def test_every_cell_registers_the_parameters_that_it_uses() -> None:
+    """A graph from the cache has a copy of all others: see `ocr.run.kept_graphs`."""
     network = Normed()
     step = step_of(network, size=2, ema=Ema(network, 0.9))
     cells = [value for value in vars(step).values() if isinstance(value, nn.Cell)]
@@ -352,8 +352,8 @@ def test_every_cell_has_registered_the_parameters_that_it_uses() -> None:
     assert len(step.flatten.parameters_dict()) == 2
 
 
-def test_keys_of_dropouts_are_registered_by_the_step_alone() -> None:
-    """By names that are the same in every process: a graph from the cache finds its parameters by them."""
+def test_dropout_keys_are_only_registered_by_the_step() -> None:
+    """With names that are the same in every process: a graph from the cache finds its parameters by name."""
     networks = alike(Dropping, 2)
     for network in networks:
         compute = step_of(network).compute

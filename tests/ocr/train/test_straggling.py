@@ -1,4 +1,4 @@
-"""The trainer's check of stragglers: one warning, a verdict for the summary, one small collective a window."""
+"""Straggler detection of the trainer: one warning, a verdict for the summary, one small collective per window."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from hccl_kit.ocr.train.straggling import MIN_STEPS, StragglerCheck
 
 @dataclass
 class Ranks:
-    """A group of which this is rank 0, whose other ranks have `factors` times its times."""
+    """A group with this process as rank 0, whose other ranks take `factors` times as long."""
 
     factors: list[float]
     gathers: int = 0
@@ -34,7 +34,7 @@ def train(check: StragglerCheck, first: int, last: int, *, data_s: float = 0.1, 
         check.add(step, data_s, StepResult(1.0, 1.0, compute_s, 5.0))
 
 
-def test_a_straggler_is_warned_of_once_and_stands_in_the_summary() -> None:
+def test_a_straggler_gives_one_warning_and_is_in_the_summary() -> None:
     ranks = Ranks([1.0, 1.0, 1.5])
     check = ranks.check()
     train(check, 1, 1, compute_s=100.0)  # compiles
@@ -52,7 +52,7 @@ def test_a_straggler_is_warned_of_once_and_stands_in_the_summary() -> None:
     assert ranks.gathers == 7
 
 
-def test_one_that_recovers_is_said_until_when() -> None:
+def test_the_end_of_a_slow_phase_is_reported() -> None:
     ranks = Ranks([1.0, 1.0, 1.5])
     check = ranks.check()
     train(check, 1, 41)
@@ -71,7 +71,7 @@ def test_a_resumed_run_counts_its_own_steps() -> None:
     assert (check.verdict["rank"], check.verdict["since_step"]) == (1, 502)
 
 
-def test_ranks_alike_are_not_named() -> None:
+def test_equally_fast_ranks_are_not_named() -> None:
     ranks = Ranks([1.0, 1.05, 0.97, 1.08])
     check = ranks.check()
     train(check, 1, 100)
@@ -85,7 +85,7 @@ def test_a_window_follows_the_log_interval_but_is_not_too_short() -> None:
         assert ranks.gathers == gathers
 
 
-def test_a_rank_alone_gathers_nothing() -> None:
+def test_a_single_rank_gathers_nothing() -> None:
     ranks = Ranks([1.0])
     check = ranks.check()
     train(check, 1, 100)

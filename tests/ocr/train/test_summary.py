@@ -1,4 +1,4 @@
-"""The comparison at the end of a fine-tuning: what the weights gave before, what best.ckpt gives, and the last ones."""
+"""The comparison at the end of a fine-tuning: scores of the initial weights, of best.ckpt, and of the last weights."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def row(accuracy: float, distance: float, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("indicator", "best"), [("acc", 3), ("norm_edit_distance", 6)])
-def test_the_best_is_that_of_the_indicator(indicator: str, best: int) -> None:
+def test_the_best_evaluation_is_selected_by_the_indicator(indicator: str, best: int) -> None:
     """Another score of an earlier evaluation may have the same value by chance."""
     rows = {0: row(0.25, 0.5), 3: row(0.5, 0.75), 6: row(0.45, 0.8), 9: row(0.4, 0.7)}
     compared = comparison(rows, rows[9], indicator)
@@ -26,21 +26,21 @@ def test_the_best_is_that_of_the_indicator(indicator: str, best: int) -> None:
     assert list(compared) == ["before", "best", "last"]
 
 
-def test_of_equal_ones_the_first_is_kept() -> None:
+def test_the_first_of_equal_evaluations_is_kept() -> None:
     rows = {0: row(0.5, 0.6), 3: row(0.5, 0.9)}
     assert comparison(rows, rows[3], "acc")["best"] == rows[0]
 
 
 @pytest.mark.parametrize("name", ["f-score", "recall"])
-def test_pages_have_scores_of_their_own(name: str) -> None:
+def test_detection_has_its_own_scores(name: str) -> None:
     rows = {step: {"texts": 4, "f-score": score, "recall": 1 - score} for step, score in ((0, 0.2), (2, 0.6))}
     assert comparison(rows, rows[2], name)["best"] == rows[2 if name == "f-score" else 0]
 
 
-def test_directions_have_an_accuracy() -> None:
+def test_direction_classification_has_an_accuracy() -> None:
     rows = {0: {"images": 4, "accuracy": 0.5}, 2: {"images": 4, "accuracy": 0.75}}
     assert comparison(rows, rows[2], "acc")["best"] == rows[2]
 
 
-def test_an_evaluation_before_the_first_step_can_be_switched_off() -> None:
+def test_the_evaluation_before_the_first_step_can_be_disabled() -> None:
     assert comparison({6: row(1, 1)}, row(1, 1), "acc") == {}

@@ -1,4 +1,4 @@
-"""Where the time went."""
+"""Time measurements of training steps."""
 
 import math
 
@@ -8,7 +8,7 @@ from hccl_kit.ocr.train.step import StepResult
 from hccl_kit.ocr.train.timing import StepTiming
 
 
-def test_steps_add_up() -> None:
+def test_times_of_steps_are_summed() -> None:
     timing = StepTiming()
     for _ in range(4):
         timing.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
@@ -21,20 +21,20 @@ def test_steps_add_up() -> None:
     ("steps", "left"),
     [(0, ""), (1, "2 s left"), (44, "88 s left"), (45, "2 min left"), (2699, "90 min left"), (9000, "5.0 h left")],
 )
-def test_the_time_that_is_left(steps: int, left: str) -> None:
+def test_estimates_the_remaining_time(steps: int, left: str) -> None:
     timing = StepTiming()
     assert timing.left(5) == ""
     timing.add(0.5, StepResult(loss=1.0, norm=1.0, compute_s=1.0, communication_s=0.5), samples=16)
     assert timing.left(steps) == left
 
 
-def test_no_step_takes_no_time() -> None:
+def test_without_steps_there_are_no_times() -> None:
     assert StepTiming().row() == {"samples_per_s": None, "data_s": 0.0, "compute_s": 0.0, "communication_s": 0.0}
     assert str(StepTiming()) == "no step was timed"
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_step_is_finite_where_its_loss_and_its_gradient_are(bad: float) -> None:
+def test_a_step_is_finite_if_its_loss_and_its_gradient_are(bad: float) -> None:
     assert StepResult(loss=1.0, norm=1.0, compute_s=0, communication_s=0).finite
     assert not StepResult(loss=bad, norm=1.0, compute_s=0, communication_s=0).finite
     assert not StepResult(loss=1.0, norm=bad, compute_s=0, communication_s=0).finite

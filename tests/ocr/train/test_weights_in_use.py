@@ -1,4 +1,4 @@
-"""The mean of the weights at the start and those of now: its formula, and what is evaluated with it."""
+"""The mean of initial and current weights: its formula, and its use in the evaluation."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def step_of(network: Normed, share: float, ema: Ema | None = None) -> TrainStep:
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
-def test_the_weights_in_use_are_the_mean(share: float) -> None:
+def test_the_weights_in_use_are_the_mean_of_initial_and_current_weights(share: float) -> None:
     network = Normed()
     step, start = step_of(network, share), values(network)
     for n in range(3):
@@ -34,7 +34,7 @@ def test_the_weights_in_use_are_the_mean(share: float) -> None:
         np.testing.assert_array_equal(values(network)[name], own[name], name)
 
 
-def test_before_the_first_step_they_are_those_of_the_start_bit_by_bit() -> None:
+def test_before_the_first_step_they_equal_the_initial_weights() -> None:
     network = Normed()
     step, start = step_of(network, 0.3), values(network)
     with step.weights_in_use():
@@ -42,7 +42,7 @@ def test_before_the_first_step_they_are_those_of_the_start_bit_by_bit() -> None:
             np.testing.assert_array_equal(value, start[name], name)
 
 
-def test_with_an_average_they_are_the_mean_of_it_and_the_start() -> None:
+def test_with_a_moving_average_they_are_its_mean_with_the_initial_weights() -> None:
     network = Normed()
     ema, start = Ema(network, 0.9999), values(network)
     step = step_of(network, 0.5, ema)
@@ -57,7 +57,7 @@ def test_with_an_average_they_are_the_mean_of_it_and_the_start() -> None:
             np.testing.assert_allclose(value, (start[name] + averages[name]) / 2, rtol=1e-5, atol=1e-7)
 
 
-def test_a_failed_evaluation_gives_the_weights_back() -> None:
+def test_a_failed_evaluation_restores_the_weights() -> None:
     network = Normed()
     step = step_of(network, 0.5)
     step(batch(SHAPE), 0.5)

@@ -1,4 +1,4 @@
-"""Which cards are here, and how they are named."""
+"""Detection of the present cards, and their names in messages."""
 
 import re
 from pathlib import Path
@@ -21,11 +21,11 @@ from tests.preflight.machines import A2, A3, A5, DUO, Machine, machine_of
         ([1, 3, 5], "cards 1, 3 and 5"),
     ],
 )
-def test_cards_are_named_as_people_do(ids: list[int], expected: str) -> None:
+def test_cards_are_listed_as_ranges(ids: list[int], expected: str) -> None:
     assert named(ids) == expected
 
 
-def test_equal_texts_are_one_fault_and_one_card_is_its_device() -> None:
+def test_equal_texts_are_merged_and_a_single_card_is_the_device() -> None:
     assert list(folded({0: "a", 1: "b", 2: "a"}, "h")) == [
         Finding("cards 0 and 2: a", "h"),
         Finding("card 1: b", "h", device=1),
@@ -38,20 +38,20 @@ def places(machine: Machine) -> dict[tuple[int, int], int]:
     return dict(physical_ids(where, info(where).chips))
 
 
-def test_ids_in_dev_are_numbers_and_not_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_numbered_devices_in_dev_are_cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     machine.file("dev/davinci", "")
     machine.file("dev/davinci3a", "")
     assert ids_in_dev(machine.node()) == tuple(range(16))
 
 
-def test_a3_tells_the_physical_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a3_reports_the_physical_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     assert places(machine) == {(device // 2, device % 2): device for device in range(16)}
     assert "info -m " not in (machine.smi / "smi-log").read_text()
 
 
-def test_950_tells_it_in_its_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_950_reports_the_physical_id_in_its_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A5, tmp_path, monkeypatch)
     machine.change("map", f"{'7':<30} Ascend950PR", f"{'63':<30} Ascend950PR", 1)
     assert places(machine)[7, 0] == 63
@@ -77,16 +77,14 @@ def test_cards_of_a_container_keep_their_physical_ids(
     assert places(machine) == {(npu, 0): npu for npu in range(4, 8)}
 
 
-def test_a_chip_whose_card_is_unknown_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chip_without_a_known_card_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(DUO, tmp_path, monkeypatch)
     machine.smi_says("map", "There is no NPU card on this server.\n")
     assert places(machine) == {}
     assert machine.reported() == []
 
 
-def test_cards_of_the_table_that_are_not_here_are_not_looked_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_absent_cards_of_the_table_are_not_inspected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A2, tmp_path, monkeypatch)
     for card in (1, 5):
         (machine.root / f"dev/davinci{card}").unlink()

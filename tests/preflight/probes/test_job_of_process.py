@@ -1,4 +1,4 @@
-"""Which job a process belongs to, by what /proc shows of it."""
+"""The job of a process, according to /proc."""
 
 import os
 import subprocess
@@ -50,7 +50,7 @@ def test_the_age_is_shown_in_its_largest_unit(started: float, age: str, tmp_path
     "environ",
     [b"", b"\xff\xfe\0=\0==", b"RANK_ID=x\0SLURM_JOB_ID=1;2\0", b"HCCL_KIT_LOG_DIR=\0"],
 )
-def test_what_is_no_job_is_not_named(environ: bytes, tmp_path: Path) -> None:
+def test_other_processes_have_no_job(environ: bytes, tmp_path: Path) -> None:
     assert job_of(process(tmp_path, environ=environ)) == ""
 
 
@@ -65,7 +65,7 @@ def test_a_process_that_has_ended_has_no_job(tmp_path: Path) -> None:
 
 
 def test_a_real_process_is_named() -> None:
-    """The way a user meets it: a rank left over from an earlier run."""
+    """The usual case: a rank left over from an earlier run."""
     environ = {**os.environ, "HCCL_KIT_LOG_DIR": "/data/hccl_logs/old", "RANK_ID": "1"}
     waits = [sys.executable, "-c", "print(flush=True); input()"]
     with subprocess.Popen(waits, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as left_over:

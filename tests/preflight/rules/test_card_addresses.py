@@ -1,4 +1,4 @@
-"""Addresses and super pod ids of the table are held to those of the cards."""
+"""Addresses and super pod ids of the table are compared with those of the cards."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def test_every_card_with_another_address_is_reported(machine: Machine) -> None:
     ]
 
 
-def test_a_port_without_address_matters_where_the_job_needs_it(machine: Machine) -> None:
+def test_a_port_without_address_is_reported_only_if_the_job_needs_it(machine: Machine) -> None:
     (machine.hccn / "ipv4.2").unlink()
     why = "Get ipconf failed, because no ip was preset there!"
     assert messages(address_differs, machine.node()) == [
@@ -43,7 +43,7 @@ def test_a_placeholder_is_not_an_address(machine: Machine) -> None:
     ]
 
 
-def test_a_table_of_another_server_is_reported_in_a_job_of_one_server_too(machine: Machine) -> None:
+def test_a_table_of_another_server_is_reported_even_for_a_single_server_job(machine: Machine) -> None:
     machine.say("ipv4", 2, "ipaddr:10.0.0.1\n")
     assert len(messages(address_differs, machine.node(made=table_of(A2, servers=1)))) == 1
 
@@ -61,7 +61,7 @@ def test_spellings_of_an_address_are_equal(machine: Machine) -> None:
     assert messages(address_differs, machine.node(made=made)) == []
 
 
-def test_the_address_inside_of_the_super_pod_serves_on_a3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_inside_the_super_pod_is_accepted_on_a3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     address = machine.table["server_list"][0]["device"][6]["device_ip"]
     (machine.hccn / "ipv4.6").unlink()
@@ -70,7 +70,7 @@ def test_the_address_inside_of_the_super_pod_serves_on_a3(tmp_path: Path, monkey
 
 
 def ports_of_both_families(machine: Machine) -> dict[str, Any]:
-    """A table with the IPv6 addresses of ports that have IPv4 addresses too."""
+    """A table with the IPv6 addresses of ports that also have IPv4 addresses."""
     made = table_of(A2)
     for server in made["server_list"]:
         for device in server["device"]:
@@ -80,7 +80,7 @@ def ports_of_both_families(machine: Machine) -> dict[str, Any]:
     return made
 
 
-def test_each_family_of_a_port_serves(machine: Machine) -> None:
+def test_either_address_family_of_a_port_may_match(machine: Machine) -> None:
     made = ports_of_both_families(machine)
     assert messages(address_differs, machine.node(made=made)) == []
     machine.say("ipv6", 3, "ipv6_address:fd00::77\nprefix_length:64\n")
@@ -89,7 +89,7 @@ def test_each_family_of_a_port_serves(machine: Machine) -> None:
     ]
 
 
-def test_each_family_of_a_port_serves_in_the_file_too(machine: Machine) -> None:
+def test_either_address_family_in_the_driver_file_may_match(machine: Machine) -> None:
     made = ports_of_both_families(machine)
     machine.without_tools()
     lines = [f"address_{card}=192.168.{100 + card}.1\nIPv6address_{card}=fd00::1:{card}\n" for card in range(8)]
@@ -97,7 +97,7 @@ def test_each_family_of_a_port_serves_in_the_file_too(machine: Machine) -> None:
     assert messages(address_differs, machine.node(made=made)) == []
 
 
-def test_the_address_inside_of_the_super_pod_serves_beside_another(
+def test_the_super_pod_address_may_match_in_addition_to_another_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
@@ -107,7 +107,7 @@ def test_the_address_inside_of_the_super_pod_serves_beside_another(
     assert messages(address_differs, machine.node()) == []
 
 
-def test_a_tool_that_does_not_work_is_no_fault_of_the_cards(machine: Machine) -> None:
+def test_a_broken_tool_is_not_reported_as_a_card_error(machine: Machine) -> None:
     for card in range(8):
         machine.say("ipv4", card, "hccn_tool: error while loading shared libraries: libdsmi.so: cannot open\n")
     assert [rule for rule, _ in machine.reported()] == ["HK638"]
@@ -132,13 +132,13 @@ def test_without_the_tool_the_file_of_the_driver_is_read(machine: Machine) -> No
         messages(address_differs, machine.node())
 
 
-def test_without_tool_and_file_nothing_is_said(machine: Machine) -> None:
+def test_without_tool_and_file_the_check_is_skipped(machine: Machine) -> None:
     machine.without_tools()
     with pytest.raises(CannotTellError, match="hccn_tool not found, see HK623"):
         messages(address_differs, machine.node())
 
 
-def test_a_tool_that_answers_no_card_is_reported_with_its_words(machine: Machine) -> None:
+def test_a_tool_that_fails_for_all_cards_is_reported_with_its_message(machine: Machine) -> None:
     for card in range(8):
         machine.say("link", card, "dsmi init failed\n")
     skipped = dict(machine.look().skipped)
@@ -153,9 +153,7 @@ def test_a_table_without_addresses_has_nothing_to_compare(machine: Machine) -> N
         messages(address_differs, machine.node(made=made))
 
 
-def test_equal_ids_of_super_pods_are_valid_and_others_are_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_different_super_pod_ids_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     assert messages(sdid_differs, machine.node()) == []
     machine.change("spod.0.1", ": 65537", ": 4259841")
@@ -171,7 +169,7 @@ def test_equal_ids_of_super_pods_are_valid_and_others_are_reported(
         ("Failed to get spod info\n", "Failed to get spod info"),
     ],
 )
-def test_a_card_without_place_among_others_that_have_one_is_reported(
+def test_a_single_card_without_super_pod_id_is_reported(
     answer: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
@@ -198,7 +196,7 @@ def test_a_server_without_super_pods_is_reported(tmp_path: Path, monkeypatch: py
         (pods_value(2, 1, 16), {}, True),
     ],
 )
-def test_what_goes_over_the_network(
+def test_jobs_that_use_the_roce_network(
     made: dict[str, object], environ: dict[str, str], expected: bool, machine: Machine
 ) -> None:
     assert uses_roce(machine.node(made=made, environ=environ, product=None)) is expected

@@ -1,4 +1,4 @@
-"""Cards that are not here, are numbered otherwise, or are ill."""
+"""Cards that are absent, numbered differently, or unhealthy."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def remove(machine: Machine, *cards: int) -> None:
         (machine.root / f"dev/davinci{card}").unlink()
 
 
-def test_cards_that_are_not_here_are_named_with_those_that_are(machine: Machine) -> None:
+def test_absent_cards_are_named_with_the_present_ones(machine: Machine) -> None:
     remove(machine, 4, 5, 7)
     found = faults(card_missing, machine.node())
     assert [one.message for one in found] == [
@@ -31,7 +31,7 @@ def test_cards_that_are_not_here_are_named_with_those_that_are(machine: Machine)
     assert messages(ids_not_physical, machine.node()) == []
 
 
-def test_a_server_whose_cards_are_all_hidden_is_distinguished_from_one_without(machine: Machine) -> None:
+def test_hidden_cards_are_distinguished_from_a_server_without_cards(machine: Machine) -> None:
     remove(machine, *range(8))
     assert messages(card_missing, machine.node()) == ["cards 0 to 7 of the table are missing; /dev has no davinciN"]
 
@@ -50,7 +50,7 @@ def test_a_table_that_counts_from_0_in_a_container_is_reported_with_the_map(mach
 
 
 @pytest.mark.parametrize("given", ["0-3", "0,1,2,3", "Ascend910-0,Ascend910-1,Ascend910-2,Ascend910-3", " 0-1, 2-3"])
-def test_cards_that_the_container_was_not_given_are_reported(machine: Machine, given: str) -> None:
+def test_cards_that_the_container_lacks_are_reported(machine: Machine, given: str) -> None:
     machine.environ["ASCEND_VISIBLE_DEVICES"] = given
     assert messages(ids_not_physical, machine.node()) == [
         f'the table uses cards 4 to 7, and ASCEND_VISIBLE_DEVICES="{given}" gives this container other cards'
@@ -58,7 +58,7 @@ def test_cards_that_the_container_was_not_given_are_reported(machine: Machine, g
 
 
 @pytest.mark.parametrize("given", ["0-7", "", "void", "npu-vir02-0", "7,6,5,4,3,2,1,0"])
-def test_nothing_is_guessed_from_what_is_not_understood(machine: Machine, given: str) -> None:
+def test_an_unknown_visible_devices_format_is_not_reported(machine: Machine, given: str) -> None:
     machine.environ["ASCEND_VISIBLE_DEVICES"] = given
     assert messages(ids_not_physical, machine.node()) == []
 
@@ -72,14 +72,14 @@ def test_nothing_is_guessed_from_what_is_not_understood(machine: Machine, given:
         ("Warning", card_with_alarm),
     ],
 )
-def test_equal_health_is_one_line(machine: Machine, health: str, rule: object) -> None:
+def test_cards_with_equal_health_are_one_line(machine: Machine, health: str, rule: object) -> None:
     machine.change("info", "| OK    ", f"| {health} ")
     for check in (card_unhealthy, card_with_alarm):
         found = messages(check, machine.node())
         assert found == ([f"cards 0 to 7: its health is {health}"] if check is rule else [])
 
 
-def test_a_card_that_the_table_does_not_use_may_be_ill(machine: Machine) -> None:
+def test_an_unhealthy_card_that_the_table_does_not_use_is_ignored(machine: Machine) -> None:
     machine.change("info", "| 7     910B4               | OK    ", "| 7     910B4               | Alarm ")
     assert messages(card_unhealthy, machine.node(made=table_of(A2._replace(cards=4)))) == []
     (found,) = faults(card_unhealthy, machine.node())
@@ -94,7 +94,7 @@ def test_a_chip_of_a3_is_its_physical_card(tmp_path: Path, monkeypatch: pytest.M
 
 
 def without_card(machine: Machine, number: int) -> None:
-    """As where a card fell off the bus: its file stays in /dev."""
+    """As after a card has fallen off the bus: its file in /dev remains."""
     lines = (machine.smi / "info").read_text().splitlines(keepends=True)
     at = next(at for at, line in enumerate(lines) if line.startswith(f"| {number} ") and " OK " in line)
     machine.smi_says("info", "".join(lines[:at] + lines[at + 3 :]))
@@ -106,7 +106,7 @@ def test_a_card_that_npu_smi_does_not_list_is_reported(machine: Machine) -> None
     assert (found.message, found.device) == ("card 3: npu-smi does not list it", 3)
 
 
-def test_unknown_chips_cannot_be_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_chip_mapping_the_check_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(DUO, tmp_path, monkeypatch)
     machine.smi_says("map", "nothing\n")
     with pytest.raises(CannotTellError, match="which chip is which card"):

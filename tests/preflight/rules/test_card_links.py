@@ -1,4 +1,4 @@
-"""Links, ways to others and TLS of the cards' network ports."""
+"""Links, reachability and TLS of the network ports of cards."""
 
 from pathlib import Path
 from typing import Any
@@ -31,19 +31,19 @@ def test_links_that_are_down_are_one_line(machine: Machine) -> None:
     assert (found.message, found.device) == ("cards 2 to 3 and 7: link status DOWN", None)
 
 
-def test_a_card_of_which_the_tool_says_something_else_is_reported_with_its_words(machine: Machine) -> None:
+def test_an_unexpected_tool_output_for_a_card_is_quoted(machine: Machine) -> None:
     say(machine, "link", "Cmd execute failed, ret = 22\n", 6)
     assert messages(link_down, machine.node()) == ["card 6: -link -g: Cmd execute failed, ret = 22"]
 
 
 @pytest.mark.parametrize("state", ["Fault", "Receive timeout", "Unreachable", "Socket fail", "Unknown"])
-def test_a_network_that_is_not_reached_is_reported(machine: Machine, state: str) -> None:
+def test_an_unreachable_network_is_reported(machine: Machine, state: str) -> None:
     say(machine, "net_health", f"net health status: {state}\n")
     assert messages(network_unreachable, machine.node()) == [f"cards 0 to 7: net health status {state}"]
 
 
 @pytest.mark.parametrize("state", ["Success", "Init", "Detect ip set"])
-def test_a_network_that_is_reached_or_not_asked_is_not_ill(machine: Machine, state: str) -> None:
+def test_a_reachable_or_unprobed_network_is_not_reported(machine: Machine, state: str) -> None:
     say(machine, "net_health", f"net health status: {state}\n")
     assert messages(network_unreachable, machine.node()) == []
 
@@ -57,7 +57,7 @@ def test_cards_without_a_netdetect_address_are_one_line(machine: Machine, answer
 
 
 @pytest.mark.parametrize("word", ["gateway", "netdetect"])
-def test_a_complaint_is_not_taken_for_nothing_set(machine: Machine, word: str) -> None:
+def test_an_error_message_is_not_mistaken_for_an_unset_address(machine: Machine, word: str) -> None:
     say(machine, word, "Cmd execute failed, ret = 22\n", 6)
     assert messages(gateway_not_set, machine.node()) == [f"card 6: -{word} -g: Cmd execute failed, ret = 22"]
     say(machine, word, "Cmd execute failed, ret = 22\n")
@@ -71,7 +71,7 @@ def test_a_card_whose_health_is_missing_is_reported(machine: Machine) -> None:
 
 
 def of_cards(made: dict[str, Any], *cards: int) -> dict[str, Any]:
-    """The table with addresses on these cards of each server alone."""
+    """The table with addresses only on these cards of each server."""
     for number, server in enumerate(made["server_list"]):
         server["host_ip"] = f"10.0.0.{number + 1}"
         for device in server["device"]:
@@ -80,7 +80,7 @@ def of_cards(made: dict[str, Any], *cards: int) -> dict[str, Any]:
     return made
 
 
-def test_a_port_that_the_job_does_not_use_may_be_down(machine: Machine) -> None:
+def test_a_port_that_is_down_but_unused_is_ignored(machine: Machine) -> None:
     say(machine, "link", "link status: DOWN\n", 1, 3)
     assert messages(link_down, machine.node(made=of_cards(value(2, 8), 0, 1))) == ["card 1: link status DOWN"]
     by_host = machine.node(made=of_cards(value(2, 8)))
@@ -89,7 +89,7 @@ def test_a_port_that_the_job_does_not_use_may_be_down(machine: Machine) -> None:
             messages(check, by_host)
 
 
-def test_a_variable_that_asks_for_the_ports_asks_for_all(machine: Machine) -> None:
+def test_hccl_intra_roce_enable_requires_all_ports(machine: Machine) -> None:
     say(machine, "link", "link status: DOWN\n", 1, 3)
     machine.environ["HCCL_INTRA_ROCE_ENABLE"] = "1"
     where = machine.node(made=of_cards(value(2, 8)))
@@ -120,9 +120,9 @@ def without_gateway(machine: Machine) -> None:
         machine.say("gateway", card, "Get gateway failed, because no gateway was preset there!\n")
 
 
-def test_a_gateway_is_needed_where_another_network_is_talked_to(machine: Machine) -> None:
+def test_a_gateway_is_required_if_peers_are_in_another_network(machine: Machine) -> None:
     without_gateway(machine)
-    # on A2 every card may talk to every other, and these are of eight networks
+    # on A2 every card may communicate with every other, and these are in eight networks
     assert messages(gateway_not_set, machine.node()) == [f"cards 0 to 7: {NO_GATEWAY}"]
     for card in range(8):
         address = machine.table["server_list"][0]["device"][card]["device_ip"]
@@ -130,7 +130,7 @@ def test_a_gateway_is_needed_where_another_network_is_talked_to(machine: Machine
     assert messages(gateway_not_set, machine.node()) == []
 
 
-def test_cards_of_910_talk_to_those_of_their_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cards_of_910_only_need_to_reach_their_own_plane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = value(2, 8)
     for server in made["server_list"]:
         for device in server["device"]:
@@ -144,14 +144,14 @@ def test_cards_of_910_talk_to_those_of_their_plane(tmp_path: Path, monkeypatch: 
     assert messages(gateway_not_set, machine.node(made=machine.table)) == [f"cards 0 and 4: {NO_GATEWAY}"]
 
 
-def test_a_card_whose_netmask_is_not_known_is_not_held_to_it(machine: Machine) -> None:
+def test_a_card_with_an_unknown_netmask_is_not_checked(machine: Machine) -> None:
     without_gateway(machine)
     for card in range(8):
         machine.say("ipv4", card, f"ipaddr:192.168.{100 + card}.1\n")
     assert messages(gateway_not_set, machine.node()) == []
 
 
-def test_cards_with_ipv6_alone_are_not_checked_by_ipv4(machine: Machine) -> None:
+def test_cards_with_ipv6_only_are_not_checked_for_ipv4(machine: Machine) -> None:
     for card in range(8):
         (machine.hccn / f"ipv4.{card}").unlink()
         machine.say("ipv6", card, f"ipv6_address:fd00::{card}\nprefix_length:64\n")
@@ -168,7 +168,9 @@ def test_cards_with_ipv6_alone_are_not_checked_by_ipv4(machine: Machine) -> None
         ((), []),
     ],
 )
-def test_tls_is_to_be_equal_and_the_few_are_named(machine: Machine, on: tuple[int, ...], expected: list[str]) -> None:
+def test_a_differing_tls_setting_is_reported_for_the_minority(
+    machine: Machine, on: tuple[int, ...], expected: list[str]
+) -> None:
     if on:
         say(machine, "tls", "dev_id:0, tls switch[1](0:disable, 1:enable), tls alarm time threshold[60]days\n", *on)
     assert messages(tls_mixed, machine.node()) == expected

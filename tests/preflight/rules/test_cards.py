@@ -1,4 +1,4 @@
-"""The rules of the cards together: nothing to say of a valid server, and one finding for one mistake."""
+"""All card rules together: no finding for a valid server, and one finding per mistake."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,7 @@ IDS = [rule.id for rule in CARD_RULES]
 NO_SDID = ("HK629", "the table has no super_device_id for this server")
 
 
-def test_no_id_is_left_out_or_given_twice() -> None:
+def test_rule_ids_are_consecutive_and_unique() -> None:
     assert [f"HK{number}" for number in range(620, 620 + len(CARD_RULES))] == IDS
 
 
@@ -48,7 +48,7 @@ def test_a_machine_without_npu_has_one_finding(tmp_path: Path) -> None:
 
 
 def hang(answer: Path) -> None:
-    """Make a question hang: whoever reads its answer waits for a writer."""
+    """Make a query hang: the tool reads a pipe without a writer."""
     answer.unlink()
     os.mkfifo(answer)
 
@@ -90,12 +90,12 @@ BROKEN: dict[str, Callable[[Machine], object]] = {
 }
 
 
-def test_every_rule_has_its_mistake() -> None:
+def test_every_rule_has_a_test_case() -> None:
     assert list(BROKEN) == IDS
 
 
 @pytest.mark.parametrize("rule", IDS)
-def test_one_mistake_is_found_by_its_rule_alone(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_is_reported_by_its_rule_only(rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of({"HK629": A3, "HK640": A5}.get(rule, A2), tmp_path, monkeypatch)
     if rule in ("HK624", "HK637"):
         monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
@@ -106,7 +106,7 @@ def test_one_mistake_is_found_by_its_rule_alone(rule: str, tmp_path: Path, monke
     assert all(one.hint for one in found)
 
 
-def test_tools_that_hang_are_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_that_hang_are_queried_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     (machine.hccn / "hang").touch()
     (machine.smi / "hang-smi").touch()
@@ -123,7 +123,7 @@ def test_tools_that_hang_are_asked_once(tmp_path: Path, monkeypatch: pytest.Monk
     assert len((machine.smi / "smi-log").read_text().splitlines()) == 1
 
 
-def test_a_card_that_hangs_is_named_once_and_the_others_are_looked_at(
+def test_a_card_that_hangs_is_named_once_and_the_others_are_inspected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = machine_of(A2, tmp_path, monkeypatch)
@@ -140,7 +140,7 @@ def test_a_card_that_hangs_is_named_once_and_the_others_are_looked_at(
     ("file", "words"),
     [("link.5", "-link -g"), ("net_health.5", "-net_health -g"), ("tls.5", "-tls -g"), ("ipv6.5", "-ip -inet6 -g")],
 )
-def test_a_card_that_hangs_at_a_later_question_is_named_once(
+def test_a_card_that_hangs_at_a_later_query_is_named_once(
     file: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = machine_of(A2, tmp_path, monkeypatch)
@@ -154,14 +154,14 @@ def test_a_card_that_hangs_at_a_later_question_is_named_once(
     assert found.message == f"card 5: hccn_tool {words}: no answer in 4 s"
 
 
-def test_npu_smi_that_hangs_at_a_later_question_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_npu_smi_that_hangs_at_a_later_query_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     hang(machine.smi / "board.3")
     monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0})
     assert ("HK637", "npu-smi info -t board -i 3: no answer in 4 s") in machine.reported()
 
 
-def test_every_question_is_put_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_query_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A2, tmp_path, monkeypatch)
     machine.look()
     for log in (machine.hccn / "log", machine.smi / "smi-log"):
@@ -169,7 +169,7 @@ def test_every_question_is_put_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert sorted(lines) == sorted(set(lines))
 
 
-def test_a_job_of_one_server_is_not_held_to_its_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_network_is_not_checked_for_a_single_server_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A2, tmp_path, monkeypatch, table_of(A2, servers=1))
     for card in range(8):
         machine.say("link", card, "link status: DOWN\n")
@@ -180,9 +180,7 @@ def test_a_job_of_one_server_is_not_held_to_its_network(tmp_path: Path, monkeypa
     assert {rule for rule, _ in machine.reported()} == {"HK628", "HK630"}
 
 
-def test_super_pods_are_held_to_their_network_among_each_other_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_network_is_checked_only_for_several_super_pods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch, pods_value(1, 2, 16))
     machine.say("link", 5, "link status: DOWN\n")
     assert machine.reported() == []

@@ -1,4 +1,4 @@
-"""What a container was given: the situations that people reported, and files that are no rank table at all."""
+"""Containers: configurations from bug reports, and files that are not rank tables."""
 
 import os
 from pathlib import Path
@@ -21,27 +21,27 @@ def a2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine_of(A2, tmp_path, monkeypatch)
 
 
-def test_a_file_left_from_an_older_fleet_is_named_on_atlas_950_alone(a5: Machine) -> None:
-    """gpustack/runtime#25 and #27: EI0014, and nothing said which file."""
+def test_a_leftover_file_is_named_on_atlas_950_only(a5: Machine) -> None:
+    """gpustack/runtime#25 and #27: EI0014 without the name of the file."""
     a5.file("etc/hccl_rootinfo.json", '{"version": "1.0", "status": "completed"}')
     assert [rule for rule, _ in a5.reported()] == ["HK639"]
 
 
-def test_the_table_of_its_own_chip_is_fine(a2: Machine) -> None:
+def test_a_file_of_the_same_chip_is_not_reported(a2: Machine) -> None:
     a2.file("etc/hccl_rootinfo.json", '{"version": "1.0"}')
     assert a2.reported() == []
 
 
-def test_a_driver_that_is_mounted_in_part_lacks_its_topology(a5: Machine) -> None:
-    """vllm-project/recipes#907: only lib64 and version.info were mounted."""
+def test_a_partially_mounted_driver_is_reported_for_its_missing_topology(a5: Machine) -> None:
+    """vllm-project/recipes#907: only lib64 and version.info are mounted."""
     folder = a5.root / "usr/local/Ascend/driver/topo"
     (folder / "atlas_350_3.json").unlink()
     folder.rmdir()
     assert [rule for rule, _ in a5.reported()] == ["HK640"]
 
 
-def test_an_order_that_does_not_count_is_named(a2: Machine) -> None:
-    """HAMi#1894: the scheduler gave cards 3 and 4 as "4,3"."""
+def test_an_order_of_visible_devices_without_effect_is_reported(a2: Machine) -> None:
+    """HAMi#1894: the scheduler assigned cards 3 and 4 as "4,3"."""
     for card in (0, 1, 2, 5, 6, 7):
         (a2.root / f"dev/davinci{card}").unlink()
     a2.environ["ASCEND_VISIBLE_DEVICES"] = "4,3"
@@ -51,8 +51,8 @@ def test_an_order_that_does_not_count_is_named(a2: Machine) -> None:
 
 
 @pytest.mark.parametrize(("text", "is_beyond"), [("3,4", True), ("0,1", False), ("1", False), ("0,2", True)])
-def test_the_runtime_selects_among_the_numbers_of_the_container(text: str, is_beyond: bool, a2: Machine) -> None:
-    """vllm-ascend#16256: host cards 3 to 7 count from 0 in a container; CANN refuses a number that is not there."""
+def test_rt_visible_devices_must_use_the_numbers_in_the_container(text: str, is_beyond: bool, a2: Machine) -> None:
+    """vllm-ascend#16256: host cards 3 to 7 count from 0 in a container; CANN refuses other numbers."""
     for card in (0, 1, 2, 5, 6, 7):
         (a2.root / f"dev/davinci{card}").unlink()
     a2.environ |= {"ASCEND_VISIBLE_DEVICES": "3,4", "ASCEND_RT_VISIBLE_DEVICES": text}
@@ -70,7 +70,7 @@ def test_outside_a_container_the_numbers_are_those_of_the_host(a2: Machine) -> N
 
 
 @pytest.mark.parametrize("text", ["", "all", "0-3", "Ascend910-0,Ascend910-1", "0,", "9" * 5000, "\x1b[2J"])
-def test_what_is_no_list_of_absent_cards_is_not_judged(text: str, a2: Machine) -> None:
+def test_other_values_of_visible_devices_are_not_reported(text: str, a2: Machine) -> None:
     a2.environ["ASCEND_VISIBLE_DEVICES"] = text
     assert messages(other_cards_in_container, a2.node()) == []
 
@@ -85,13 +85,13 @@ def test_what_is_no_list_of_absent_cards_is_not_judged(text: str, a2: Machine) -
         ("\x00\xff", "not JSON"),
     ],
 )
-def test_what_is_no_table_is_said_not_to_be_read(text: str, reason: str, a5: Machine) -> None:
+def test_a_file_that_is_not_a_table_is_reported(text: str, reason: str, a5: Machine) -> None:
     a5.file("etc/hccl_rootinfo.json", text)
     with pytest.raises(CannotTellError, match=reason):
         messages(stale_root_info, a5.node())
 
 
-def test_a_pipe_in_its_place_is_not_waited_for(a5: Machine) -> None:
+def test_does_not_block_on_a_pipe(a5: Machine) -> None:
     a5.file("etc/other", "")
     os.mkfifo(a5.root / "etc/hccl_rootinfo.json")
     with pytest.raises(CannotTellError, match="regular file"):

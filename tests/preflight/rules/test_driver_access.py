@@ -1,4 +1,4 @@
-"""What a container lacks of the driver is named."""
+"""Missing parts of the driver in a container are named."""
 
 import os
 import tempfile
@@ -18,7 +18,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine_of(A2, tmp_path, monkeypatch)
 
 
-def test_missing_files_are_one_line_with_the_options_that_bring_them(machine: Machine) -> None:
+def test_missing_files_are_one_line_with_the_container_options(machine: Machine) -> None:
     for name in ("davinci_manager", "hisi_hdc"):
         (machine.root / "dev" / name).unlink()
     (found,) = faults(device_file_closed, machine.node())
@@ -27,8 +27,8 @@ def test_missing_files_are_one_line_with_the_options_that_bring_them(machine: Ma
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user for a moment")
-def test_files_that_this_user_may_not_open_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    with tempfile.TemporaryDirectory() as name:  # pytest keeps its own folders from other users
+def test_files_without_permission_are_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory() as name:  # folders of pytest are not accessible to other users
         folder = Path(name)
         folder.chmod(0o755)
         machine = machine_of(A2, folder, monkeypatch)
@@ -42,7 +42,7 @@ def test_files_that_this_user_may_not_open_are_one_line(monkeypatch: pytest.Monk
     assert found == ["this user may not read and write davinci_manager, hisi_hdc, davinci0 and 7 more in /dev"]
 
 
-def test_missing_tools_are_two_lines_however_many_cards(machine: Machine) -> None:
+def test_missing_tools_are_two_lines_for_any_number_of_cards(machine: Machine) -> None:
     machine.without_tools()
     first, second = faults(tool_missing, machine.node())
     assert first.message == "npu-smi not found; health, processes and super pods are not checked"
@@ -55,7 +55,7 @@ def test_missing_tools_are_two_lines_however_many_cards(machine: Machine) -> Non
     assert messages(tool_missing, machine.node())[1].endswith("; addresses are taken from /etc/hccn.conf")
 
 
-def test_tools_at_their_usual_places_are_there(machine: Machine) -> None:
+def test_tools_in_their_default_folders_are_found(machine: Machine) -> None:
     machine.without_tools()
     machine.file("usr/local/sbin/npu-smi", "#!/bin/sh\n")
     machine.file("usr/local/Ascend/driver/tools/hccn_tool", "#!/bin/sh\n")
@@ -67,7 +67,7 @@ def test_tools_at_their_usual_places_are_there(machine: Machine) -> None:
     ]
 
 
-def test_what_the_tool_says_in_place_of_its_table_is_reported(machine: Machine) -> None:
+def test_unexpected_output_of_npu_smi_is_reported(machine: Machine) -> None:
     machine.smi_says("info", "error while loading shared libraries: libdcmi.so: \x1b[2Jcannot open\n")
     assert messages(tool_silent, machine.node()) == []
     assert messages(tool_unusable, machine.node()) == [
@@ -75,7 +75,7 @@ def test_what_the_tool_says_in_place_of_its_table_is_reported(machine: Machine) 
     ]
 
 
-def test_of_950_hccn_tool_is_neither_missed_nor_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hccn_tool_is_not_required_on_950(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A5, tmp_path, monkeypatch)
     assert messages(tool_silent, machine.node()) == []
     assert not (machine.hccn / "log").exists()
@@ -83,15 +83,15 @@ def test_of_950_hccn_tool_is_neither_missed_nor_asked(tmp_path: Path, monkeypatc
     assert len(messages(tool_missing, machine.node())) == 1
 
 
-def test_hccn_tool_that_says_no_address_works_and_one_that_complains_does_not(machine: Machine) -> None:
-    (machine.hccn / "ipv4.2").unlink()  # "no ip was preset there"
+def test_hccn_tool_without_addresses_works_and_one_with_errors_does_not(machine: Machine) -> None:
+    (machine.hccn / "ipv4.2").unlink()  # the output is "no ip was preset there"
     assert messages(tool_unusable, machine.node()) == []
     machine.say("ipv4", 2, "dsmi init failed\n")
     (found,) = faults(tool_unusable, machine.node())
     assert (found.message, found.device) == ("card 2: hccn_tool -ip -g: dsmi init failed", 2)
 
 
-def test_a_table_without_chips_is_no_answer(machine: Machine) -> None:
+def test_a_table_without_chips_is_an_error(machine: Machine) -> None:
     lines = (machine.smi / "info").read_text().splitlines(keepends=True)
     end = next(at for at, line in enumerate(lines) if line.startswith("| 0 "))
     machine.smi_says("info", "".join(lines[:end]))

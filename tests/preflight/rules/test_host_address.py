@@ -1,4 +1,4 @@
-"""The address of the host by which HCCL meets its peers."""
+"""The host address that HCCL uses to connect to its peers."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.preflight.nodes import HERE, LINK_LOCAL, NAME, faults, messages, node
 @pytest.mark.parametrize(
     "environ", [{}, {"HCCL_IF_IP": HERE}, {"HCCL_SOCKET_IFNAME": f"={NAME}"}, {"HCCL_SOCKET_IFNAME": "lo,"}]
 )
-def test_what_this_machine_has_may_be_named(environ: dict[str, str]) -> None:
+def test_variables_may_name_existing_interfaces_and_addresses(environ: dict[str, str]) -> None:
     assert faults(no_interface, node(environ=environ)) == []
 
 
@@ -18,24 +18,24 @@ def test_what_this_machine_has_may_be_named(environ: dict[str, str]) -> None:
     "environ",
     [{"HCCL_IF_IP": "192.0.2.200"}, {"HCCL_SOCKET_IFNAME": "=enp189s0f0"}, {"HCCL_SOCKET_FAMILY": "AF_UNIX"}],
 )
-def test_what_this_machine_has_not_is_reported_with_what_it_has(environ: dict[str, str]) -> None:
+def test_unknown_interfaces_and_addresses_are_reported_with_the_existing_ones(environ: dict[str, str]) -> None:
     (message,) = messages(no_interface, node(environ=environ))
     (value,) = environ.values()
     assert value in message
     assert HERE in message or "accepted: AF_INET" in message
 
 
-def test_the_interface_of_the_table_is_fine() -> None:
+def test_the_interface_of_the_table_is_not_reported() -> None:
     assert faults(another_interface, node(made=table_value(2))) == []
 
 
-def test_another_interface_than_the_table_names_is_reported_with_the_way_to_choose() -> None:
+def test_an_interface_other_than_in_the_table_is_reported_with_a_fix() -> None:
     (fault,) = faults(another_interface, node(made=table_value(2), environ={"HCCL_SOCKET_IFNAME": "lo"}))
     assert fault.message.startswith("HCCL will take 127.0.0.1 (interface lo, HCCL_SOCKET_IFNAME=lo); the table has ")
     assert fault.hint == f"export HCCL_SOCKET_IFNAME='={NAME}'   # '=': exactly this interface"
 
 
-def test_host_ip_counts_before_the_id() -> None:
+def test_host_ip_takes_precedence_over_the_server_id() -> None:
     made = table_value(2, first="left")
     made["server_list"][0]["host_ip"], made["server_list"][1]["host_ip"] = "192.0.2.201", "192.0.2.202"
     (fault,) = faults(another_interface, node(made=made))
@@ -43,20 +43,20 @@ def test_host_ip_counts_before_the_id() -> None:
     assert "if that is an address of this host" in (fault.hint or "")
 
 
-def test_one_server_has_no_other_interface_and_a_name_is_not_an_address() -> None:
+def test_single_servers_and_host_names_are_not_checked() -> None:
     assert faults(another_interface, node(environ={"HCCL_SOCKET_IFNAME": "lo"})) == []
     assert faults(another_interface, node(made=table_value(2, first="left"))) == []
     with pytest.raises(CannotTellError):
         faults(another_interface, node(made=table_value(2), server=None))
 
 
-def test_an_address_with_its_interface_is_one_of_this_machine() -> None:
+def test_an_address_with_a_zone_matches_this_machine() -> None:
     environ = {"HCCL_IF_IP": f"{HERE}%{NAME}"}
     assert faults(no_interface, node(environ=environ)) == []
     assert faults(another_interface, node(made=table_value(2), environ=environ)) == []
 
 
 @pytest.mark.skipif(not LINK_LOCAL, reason="this machine has no link-local address")
-def test_a_link_local_address_may_be_named() -> None:
+def test_a_link_local_address_is_accepted() -> None:
     for wanted in (LINK_LOCAL[0].address, f"{LINK_LOCAL[0].address}%{LINK_LOCAL[0].name}"):
         assert faults(no_interface, node(environ={"HCCL_IF_IP": wanted})) == []

@@ -1,4 +1,4 @@
-"""Who this machine and this process are to the table."""
+"""Identification of this machine and this process in the table."""
 
 import socket
 
@@ -12,18 +12,18 @@ from tests.preflight.nodes import HERE, faults, messages, node, read, table_valu
 from tests.tables import ranks_value
 
 
-def test_a_server_is_known_by_its_address() -> None:
+def test_a_server_is_identified_by_its_address() -> None:
     table = read(table_value(3))
     assert find_server(table) is table.servers[0]
 
 
 @pytest.mark.parametrize("name", [socket.gethostname(), socket.gethostname().partition(".")[0]])
-def test_a_server_is_known_by_its_host_name(name: str) -> None:
+def test_a_server_is_identified_by_its_host_name(name: str) -> None:
     table = read(table_value(2, first=name))
     assert find_server(table) is table.servers[0]
 
 
-def test_a_server_is_known_by_its_host_ip() -> None:
+def test_a_server_is_identified_by_its_host_ip() -> None:
     made = table_value(2, first="rack 1, left")
     made["server_list"][0]["host_ip"] = HERE
     made["server_list"][1]["host_ip"] = "192.0.2.77"
@@ -31,19 +31,19 @@ def test_a_server_is_known_by_its_host_ip() -> None:
     assert find_server(table) is table.servers[0]
 
 
-def test_an_address_has_many_spellings_and_is_one() -> None:
+def test_spellings_of_an_address_are_equivalent() -> None:
     assert plain("0:0::1") == plain("::1") in names_here()
     assert plain(None) == ""
 
 
-def test_who_says_which_server_this_is_is_believed() -> None:
+def test_an_explicit_server_id_is_used() -> None:
     table = read(table_value(2))
     assert find_server(table, "10.0.0.2") is table.servers[1]
     with pytest.raises(KitError, match=r'the table has no server "x"; it has .*"10\.0\.0\.2"'):
         find_server(table, "x")
 
 
-def test_a_stranger_is_shown_what_it_has_and_what_the_table_has() -> None:
+def test_an_unknown_machine_is_reported_with_its_names_and_those_of_the_table() -> None:
     made = table_value(2, first="10.0.0.1")
     assert find_server(read(made)) is None
     (fault,) = faults(not_a_server, node(made=made, server=None))
@@ -85,7 +85,9 @@ def test_version_2_names_no_hosts() -> None:
         ({"RANK_SIZE": "8"}, "RANK_SIZE=8, and the table has 16 ranks"),
     ],
 )
-def test_rank_and_card_of_the_process_are_held_to_the_table(environ: dict[str, str], expected: str | None) -> None:
+def test_rank_and_card_of_the_process_are_compared_with_the_table(
+    environ: dict[str, str], expected: str | None
+) -> None:
     found = messages(wrong_rank, node(made=table_value(2), environ=environ))
     assert len(found) == (expected is not None)
     assert expected is None or expected in found[0]

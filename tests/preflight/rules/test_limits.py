@@ -1,4 +1,4 @@
-"""What the system lets the ranks of this server have."""
+"""System limits for the ranks of this server."""
 
 import os
 import resource
@@ -36,12 +36,12 @@ def test_a_low_limit_is_reported_with_its_reason(which: int, value: int, expecte
     assert any(message.startswith(expected) for message in found), found
 
 
-def test_memory_for_rdma_matters_between_servers_only() -> None:
+def test_locked_memory_is_checked_only_for_several_servers() -> None:
     with limited(resource.RLIMIT_MEMLOCK, 65536):
         assert not any("ulimit -l" in message for message in messages(too_little, node()))
 
 
-def test_cores_matter_where_no_program_takes_them(tmp_path: Path) -> None:
+def test_the_core_limit_is_checked_only_without_a_core_handler(tmp_path: Path) -> None:
     pattern = tmp_path / "proc" / "sys" / "kernel" / "core_pattern"
     pattern.parent.mkdir(parents=True)
     if resource.getrlimit(resource.RLIMIT_CORE)[1] != resource.RLIM_INFINITY:

@@ -1,4 +1,4 @@
-"""Ports of the host are tried for real, and who holds them is named."""
+"""Ports of the host are tested by binding, and the process that holds a port is named."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def listening(port: int, address: str = HERE) -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize("address", [HERE, "0.0.0.0"])
-def test_a_port_that_is_taken_is_reported_with_its_holder(address: str) -> None:
+def test_a_port_in_use_is_reported_with_its_process(address: str) -> None:
     base = free_base()
     where = node(environ={"HCCL_IF_BASE_PORT": str(base)})
     with listening(base + 7, address):
@@ -39,10 +39,10 @@ def test_a_port_that_is_taken_is_reported_with_its_holder(address: str) -> None:
     )
 
 
-def test_a_port_that_is_free_again_is_free() -> None:
+def test_a_port_in_time_wait_is_free() -> None:
     base = free_base()
     with listening(base) as server, socket.create_connection((HERE, base)):
-        server.accept()[0].close()  # who closes first keeps the port for a minute, for packets that are late
+        server.accept()[0].close()  # the side that closes first keeps the port in TIME_WAIT for a minute
     found = messages(port_taken, node(environ={"HCCL_IF_BASE_PORT": str(base)}))
     assert [message for message in found if str(DEFAULT_CARD) not in message] == []
 
@@ -59,7 +59,7 @@ def test_a_port_that_is_free_again_is_free() -> None:
         ({"HCCL_HOST_SOCKET_PORT_RANGE": "61000, 50000-50002"}, [61000, 50000, 50001, 50002]),
     ],
 )
-def test_the_variables_say_which_ports(environ: dict[str, str], expected: list[int]) -> None:
+def test_the_ports_are_determined_by_the_variables(environ: dict[str, str], expected: list[int]) -> None:
     assert list(ports(node(environ=environ))) == expected
 
 
@@ -85,7 +85,7 @@ def put_ranges(root: Path, local: str, reserved: str) -> None:
         ("1024\t50000\n", "\n", None),
     ],
 )
-def test_ports_that_the_system_gives_away_are_reported(
+def test_ports_in_the_ephemeral_range_are_reported(
     tmp_path: Path, local: str, reserved: str, expected: str | None
 ) -> None:
     put_ranges(tmp_path, local, reserved)
@@ -94,12 +94,12 @@ def test_ports_that_the_system_gives_away_are_reported(
     assert expected is None or expected in found[0]
 
 
-def test_a_system_that_does_not_tell_is_not_asked_twice(tmp_path: Path) -> None:
+def test_an_unknown_ephemeral_range_skips_the_check(tmp_path: Path) -> None:
     with pytest.raises(CannotTellError):
         messages(ports_given_away, node(root=tmp_path))
 
 
-def test_the_holder_of_a_port_may_not_be_visible(tmp_path: Path) -> None:
+def test_the_process_of_a_port_may_be_invisible(tmp_path: Path) -> None:
     (tmp_path / "proc" / "net").mkdir(parents=True)
     line = "   0: 0100007F:EA60 00000000:0000 {} 00000000:00000000 00:00000000 00000000 0 0 {} 1 x\n"
     (tmp_path / "proc" / "net" / "tcp").write_text("head\n" + line.format("0A", 4711) + line.format("01", 4712))
@@ -120,7 +120,7 @@ def test_the_holder_of_a_port_may_not_be_visible(tmp_path: Path) -> None:
 
 @contextmanager
 def calling_from(port: int) -> Iterator[None]:
-    """A connection that goes out from `port`, as the system may choose it; nobody listens there."""
+    """An outgoing connection from `port`, as the system may choose it, without a listener there."""
     with socket.create_server((HERE, 0)) as server, socket.socket() as caller:
         caller.bind((HERE, port))
         caller.connect(server.getsockname())
@@ -128,7 +128,7 @@ def calling_from(port: int) -> Iterator[None]:
             yield
 
 
-def test_a_port_that_a_connection_goes_out_from_is_reported_as_one() -> None:
+def test_a_port_of_an_outgoing_connection_is_reported_as_such() -> None:
     base = free_base()
     with calling_from(base + 3):
         where = node(environ={"HCCL_IF_BASE_PORT": str(base)})
@@ -141,14 +141,14 @@ def test_a_port_that_a_connection_goes_out_from_is_reported_as_one() -> None:
 
 
 @pytest.mark.skipif(not LINK_LOCAL, reason="this machine has no link-local address")
-def test_ports_of_a_link_local_address_are_tried_on_its_interface() -> None:
+def test_ports_of_a_link_local_address_are_tested_on_its_interface() -> None:
     base = free_base()
     environ = {"HCCL_IF_IP": LINK_LOCAL[0].address, "HCCL_IF_BASE_PORT": str(base)}
     assert [text for text in messages(port_taken, node(environ=environ)) if str(DEFAULT_CARD) not in text] == []
 
 
 @pytest.mark.parametrize("job", [0, 7])
-def test_the_ports_of_a_plan_are_not_given_away_by_linux_as_it_comes(job: int, tmp_path: Path) -> None:
+def test_planned_ports_are_outside_the_default_ephemeral_range(job: int, tmp_path: Path) -> None:
     put_ranges(tmp_path, "32768\t60999\n", "\n")
     environ = dict(script_variables(node().table, job))
     assert messages(ports_given_away, node(root=tmp_path, environ=environ)) == []

@@ -1,4 +1,4 @@
-"""Processes on the cards are named by id, user and command, and nothing is done to them."""
+"""Processes on the cards are reported with id, user and command, and are not touched."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def runs(machine: Machine, pid: int, command: str, *, user: int = 0, opens: str = "/dev/davinci0") -> None:
-    """A process as the folder proc shows it."""
+    """A process in the folder proc."""
     machine.file(f"proc/{pid}/status", f"Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\n")
     machine.file(f"proc/{pid}/cmdline", command.replace(" ", "\0") + "\0")
     machine.file(f"proc/{pid}/comm", "x\n")
@@ -29,7 +29,7 @@ def runs(machine: Machine, pid: int, command: str, *, user: int = 0, opens: str 
 
 
 def uses(machine: Machine, *rows: tuple[int, int, str]) -> None:
-    """Rows of NPU, process id and name."""
+    """Sets the processes of npu-smi: rows of NPU, process id and name."""
     text = sample("a2/npu-smi-info.txt")
     machine.smi_says("info", text + "".join(f"| {npu} 0 | {pid} | {name} | 90 |\n" for npu, pid, name in rows))
 
@@ -52,7 +52,7 @@ def test_equal_processes_of_a_job_are_one_line(machine: Machine) -> None:
     ]
 
 
-def test_a_process_that_is_not_to_be_seen_is_reported_by_what_npu_smi_says(machine: Machine) -> None:
+def test_an_invisible_process_is_reported_with_the_data_of_npu_smi(machine: Machine) -> None:
     machine.smi_says("info", sample("a2/npu-smi-info-busy.txt"))
     assert messages(card_in_use, machine.node()) == [
         "process 1333928 (not visible from here) is on card 2",
@@ -60,13 +60,13 @@ def test_a_process_that_is_not_to_be_seen_is_reported_by_what_npu_smi_says(machi
     ]
 
 
-def test_the_id_of_another_process_with_that_number_is_not_taken_for_it(machine: Machine) -> None:
+def test_another_process_with_the_same_id_is_not_mistaken_for_it(machine: Machine) -> None:
     uses(machine, (0, 4711, "python"))
     runs(machine, 4711, "sshd", opens="/dev/null")
     assert messages(card_in_use, machine.node()) == ['process 4711 ("python", not visible from here) is on card 0']
 
 
-def test_the_id_inside_of_the_container_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_id_inside_the_container_takes_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = machine_of(A3, tmp_path, monkeypatch)
     row = "| 1       1                 | 632268        | python3.1          | 197                   | 42 |\n"
     machine.smi_says("info", sample("a3/npu-smi-info.txt") + row)
@@ -77,12 +77,12 @@ def test_the_id_inside_of_the_container_comes_first(tmp_path: Path, monkeypatch:
     assert found.device == 3
 
 
-def test_cards_that_the_table_does_not_use_may_be_used(machine: Machine) -> None:
+def test_processes_on_unused_cards_are_ignored(machine: Machine) -> None:
     uses(machine, (7, 4711, "python"))
     assert messages(card_in_use, machine.node(made=table_of(A2._replace(cards=4)))) == []
 
 
-def test_a_command_cannot_move_the_cursor_or_fill_the_screen(machine: Machine) -> None:
+def test_a_command_is_printable_and_short(machine: Machine) -> None:
     uses(machine, (0, 4711, "python"))
     runs(machine, 4711, "python \x1b[2J" + "x" * 10_000)
     (message,) = messages(card_in_use, machine.node())
@@ -90,7 +90,7 @@ def test_a_command_cannot_move_the_cursor_or_fill_the_screen(machine: Machine) -
     assert len(message) < 200
 
 
-def test_a_process_of_this_machine_is_left_alone(machine: Machine) -> None:
+def test_a_real_process_is_not_touched(machine: Machine) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         uses(machine, (0, process.pid, "python"))
         (machine.root / "proc").symlink_to("/proc")
@@ -99,7 +99,7 @@ def test_a_process_of_this_machine_is_left_alone(machine: Machine) -> None:
         assert process.poll() is None
         assert process.stdin is not None
         process.stdin.close()
-    assert process.returncode == 1  # of its own: there was nothing to read
+    assert process.returncode == 1  # it ended by itself, at the end of its input
 
 
 def test_the_owner_of_a_real_process_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

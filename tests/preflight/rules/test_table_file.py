@@ -1,4 +1,4 @@
-"""The file of the table on this machine, and the variables that name one."""
+"""The rank table file on this machine, and the variables that name one."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,13 +10,13 @@ from hccl_kit.preflight.rules.table_file import another_table, passed_over, path
 from tests.preflight.nodes import faults, messages, node, write_table
 
 
-def test_a_plain_file_is_fine(tmp_path: Path) -> None:
+def test_a_regular_file_is_not_reported(tmp_path: Path) -> None:
     here = node(path=write_table(tmp_path), environ={"RANK_TABLE_FILE": str(tmp_path / "t.json")})
     assert [*faults(path_not_taken, here), *faults(passed_over, here), *faults(another_table, here)] == []
 
 
 @pytest.mark.parametrize("name", ["tables.json.d/t.json", "t.json.json", "t.txt", "t.JSON"])
-def test_a_path_has_json_at_its_end_only(tmp_path: Path, name: str) -> None:
+def test_a_path_may_contain_json_only_at_its_end(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     write_table(tmp_path).rename(path)
@@ -24,8 +24,8 @@ def test_a_path_has_json_at_its_end_only(tmp_path: Path, name: str) -> None:
     assert message.endswith('does not have ".json" at its end only')
 
 
-def test_the_real_path_counts_too() -> None:
-    with TemporaryDirectory() as short:  # a long path would be shown without its end
+def test_the_resolved_path_is_checked_too() -> None:
+    with TemporaryDirectory() as short:  # a long path would be truncated
         folder = Path(short)
         (folder / "a.json.d").mkdir()
         write_table(folder).rename(folder / "a.json.d" / "t.json")
@@ -34,24 +34,24 @@ def test_the_real_path_counts_too() -> None:
     assert "a.json.d" in message
 
 
-def test_a_table_that_may_not_be_read_is_reported(tmp_path: Path, no_privileges: None) -> None:
+def test_an_unreadable_table_is_reported(tmp_path: Path, no_privileges: None) -> None:
     (message,) = messages(path_not_taken, node(path=tmp_path / "closed" / "t.json"))
     assert "cannot be read here: Permission denied" in message
 
 
-def test_links_that_go_round_are_reported(tmp_path: Path) -> None:
+def test_circular_links_are_reported(tmp_path: Path) -> None:
     (tmp_path / "t.json").symlink_to("t.json")
     (message,) = messages(path_not_taken, node(path=tmp_path / "t.json"))
     assert "cannot be read here" in message
 
 
-def test_a_table_that_lies_elsewhere_is_no_fault_of_this_machine(tmp_path: Path) -> None:
+def test_a_table_without_a_path_on_this_machine_is_not_checked(tmp_path: Path) -> None:
     for path, reason in ((tmp_path / "t.json", "there is no table at"), (None, "standard input")):
         with pytest.raises(CannotTellError, match=reason):
             faults(path_not_taken, node(path=path))
 
 
-def test_torch_npu_passes_over_a_link(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_reported_for_torch_npu(tmp_path: Path) -> None:
     write_table(tmp_path)
     (tmp_path / "link.json").symlink_to("t.json")
     (fault,) = faults(passed_over, node(path=tmp_path / "link.json"))
@@ -59,7 +59,7 @@ def test_torch_npu_passes_over_a_link(tmp_path: Path) -> None:
     assert fault.hint == f"use the file itself: {tmp_path / 't.json'}"
 
 
-def test_torch_npu_passes_over_what_its_owner_may_not_read(tmp_path: Path) -> None:
+def test_a_file_unreadable_for_its_owner_is_reported_for_torch_npu(tmp_path: Path) -> None:
     write_table(tmp_path).chmod(0o044)
     (message,) = messages(passed_over, node(path=tmp_path / "t.json"))
     assert "may not read it" in message

@@ -1,4 +1,4 @@
-"""The variables of HCCL and the driver: what is legal, what goes together."""
+"""The variables of HCCL and the driver: valid values and valid combinations."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,7 +60,7 @@ from tests.preflight.nodes import faults, messages, node, table_value
         ("HCCL_LOGIC_SUPERPOD_ID", ["pod 1"], ["x" * 128, "\u8d85" * 43, "\udcff" * 128]),
     ],
 )
-def test_values_are_taken_as_hccl_takes_them(name: str, good: list[str], bad: list[str]) -> None:
+def test_values_are_accepted_exactly_as_by_hccl(name: str, good: list[str], bad: list[str]) -> None:
     for value in good:
         assert faults(value_not_accepted, node(environ={name: value})) == [], value
     for value in bad:
@@ -79,12 +79,12 @@ def test_values_are_taken_as_hccl_takes_them(name: str, good: list[str], bad: li
         ("a3", "HCCL_RDMA_TIMEOUT", "24", False),
     ],
 )
-def test_some_bounds_are_those_of_the_product(product: str, name: str, value: str, is_taken: bool) -> None:
+def test_some_limits_depend_on_the_product(product: str, name: str, value: str, is_taken: bool) -> None:
     assert (faults(value_not_accepted, node(environ={name: value}, product=product)) == []) is is_taken
 
 
 NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])
-"""How os.environ holds bytes that are not UTF-8."""
+"""The representation of bytes that are not UTF-8 in os.environ."""
 
 
 @given(
@@ -92,7 +92,7 @@ NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=
     st.text(st.characters(codec="utf-8") | NOT_UTF8),
     st.sampled_from(["auto", *PRODUCT_NAMES]),
 )
-def test_any_text_is_taken_or_refused(name: str, text: str, product: str) -> None:
+def test_any_text_is_accepted_or_refused(name: str, text: str, product: str) -> None:
     assert accepted_values(product)[name].takes(text) in (True, False)
 
 
@@ -110,20 +110,20 @@ def test_any_text_is_taken_or_refused(name: str, text: str, product: str) -> Non
         (None, "0", False),
     ],
 )
-def test_pairs_of_links(pcie: str | None, roce: str | None, is_legal: bool) -> None:
+def test_pcie_and_roce_must_not_be_enabled_together(pcie: str | None, roce: str | None, is_legal: bool) -> None:
     given_ = {"HCCL_INTRA_PCIE_ENABLE": pcie, "HCCL_INTRA_ROCE_ENABLE": roce}
     environ = {name: value for name, value in given_.items() if value is not None}
     assert (faults(variables_contradict, node(environ=environ)) == []) is is_legal
 
 
-def test_a_start_without_table_and_one_with_it_do_not_mix() -> None:
+def test_variables_for_starts_with_and_without_a_table_must_not_be_mixed() -> None:
     environ = {"CM_CHIEF_IP": "10.0.0.1", "RANK_ID": "0", "RANK_TABLE_FILE": "/t.json"}
     (fault,) = faults(variables_contradict, node(environ=environ))
     assert fault.message.startswith("CM_CHIEF_IP with RANK_TABLE_FILE and RANK_ID: ")
     assert fault.hint == "unset CM_CHIEF_IP"
 
 
-def test_a_whitelist_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
+def test_an_enabled_whitelist_must_exist(tmp_path: Path) -> None:
     listed = tmp_path / "whitelist"
     environ = {"HCCL_WHITELIST_DISABLE": "0", "HCCL_WHITELIST_FILE": str(listed)}
     assert "not a readable file" in messages(variables_contradict, node(environ=environ))[0]
@@ -133,7 +133,7 @@ def test_a_whitelist_that_is_asked_for_must_be_there(tmp_path: Path) -> None:
     assert faults(variables_contradict, node(environ={"HCCL_WHITELIST_DISABLE": "1"})) == []
 
 
-def test_leftovers_of_launchers_are_named_together() -> None:
+def test_leftover_variables_of_launchers_are_one_finding() -> None:
     environ = {"MS_ROLE": "MS_WORKER", "MS_SCHED_PORT": "8118", "RANK_ID": "0", "OMPI_COMMAND": ""}
     (fault,) = faults(of_another_launcher, node(environ=environ))
     assert fault.message == "MS_ROLE, MS_SCHED_PORT of another launcher are set"
@@ -154,7 +154,7 @@ def test_leftovers_of_launchers_are_named_together() -> None:
         ("0,1", ["hides cards 2 to 3"]),
     ],
 )
-def test_visible_devices(text: str, expected: list[str]) -> None:
+def test_visible_devices_must_be_ascending_and_include_the_cards(text: str, expected: list[str]) -> None:
     found = messages(visible_devices, node(made=table_value(1, 4), environ={"ASCEND_RT_VISIBLE_DEVICES": text}))
     assert len(found) == len(expected)
     assert all(words in message for words, message in zip(expected, found, strict=True))
@@ -169,7 +169,9 @@ def dev(root: Path, *cards: int) -> Path:
 
 
 @pytest.mark.parametrize(("text", "hidden"), [("0,1,2,3", ()), ("4,5,6,7", ()), ("0,1", (6, 7)), ("0,1,2,3,4,5", ())])
-def test_in_a_container_the_list_may_count_what_is_in_dev(text: str, hidden: tuple[int, ...], tmp_path: Path) -> None:
+def test_in_a_container_visible_devices_may_be_indices_into_dev(
+    text: str, hidden: tuple[int, ...], tmp_path: Path
+) -> None:
     made = table_value(1, 8)
     made["server_list"][0]["device"] = made["server_list"][0]["device"][4:]
     for rank, device in enumerate(made["server_list"][0]["device"]):
@@ -186,12 +188,12 @@ def test_in_a_container_the_list_may_count_what_is_in_dev(text: str, hidden: tup
         (None, range(8), 4, {4}),  # our scripts: the physical id
         ("4,5,6,7", range(8), 0, {4}),  # msrun: an index into the list
         ("4,5,6,7", range(8), 4, set()),
-        (None, (4, 5, 6, 7), 0, {0, 4}),  # in a container: what is in /dev is counted
+        (None, (4, 5, 6, 7), 0, {0, 4}),  # in a container: indices into the cards in /dev
         ("0,1,2,3", (4, 5, 6, 7), 2, {2, 6}),
-        ("4, 5", range(8), 1, {1}),  # HK609 tells of the list
+        ("4, 5", range(8), 1, {1}),  # HK609 reports the list
     ],
 )
-def test_what_a_device_id_may_name(
+def test_cards_that_a_device_id_may_refer_to(
     visible: str | None, in_dev: Sequence[int], number: int, meant: set[int], tmp_path: Path
 ) -> None:
     environ = {} if visible is None else {"ASCEND_RT_VISIBLE_DEVICES": visible}

@@ -1,4 +1,4 @@
-"""Driver, firmware and CANN go together as far as they say it themselves."""
+"""Driver, firmware and CANN are compatible according to their own declarations."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     return machine_of(A2, tmp_path, monkeypatch)
 
 
-def test_what_is_not_there_is_reported(machine: Machine) -> None:
+def test_missing_packages_are_reported(machine: Machine) -> None:
     for name in (DRIVER, CANN):
         (machine.root / name).unlink()
     assert messages(package_missing, machine.node()) == [
@@ -29,14 +29,14 @@ def test_what_is_not_there_is_reported(machine: Machine) -> None:
     ]
 
 
-def test_doubts_of_npu_smi_are_passed_on(machine: Machine) -> None:
+def test_warnings_of_npu_smi_are_reported(machine: Machine) -> None:
     machine.smi_says("info", sample("a2/npu-smi-info-busy.txt"))
     assert messages(package_missing, machine.node()) == [
         "npu-smi reports that the driver package may not be completely installed"
     ]
 
 
-def test_the_verdict_of_npu_smi_comes_first(machine: Machine) -> None:
+def test_the_result_of_npu_smi_takes_precedence(machine: Machine) -> None:
     machine.change("board.3", ": OK", ": NOK")
     (found,) = faults(firmware_unfit, machine.node())
     assert found.message == ("card 3: npu-smi reports driver 24.1.1 and firmware 7.5.0.5.220 as not compatible")
@@ -46,7 +46,7 @@ def test_the_verdict_of_npu_smi_comes_first(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["UNKNOWN", "NOT SUPPORT", "NA"])
-def test_without_a_verdict_the_ranges_of_the_driver_count(machine: Machine, verdict: str) -> None:
+def test_without_a_result_of_npu_smi_the_ranges_of_the_driver_are_used(machine: Machine, verdict: str) -> None:
     for npu in range(8):
         machine.change(f"board.{npu}", ": OK", f": {verdict}")
     assert messages(firmware_unfit, machine.node()) == []
@@ -59,7 +59,7 @@ def test_without_a_verdict_the_ranges_of_the_driver_count(machine: Machine, verd
         messages(firmware_unfit, machine.node())
 
 
-def test_without_npu_smi_the_ranges_count_too(machine: Machine) -> None:
+def test_without_npu_smi_the_ranges_of_the_driver_are_used(machine: Machine) -> None:
     machine.without_tools()
     machine.file(FIRMWARE, "Version=7.7.0.1.231\n")
     assert len(messages(firmware_unfit, machine.node())) == 1
@@ -73,7 +73,7 @@ def test_a_card_with_another_firmware_than_the_others_is_named(tmp_path: Path, m
     ]
 
 
-def test_one_of_the_two_lists_is_enough(machine: Machine) -> None:
+def test_one_declaration_of_compatibility_is_sufficient(machine: Machine) -> None:
     assert messages(cann_unfit, machine.node()) == []
     machine.file(CANN, "version=7.0.0\ninnerversion=V100R001C15SPC001\n")  # the driver is newer, and lists it
     assert messages(cann_unfit, machine.node()) == []
@@ -84,7 +84,7 @@ def test_one_of_the_two_lists_is_enough(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("text", ["version=9.0.0\n", "", "version=9.0.0\ninnerversion=unknown\n"])
-def test_what_tells_nothing_is_not_checked(machine: Machine, text: str) -> None:
+def test_without_declarations_the_check_is_skipped(machine: Machine, text: str) -> None:
     machine.file(CANN, text)
     with pytest.raises(CannotTellError, match="driver and CANN do not declare compatible releases"):
         messages(cann_unfit, machine.node())

@@ -1,4 +1,4 @@
-"""Measuring with a network that the test makes: ranks are threads, and results may be spoiled."""
+"""Measurements on a fake network: ranks are threads, and results may be corrupted."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.train
 
 
 class Threads:
-    """A group whose ranks are threads; `delay` seconds pass in a call, and `spoil` changes what a rank gets."""
+    """A group whose ranks are threads; a call takes `delay` seconds, and `spoil` changes the result of a rank."""
 
     def __init__(self, ranks: int, *, delay: float = 0.0, spoil: Callable[[int, Any], Any] = lambda _, x: x) -> None:
         self.ranks, self.delay, self.spoil = ranks, delay, spoil
@@ -31,7 +31,7 @@ class Threads:
 
 
 class One:
-    """The group as a rank sees it."""
+    """The group from the view of one rank."""
 
     def __init__(self, all_ranks: Threads, place: int) -> None:
         self.all, self.place = all_ranks, place
@@ -71,27 +71,27 @@ def measured(group: Threads, operator: Operator, sizes: Sequence[int], limit: fl
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_right_results_are_timed(operator: Operator) -> None:
+def test_correct_results_are_timed(operator: Operator) -> None:
     for timings in measured(Threads(3, delay=0.002), operator, [120, 1200]):
         assert [(one.size, one.is_wrong) for one in timings] == [(120, False), (1200, False)]
         assert all(0.002 <= one.fast <= one.seconds < 1 for one in timings)
 
 
 def test_all_ranks_make_the_same_number_of_calls() -> None:
-    """A rank with one call less would wait for ever."""
+    """Otherwise a rank would wait forever."""
     group = Threads(4, delay=0.001)
     assert all(len(timings) == 3 for timings in measured(group, "all_reduce", [16, 64, 256]))
     assert len(set(group.calls)) == 1
 
 
-def test_a_slow_size_is_timed_with_as_few_calls_as_there_must_be() -> None:
-    """One call checks, three are timed, one checks again; before the last, one in which the ranks agree."""
+def test_a_slow_size_is_timed_with_the_minimum_number_of_calls() -> None:
+    """One call checks, three are timed, one checks again; before the last one, the ranks agree in another call."""
     group = Threads(2, delay=0.02)
     measured(group, "all_reduce", [64])
     assert group.calls == [6, 6]
 
 
-def test_a_wrong_result_is_noticed_on_its_rank() -> None:
+def test_a_wrong_result_is_detected_on_its_rank() -> None:
     def spoil(place: int, values: Any) -> Any:
         return values + 1 if place == 1 and values.size > 8 else values
 
@@ -99,12 +99,12 @@ def test_a_wrong_result_is_noticed_on_its_rank() -> None:
     assert [one.is_wrong for one in found[1]] == [True]
 
 
-def test_a_size_that_would_take_too_long_is_left_out() -> None:
+def test_a_size_that_would_take_too_long_is_skipped() -> None:
     found = measured(Threads(2, delay=0.02), "all_reduce", [64, 640, 640_000], limit=1.0)
     assert [[one.size for one in timings] for timings in found] == [[64, 640]] * 2
 
 
-def test_arithmetic() -> None:
+def test_arithmetic_and_memory_speed_are_measured() -> None:
     def product(side: int) -> Callable[[], None]:
         assert side == 512
         return lambda: time.sleep(0.004)

@@ -1,4 +1,4 @@
-"""What ranks must get back, against the definitions of the collectives, written with all ranks in one place."""
+"""The expected results of ranks, against the definitions of the collectives over all ranks."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
 from hccl_kit.selftest.ranks.patterns import ITEM, count_of, expected, source
 
-pytestmark = pytest.mark.train  # numpy comes with it
+pytestmark = pytest.mark.train  # includes numpy
 
 
 def all_at_once(operator: Operator, given_by: list[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
@@ -28,7 +28,7 @@ def all_at_once(operator: Operator, given_by: list[NDArray[np.float32]]) -> list
 
 
 @given(operator=st.sampled_from(OPERATORS), ranks=st.integers(1, 9), size=st.integers(1, 5000))
-def test_expected_is_the_definition(operator: Operator, ranks: int, size: int) -> None:
+def test_expected_results_match_the_definition(operator: Operator, ranks: int, size: int) -> None:
     count = count_of(size, ranks)
     results = all_at_once(operator, [source(operator, place, ranks, count) for place in range(ranks)])
     for place, result in enumerate(results):
@@ -38,7 +38,7 @@ def test_expected_is_the_definition(operator: Operator, ranks: int, size: int) -
 
 
 @given(ranks=st.integers(1, 1000), size=st.integers(1, 1 << 30))
-def test_the_array_is_about_as_large_as_asked_and_can_be_split(ranks: int, size: int) -> None:
+def test_the_array_has_about_the_requested_size_and_can_be_split(ranks: int, size: int) -> None:
     count = count_of(size, ranks)
     assert count % ranks == 0
     assert count >= ranks
@@ -47,12 +47,12 @@ def test_the_array_is_about_as_large_as_asked_and_can_be_split(ranks: int, size:
 
 @pytest.mark.parametrize("ranks", [2, 3, 4096])
 def test_a_sum_of_all_ranks_is_exact(ranks: int) -> None:
-    """Every partial sum is a whole number below 2**24, so float32 has it in any order."""
+    """Every partial sum is an integer below 2**24, so float32 represents it exactly in any order."""
     assert expected("all_reduce", 0, ranks, ranks * 13).max() < 2**24
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-def test_exchanged_blocks_and_ranks_are_noticed(operator: Operator) -> None:
+def test_swapped_blocks_and_ranks_are_detected(operator: Operator) -> None:
     count = count_of(64 * ITEM * 4, 4)
     wanted = expected(operator, 1, 4, count)
     assert not np.array_equal(np.roll(wanted, 16), wanted)

@@ -1,4 +1,4 @@
-"""What a document is, told by its keys and version."""
+"""Recognition of the format of a document by its keys and version."""
 
 import json
 
@@ -51,7 +51,7 @@ DEVICE = {"device_id": "0", "super_device_id": "0"}
         ({"node_list": [{"node_id": 0, "rank_list": []}]}, "offline", "RANK_TABLE_FILE"),
     ],
 )
-def test_what_is_no_rank_table_is_named_with_the_next_step(document: object, name: str, advice: str) -> None:
+def test_a_file_that_is_not_a_rank_table_is_named_with_the_next_step(document: object, name: str, advice: str) -> None:
     kind = recognise(document)
     assert kind is not None
     assert (kind.name, kind.version) == (name, None)
@@ -60,7 +60,7 @@ def test_what_is_no_rank_table_is_named_with_the_next_step(document: object, nam
     assert (found.rule, found.hint) == ("HK105", kind.advice)
 
 
-def test_a_config_map_in_yaml_is_named_and_not_called_bad_json() -> None:
+def test_a_config_map_in_yaml_is_recognised() -> None:
     text = 'apiVersion: v1\ndata:\n  hccl.json: "{}"\nkind: ConfigMap\nmetadata:\n  name: rings-config-job\n'
     for written in (text, text.replace("ConfigMap", '"ConfigMap"').replace("\n", "\r\n")):
         (found,) = check_text(written, "t.json").findings
@@ -78,7 +78,7 @@ def test_a_config_map_in_yaml_is_named_and_not_called_bad_json() -> None:
         ("1.1", "server_list", 'write "version": "1.0"'),
     ],
 )
-def test_a_version_above_the_list_of_another_is_one_finding(version: str, key: str, hint: str) -> None:
+def test_a_version_that_contradicts_the_list_is_one_finding(version: str, key: str, hint: str) -> None:
     (found,) = check_text(json.dumps({"version": version, key: []}), "t.json").findings
     assert (found.rule, found.pointer) == ("HK112", ("version",))
     assert (found.hint or "").startswith(hint)
@@ -91,12 +91,12 @@ def test_a_draft_of_version_2_is_one_finding() -> None:
 
 
 @pytest.mark.parametrize("version", ["1.3", "3.0", "", "1.0 ", "v1.0"])
-def test_an_unknown_version_is_no_kind(version: str) -> None:
+def test_an_unknown_version_is_not_recognised(version: str) -> None:
     assert recognise({"version": version}) is None
 
 
 @pytest.mark.parametrize("document", [{}, [], None, {"version": "2.0"}, value() | {"status": 1}])
-def test_what_is_not_read_has_at_least_one_error(document: object) -> None:
+def test_a_document_that_is_not_read_has_at_least_one_error(document: object) -> None:
     outcome = read(document, SERVER_LIST)
     assert not isinstance(outcome, RankTable)
     assert outcome

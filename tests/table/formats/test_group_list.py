@@ -1,4 +1,4 @@
-"""Template 2: what is read is written again, ranks come as HCCL gives them, and every place is one of the document."""
+"""Template 2: tables round-trip, ranks are numbered as in HCCL, and every pointer exists in the document."""
 
 import copy
 import json
@@ -26,7 +26,7 @@ def objects(**members: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, An
 def documents(
     label: dict[str, Any], numbers: dict[str, Any], head: dict[str, Any]
 ) -> st.SearchStrategy[dict[str, Any]]:
-    """Any file of one of the forms, sound or not."""
+    """Any file of one of the forms, valid or not."""
     device = objects(device_id=counts, device_ip=st.text())
     instance = objects(**label, server_id=st.sampled_from("abc"), devices=st.lists(device, max_size=2))
     group = objects(
@@ -42,7 +42,7 @@ labs = documents(
 
 
 @given(clouds | labs)
-def test_writing_undoes_reading_and_reading_undoes_writing(document: dict[str, Any]) -> None:
+def test_reading_and_writing_round_trip(document: dict[str, Any]) -> None:
     table = from_value(document)
     assert to_value(table) == document
     assert from_value(to_value(table)) == table
@@ -56,7 +56,7 @@ def at(document: Any, pointer: Pointer) -> Any:
 
 
 @given(clouds | labs)
-def test_every_place_that_a_rule_names_is_one_of_the_document(document: dict[str, Any]) -> None:
+def test_every_pointer_of_a_rule_exists_in_the_document(document: dict[str, Any]) -> None:
     table = from_value(document)
     for server, device in table.devices():
         assert at(document, in_document((*device.at, "device_id"))) == str(device.id)
@@ -66,13 +66,13 @@ def test_every_place_that_a_rule_names_is_one_of_the_document(document: dict[str
     assert in_document(()) == ()
 
 
-def test_the_rank_of_a_device_stands_at_its_instance() -> None:
+def test_the_rank_of_a_device_is_that_of_its_instance() -> None:
     document = lab()
     for device in from_value(document).every:
         assert at(document, in_document((*device.at, "rank_id"))) == str(device.rank)
 
 
-def test_in_the_cloud_form_ranks_follow_server_ids_as_texts_and_then_device_ids() -> None:
+def test_in_the_cloud_form_ranks_are_sorted_by_server_id_as_text_and_device_id() -> None:
     document = cloud(pods=3, cards=2)
     for instance, name in zip(document["group_list"][0]["instance_list"], ["b", "a10", "a2"], strict=True):
         instance["server_id"] = name
@@ -83,7 +83,7 @@ def test_in_the_cloud_form_ranks_follow_server_ids_as_texts_and_then_device_ids(
     assert [server.id for server in table.servers] == ["b", "a10", "a2"]
 
 
-def test_the_pods_and_ranks_of_one_server_are_one_server_at_its_first_place() -> None:
+def test_pods_of_one_server_are_merged_at_its_first_position() -> None:
     table = from_value(lab(servers=2, cards=4))
     assert [(server.id, len(server.devices)) for server in table.servers] == [("10.0.0.0", 4), ("10.0.0.1", 4)]
     assert table.servers[1].at == ("group_list", 0, "instance_list", 4)
@@ -98,7 +98,7 @@ def test_the_pods_and_ranks_of_one_server_are_one_server_at_its_first_place() ->
 
 
 @pytest.mark.parametrize("devices", [0, 2])
-def test_where_a_rank_has_not_one_device_ranks_count_through_the_file(devices: int) -> None:
+def test_ranks_are_consecutive_if_one_has_no_or_several_devices(devices: int) -> None:
     document = lab(servers=1, cards=4)
     held = document["group_list"][0]["instance_list"][1]["devices"]
     held[:] = [copy.deepcopy(held[0]) for _ in range(devices)]
@@ -116,7 +116,7 @@ def test_a_table_without_groups_becomes_one_group_with_a_pod_for_every_server() 
     assert [(s.id, d) for s, d in from_value(written).by_rank()] == [(s.id, d) for s, d in table.by_rank()]
 
 
-def test_with_the_key_of_the_lab_form_the_ranks_are_kept() -> None:
+def test_ranks_are_kept_with_the_key_of_the_lab_form() -> None:
     document = value(servers=2, cards=2)
     for server in document["server_list"]:
         for device in server["device"]:
@@ -129,7 +129,7 @@ def test_with_the_key_of_the_lab_form_the_ranks_are_kept() -> None:
     assert [(s.id, d) for s, d in from_value(written).by_rank()] == [(s.id, d) for s, d in table.by_rank()]
 
 
-def test_in_a_group_of_one_pod_devices_may_go_without_address() -> None:
+def test_devices_in_a_group_of_one_pod_may_have_no_address() -> None:
     document = cloud(pods=1, groups=2)
     del document["group_list"][1]["instance_list"][0]["devices"][0]["device_ip"]
     assert [device.ip for device in from_value(document).every].count(None) == 1
@@ -140,6 +140,6 @@ def test_in_a_group_of_one_pod_devices_may_go_without_address() -> None:
 
 
 @pytest.mark.parametrize("document", [None, [], {}, "x", cloud() | {"version": "1.0"}, cloud() | {LAB: "lab"}])
-def test_anything_else_is_a_misfit(document: object) -> None:
+def test_other_documents_are_refused(document: object) -> None:
     with pytest.raises(StructureError):
         from_value(document)

@@ -1,4 +1,4 @@
-"""Version 1.1: read for its ranks and addresses, and written again as it was."""
+"""Version 1.1: ranks and addresses are read, and tables round-trip."""
 
 import json
 from typing import Any
@@ -29,14 +29,14 @@ documents = st.builds(
 
 
 @given(documents)
-def test_writing_undoes_reading_and_reading_undoes_writing(document: dict[str, Any]) -> None:
+def test_reading_and_writing_round_trip(document: dict[str, Any]) -> None:
     table = from_value(document)
     assert to_value(table) == document
     assert from_value(to_value(table)) == table
     assert json.loads(write(table)) == document
 
 
-def test_a_node_is_a_server_and_a_rank_on_the_cpu_is_no_device() -> None:
+def test_a_node_is_a_server_and_a_rank_on_the_cpu_is_not_a_device() -> None:
     table = from_value(nodes())
     assert [server.id for server in table.servers] == ["10.0.0.1", "10.0.0.2"]
     assert [(device.id, device.ip) for device in table.every] == [(0, "192.168.0.1"), (HOST, None), (HOST, None)]
@@ -54,7 +54,7 @@ def test_a_node_is_a_server_and_a_rank_on_the_cpu_is_no_device() -> None:
         ((), ()),
     ],
 )
-def test_every_place_that_a_rule_names_is_one_of_the_document(named: Pointer, place: Pointer) -> None:
+def test_every_pointer_of_a_rule_exists_in_the_document(named: Pointer, place: Pointer) -> None:
     assert in_document(named) == place
 
 
@@ -62,6 +62,6 @@ def test_every_place_that_a_rule_names_is_one_of_the_document(named: Pointer, pl
     "document",
     [None, [], {}, nodes() | {"version": "1.0"}, nodes() | {"heterog_sub_version": "1.3"}, nodes() | {"mode": 1}],
 )
-def test_anything_else_is_a_misfit(document: object) -> None:
+def test_other_documents_are_refused(document: object) -> None:
     with pytest.raises(StructureError):
         from_value(document)

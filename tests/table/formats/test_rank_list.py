@@ -1,4 +1,4 @@
-"""Version 2.0: what is read is written again, and schema and reader give one verdict."""
+"""Version 2.0: tables round-trip, and schema and reader agree."""
 
 import copy
 import json
@@ -32,7 +32,7 @@ FULL["rank_list"][2]["level_list"][1]["rank_addr_list"][0] |= {"plane_id": "a", 
 
 
 @given(st.integers(1, 12), st.integers(1, 4))
-def test_writing_undoes_reading_and_reading_undoes_writing(ranks: int, networks: int) -> None:
+def test_reading_and_writing_round_trip(ranks: int, networks: int) -> None:
     document = ranks_value(ranks, networks)
     table = from_value(document)
     assert to_value(table) == document
@@ -41,7 +41,7 @@ def test_writing_undoes_reading_and_reading_undoes_writing(ranks: int, networks:
     assert len(table.servers) == min(ranks, networks)
 
 
-def test_every_key_survives() -> None:
+def test_every_key_round_trips() -> None:
     assert to_value(from_value(FULL)) == FULL
     without = {key: item for key, item in FULL.items() if key != "status"}
     assert to_value(from_value(without)) == without
@@ -51,7 +51,7 @@ def test_every_key_survives() -> None:
         assert from_value(odd).status == ""
 
 
-def test_ranks_are_written_in_order_and_know_their_place() -> None:
+def test_ranks_are_written_in_order_and_have_their_pointer() -> None:
     document = ranks_value(4, 2)
     document["rank_list"].reverse()
     table = from_value(document)
@@ -72,7 +72,7 @@ WRONG = [-1, 0, 7, 8, 63, 64, 65, 65535, 65536, 65537, 1.0, True, "", "1", "EID"
 
 
 @given(st.randoms(use_true_random=False), json_values | st.sampled_from(WRONG))
-def test_schema_and_reader_give_one_verdict(chance: random.Random, replacement: Any) -> None:
+def test_schema_and_reader_agree(chance: random.Random, replacement: Any) -> None:
     document = broken(copy.deepcopy(FULL), chance, replacement)
     assert fits(document) == (not list(schema.findings(document, STEM)))
 
@@ -105,13 +105,13 @@ def test_a_word_in_another_case_is_fixed() -> None:
         assert [edit.text for edit in found.fix] == mended
 
 
-def test_a_version_that_is_missing_is_asked_for_by_its_name() -> None:
+def test_a_missing_version_is_named() -> None:
     document = {key: item for key, item in ranks_value(2).items() if key != "version"}
     (found,) = schema.findings(document, STEM)
     assert (found.hint or "").startswith('add "version": "2.0"')
 
 
-def test_the_schema_is_one_and_describes_every_key() -> None:
+def test_the_schema_is_valid_and_describes_every_key() -> None:
     loaded = schemas.load(STEM)
     Draft202012Validator.check_schema(loaded)
     for part in (loaded, *loaded["$defs"].values()):
@@ -141,7 +141,7 @@ LEVEL = ranks_value(1)["rank_list"][0]["level_list"][:1]
         ),
     ],
 )
-def test_a_wrong_value_is_explained(key: str, wrong: Any, rule: str, words: str, mended: str | None) -> None:
+def test_an_invalid_value_is_explained(key: str, wrong: Any, rule: str, words: str, mended: str | None) -> None:
     document = ranks_value(2)
     document["rank_list"][1][key] = wrong
     (found,) = schema.findings(document, STEM)

@@ -1,4 +1,4 @@
-"""Versions 1.0 and 1.2: what is written is read back, and comes out as the known tool writes it."""
+"""Versions 1.0 and 1.2: tables round-trip, and have the format of the existing tool."""
 
 import json
 
@@ -13,17 +13,17 @@ from tests.tables import pod_tables, pods_value, tables, text, value
 
 
 @given(tables | pod_tables)
-def test_reading_undoes_writing(table: RankTable) -> None:
+def test_reading_reverses_writing(table: RankTable) -> None:
     assert from_value(to_value(table)) == table
     assert from_value(json.loads(write(table))) == table
 
 
 @given(tables | pod_tables)
-def test_the_text_is_that_of_json(table: RankTable) -> None:
+def test_the_text_matches_the_json_module(table: RankTable) -> None:
     assert write(table) == json.dumps(to_value(table), indent=4, ensure_ascii=False)
 
 
-def test_super_pods_and_sdids_are_of_version_1_2_only() -> None:
+def test_super_pods_and_sdids_exist_in_version_1_2_only() -> None:
     document = pods_value(2, 1, 2)
     table = from_value(document)
     assert table.super_pods is not None
@@ -49,13 +49,13 @@ def test_an_empty_super_pod_list_is_not_an_absent_one() -> None:
         assert from_value(to_value(table)).super_pods == pods
 
 
-def test_every_part_knows_its_place() -> None:
+def test_every_part_has_its_pointer() -> None:
     table = from_value(value(servers=2, cards=2))
     assert [server.at for server in table.servers] == [("server_list", 0), ("server_list", 1)]
     assert table.servers[1].devices[1].at == ("server_list", 1, "device", 1)
 
 
-def test_the_text_is_that_of_the_known_tool() -> None:
+def test_the_text_matches_that_of_hccl_tools() -> None:
     devices = (Device(4, "192.168.100.100", 0), Device(5, "192.168.101.100", 1, extra={"device_port": "16667"}))
     servers = (Server("10.1.6.11", devices, {"host_nic_ip": "reserve"}),)
     table = RankTable("1.0", "completed", servers, declared_servers=1, extra={"note": "服务器"})
@@ -89,13 +89,13 @@ def test_the_text_is_that_of_the_known_tool() -> None:
     )
 
 
-def test_a_table_of_hccl_tools_comes_out_letter_by_letter() -> None:
+def test_a_table_of_hccl_tools_round_trips_byte_for_byte() -> None:
     assert write(from_value(value())) == text()
 
 
 @pytest.mark.parametrize(
     "document", [None, [], {}, "1.0", value() | {"version": "1.1"}, value() | {"server_count": None}]
 )
-def test_anything_else_is_a_misfit(document: object) -> None:
+def test_other_documents_are_refused(document: object) -> None:
     with pytest.raises(StructureError):
         from_value(document)

@@ -1,4 +1,4 @@
-"""Where HCCL's parser stops: the codes of single faults, and of two the one that it comes to first."""
+"""The first error of HCCL's parser: the codes of single errors, and the first one of two errors."""
 
 import copy
 import json
@@ -27,7 +27,7 @@ NONE, MISSING, INVALID = None, "EI0017", "EI0014"
 
 
 def code_of(table: Any, product: str = "a2") -> str | None:
-    """The code of a table that HCCL refuses; a table that it takes fails the test."""
+    """The code of a table that HCCL refuses; an accepted table fails the test."""
     found = first_error(table, find_product(product))
     assert found is not None
     return found.code
@@ -41,7 +41,7 @@ def changed(table: Any, *changes: Change) -> Any:
 
 
 def put(*way: Any) -> Change:
-    """Writes the last part at the place that the others lead to."""
+    """A change that writes the last part at the pointer given by the others."""
     *keys, last, new = way
 
     def change(table: Any) -> None:
@@ -68,17 +68,17 @@ DEVICE = (*OTHER, "device", 1)
 
 
 @given(st.integers(1, 4), st.sampled_from([1, 2, 4, 8]), st.sampled_from(READERS))
-def test_a_sound_table_is_taken(servers: int, cards: int, product: Product) -> None:
+def test_a_valid_table_is_accepted(servers: int, cards: int, product: Product) -> None:
     assert first_error(value(servers, cards), product) is None
 
 
-def test_sound_super_pods_and_nodes_are_taken() -> None:
+def test_valid_super_pods_and_nodes_are_accepted() -> None:
     assert first_error(pods_value(2), find_product("a3")) is None
     assert first_error(nodes(), find_product("910")) is None
 
 
 @given(json_values | tables.map(write).map(json.loads), st.sampled_from(READERS))
-def test_any_document_has_an_end(document: Any, product: Product) -> None:
+def test_any_document_can_be_parsed(document: Any, product: Product) -> None:
     first_error(document, product)
 
 
@@ -91,7 +91,7 @@ def test_any_document_has_an_end(document: Any, product: Product) -> None:
         (cut("server_list"), NONE),
         (put("server_list", []), NONE),
         (put("server_list", None), NONE),
-        (put("server_list", "10.0.0.1"), INVALID),  # a list of one to HCCL, and server_count says two
+        (put("server_list", "10.0.0.1"), INVALID),  # a list of one for HCCL, but server_count is two
         (put("server_list", {"a": 1, "b": 2}), NONE),
         (put("server_count", 2), MISSING),
         (put("server_count", "two"), NONE),
@@ -143,27 +143,27 @@ def test_text_that_does_not_begin_with_a_number_of_32_bits_is_not_a_number(text:
 @pytest.mark.parametrize(
     "change",
     [
-        put("server_list", 0, "device", 0, "device_vnic_port", "x"),  # read beside a device_port only
+        put("server_list", 0, "device", 0, "device_vnic_port", "x"),  # only read with a device_port
         put("server_list", 0, "device", 0, "backup_device_ip", 5),
         put("server_list", 0, "host_nic_ip", None),
         put("server_list", 0, "host_ip", "0.0.0.0"),
         put("server_list", 0, "device", 0, "device_ip", "::"),
     ],
 )
-def test_what_hccl_does_not_look_at_it_takes(change: Change) -> None:
+def test_values_that_hccl_ignores_are_accepted(change: Change) -> None:
     assert first_error(changed(value(1, 4), change), find_product("a2")) is None
 
 
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        # Server by server, so the later server's missing key comes after the doubled address of the first ...
+        # Server by server, so the later server's missing key comes after the duplicate address of the first ...
         ((put(*SERVER, "device", 1, "device_ip", "192.168.100.1"), cut(*DEVICE, "rank_id")), INVALID),
-        # ... and inside a device the keys have their order: device_id before the ports, the number of the rank last.
+        # ... and inside a device the keys have an order: device_id before the ports, rank_id last.
         ((put(*DEVICE, "rank_id", "x"), put(*DEVICE, "device_port", "0")), NONE),
         ((put(*DEVICE, "device_id", "99"), put(*DEVICE, "device_ip", "x")), NONE),
         ((put(*DEVICE, "device_id", 1), put(*DEVICE, "device_ip", "x")), MISSING),
-        # What all servers are needed for comes when all are read.
+        # Checks over all servers come after all are read.
         ((put(*DEVICE, "rank_id", "0"), put(*DEVICE, "device_port", "x")), NONE),
         ((put(*DEVICE, "device_ip", "fd00::1"), put(*DEVICE, "rank_id", "0")), INVALID),
         ((put("server_list", []), put("version", "1")), INVALID),
@@ -235,13 +235,13 @@ def test_a_single_error_of_nodes_has_its_code(change: Change, code: str | None) 
 
 
 STRICTER = {"HK004", "HK007", "HK009", "HK209", "HK215", "HK303"}
-"""Rules that refuse what HCCL takes; their pages say why."""
+"""Rules that refuse what HCCL accepts; their pages explain why."""
 OF_TEXT = {"HK001", "HK002", "HK005", "HK006"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_a_rule_refuses_what_hccl_refuses(folder: Path) -> None:
-    """The bad and the good table of every rule: the parser modelled here and the rules say the same."""
+    """The bad and the good table of every rule: the model of the parser and the rules agree."""
     if folder.name in OF_TEXT | STRICTER:
         return
     for path in folder.glob("*.json*"):
@@ -254,11 +254,11 @@ def test_a_rule_refuses_what_hccl_refuses(folder: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_page_of_a_rule_names_the_code_of_its_bad_table(folder: Path) -> None:
-    """What HCCL does with the bad table stands under "HCCL:", and the code of the rule where it differs from that."""
+    """The reaction of HCCL to the bad table is under "HCCL:", with the code of the rule if it differs."""
     rule = RULE_BY_ID[folder.name]
     path = next(folder.glob("bad.json*"))
     report = check_text(path.read_bytes(), path.name, product_of(folder))
-    if report.ok or folder.name in OF_TEXT | {"HK004"}:  # warnings, and what is not read as a table
+    if report.ok or folder.name in OF_TEXT | {"HK004"}:  # warnings, and documents that are not read as a table
         return
     check = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
     found = first_error(json.loads(path.read_text(encoding="utf-8-sig")), check)
@@ -282,7 +282,7 @@ def test_of_several_errors_the_table_has_the_code_that_comes_first() -> None:
     assert report.hccl_error is None
 
 
-def test_lists_have_no_code_with_other_errors_either() -> None:
+def test_a_list_error_has_no_code_even_with_other_errors() -> None:
     table = changed(value(2, 4), cut(*SERVER, "device"), put(*DEVICE, "rank_id", 5), put(*DEVICE, "device_id", []))
     found = {one.pointer: one.hccl_error for one in check_text(json.dumps(table), "t.json").findings}
     assert found == {SERVER: None, (*DEVICE, "rank_id"): "EI0017", (*DEVICE, "device_id"): "EI0017"}

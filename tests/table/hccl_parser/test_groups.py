@@ -1,4 +1,4 @@
-"""Where HCCL's parser stops in template 2 (topoinfo_ranktableStandard.cc)."""
+"""The first error of HCCL's parser in template 2 (topoinfo_ranktableStandard.cc)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,14 +21,14 @@ FORMS = pytest.mark.parametrize("form", [cloud, lab])
 
 
 def code_of(table: Any) -> str | None:
-    """The code of a table that HCCL refuses; a table that it takes fails the test."""
+    """The code of a table that HCCL refuses; an accepted table fails the test."""
     found = first_error(table, ON_910)
     assert found is not None
     return found.code
 
 
 @pytest.mark.parametrize("table", [cloud(), cloud(1, 8), cloud(2, 8, 2), lab(), lab(1, 8), lab(4, 1)])
-def test_a_sound_table_is_taken(table: Any) -> None:
+def test_a_valid_table_is_accepted(table: Any) -> None:
     assert first_error(table, ON_910) is None
 
 
@@ -99,14 +99,14 @@ def test_the_addresses_of_a_pod_alone_in_its_group_are_not_read() -> None:
 
 
 @FORMS
-def test_of_two_errors_the_one_that_is_read_first_counts(form: Callable[[], Any]) -> None:
+def test_of_two_errors_the_one_that_is_read_first_has_its_code(form: Callable[[], Any]) -> None:
     table = changed(form(), put(*DEVICE, "device_ip", "x"), put("group_list", 0, "instance_list", 0, "devices", []))
     assert code_of(table) is NONE  # the devices come before those of the next instance
     assert code_of(changed(table, put("group_count", 1))) == MISSING
 
 
 @given(json_values)
-def test_any_document_has_an_end(document: Any) -> None:
+def test_any_document_can_be_parsed(document: Any) -> None:
     for form in (cloud, lab):
         first_error({"status": "completed", "group_list": document, "group_count": "1"}, ON_910)
         first_error(changed(form(), put(*GROUP, "instance_list", document)), ON_910)
@@ -114,11 +114,11 @@ def test_any_document_has_an_end(document: Any) -> None:
 
 
 @pytest.mark.parametrize("product", ["a2", "a3", "300i-duo"])
-def test_its_parser_asks_for_no_product(product: str) -> None:
+def test_the_parser_does_not_depend_on_the_product(product: str) -> None:
     assert first_error(cloud(), find_product(product)) is None
     assert first_error(changed(cloud(), cut("group_count")), find_product(product)) == (MISSING, ())
 
 
-def test_a_version_that_is_empty_is_not_one_that_is_absent() -> None:
+def test_an_empty_version_is_not_treated_as_absent() -> None:
     found = first_error(cloud() | {"version": ""}, ON_910)
     assert found == (INVALID, ("version",))

@@ -1,4 +1,4 @@
-"""Where HCCL's parser stops in version 2.0 (rank_table_info.cc and what it calls)."""
+"""The first error of HCCL's parser in version 2.0 (rank_table_info.cc and the functions that it calls)."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def sound() -> Any:
 
 
 def code_of(table: Any) -> str | None:
-    """The code of a table that HCCL refuses; a table that it takes fails the test."""
+    """The code of a table that HCCL refuses; an accepted table fails the test."""
     found = first_error(table, ON_A5)
     assert found is not None
     return found.code
@@ -35,7 +35,7 @@ def code_of(table: Any) -> str | None:
 @pytest.mark.parametrize(
     "change",
     [
-        put("status", "initializing"),  # nobody reads it
+        put("status", "initializing"),  # it is not read
         put("status", 7),
         put(*RANK, "level_list", []),
         put(*RANK, "device_port", True),
@@ -44,7 +44,7 @@ def code_of(table: Any) -> str | None:
         put(*ADDRESS, "ports", ["0/0"] * 20),
     ],
 )
-def test_what_hccl_takes(change: Change) -> None:
+def test_values_that_hccl_accepts(change: Change) -> None:
     assert first_error(changed(sound(), change), ON_A5) is None
 
 
@@ -105,20 +105,20 @@ def test_an_error_has_its_code(change: Change, code: str | None) -> None:
 
 
 @pytest.mark.parametrize(("replaced", "code"), [(None, NONE), ("1", NONE), (-1, INVALID), (64, NONE), (0, INVALID)])
-def test_a_backup_has_its_codes(replaced: Any, code: str | None) -> None:
-    """Of local ids that are there, it may replace none: that is the last check of all."""
+def test_codes_of_backup_errors(replaced: Any, code: str | None) -> None:
+    """It must not replace an existing local id, which is the last of all checks."""
     table = changed(sound(), put(*RANK, "local_id", 64), put(*RANK, "replaced_local_id", replaced))
     assert code_of(table) == code
 
 
-def test_two_backups_are_one_too_many() -> None:
+def test_a_second_backup_is_refused() -> None:
     table = sound()
     for rank in table["rank_list"][:2]:
         rank.update(local_id=64, replaced_local_id=40)
     assert code_of(table) == INVALID
 
 
-def test_of_two_errors_the_one_that_is_read_first_counts() -> None:
+def test_of_two_errors_the_one_that_is_read_first_has_its_code() -> None:
     table = changed(sound(), put(*ADDRESS, "addr", "x"), put("rank_list", 2, "level_list", 5))
     assert code_of(table) is NONE
     assert code_of(changed(table, cut("rank_list", 0, "device_id"))) == MISSING
@@ -126,7 +126,7 @@ def test_of_two_errors_the_one_that_is_read_first_counts() -> None:
 
 
 @given(json_values)
-def test_any_document_has_an_end(document: Any) -> None:
+def test_any_document_can_be_parsed(document: Any) -> None:
     first_error({"version": "2.0", "rank_count": 1, "rank_list": document}, ON_A5)
     for place in (RANK, LEVEL, ADDRESS, (*RANK, "control_plane"), (*RANK, "level_list")):
         first_error(changed(sound(), put(*place, document)), ON_A5)
@@ -145,7 +145,7 @@ def test_any_version_is_read_as_2_0(change: Change, code: str | None) -> None:
     assert code_of(changed(sound(), change)) == code
 
 
-def test_the_version_is_looked_at_after_all_is_read() -> None:
+def test_the_version_is_checked_after_everything_is_read() -> None:
     assert code_of(changed(sound(), put("version", "1.0"), cut("rank_count"))) == MISSING
     assert code_of(changed(sound(), put("version", "1.0"), put("detour", "yes"))) is NONE
     assert code_of(value(2, 4)) == MISSING

@@ -1,4 +1,4 @@
-"""The rules against the order of HCCL's checks: what HCCL refuses has an error, whatever is changed in a good table."""
+"""The rules against the order of HCCL's checks: after any change of a valid table, what HCCL refuses has an error."""
 
 import copy
 import json
@@ -49,7 +49,7 @@ KEYS = (
     *("host_port", "net_type", "net_attr", "plane_id", "control_plane", "backup_addr", "replaced_local_id"),
 )
 ARGUED = {"HK102", "HK103", "HK104", "HK108", "HK114", "HK115", "HK209", "HK215", "HK303", "HK308"}
-"""Rules that refuse what HCCL takes; their pages say why."""
+"""Rules that refuse what HCCL accepts; their pages explain why."""
 
 
 OLDER = ["910", "a2", "a3", "300i-duo", "a5"]
@@ -62,7 +62,7 @@ def groups(chance: random.Random) -> Any:
 
 
 def ranks(chance: random.Random) -> Any:
-    """A table of version 2.0, with what it may have besides."""
+    """A table of version 2.0 with optional keys."""
     made = ranks_value(chance.choice([1, 2, 4]), chance.choice([1, 2]))
     for rank in made["rank_list"]:
         if chance.random() < 0.3:
@@ -86,7 +86,7 @@ def base(chance: random.Random) -> Any:
 
 
 def places(at: Any, pointer: Pointer = ()) -> list[tuple[Pointer, Any, Any]]:
-    """Every value with the object or array that holds it and its key there."""
+    """Every value with the object or array that contains it and its key."""
     parts = [*at.items()] if isinstance(at, dict) else [*enumerate(at)] if isinstance(at, list) else []
     inner = [found for key, item in parts for found in places(item, (*pointer, key))]
     return [((*pointer, key), at, key) for key, _ in parts] + inner
@@ -115,7 +115,7 @@ def change(table: Any, chance: random.Random) -> None:
     ("kind", "products"), [(base, OLDER), (groups, ["910", "910", "a2"]), (ranks, ["a5", "a5", "a5", "910"])]
 )
 @pytest.mark.parametrize("seed", range(12))
-def test_what_hccl_refuses_has_an_error_and_the_other_way_round(
+def test_a_table_has_an_error_if_and_only_if_hccl_refuses_it(
     kind: Callable[[random.Random], Any], products: Sequence[str], seed: int
 ) -> None:
     chance = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Converting: what both versions can hold arrives, what the other cannot hold is named, and the result is sound."""
+"""Conversion: common data is kept, data that the other version cannot represent is named, and the result is valid."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ def cards(table: RankTable) -> set[tuple[str, int]]:
 
 
 def addresses(table: RankTable) -> set[tuple[str, int, str | None]]:
-    """Of every card, that of RoCE; of version 2.0, that in the outermost network."""
+    """The RoCE address of every card; in version 2.0, that in the outermost network."""
     return {
         (server.id, device.id, device.levels[-1].addresses[0].text if device.levels else device.ip)
         for server, device in table.devices()
@@ -40,7 +40,7 @@ def addresses(table: RankTable) -> set[tuple[str, int, str | None]]:
 
 
 @pytest.mark.parametrize(("source", "to"), PAIRS)
-def test_servers_cards_and_addresses_arrive_and_the_table_is_sound(source: str, to: str) -> None:
+def test_servers_cards_and_addresses_are_kept_and_the_table_is_valid(source: str, to: str) -> None:
     table = SOURCES[source]
     converted, _ = convert(table, to)
     assert converted.version == TARGETS[to]
@@ -50,19 +50,19 @@ def test_servers_cards_and_addresses_arrive_and_the_table_is_sound(source: str, 
     assert report.ok
     assert report.table is not None
     assert cards(report.table) == cards(table)
-    if to != "template2":  # read again, that has groups
+    if to != "template2":  # parsed again, it has groups
         assert report.table == converted
 
 
 @pytest.mark.parametrize(("source", "to"), [pair for pair in PAIRS if "template2" not in pair])
-def test_ranks_arrive(source: str, to: str) -> None:
+def test_ranks_are_kept(source: str, to: str) -> None:
     table = SOURCES[source]
     ranks = [(server.id, device.id) for server, device in table.by_rank()]
     assert [(server.id, device.id) for server, device in convert(table, to)[0].by_rank()] == ranks
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_table_of_that_version_is_refused(name: str) -> None:
+def test_a_table_that_already_has_the_version_is_refused(name: str) -> None:
     with pytest.raises(KitError, match="already"):
         convert(SOURCES[name], name)
 
@@ -89,7 +89,7 @@ def test_version_1_1_is_refused() -> None:
         ("lab", "1.0", ['"board_id", "chip_info", "deploy_mode"']),
     ],
 )
-def test_what_is_lost_or_missing_is_named_and_nothing_else(source: str, to: str, words: list[str]) -> None:
+def test_exactly_the_lost_and_missing_data_is_named(source: str, to: str, words: list[str]) -> None:
     _, lost = convert(SOURCES[source], to)
     assert len(lost) == len(words)
     assert all(word in line for word, line in zip(words, lost, strict=True))
@@ -97,7 +97,7 @@ def test_what_is_lost_or_missing_is_named_and_nothing_else(source: str, to: str,
 
 @pytest.mark.parametrize("whose", ["table", "servers", "devices"])
 @pytest.mark.parametrize("to", ["2.0", "template2"])
-def test_unknown_keys_are_carried_or_named(whose: str, to: str) -> None:
+def test_unknown_keys_are_kept_or_named(whose: str, to: str) -> None:
     document = value(2, 2)
     server = document["server_list"][0]
     {"table": document, "servers": server, "devices": server["device"][0]}[whose]["note"] = "x"
@@ -126,13 +126,13 @@ def test_unknown_keys_of_other_versions_are_named_too(whose: str, document: Any,
     assert f'keys of the {whose} are left out: "note"' in lost
 
 
-def test_only_so_many_keys_are_named() -> None:
+def test_the_number_of_named_keys_is_limited() -> None:
     document = value(1, 1) | {f"x{number:02}": "" for number in range(MAX_KEYS + 3)}
     (line, *_) = convert(READERS["1.0"](document), "2.0")[1]
     assert line.endswith('"x09" and 3 more')
 
 
-def test_ports_become_numbers_and_texts_again() -> None:
+def test_ports_are_converted_to_numbers_and_back_to_strings() -> None:
     document = value(1, 2)
     document["server_list"][0]["device"][1]["device_port"] = "16700"
     there, lost = convert(READERS["1.0"](document), "2.0")
@@ -142,14 +142,14 @@ def test_ports_become_numbers_and_texts_again() -> None:
     assert not any("keys of the devices" in line for line in (*lost, *lost_again))
 
 
-def test_a_table_of_version_2_may_go_without_status() -> None:
+def test_a_table_of_version_2_may_have_no_status() -> None:
     document = ranks_value()
     del document["status"]
     assert convert(READERS["2.0"](document), "1.0")[0].status == "completed"
 
 
 @pytest.mark.parametrize("ip", ["192.168.1.1", "fd00::1", "192.168.1.1,192.168.1.2", None])
-def test_addresses_survive_the_way_to_version_2_and_back(ip: str | None) -> None:
+def test_addresses_round_trip_through_version_2(ip: str | None) -> None:
     document = value(1, 1)
     document["server_list"][0]["device"] = [{"device_id": "0", "rank_id": "0"} | ({"device_ip": ip} if ip else {})]
     there, _ = convert(READERS["1.0"](document), "2.0")
@@ -170,7 +170,7 @@ def test_the_address_of_the_outermost_network_is_taken() -> None:
     assert convert(READERS["2.0"](document), "1.0")[0].every[0].ip == "10.9.9.9"
 
 
-def test_super_pods_that_version_1_0_carries_as_unknown_keys_are_found() -> None:
+def test_super_pods_in_unknown_keys_of_version_1_0_are_used() -> None:
     document = pods_value(2, 2, 2) | {"version": "1.0"}
     converted, lost = convert(READERS["1.0"](document), "1.2")
     assert lost == ()
@@ -179,7 +179,7 @@ def test_super_pods_that_version_1_0_carries_as_unknown_keys_are_found() -> None
         convert(READERS["1.0"](document | {"super_pod_list": 1}), "1.2")
 
 
-def test_hccl_numbers_a_cloud_table_by_text() -> None:
+def test_a_cloud_table_has_the_rank_order_of_hccl() -> None:
     document = value(11, 1)  # "10.0.0.10" and "10.0.0.11" come before "10.0.0.2"
     converted, lost = convert(READERS["1.0"](document), "template2")
     assert any(line.startswith("10 of 11 ranks change") for line in lost)

@@ -1,4 +1,4 @@
-"""Differences by meaning: none between texts of one table, one for one change."""
+"""Semantic differences: none between formattings of one table, and one for each change."""
 
 import copy
 import random
@@ -22,12 +22,12 @@ from tests.tables import json_values, pod_tables, pods_value, ranks_value, table
 
 
 @given(st.randoms(use_true_random=False))
-def test_order_does_not_count(chance: Any) -> None:
+def test_order_does_not_matter(chance: Any) -> None:
     assert diff(from_value(GOOD), from_value(shuffled(GOOD, chance))) == ()
 
 
 @given(tables)
-def test_a_table_does_not_differ_from_itself(table: Any) -> None:
+def test_a_table_has_no_difference_from_itself(table: Any) -> None:
     assert diff(table, table) == ()
 
 
@@ -59,7 +59,7 @@ def test_one_change_is_one_difference(pointer: tuple[Any, ...], other: str, chan
     assert diff(from_value(GOOD), from_value(changed(pointer, other))) == (change,)
 
 
-def test_servers_devices_and_pods_that_come_and_go_are_named() -> None:
+def test_added_and_removed_servers_devices_and_pods_are_named() -> None:
     whole, half = from_value(pods_value(2, 2, 2)), from_value(pods_value(1, 2, 2))
     assert diff(whole, half) == (
         Change('super pod "1"', "2 servers", None),
@@ -97,7 +97,7 @@ def test_servers_that_move_between_super_pods_are_named() -> None:
     assert diff(from_value(GOOD), from_value(marked)) == (change,)
 
 
-def test_only_a_wrong_count_counts() -> None:
+def test_only_a_wrong_count_is_a_difference() -> None:
     assert diff(from_value(GOOD), from_value(changed(("server_count",), "3"))) == (
         Change("server_count", "right", "3 for 4"),
     )
@@ -134,7 +134,7 @@ def test_networks_and_addresses_of_version_2_are_distinguished(
     )
 
 
-def test_a_level_more_is_a_difference_with_its_addresses() -> None:
+def test_an_added_level_is_a_difference_with_its_addresses() -> None:
     good, less = ranks_value(), ranks_value()
     less["rank_list"][0]["level_list"].pop()
     assert diff(rank_list.from_value(less), rank_list.from_value(good)) == (
@@ -151,7 +151,7 @@ def test_ranks_without_npu_are_distinguished_by_their_ranks() -> None:
     assert diff(node_list.from_value(document), node_list.from_value(turned)) == ()
 
 
-def test_a_key_that_is_gone_is_a_difference() -> None:
+def test_a_removed_key_is_a_difference() -> None:
     marked = from_value(changed((*DEVICE, "pod_ip"), "1"))
     assert diff(marked, from_value(GOOD)) == (Change('key "pod_ip"', '"1"', None, "10.0.0.2", 0),)
 
@@ -189,7 +189,7 @@ def test_groups_and_pods_are_distinguished(pointer: tuple[Any, ...], other: Any,
     assert found[0] == (change or Change('group "group0"', "2 instances", None))
 
 
-def test_true_is_not_one_and_long_texts_are_compared_to_their_ends() -> None:
+def test_true_differs_from_1_and_long_texts_are_compared_completely() -> None:
     for one, other in ((True, 1), (1, 1.0), ("a" * 99 + "x", "a" * 99 + "y")):
         first, second = (from_value(GOOD | {"job": value}) for value in (one, other))
         assert len(diff(first, second)) == 1

@@ -1,4 +1,4 @@
-"""The digest: blind to the text, and to nothing else."""
+"""The digest ignores formatting and order, and nothing else."""
 
 import copy
 import json
@@ -21,7 +21,7 @@ from tests.tables import pods_value, ranks_value, value
 
 
 def shuffled(document: Any, chance: Any) -> Any:
-    """The document with every object's keys and every array in another order."""
+    """The document with the keys of every object and every array in another order."""
     if isinstance(document, dict):
         keys = list(document)
         chance.shuffle(keys)
@@ -37,21 +37,21 @@ GOOD = pods_value(pods=2, servers=2, cards=2)
 
 
 @given(st.randoms(use_true_random=False))
-def test_order_does_not_count(chance: Any) -> None:
+def test_order_does_not_matter(chance: Any) -> None:
     assert digest(from_value(shuffled(GOOD, chance))) == digest(from_value(GOOD))
 
 
-def test_a_count_that_may_be_left_out_does_not_count() -> None:
+def test_an_optional_count_does_not_matter() -> None:
     without = {key: item for key, item in GOOD.items() if key != "server_count"}
     assert digest(from_value(without)) == digest(from_value(GOOD))
 
 
-def test_a_wrong_count_counts() -> None:
+def test_a_wrong_count_changes_the_digest() -> None:
     assert digest(from_value(GOOD | {"server_count": "3"})) != digest(from_value(GOOD))
 
 
 @pytest.mark.parametrize("document", [cloud(2, 2, 2), lab()])
-def test_order_does_not_count_in_template_2_either(document: Any) -> None:
+def test_order_does_not_matter_in_template_2(document: Any) -> None:
     table = group_list.from_value(document)
     turned = copy.deepcopy(document)
     turned["group_list"].reverse()
@@ -60,7 +60,7 @@ def test_order_does_not_count_in_template_2_either(document: Any) -> None:
     assert digest(group_list.from_value(turned)) == digest(table)
 
 
-def test_the_order_of_unknown_keys_does_not_count() -> None:
+def test_the_order_of_unknown_keys_does_not_matter() -> None:
     one, other = ({"a": {"b": 1, "c": 2}, "d": 3}, {"d": 3, "a": {"c": 2, "b": 1}})
     assert digest(from_value(GOOD | one)) == digest(from_value(GOOD | other))
 
@@ -84,7 +84,7 @@ DEVICE = ("server_list", 1, "device", 0)
         (("job",), "x"),
     ],
 )
-def test_all_else_counts(pointer: tuple[Any, ...], other: str) -> None:
+def test_any_other_change_changes_the_digest(pointer: tuple[Any, ...], other: str) -> None:
     document = copy.deepcopy(GOOD)
     holder: Any = document
     for part in pointer[:-1]:
@@ -111,7 +111,7 @@ LEVEL = ("rank_list", 0, "level_list", 1)
         (("rank_count",), 3),
     ],
 )
-def test_all_of_version_2_counts(pointer: tuple[Any, ...], other: Any) -> None:
+def test_any_change_of_version_2_changes_the_digest(pointer: tuple[Any, ...], other: Any) -> None:
     document = ranks_value()
     holder: Any = document
     for part in pointer[:-1]:
@@ -121,15 +121,15 @@ def test_all_of_version_2_counts(pointer: tuple[Any, ...], other: Any) -> None:
 
 
 WITHOUT = ("backups", "one rank", "options of 2.0", "ports", "ranks")
-"""Their devices hold more than columns."""
+"""Their devices have more data than the columns."""
 
 
 @pytest.mark.parametrize("name", sorted(VALID.keys() - {*WITHOUT}))
-def test_the_digest_of_columns_is_that_of_the_table(name: str) -> None:
+def test_the_digest_of_columns_equals_that_of_the_table(name: str) -> None:
     assert_one_digest(VALID[name])
 
 
-def test_names_of_other_alphabets_and_in_any_order() -> None:
+def test_names_in_other_scripts_and_in_any_order() -> None:
     servers = value(12, 2) | {"server_list": [one | {"note": "größe"} for one in value(12, 2)["server_list"][::-1]]}
     assert_one_digest(servers)
     table = SHAPES["template 2, pods"](32)

@@ -22,9 +22,7 @@ READERS = [product for product in PRODUCTS if "1.0" in product.table_versions]
 
 
 @given(st.data(), st.sampled_from(READERS), SERVER_IDS)
-def test_rules_for_other_peoples_tables_have_nothing_against_ours(
-    data: st.DataObject, product: Product, server_id: str
-) -> None:
+def test_generated_tables_have_no_finding(data: st.DataObject, product: Product, server_id: str) -> None:
     asked = data.draw(st.sets(st.integers(min_value=0, max_value=product.max_device_id), min_size=1))
     ids = nearest_supported(tuple(asked), product) or tuple(asked)
     ips = data.draw(st.lists(ADDRESSES, min_size=len(ids), max_size=len(ids), unique=True))
@@ -34,7 +32,7 @@ def test_rules_for_other_peoples_tables_have_nothing_against_ours(
     assert report.table == table
 
 
-def test_ranks_count_from_zero_in_the_order_given() -> None:
+def test_ranks_are_consecutive_from_zero_in_the_given_order() -> None:
     table = generate("10.0.0.1", [(6, "192.168.102.100"), (4, "192.168.100.100")])
     (server,) = table.servers
     assert [(device.rank, device.id, device.ip) for device in server.devices] == [
@@ -62,7 +60,7 @@ def test_file_name_has_cards_and_server(server_id: str, ids: list[int], name: st
 
 
 @given(SERVER_IDS)
-def test_file_name_is_one_that_hccl_and_every_file_system_take(server_id: str) -> None:
+def test_the_file_name_is_valid_for_hccl_and_every_file_system(server_id: str) -> None:
     name = file_name(generate(server_id, [(i, None) for i in range(32)]))
     assert re.fullmatch(r"hccl_32p_[0-9]+_[\w.-]+\.json", name)
     assert name.index(".json") == len(name) - len(".json")
@@ -90,7 +88,7 @@ def test_server_id_that_cannot_be_a_file_name_is_refused(server_id: str, message
 
 
 @pytest.mark.parametrize("name", ["", "a b", "eth0;id", "\x1b[31m", "e" * 16])
-def test_the_interface_of_an_address_has_the_name_of_one(name: str) -> None:
+def test_an_address_with_an_invalid_interface_name_is_refused(name: str) -> None:
     address = f"fe80::1%{name}"
     level = Level(0, "net", (Address("IPV6", address, ("0/1",)),))
     for card, version in ((Card(address), "1.0"), (Card(local_id=0, levels=(level,)), "2.0")):
@@ -99,19 +97,19 @@ def test_the_interface_of_an_address_has_the_name_of_one(name: str) -> None:
         assert str(refused.value).isprintable()
 
 
-def test_a_server_id_that_is_an_address_has_such_an_interface() -> None:
+def test_a_server_id_with_an_invalid_interface_name_is_refused() -> None:
     generate("fe80::1%eth0", [(0, "fe80::1%bond0.12")])
     with pytest.raises(KitError, match="'eth0;id'"):
         generate("fe80::1%eth0;id", [(0, None)])
 
 
-def test_longest_server_ids_are_taken() -> None:
+def test_server_ids_of_maximum_length_are_accepted() -> None:
     assert generate("x" * 64, [(0, None)]).servers[0].id == "x" * 64
     assert generate("节" * 21, [(0, None)]).servers[0].id == "节" * 21
 
 
 def hosts(count: int, cards: int, sdid: int | None = None) -> list[Host]:
-    """Servers whose card i has an address in segment 10.i; every card has the same SDID, if any."""
+    """Servers whose card i has an address in segment 10.i; all cards have the same SDID, if any."""
     return [
         Host(f"node{s}", {i: Card(f"10.{i}.{s >> 8}.{s & 255}", sdid=sdid) for i in range(cards)}) for s in range(count)
     ]
@@ -130,7 +128,7 @@ def in_pods(count: int, cards: int, per_pod: int) -> list[Host]:
 
 
 @given(st.integers(2, 5), st.sampled_from([1, 2, 4, 8]), st.sampled_from(READERS))
-def test_rules_have_nothing_against_tables_of_many_servers(count: int, cards: int, product: Product) -> None:
+def test_generated_tables_of_many_servers_have_no_finding(count: int, cards: int, product: Product) -> None:
     table = generate_cluster(hosts(count, cards), version="1.0")
     report = check_text(write(table), file_name(table), product)
     assert [found for found in report.findings if found.severity != "note"] == []
@@ -139,7 +137,7 @@ def test_rules_have_nothing_against_tables_of_many_servers(count: int, cards: in
 
 
 @given(st.integers(1, 5), st.integers(1, 16), st.integers(1, 3))
-def test_rules_have_nothing_against_tables_of_super_pods(count: int, cards: int, per_pod: int) -> None:
+def test_generated_tables_of_super_pods_have_no_finding(count: int, cards: int, per_pod: int) -> None:
     servers = in_pods(count, cards, per_pod)
     product = find_product("a3")
     assert choose_version(servers, product) == "1.2"
@@ -171,7 +169,7 @@ def test_a_network_with_a_long_name_gives_a_short_file_name() -> None:
     assert len(file_name(generate_cluster([server], version="2.0")).encode()) < 100
 
 
-def test_version_follows_product_and_facts() -> None:
+def test_the_version_follows_from_product_and_facts() -> None:
     a3 = find_product("a3")
     assert choose_version(hosts(2, 2), a3) == "1.0"
     assert choose_version(in_pods(2, 2, 1), a3, "1.0") == "1.0"
@@ -187,7 +185,9 @@ def test_version_follows_product_and_facts() -> None:
     ("count", "per_pod", "version", "ok"),
     [(1, 1, "1.0", True), (1, 1, "1.2", True), (3, 3, "1.2", True), (3, 2, "1.2", False), (3, 3, "1.0", False)],
 )
-def test_vnic_addresses_serve_one_server_or_one_super_pod(count: int, per_pod: int, version: str, ok: bool) -> None:
+def test_vnic_addresses_are_limited_to_one_server_or_super_pod(
+    count: int, per_pod: int, version: str, ok: bool
+) -> None:
     servers = [
         Host(host.id, {i: card._replace(on_vnic=True) for i, card in host.cards.items()}, super_pod=host.super_pod)
         for host in in_pods(count, 2, per_pod)
@@ -200,6 +200,6 @@ def test_vnic_addresses_serve_one_server_or_one_super_pod(count: int, per_pod: i
 
 
 @pytest.mark.parametrize("ids", [[-1], [1.5], [True], [0, 1, 0]])
-def test_what_is_not_the_id_of_one_card_is_refused(ids: list[int]) -> None:
+def test_invalid_or_duplicate_card_ids_are_refused(ids: list[int]) -> None:
     with pytest.raises(KitError, match="is not the physical id of one card"):
         generate("10.0.0.1", [(i, None) for i in ids])

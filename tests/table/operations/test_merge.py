@@ -1,4 +1,4 @@
-"""Merging: associative, blind to the order of its inputs, and no device is lost."""
+"""Merging: associative, independent of the order of the inputs, and no device is lost."""
 
 from collections import Counter
 from functools import reduce
@@ -19,7 +19,7 @@ from tests.tables import pods_value, ranks_value, value
 
 
 def single(number: int, cards: int = 2, **more: Any) -> RankTable:
-    """The table of one server; its ranks run against its devices."""
+    """The table of one server, with ranks in reverse order of the devices."""
     devices = tuple(Device(d, f"192.168.{d}.{number}", cards - 1 - d) for d in range(cards))
     return RankTable("1.0", "completed", (Server(f"10.0.0.{number}", devices),), declared_servers=1, **more)
 
@@ -30,7 +30,7 @@ parts = st.lists(
 
 
 @given(parts)
-def test_any_grouping_gives_one_table(drawn: list[tuple[int, int]]) -> None:
+def test_merging_is_associative(drawn: list[tuple[int, int]]) -> None:
     tables = [single(*one) for one in drawn]
     for order in ("natural", "as-given"):
         at_once = merge(tables, order=order)
@@ -41,7 +41,7 @@ def test_any_grouping_gives_one_table(drawn: list[tuple[int, int]]) -> None:
 
 
 @given(parts, st.randoms(use_true_random=False))
-def test_the_order_of_the_inputs_does_not_count(drawn: list[tuple[int, int]], chance: Any) -> None:
+def test_the_order_of_the_inputs_does_not_matter(drawn: list[tuple[int, int]], chance: Any) -> None:
     tables = [single(*one) for one in drawn]
     shuffled = list(tables)
     chance.shuffle(shuffled)
@@ -49,7 +49,7 @@ def test_the_order_of_the_inputs_does_not_count(drawn: list[tuple[int, int]], ch
 
 
 @given(parts)
-def test_every_device_stays_and_ranks_are_gapless(drawn: list[tuple[int, int]]) -> None:
+def test_every_device_is_kept_and_ranks_are_consecutive(drawn: list[tuple[int, int]]) -> None:
     tables = [single(*one) for one in drawn]
     merged = merge(tables)
 
@@ -59,28 +59,28 @@ def test_every_device_stays_and_ranks_are_gapless(drawn: list[tuple[int, int]]) 
     assert devices(merged) == sum(map(devices, tables), Counter())
     assert sorted(device.rank for device in merged.every) == list(range(merged.world_size))
     assert check_text(write(merged), "t.json").ok
-    for server in merged.servers:  # the order of the ranks of a server stays: here against that of its devices
+    for server in merged.servers:  # the order of the ranks of a server is kept: here reverse to that of its devices
         ranks = [device.rank for device in server.devices]
         assert ranks == list(range(ranks[0], ranks[0] - len(ranks), -1))
 
 
-def test_servers_stand_as_people_count() -> None:
+def test_servers_are_in_natural_order() -> None:
     tables = [single(number) for number in (10, 2, 1)]
     assert [server.id for server in merge(tables).servers] == ["10.0.0.1", "10.0.0.2", "10.0.0.10"]
     assert [server.id for server in merge(tables, order="as-given").servers] == ["10.0.0.10", "10.0.0.2", "10.0.0.1"]
     names = ["node10", "fd00::a", "node2", "fd00::9", "10.0.0.9", "node02"]
     assert sorted(names, key=natural) == ["10.0.0.9", "fd00::9", "fd00::a", "node02", "node2", "node10"]
-    assert natural("fd00::9") != natural("fd00:0::9")  # or the order of two such inputs would count
+    assert natural("fd00::9") != natural("fd00:0::9")  # otherwise the order of two such inputs would matter
 
 
-def test_super_pods_of_one_id_are_united_and_unknown_keys_stay() -> None:
+def test_super_pods_with_one_id_are_merged_and_unknown_keys_are_kept() -> None:
     whole = from_value(pods_value(pods=2, servers=2, cards=2) | {"cluster": "a"})
     for order in ("natural", "as-given"):
         assert merge(split(whole), order=order) == whole
     assert merge(list(reversed(split(whole)))) == whole
 
 
-def test_servers_of_one_super_pod_stand_together() -> None:
+def test_servers_of_one_super_pod_are_adjacent() -> None:
     def one(number: int, pod: str) -> RankTable:
         table = single(number)
         pods = (SuperPod(pod, (PodServer(f"10.0.0.{number}"),)),)
@@ -109,13 +109,13 @@ def test_servers_of_one_super_pod_stand_together() -> None:
         (single(2, extra={"job": "y"}), 'the key "job" of the table is "x" in a.json and "y" in b.json'),
     ],
 )
-def test_what_cannot_be_one_table_is_refused_with_the_names_of_both(second: RankTable, words: str) -> None:
+def test_incompatible_tables_are_refused_and_both_are_named(second: RankTable, words: str) -> None:
     with pytest.raises(KitError, match=r"b\.json") as caught:
         merge([single(1, extra={"job": "x"}), second], names=["a.json", "b.json"])
     assert words in caught.value.message
 
 
-def test_the_status_of_version_2_which_hccl_does_not_read_keeps_none_from_being_merged() -> None:
+def test_the_status_of_version_2_does_not_prevent_merging() -> None:
     parts = [part._replace(status="initializing") for part in split(rank_list.from_value(ranks_value(6, 3)))]
     assert merge(parts).status == "completed"
 
@@ -132,23 +132,23 @@ def test_tables_of_version_2_are_merged_by_their_networks() -> None:
     assert merge(without_status) == merged
 
 
-def test_a_table_alone_may_be_of_a_host_that_means_itself() -> None:
+def test_a_single_table_may_have_a_loopback_server_id() -> None:
     table = RankTable("1.0", "completed", (Server("127.0.0.1", (Device(0, None, 0),)),))
     assert merge([table]) == table
 
 
-def test_no_table_is_refused() -> None:
+def test_merging_no_tables_is_refused() -> None:
     with pytest.raises(KitError):
         merge([])
 
 
-def test_its_own_files_are_known_by_name() -> None:
+def test_merged_files_are_recognised_by_name() -> None:
     assert is_merged(file_name(merge([single(1), single(2)])))
     assert file_name(merge([single(1), single(2)])) == "hccl_2s_4p.json"
     assert not is_merged("hccl_8p_01234567_10.0.0.1.json")
 
 
-def test_thousands_of_tables_are_no_trouble() -> None:
+def test_thousands_of_tables_can_be_merged() -> None:
     tables = [from_value(_alone(number)) for number in range(8192)]
     assert merge(tables).world_size == 8192
 

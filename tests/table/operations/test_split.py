@@ -1,4 +1,4 @@
-"""Splitting: a sound table for every server, which merging puts together again."""
+"""Splitting: a valid table for every server; merging them restores the original."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from tests.tables import pods_value, ranks_value, value
 
 
 @given(st.integers(1, 12), st.integers(1, 8))
-def test_merging_undoes_splitting(servers: int, cards: int) -> None:
+def test_merging_reverses_splitting(servers: int, cards: int) -> None:
     table = from_value(value(servers, cards))
     parts = split(table)
     assert len(parts) == servers
@@ -23,14 +23,14 @@ def test_merging_undoes_splitting(servers: int, cards: int) -> None:
     assert merge(parts) == table
 
 
-def test_a_part_holds_its_super_pod_only() -> None:
+def test_a_part_has_only_its_super_pod() -> None:
     parts = split(from_value(pods_value(pods=2, servers=2, cards=2)))
     assert [[pod.id for pod in part.super_pods or ()] for part in parts] == [["0"], ["0"], ["1"], ["1"]]
     assert all(len(pod.servers) == 1 for part in parts for pod in part.super_pods or ())
     assert all(check_text(write(part), "t.json").ok for part in parts)
 
 
-def test_a_part_of_version_2_is_one_network_with_all_that_its_ranks_have() -> None:
+def test_a_part_of_version_2_is_one_network_with_complete_ranks() -> None:
     table = rank_list.from_value(ranks_value(6, 3))
     parts = split(table)
     assert [part.declared_ranks for part in parts] == [2, 2, 2]

@@ -1,4 +1,4 @@
-"""The sizes of gloo's messages: as real ranks have named them, and by the law that they make up the tensor."""
+"""The sizes of gloo's messages: as printed by real ranks, and with the invariant that they add up to the tensor."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from hccl_kit.diagnosis.verdict.recorded.gloo_ring import MAX_SEGMENT, pieces
         ("Float [1048576, 4]", 2, {MAX_SEGMENT}),
     ],
 )
-def test_sizes(shape: str, ranks: int, found: set[int]) -> None:
+def test_tensor_sizes_from_real_messages(shape: str, ranks: int, found: set[int]) -> None:
     assert pieces("all_reduce", shape, ranks) == found
 
 
@@ -34,12 +34,12 @@ def test_sizes(shape: str, ranks: int, found: set[int]) -> None:
         ("all_reduce", "Float [4]", 1),
     ],
 )
-def test_of_others_nothing_is_said(operator: str, shape: str | None, ranks: int) -> None:
+def test_sizes_that_cannot_be_derived_are_unknown(operator: str, shape: str | None, ranks: int) -> None:
     assert pieces(operator, shape, ranks) == frozenset()
 
 
 @given(st.integers(1, 1 << 24), st.integers(2, 64))
-def test_the_pieces_make_up_the_tensor(elements: int, ranks: int) -> None:
+def test_the_pieces_add_up_to_the_tensor(elements: int, ranks: int) -> None:
     found = pieces("all_reduce", f"Float [{elements}]", ranks)
     whole = max(found)
     assert whole <= MAX_SEGMENT

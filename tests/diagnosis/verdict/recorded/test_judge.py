@@ -1,4 +1,4 @@
-"""Verdicts on jobs by the records of their ranks: one fault of each kind, and what cannot be told."""
+"""Verdicts from the records of the ranks: one fault of each kind, and cases that cannot be decided."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
 START = 1_000_000.0
 OPERATORS = (("all_reduce", 4096), ("all_reduce", 8))
 STEPS = 6
-"""Steps that every rank has done; the job stands in the next one, STEPS."""
+"""Steps that every rank has completed; the job is in the next one, STEPS."""
 
 
 @dataclass
 class Planted:
-    """A rank that has done STEPS steps of two collectives a second each, and is inside the first of the next one."""
+    """A rank that has completed STEPS steps of two collectives, one per second, and is in the next."""
 
     rank: int
     host: str = "n1"
@@ -145,8 +145,8 @@ def test_a_planted_fault_is_named(kind: str, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("kind", CHANGES)
 @given(st.data())
-def test_clocks_do_not_matter(kind: str, data: st.DataObject) -> None:
-    """Each rank on a host of its own, up to half an hour apart."""
+def test_wrong_clocks_do_not_change_the_verdict(kind: str, data: st.DataObject) -> None:
+    """Each rank is on its own host; the clocks differ by up to half an hour."""
     size = data.draw(st.integers(2, 6))
     rank = data.draw(st.integers(0, size - 1))
     change, phrase, to_others = CHANGES[kind]
@@ -165,7 +165,7 @@ def test_clocks_do_not_matter(kind: str, data: st.DataObject) -> None:
 
 
 @given(st.data())
-def test_without_the_records_of_a_rank_another_is_not_blamed(data: st.DataObject) -> None:
+def test_if_the_records_of_a_rank_are_missing_no_other_is_blamed(data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(sorted(CHANGES)))
     size = data.draw(st.integers(2, 8))
     rank, gone = (data.draw(st.integers(0, size - 1)) for _ in range(2))
@@ -177,7 +177,7 @@ def test_without_the_records_of_a_rank_another_is_not_blamed(data: st.DataObject
 
 
 @pytest.mark.parametrize("differing", [1, 2, 3])
-def test_ranks_that_found_out_themselves(differing: int) -> None:
+def test_names_a_rank_that_reports_another_configuration(differing: int) -> None:
     message = f"rank 1 on n1 has another configuration than rank 0 on n1 ({differing} of 4 ranks differ)"
     found = judged([replace(one, inside=None, end=("JointError", message)) for one in ranks(4)])
     odd = 0 if differing == 3 else 1
@@ -190,7 +190,7 @@ def of_two_hosts(**second: Any) -> list[Planted]:
     return [replace(one, host="n1") if one.rank < 2 else replace(one, host="n2", **second) for one in ranks(4)]
 
 
-def test_a_server_without_power() -> None:
+def test_names_a_server_without_power() -> None:
     found = judged(of_two_hosts(silent_s=9.0), ServerLost("10.0.0.2", (2, 3)))
     assert told(found) == (2, "was lost with its server 10.0.0.2, in step 6")
     assert found.first_fault
@@ -198,7 +198,7 @@ def test_a_server_without_power() -> None:
     assert found.certainty == "certain"
 
 
-def test_a_rank_that_its_own_script_ended_is_not_why_its_server_was_lost() -> None:
+def test_a_rank_ended_by_its_script_is_not_the_cause_of_a_lost_server() -> None:
     job = of_two_hosts(silent_s=9.0)
     job[2] = replace(job[2], code=128 + signal.SIGTERM, end_s=1.0)
     found = judged(job, ServerLost("10.0.0.2", (2, 3)))
@@ -211,19 +211,19 @@ def test_without_a_lost_server_sigterm_comes_from_outside() -> None:
     assert told(judged(job)) == (2, "was killed by SIGTERM in step 6")
 
 
-def test_a_server_without_records() -> None:
+def test_names_a_server_without_records() -> None:
     found = judged(of_two_hosts()[:2], ServerLost("10.0.0.2", (2, 3)), size=4)
     assert told(found)[0] == 2
     assert [one.rank for one in found.suspects] == [2, 3]
 
 
-def test_two_servers_that_lost_each_other() -> None:
-    """Both live: nobody can say which one has lost its network."""
+def test_two_servers_that_lost_each_other_are_both_suspects() -> None:
+    """Both are alive: it is unknown which one has lost its network."""
     found = judged(of_two_hosts(), ServerLost("10.0.0.2", (2, 3)), ServerLost("10.0.0.1", (0, 1)))
     assert found.first_fault is None
 
 
-def test_one_stopped_rank_of_a_server_is_no_lost_server() -> None:
+def test_one_stopped_rank_is_not_a_lost_server() -> None:
     job = of_two_hosts()
     job[3] = replace(job[3], silent_s=9.0, inside=None)
     assert told(judged(job, JobEnding("hang", 3, 124))) == (
@@ -232,8 +232,8 @@ def test_one_stopped_rank_of_a_server_is_no_lost_server() -> None:
     )
 
 
-def test_two_equal_halves_that_diverge_without_a_past() -> None:
-    """The first collective of a job: nothing tells which half is right."""
+def test_two_halves_that_diverge_without_history_are_both_suspects() -> None:
+    """In the first collective of a job, it is unknown which half is right."""
     job = [replace(one, entries=[], inside=("all_reduce", 8 + one.rank, 0)) for one in ranks(2)]
     found = judged(job)
     assert found.certainty == "likely"
@@ -248,10 +248,10 @@ def test_two_equal_halves_that_diverge_without_a_past() -> None:
         pytest.param([("all_reduce", 16, STEPS - 1), ("all_reduce", 4096, STEPS)], 16, id="one like the last was"),
     ],
 )
-def test_of_two_ranks_the_one_that_departs_from_the_past_is_odd(
+def test_of_two_ranks_the_one_that_departs_from_the_history_is_named(
     odd: int, past: list[tuple[str, int, int]], entered: int
 ) -> None:
-    """The two collectives before, an evaluation and a step, have not followed each other until now."""
+    """The previous two collectives, an evaluation and a step, have never followed each other before."""
     step = past[-1][2]
     job = [replace(one, entries=[*one.entries, *past], inside=("all_reduce", 8, step)) for one in ranks(2)]
     job[odd].inside = ("all_reduce", entered, step)
@@ -261,32 +261,32 @@ def test_of_two_ranks_the_one_that_departs_from_the_past_is_odd(
     assert (found.certainty, [one.rank for one in found.suspects]) == ("certain", [odd])
 
 
-def test_of_two_ranks_with_collectives_that_were_never_seen_either_may_be_odd() -> None:
+def test_two_ranks_with_new_collectives_are_both_suspects() -> None:
     job = [replace(one, inside=("all_reduce", 12 + one.rank, STEPS)) for one in ranks(2)]
     found = judged(job)
     assert (found.certainty, [one.rank for one in found.suspects]) == ("likely", [0, 1])
 
 
-def test_all_are_inside() -> None:
+def test_all_ranks_in_the_same_collective_is_undecided() -> None:
     found = judged(ranks(4))
     assert (found.certainty, found.first_fault) == ("cannot_tell", None)
     assert "no rank differs" in found.reason
 
 
-def test_all_have_ended_in_order() -> None:
+def test_if_all_ranks_ended_normally_there_is_no_fault() -> None:
     job = [replace(one, inside=None, end=("done", "")) for one in ranks(4)]
     found = judged(job)
     assert (found.certainty, found.suspects) == ("cannot_tell", ())
 
 
-def test_ranks_that_were_ended_are_not_blamed() -> None:
+def test_ranks_ended_by_the_launcher_are_not_blamed() -> None:
     job = [replace(one, inside=None) if one.rank == 1 else one for one in ranks(3)]
     exits = [Exited(rank, None, 9, by_launcher=True) for rank in range(3)]
     assert told(judged(job, JobEnding("hang", 0, 124), *exits))[0] == 1
 
 
-def test_a_rank_that_ended_in_order_before_all_others_lost_a_peer() -> None:
-    """With torch, a collective that fails is no longer in it, and who ended in order has left no recording."""
+def test_names_a_rank_that_ended_normally_before_all_others() -> None:
+    """With torch, a rank has left a collective that failed, and a rank that ended normally leaves no recording."""
     lost = ("RuntimeError", "gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:8386")
     for done, wanted in ((-1.0, (2, "ended in order after step 6, where the others went on")), (1.0, None)):
         planted = [replace(one, inside=None, end=lost, code=1, end_s=0.0) for one in ranks(4)]
@@ -295,19 +295,19 @@ def test_a_rank_that_ended_in_order_before_all_others_lost_a_peer() -> None:
         assert found == wanted if wanted else found[0] != 2
 
 
-def test_without_records_there_is_no_verdict() -> None:
+def test_without_records_the_verdict_is_undecided() -> None:
     assert judge_recorded(Evidence((), ())) is None
     exited = Event(Process("run", None), Place("run/failed", 1), None, True, Exited(0, 1, None))
     assert judge_recorded(Evidence((), (exited,))) is None
 
 
-def test_the_others_are_the_cascade() -> None:
+def test_the_other_ranks_are_the_cascade() -> None:
     job = [replace(one, inside=None, doing="data") if one.rank == 1 else one for one in ranks(3)]
     found = judged(job)
     assert [(wait.suspect.rank, wait.waits_for and wait.waits_for.rank) for wait in found.cascade] == [(0, 1), (2, 1)]
 
 
-def test_of_a_run_that_was_started_again_the_last_start_counts() -> None:
+def test_only_the_last_start_of_a_restarted_run_counts() -> None:
     first = [event for one in ranks(2) for event in replace(one, code=137).events(NOW, 2)]
     job = [replace(one, inside=None, doing="data") if one.rank == 1 else one for one in ranks(2)]
     second = [

@@ -1,4 +1,4 @@
-"""Verdicts on jobs of torch: by the dumps of its recorder alone, and together with our own records."""
+"""Verdicts on torch jobs: from the dumps of its flight recorder alone, and together with our own records."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORLD = "gloo:0 (default_pg)"
 SHAPES = ("Float [1024]", "Float [2]")
 STEPS = 5
 LAST = 2 * STEPS + 1
-"""The collective in which the job stands: the first one of a step."""
+"""The collective that the job is in: the first one of a step."""
 START = 1_000_000.0
 
 
@@ -48,7 +48,7 @@ def trace(
     members: tuple[int, ...] | None = None,
     numbers: Iterable[int] = range(1, LAST),
 ) -> list[Event]:
-    """The dump of a rank that is inside `last`; None: it has left all that it entered."""
+    """The dump of a rank that is in collective `last`; None if it has left every collective."""
     found = [event(rank, Dumped(rank, size), START)]
     for number in numbers:
         entered = Traced(rank, group, members, number, "all_reduce", SHAPES[(number + 1) % 2], left=True)
@@ -61,7 +61,7 @@ def trace(
 
 
 def records(rank: int, size: int, *more: Fact, doing: str | None = None, silent_s: float = 0.0) -> list[Event]:
-    """What our own recorder has of a rank that names no collective to it."""
+    """Our own records of a rank that does not name its collectives."""
     file = "facts_{}.jsonl"
     alive = Alive(rank, STEPS, doing, START + 20)
     return [
@@ -83,7 +83,7 @@ def told(found: Diagnosis) -> tuple[int | None, str]:
 
 
 @given(st.data())
-def test_a_rank_that_never_entered(data: st.DataObject) -> None:
+def test_names_a_rank_that_never_entered(data: st.DataObject) -> None:
     size = data.draw(st.integers(2, 9))
     odd = data.draw(st.integers(0, size - 1))
     traces = [one for rank in range(size) for one in trace(rank, size, None if rank == odd else ("all_reduce", "x"))]
@@ -93,7 +93,7 @@ def test_a_rank_that_never_entered(data: st.DataObject) -> None:
     assert found.certainty == "certain"
 
 
-def test_four_ranks_in_another_operator() -> None:
+def test_four_ranks_in_another_operator_are_suspects() -> None:
     traces = [
         one
         for rank in range(9)
@@ -108,7 +108,7 @@ def test_four_ranks_in_another_operator() -> None:
 
 
 @given(st.data())
-def test_another_size_or_a_skipped_collective(data: st.DataObject) -> None:
+def test_names_a_rank_with_another_size_or_a_skipped_collective(data: st.DataObject) -> None:
     size = data.draw(st.integers(2, 9))
     odd = data.draw(st.integers(0, size - 1))
     other = data.draw(st.sampled_from(["Float [1025]", SHAPES[1], "Half [1024]"]))
@@ -128,7 +128,7 @@ def test_operators_that_may_take_other_sizes_are_compared_by_name_only() -> None
     assert judged(*traces).first_fault is None
 
 
-def test_a_rank_without_a_dump_may_be_anywhere() -> None:
+def test_a_rank_without_a_dump_may_be_the_culprit() -> None:
     traces = [one for rank in range(3) for one in trace(rank, 4)]
     found = judged(*traces)
     assert told(found) == (3, f"left no record, and the others wait in all_reduce {LAST}")
@@ -137,13 +137,13 @@ def test_a_rank_without_a_dump_may_be_anywhere() -> None:
     assert found.first_fault is None
 
 
-def test_all_wait_in_the_same_collective() -> None:
+def test_all_ranks_in_the_same_collective_is_undecided() -> None:
     found = judged(*(one for rank in range(4) for one in trace(rank, 4)))
     assert (found.certainty, found.first_fault) == ("cannot_tell", None)
 
 
-def test_who_waits_in_a_small_group_is_not_the_cause() -> None:
-    """Ranks 0 and 1 wait in all_reduce of all for 2 and 3, where 2 waits for 3 in a group of two."""
+def test_a_rank_that_waits_in_a_subgroup_is_not_the_cause() -> None:
+    """Ranks 0 and 1 wait in the global all_reduce for 2 and 3; rank 2 waits for 3 in a group of two."""
     pair = {"group": "gloo:1 (pair)", "members": (2, 3), "numbers": ()}
     traces = [
         *trace(0, 4),
@@ -157,7 +157,7 @@ def test_who_waits_in_a_small_group_is_not_the_cause() -> None:
     assert found.certainty == "certain"
 
 
-def test_ranks_that_wait_for_each_other_in_two_groups() -> None:
+def test_ranks_that_wait_for_each_other_in_two_groups_are_both_suspects() -> None:
     groups = {name: {"group": name, "members": (0, 1), "numbers": ()} for name in ("hccl:a", "hccl:b")}
     traces = [
         *trace(0, 2, ("all_reduce", "x"), **groups["hccl:a"]),  # type: ignore[arg-type]
@@ -171,8 +171,8 @@ def test_ranks_that_wait_for_each_other_in_two_groups() -> None:
     assert (found.certainty, [one.rank for one in found.suspects]) == ("likely", [0, 1])
 
 
-def test_our_records_come_first() -> None:
-    """A stopped rank, one that has ended in order, and one that was killed leave no dump."""
+def test_our_records_take_precedence() -> None:
+    """Ranks that were stopped, ended normally or were killed leave no dump."""
     others = [one for rank in range(2) for one in trace(rank, 3) + records(rank, 3)]
     assert told(judged(*others, *records(2, 3, silent_s=9)))[1].startswith("stands still since step 5")
     assert told(judged(*others, *records(2, 3, ProgramEnded(2, "done", ""))))[1].startswith("ended in order")
@@ -185,7 +185,7 @@ def test_our_records_come_first() -> None:
     )
 
 
-def test_who_lost_a_peer_of_gloo_is_a_victim() -> None:
+def test_a_rank_that_lost_a_gloo_peer_is_a_victim() -> None:
     lost = "[gloo/transport/tcp/pair.cc:537] Read error [127.0.0.1]:3473: Connection reset by peer"
     events = [one for rank in range(3) for one in records(rank, 3, ProgramEnded(rank, "RuntimeError", lost))]
     own = records(3, 4, ProgramEnded(3, "ValueError", "no image"))
@@ -201,7 +201,7 @@ def aborted(rank: int, size: int) -> list[Event]:
 
 
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_a_rank_that_gloo_ended_is_the_odd_one_if_all_others_agree(size: int) -> None:
+def test_a_rank_that_gloo_ended_is_named_if_all_others_agree(size: int) -> None:
     others = [one for rank in range(size - 1) for one in trace(rank, size) + records(rank, size)]
     found = judged(*others, *aborted(size - 1, size))
     assert told(found) == (
@@ -221,13 +221,13 @@ def test_the_other_one_was_not_due() -> None:
 @pytest.mark.parametrize(
     ("expected", "odd"),
     [
-        ({2: 344}, [1, 2]),  # the other one has said nothing
+        ({2: 344}, [1, 2]),  # the other one has printed nothing
         ({1: 684, 2: 344}, [2]),
         ({1: 344, 2: 684}, [1]),
         ({1: 684, 2: 676}, [1, 2]),  # both are of 4096 bytes
     ],
 )
-def test_of_two_the_one_that_expected_another_size_is_odd(expected: dict[int, int], odd: list[int]) -> None:
+def test_of_two_ranks_the_one_that_expected_another_size_is_named(expected: dict[int, int], odd: list[int]) -> None:
     """Three ranks send 4096 bytes as five pieces of 684 and one of 676."""
     sizes = [event(rank, Oversized(1, size), START + 90, "rank_{}.log") for rank, size in expected.items()]
     found = judged(*trace(0, 3), *records(0, 3), *aborted(1, 3), *aborted(2, 3), *sizes)

@@ -1,4 +1,4 @@
-"""Shapes read from the first bytes: what no decoder needs to see, and what cannot be read."""
+"""Image shapes are read from the first bytes without decoding; unreadable images have none."""
 
 import io
 from pathlib import Path
@@ -21,14 +21,14 @@ def encoded(width: int, height: int, kind: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["png", "jpeg", "bmp", "webp"])
-def test_width_over_height_of_every_kind(tmp_path: Path, kind: str) -> None:
+def test_the_aspect_ratio_of_every_format(tmp_path: Path, kind: str) -> None:
     paths = [tmp_path / f"{width}.{kind}" for width in (50, 20)]
     for path in paths:
         path.write_bytes(encoded(int(path.stem), 10, kind))
     assert image_shapes.aspects([Sample(path) for path in paths]).tolist() == [5.0, 2.0]
 
 
-def test_an_unreadable_file_has_none_and_nothing_is_reported(tmp_path: Path) -> None:
+def test_an_unreadable_file_has_no_shape_and_is_not_reported(tmp_path: Path) -> None:
     whole = encoded(400, 300, "jpeg")
     contents = {"empty": b"", "text": b"not an image", "cut": whole[:12], "head.jpg": whole[:-200]}
     for name, content in contents.items():
@@ -46,13 +46,13 @@ def test_an_image_that_is_too_large_to_be_decoded_has_a_shape(tmp_path: Path, wi
     assert image_shapes.aspects([Sample(tmp_path / "large.bmp")]).tolist() == [found]
 
 
-def test_rows_of_a_data_base(tmp_path: Path) -> None:
+def test_reads_shapes_of_lmdb_rows(tmp_path: Path) -> None:
     write_image(tmp_path / "image.png", 0, height=10, width=30)
     rows = {"num-samples": b"2", "image-000000001": (tmp_path / "image.png").read_bytes()}
     assert image_shapes.aspects(LmdbLines(base(tmp_path / "base", rows))).tolist() == [3.0, 0.0]
 
 
-def test_the_order_is_that_of_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_of_the_samples_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(image_shapes, "CHUNK", 3)
     for width in range(1, 21):
         write_image(tmp_path / f"{width}.png", 0, width=width)

@@ -1,4 +1,4 @@
-"""Augmentations of lines: random within their bounds, alike for alike generators, and never an image that is none."""
+"""Augmentations of lines: random within their bounds, reproducible, and always a valid image."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,7 @@ STEPS: dict[str, Make] = {
 }
 
 
-def test_the_step_for_all_three_is_the_three_one_after_the_other() -> None:
+def test_the_combined_transform_equals_the_three_in_sequence() -> None:
     sample = line(32, 100)
     steps = (
         geometry(degrees=45, translate=(0, 0), p=1),
@@ -45,7 +45,7 @@ def test_the_step_for_all_three_is_the_three_one_after_the_other() -> None:
     np.testing.assert_array_equal(applied(line_augment.svtr_augment(**never), sample, 0), image_of(sample))
 
 
-def test_the_augmentation_of_svtr_is_as_likely_as_in_mindocr() -> None:
+def test_the_augmentation_of_svtr_has_the_probability_of_mindocr() -> None:
     likely = {"geometry_p": 0.5, "deterioration_p": 0.25, "colorjitter_p": 0.25}
     assert {"aug_type": 0, "deterioration_factor": 4, **likely} == line_augment.svtr_augment.__kwdefaults__
 
@@ -64,7 +64,7 @@ def applied(transform: Transform[TextLine], sample: TextLine, seed: int) -> NDAr
 @pytest.mark.parametrize("name", STEPS)
 @given(st.integers(1, 60), st.integers(1, 300), st.integers(0, 2**32 - 1))
 @settings(max_examples=40, deadline=None)
-def test_any_line_stays_an_image(name: str, height: int, width: int, seed: int) -> None:
+def test_any_line_gives_a_valid_image(name: str, height: int, width: int, seed: int) -> None:
     sample = line(height, width)
     assert sample.image is not None
     before = sample.image.copy()
@@ -80,7 +80,7 @@ def test_any_line_stays_an_image(name: str, height: int, width: int, seed: int) 
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_the_probability_is_kept(name: str) -> None:
+def test_the_probability_is_obeyed(name: str) -> None:
     sample = line(32, 100)
     for p, low, high in ((0.0, 0, 0), (0.25, 60, 140), (1.0, 330, 400)):
         step = STEPS[name](p=p)
@@ -95,8 +95,8 @@ def test_geometry_without_a_range_changes_nothing_but_the_interpolation() -> Non
         np.testing.assert_array_equal(applied(step, sample, seed), image_of(sample))
 
 
-def test_a_turned_line_is_whole() -> None:
-    """Ink on black stays on the canvas: its amount is kept."""
+def test_a_rotated_line_is_complete() -> None:
+    """The amount of ink on black does not change."""
     image = np.zeros((40, 120, 3), np.uint8)
     image[15:25, 10:110] = 200
     step = geometry(translate=(0.3, 0.3), scale=(1, 1), shear=(0, 0), distortion=0, p=1)
@@ -105,7 +105,7 @@ def test_a_turned_line_is_whole() -> None:
         assert turned.astype(float).sum() == pytest.approx(image.astype(float).sum(), rel=0.05)
 
 
-def test_noise_has_the_variance_that_it_is_given_at_most() -> None:
+def test_the_variance_of_noise_is_at_most_the_configured_one() -> None:
     sample = TextLine(Path(), np.full((64, 256, 3), 128, np.uint8))
     step = deterioration(variance=20, p=1)
     variances = [applied(step, sample, seed).astype(float).var() for seed in range(50)]
@@ -121,11 +121,11 @@ def test_a_coarser_line_has_less_detail() -> None:
     assert min(details) < 0.1 * np.abs(np.diff(sample.image.astype(float), axis=1)).mean()
 
 
-def test_corners_go_inwards_by_their_share_at_most() -> None:
-    """Half of `distortion` times a Beta(1, 4); a side is as far in as the nearer of its two corners, Beta(1, 8)."""
+def test_corners_move_inwards_by_at_most_their_share() -> None:
+    """Half of `distortion` times a Beta(1, 4); a side moves by the minimum of its two corners, Beta(1, 8)."""
     step = geometry(degrees=0, translate=(0, 0), scale=(1, 1), shear=(0, 0), distortion=0.5, p=1)
     heights = [applied(step, line(200, 200), seed).shape[0] for seed in range(300)]
     moved = [height for height in heights if height != 200]
-    assert 60 < len(moved) < 140  # one kind of three
+    assert 60 < len(moved) < 140  # one of three kinds
     assert min(moved) >= 100
     assert np.mean(moved) == pytest.approx(200 * (1 - 2 * 0.25 / 9), rel=0.015)

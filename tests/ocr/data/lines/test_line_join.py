@@ -1,4 +1,4 @@
-"""RecConAug: joined lines show every text, keep to the limits, and follow from the generator alone."""
+"""RecConAug: joined lines show every text, respect the limits, and depend only on the generator."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def joined(first: TextLine, others: Sequence[TextLine], seed: int, **options: An
 
 @given(texts, st.lists(st.tuples(texts, st.integers(1, 60), st.integers(1, 200)), min_size=1, max_size=4), seeds)
 @settings(max_examples=80, deadline=None)
-def test_a_joined_line_keeps_to_the_limits_and_shows_its_parts(
+def test_a_joined_line_respects_the_limits_and_shows_its_parts(
     text: str, rows: list[tuple[str, int, int]], seed: int
 ) -> None:
     first = line(text, 255)
@@ -50,12 +50,12 @@ def test_a_joined_line_keeps_to_the_limits_and_shows_its_parts(
     shades = [int(image[0, 0, 0]), *(int(b) for a, b in pairwise(image[0, :, 0]) if a != b)]
     parts = [{255: first, **dict(enumerate(others, 1))}[shade].text for shade in shades]
     assert shades[0] == 255
-    assert made.text in {"".join(parts), "".join(parts) + parts[-1]}  # one line may come twice
+    assert made.text in {"".join(parts), "".join(parts) + parts[-1]}  # a line may occur twice
 
 
 @given(seeds)
 @settings(max_examples=30, deadline=None)
-def test_the_generator_decides(seed: int) -> None:
+def test_the_result_depends_only_on_the_generator(seed: int) -> None:
     others = [line("x" * 2, shade) for shade in range(50)]
     one, two = (joined(line("a", 255), others, seed) for _ in range(2))
     assert one.text == two.text == "axxxx"
@@ -82,17 +82,17 @@ def test_half_of_the_lines_are_joined_and_none_without_others() -> None:
         ({"image_shape": [10, 60]}, "abcbc"),
     ],
 )
-def test_what_passes_a_limit_is_left_out(options: dict[str, Any], text: str) -> None:
+def test_a_line_that_exceeds_a_limit_is_not_joined(options: dict[str, Any], text: str) -> None:
     assert joined(line("a", 255), [line("bc", 1)], 0, **options).text == text
 
 
-def test_equal_neighbours_take_a_blank_of_ctc() -> None:
-    """In either case: the labels may be lower case."""
+def test_equal_neighbours_need_a_ctc_blank() -> None:
+    """Also if they differ in case: the labels may be lower case."""
     assert joined(line("a", 255), [line("A", 1)], 0, ext_data_num=1, max_text_length=3).text == "aA"
     assert joined(line("a", 255), [line("A", 1)], 0, ext_data_num=1, max_text_length=2).text == "a"
 
 
-def test_another_line_that_cannot_be_read_is_passed_over() -> None:
+def test_an_unreadable_other_line_is_skipped() -> None:
     def unreadable(_: TextLine, __: np.random.Generator) -> TextLine:
         raise BadSampleError("not an image")
 
@@ -100,7 +100,7 @@ def test_another_line_that_cannot_be_read_is_passed_over() -> None:
     assert step(replace(line("a", 255), others=[line("b", 1)]), np.random.default_rng(0)).text == "a"
 
 
-def test_in_a_pipeline_the_steps_before_it_read_the_other_lines(tmp_path: Path) -> None:
+def test_in_a_pipeline_the_previous_transforms_load_the_other_lines(tmp_path: Path) -> None:
     write_image(tmp_path / "0.png", 10)
     write_image(tmp_path / "1.png", 90)
     rows = [TextLine(tmp_path / f"{number}.png", text=text) for number, text in enumerate("ab")]

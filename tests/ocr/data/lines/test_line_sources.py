@@ -1,4 +1,4 @@
-"""Where lines come from: several places, a share of each, and parts that have nothing in common."""
+"""Sources of lines: several label files, a share of each, and disjoint splits."""
 
 from itertools import chain, pairwise
 from pathlib import Path
@@ -29,7 +29,7 @@ def texts(dataset: dict[str, Any]) -> list[str]:
     return [line.text for line in read_lines(dataset)]
 
 
-def test_several_label_files_follow_each_other(tmp_path: Path) -> None:
+def test_several_label_files_are_concatenated(tmp_path: Path) -> None:
     lines = read_lines(section(tmp_path))
     assert [line.text for line in lines] == [*(f"a{n}" for n in range(6)), *(f"b{n}" for n in range(4))]
     assert lines[7].path == tmp_path / "b" / "1.png"
@@ -39,7 +39,7 @@ def test_several_label_files_follow_each_other(tmp_path: Path) -> None:
         lines[10]
 
 
-def test_each_has_its_share(tmp_path: Path) -> None:
+def test_each_source_has_its_share(tmp_path: Path) -> None:
     assert texts(section(tmp_path, sample_ratio=[0.5, 1.0])) == ["a1", "a3", "a5", "b0", "b1", "b2", "b3"]
     assert texts(section(tmp_path, label_file="b.txt", data_dir="b", sample_ratio=0.25)) == ["b3"]
 
@@ -63,7 +63,7 @@ def test_lmdb_folders_are_joined(tmp_path: Path) -> None:
         sources({**dataset, "data_dir": "nowhere", "sample_ratio": 1.0})
 
 
-def test_parts_of_a_split_have_nothing_in_common_and_miss_nothing(tmp_path: Path) -> None:
+def test_the_parts_of_a_split_are_disjoint_and_complete(tmp_path: Path) -> None:
     cuts = [0.0, 0.35, 0.9, 1.0]
     parts = [texts(section(tmp_path, split=list(pair), split_seed=7)) for pair in pairwise(cuts)]
     assert sorted(chain(*parts)) == sorted(texts(section(tmp_path)))
@@ -72,14 +72,14 @@ def test_parts_of_a_split_have_nothing_in_common_and_miss_nothing(tmp_path: Path
 
 
 @given(st.integers(1, 200), st.integers(0, 2**32 - 1), st.lists(st.floats(0, 1), max_size=3))
-def test_any_cuts_share_out_all_numbers(count: int, seed: int, inner: list[float]) -> None:
+def test_any_cuts_partition_all_numbers(count: int, seed: int, inner: list[float]) -> None:
     cuts = [0.0, *sorted(inner), 1.0]
     parts = [between(count, pair, seed=seed) for pair in pairwise(cuts)]
     assert sorted(np.concatenate(parts).tolist()) == list(range(count))
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=4), st.data())
-def test_lines_are_those_of_the_joined_parts(sizes: list[int], data: st.DataObject) -> None:
+def test_lines_behave_like_the_concatenated_parts(sizes: list[int], data: st.DataObject) -> None:
     parts = [[TextLine(Path(), text=f"{part}.{n}") for n in range(size)] for part, size in enumerate(sizes)]
     flat = list(chain(*parts))
     numbers = data.draw(st.lists(st.integers(0, max(len(flat) - 1, 0)), max_size=9)) if flat else []
@@ -88,6 +88,6 @@ def test_lines_are_those_of_the_joined_parts(sizes: list[int], data: st.DataObje
     assert list(Lines(parts)[1:3]) == flat[1:3]
 
 
-def test_nothing_left_is_an_error(tmp_path: Path) -> None:
+def test_a_selection_without_lines_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KitError, match="leave none of the 10 lines"):
         read_lines(section(tmp_path, sample_ratio=0.01))

@@ -1,4 +1,4 @@
-"""Lines in LMDB: read one by one, by any thread, and what is no such folder is named."""
+"""Lines in LMDB: read one by one from any thread; an invalid folder is an error."""
 
 import os
 from collections.abc import Callable
@@ -54,13 +54,13 @@ def test_every_line_has_its_text_and_its_image(folder: Path) -> None:
     assert list(folder.iterdir()) == [folder / "data.mdb"], "no lock file is left"
 
 
-def test_many_threads_read_at_once(folder: Path) -> None:
+def test_several_threads_can_read_at_once(folder: Path) -> None:
     lines = LmdbLines(folder)
     with ThreadPoolExecutor(16) as pool:
         assert list(pool.map(lambda n: lines[n % 2].text, range(500))) == [f"word {n % 2}" for n in range(500)]
 
 
-def test_rows_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_a_row_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lmdb_lines, "MAX_IMAGE_BYTES", 9)
     rows = {"num-samples": b"2", "image-000000001": b"x" * 10, "image-000000002": b"x" * 9}
     long = {"label-000000001": b"a" * 100_000}
@@ -109,7 +109,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("message", BROKEN)
-def test_a_folder_that_is_damaged_is_named(folder: Path, message: str) -> None:
+def test_a_damaged_folder_is_named(folder: Path, message: str) -> None:
     BROKEN[message](folder)
     with pytest.raises(KitError, match=f"{folder}.*{message}"):
         LmdbLines(folder)

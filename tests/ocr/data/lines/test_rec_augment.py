@@ -1,4 +1,4 @@
-"""RecAug: alike for alike generators, the text stays in the picture, and each step does what its name says."""
+"""RecAug: reproducible, the text stays in the image, and each step has the effect of its name."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def applied(sample: TextLine, seed: int, **options: float) -> Any:
 
 @given(st.integers(1, 60), st.integers(1, 300), st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
-def test_any_line_stays_an_image_of_its_width(height: int, width: int, seed: int) -> None:
+def test_any_line_gives_a_valid_image_of_its_width(height: int, width: int, seed: int) -> None:
     sample = line(height, width)
     before = image_of(sample).copy()
     image = applied(sample, seed, **ALL)
@@ -51,7 +51,7 @@ def test_each_step_has_the_probability_of_paddleocr() -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_changes_a_line_if_its_probability_is_one_and_not_if_it_is_zero(step: str) -> None:
+def test_probability_1_always_changes_a_line_and_probability_0_never(step: str) -> None:
     sample = word()
     changed = applied(sample, 3, **{**NONE, step: 1.0})
     assert not np.array_equal(changed, image_of(sample))
@@ -61,7 +61,7 @@ def test_a_step_changes_a_line_if_its_probability_is_one_and_not_if_it_is_zero(s
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=60, deadline=None)
 def test_a_warp_keeps_the_ink_of_the_word(seed: int) -> None:
-    """No stroke is folded over another or pushed out: the ink stays within half and twice its area."""
+    """No stroke overlaps another or leaves the image: the area of the ink stays within half and twice its value."""
     before, after = (
         (image < 128).sum() for image in (image_of(word()), applied(word(), seed, **{**NONE, "tia_prob": 1}))
     )

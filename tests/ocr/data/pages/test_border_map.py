@@ -1,4 +1,4 @@
-"""Thresholds near the edges of texts: against the definition read aloud, pixel by pixel, and against the reference."""
+"""Thresholds near text edges: against the literal definition, pixel by pixel, and against the reference."""
 
 import math
 from pathlib import Path
@@ -19,14 +19,14 @@ from tests.ocr.reference import reference_arrays
 GENERATOR = np.random.default_rng(0)
 RECTANGLE = [[10, 20], [110, 20], [110, 60], [10, 60]]
 ON_A_CORNER = (43, 18)
-"""Row and column of a pixel where the reference divides zero by zero and takes what comes out for background."""
+"""Row and column of a pixel where the reference divides zero by zero and treats the result as background."""
 
-# Halves of whole numbers: what is equal in the definition is equal in any arithmetic.
+# Multiples of one half: ties of the definition are ties in any arithmetic.
 corners = st.tuples(st.integers(-20, 120), st.integers(-20, 90)).map(lambda point: (point[0] / 2, point[1] / 2))
 
 
 def distance(pixel: tuple[int, int], poly: list[tuple[float, float]]) -> float:
-    """To the nearest edge: to its line where the pixel sees it under an obtuse angle, else to its nearer end."""
+    """The distance to the nearest edge: to its line if the pixel projects onto it, else to its nearer end."""
     found = []
     for one, other in zip(poly, [*poly[1:], poly[0]], strict=True):
         a, b, c = math.dist(pixel, one), math.dist(pixel, other), math.dist(one, other)
@@ -40,7 +40,7 @@ def distance(pixel: tuple[int, int], poly: list[tuple[float, float]]) -> float:
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(corners, min_size=3, max_size=6), st.floats(1, 30))
-def test_distances_are_their_definition_up_to_a_limit(poly: list[tuple[float, float]], limit: float) -> None:
+def test_distances_match_the_definition_up_to_a_limit(poly: list[tuple[float, float]], limit: float) -> None:
     found = edge_distances(np.array(poly), (40, 50), limit=limit)
     expected = [[min(distance((x, y), poly), limit) for x in range(50)] for y in range(40)]
     np.testing.assert_allclose(found, expected, atol=2e-4)
@@ -57,8 +57,8 @@ def drawn(page: Page, **options: Any) -> tuple[NDArray[np.float32], NDArray[np.f
     return thresholds, mask
 
 
-def test_across_an_edge_the_threshold_rises_and_falls_evenly() -> None:
-    """The distance is 12 pixels; halfway between two long edges 20 pixels are left."""
+def test_the_threshold_rises_and_falls_linearly_across_an_edge() -> None:
+    """The distance is 12 pixels; the middle is 20 pixels from both long edges."""
     thresholds, mask = drawn(page_of(RECTANGLE))
     away = np.abs(np.arange(80) - 20)[:40]
     np.testing.assert_allclose(thresholds[:40, 60], 0.3 + 0.4 * np.maximum(1 - away / 12, 0), atol=1e-6)
@@ -73,7 +73,7 @@ def test_thresholds_lie_between_their_limits(low: float, high: float) -> None:
     assert thresholds.max() == pytest.approx(high, abs=1e-6)
 
 
-def test_of_two_texts_the_nearer_edge_counts() -> None:
+def test_the_nearer_edge_of_two_texts_counts() -> None:
     other = [[60, 10], [100, 10], [100, 70], [60, 70]]
     [both, mask], [one, mask1], [two, mask2] = (
         drawn(page_of(*polys)) for polys in ([RECTANGLE, other], [RECTANGLE], [other])
@@ -82,7 +82,7 @@ def test_of_two_texts_the_nearer_edge_counts() -> None:
     np.testing.assert_array_equal(mask, np.maximum(mask1, mask2))
 
 
-def test_ignored_texts_and_those_off_the_image_have_no_border() -> None:
+def test_ignored_texts_and_texts_outside_the_image_have_no_border() -> None:
     far = (np.array(RECTANGLE) + 1000).tolist()
     flat = [[10, 20], [110, 60], [110, 60], [10, 20]]
     thresholds, mask = drawn(page_of(RECTANGLE, far, flat, ignored=(0,)))
@@ -92,7 +92,7 @@ def test_ignored_texts_and_those_off_the_image_have_no_border() -> None:
 
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("by", [(-60, 0), (0, -40), (70, 50)])
-def test_a_text_that_is_partly_off_the_image_is_drawn_as_far_as_it_is_on_it(by: tuple[int, int], fast: bool) -> None:
+def test_a_text_partly_outside_the_image_is_drawn_inside_it(by: tuple[int, int], fast: bool) -> None:
     poly = np.array([RECTANGLE], np.float32)
     whole, whole_mask = draw_borders(poly + 100, (300, 400), shrink_ratio=0.4, fast=fast)
     part, mask = draw_borders(poly + by, (80, 130), shrink_ratio=0.4, fast=fast)
@@ -101,8 +101,8 @@ def test_a_text_that_is_partly_off_the_image_is_drawn_as_far_as_it_is_on_it(by: 
     np.testing.assert_array_equal(mask, whole_mask[top : top + 80, left : left + 130])
 
 
-def test_the_fast_method_counts_steps_in_a_band_along_the_edges() -> None:
-    """The distance is 12: OpenCV draws a band of 25 pixels, 13 steps deep, of which 11 are taken for all."""
+def test_the_fast_method_counts_erosions_of_a_band_along_the_edges() -> None:
+    """The distance is 12: OpenCV draws a band of 25 pixels, 13 erosions deep, of which 11 are used for all."""
     thresholds, mask = drawn(page_of(RECTANGLE), fast=True, thresh_min=0, thresh_max=1)
     away = np.abs(np.arange(80) - 20)[:40]
     np.testing.assert_allclose(thresholds[:40, 60], np.clip((13 - away) / 11, 0, 1), atol=1e-6)
@@ -112,7 +112,7 @@ def test_the_fast_method_counts_steps_in_a_band_along_the_edges() -> None:
 
 
 def test_the_fast_method_counts_a_diagonal_as_one_step() -> None:
-    """As often as the band can be eroded by all eight neighbours of a pixel, so deep it is there."""
+    """The depth is the number of erosions with all eight neighbours of a pixel."""
     diamond = np.array([[60, 10], [110, 60], [60, 110], [10, 60]])
     near = steps_from_edges(diamond, (120, 120), 6)
     band, depth = (near > 0).astype(np.uint8), np.zeros((120, 120))
@@ -136,7 +136,7 @@ def test_limits_must_be_in_order() -> None:
 
 
 @pytest.mark.parametrize("case", ["a", "b"])
-def test_maps_are_those_of_the_reference(case: str) -> None:
+def test_maps_match_the_reference(case: str) -> None:
     values = reference_arrays("db_targets.npz")
     polys, ignored = values[f"{case}_encoded_polys"], values[f"{case}_ignore_after"]
     page = Page(Path(), np.zeros((160, 160, 3), np.uint8), polys, ("",) * len(polys), ignored)
@@ -148,7 +148,7 @@ def test_maps_are_those_of_the_reference(case: str) -> None:
     np.testing.assert_array_equal(mask, values[f"{case}_thresh_mask"])
 
 
-def test_the_mask_is_the_text_and_its_border() -> None:
+def test_the_mask_covers_the_text_and_its_border() -> None:
     thresholds, mask = drawn(page_of(RECTANGLE))
     assert (mask[thresholds > 0.3 + 0.05] == 1).all()
     assert cv2.fillPoly(np.zeros((80, 130), np.uint8), [np.array(RECTANGLE, np.int32)], 1)[mask == 0].sum() == 0

@@ -1,4 +1,4 @@
-"""CopyPaste: pasted texts are whole, lie on free places, and follow from the generator alone."""
+"""CopyPaste: pasted texts are complete, do not overlap others, and depend only on the generator."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ QUADS: list[Any] = [
 
 
 def page(shade: int, *, height: int = 120, width: int = 160, texts: tuple[str, ...] = TEXTS) -> Page:
-    """A grey page; the text of number n has the value shade + n + 1."""
+    """A grey page; the text with number n has the value shade + n + 1."""
     polys = pad_polygons(QUADS[: len(texts)])
     image = np.full((height, width, 3), shade, np.uint8)
     for number, poly in enumerate(polys):
@@ -51,7 +51,7 @@ def image_of(made: Page) -> Any:
 
 @given(seeds, st.integers(40, 400), st.integers(40, 400))
 @settings(max_examples=80, deadline=None)
-def test_a_pasted_text_is_whole_and_covers_no_other(seed: int, height: int, width: int) -> None:
+def test_a_pasted_text_is_complete_and_does_not_cover_others(seed: int, height: int, width: int) -> None:
     target, source = page(50, height=height, width=width, texts=TEXTS[2:]), page(200)
     made, count = pasted(target, source, seed), len(target.polys)
     assert made.texts[:count] == target.texts
@@ -70,7 +70,7 @@ def test_a_pasted_text_is_whole_and_covers_no_other(seed: int, height: int, widt
 
 @given(seeds)
 @settings(max_examples=30, deadline=None)
-def test_the_generator_decides_and_the_page_stays(seed: int) -> None:
+def test_the_result_depends_on_the_generator_and_the_input_is_unchanged(seed: int) -> None:
     target, source = page(50), page(200)
     one, two = (pasted(target, source, seed) for _ in range(2))
     np.testing.assert_array_equal(image_of(one), image_of(two))
@@ -79,7 +79,7 @@ def test_the_generator_decides_and_the_page_stays(seed: int) -> None:
     np.testing.assert_array_equal(image_of(source), image_of(page(200)))
 
 
-def test_a_large_page_takes_all_readable_texts_and_a_small_one_none() -> None:
+def test_all_readable_texts_fit_on_a_large_page_and_none_on_a_small_one() -> None:
     made = pasted(page(50, height=2000, width=2000), page(200))
     assert sorted(made.texts[4:]) == ["one", "three", "two"]
     small = page(50, height=12, width=30, texts=())
@@ -90,7 +90,7 @@ def test_a_large_page_takes_all_readable_texts_and_a_small_one_none() -> None:
     ("options", "count"),
     [({}, 3), ({"objects_paste_ratio": 0.7}, 2), ({"objects_paste_ratio": 0}, 1), ({"most": 1}, 1), ({"p": 0}, 0)],
 )
-def test_the_share_of_texts_is_that_of_the_options(options: dict[str, Any], count: int) -> None:
+def test_the_number_of_pasted_texts_follows_the_options(options: dict[str, Any], count: int) -> None:
     target = page(50, height=3000, width=3000, texts=())
     assert len(pasted(target, page(200), **options).texts) == count
 
@@ -101,7 +101,7 @@ def test_a_text_beyond_its_page_and_a_page_without_text_give_nothing() -> None:
     assert pasted(page(50, texts=()), page(200, texts=())).texts == ()
 
 
-def test_without_other_pages_or_with_one_that_cannot_be_read_a_page_stays() -> None:
+def test_without_a_readable_other_page_a_page_is_unchanged() -> None:
     def unreadable_page(_: Page, __: np.random.Generator) -> Page:
         raise BadSampleError("not an image")
 
@@ -111,7 +111,7 @@ def test_without_other_pages_or_with_one_that_cannot_be_read_a_page_stays() -> N
     assert replace(copy_paste(p=1), prepare=unreadable_page)(asked, generator) is asked
 
 
-def test_in_a_pipeline_moves_and_targets_follow() -> None:
+def test_works_in_a_pipeline_before_moves_and_targets() -> None:
     target = replace(page(50, height=600, width=600), others=[page(200)])
     steps: list[dict[str, Any]] = [
         {"DecodeImage": None},

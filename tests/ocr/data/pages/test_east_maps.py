@@ -1,4 +1,4 @@
-"""EASTProcessTrain: parts that cut no text, and at every place in a text where its edges are."""
+"""EASTProcessTrain: crops that cut no text, and the distances to the edges at every pixel of a text."""
 
 import math
 from pathlib import Path
@@ -37,7 +37,7 @@ def drawn(*polys: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32 - 1))
-def test_maps_lie_on_the_text_of_the_part(seed: int) -> None:
+def test_maps_cover_the_text_of_the_crop(seed: int) -> None:
     page = east_process_train(length=320)(page_of(TEXT), np.random.default_rng(seed))
     assert page.image is not None
     assert page.image.shape == (320, 320, 3)
@@ -51,15 +51,15 @@ def test_maps_lie_on_the_text_of_the_part(seed: int) -> None:
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32 - 1))
-def test_a_part_cuts_no_text_where_there_is_another_part(seed: int) -> None:
+def test_a_crop_cuts_no_text_if_possible(seed: int) -> None:
     page = east_process_train(length=320)(page_of(TEXT), np.random.default_rng(seed))
     text = Polygon(page.polys[0])
     share = text.intersection(box(0, 0, 320, 320)).area / text.area
     assert share < 0.05 or share > 0.95
 
 
-def test_a_dense_page_is_cut_somewhere() -> None:
-    """Where every part cuts a text, one is taken after many tries."""
+def test_a_dense_page_is_cropped_anyway() -> None:
+    """If every crop cuts a text, one is used after many tries."""
     rows = [[[10, y], [990, y], [990, y + 20], [10, y + 20]] for y in range(0, 680, 30)]
     page = east_process_train(length=320)(page_of(*rows), np.random.default_rng(0))
     assert page.maps[0].sum() > 100
@@ -86,23 +86,23 @@ def test_distances_add_up_to_the_sides_and_the_angle_is_that_of_the_text(
         np.testing.assert_allclose(angle, -math.radians(degrees), atol=0.02)
 
 
-def test_distances_of_a_place() -> None:
+def test_distances_at_a_pixel() -> None:
     text = np.array([[40, 80], [200, 80], [200, 120], [40, 120]], np.float32)
     scores, geometry, _ = drawn(text)
     assert scores[0, 25, 20] == 1
     assert geometry[:, 25, 20].tolist() == [20, 20, 40, 120, 0]
-    assert scores[0, 19:21].sum() == 0  # moved inwards by 0.3 of 40 pixels
+    assert scores[0, 19:21].sum() == 0  # shrunk by 0.3 of 40 pixels
     assert not geometry[:, scores[0] == 0].any()
 
 
-def test_corners_move_inwards_by_a_part_of_the_shorter_side() -> None:
+def test_corners_move_inwards_by_a_share_of_the_shorter_side() -> None:
     quad = np.array([[0, 0], [100, 0], [100, 40], [0, 40]], float)
     np.testing.assert_allclose(shrunk(quad), [[12, 12], [88, 12], [88, 28], [12, 28]])
     upright = np.array([[0, 0], [40, 0], [40, 100], [0, 100]], float)
     np.testing.assert_allclose(shrunk(upright), [[12, 12], [28, 12], [28, 88], [12, 88]])
 
 
-def test_what_is_ignored_is_marked_and_not_learnt() -> None:
+def test_ignored_texts_are_masked_and_not_learnt() -> None:
     quads = pad_polygons([[[40, 80], [200, 80], [200, 120], [40, 120]], [[40, 160], [200, 160], [200, 200], [40, 200]]])
     scores, _, ignored = draw_geometry(quads, np.array([False, True]), (60, 80), 4)
     assert scores[0, 25, 20] == 1
@@ -110,13 +110,13 @@ def test_what_is_ignored_is_marked_and_not_learnt() -> None:
     assert (scores * ignored).sum() == 0
 
 
-def test_a_page_without_a_text_to_learn_has_one_place() -> None:
+def test_a_page_without_a_text_to_learn_marks_a_single_pixel() -> None:
     scores, _, _ = draw_geometry(pad_polygons([TEXT]), np.ones(1, bool), (60, 80), 4)
     assert scores.sum() == scores[0, 0, 0] == 1
 
 
-def test_text_upside_down_has_the_angle_nearest_to_upright_that_there_is() -> None:
-    """Angles go from -90 to 89 degrees: more cannot be told."""
+def test_upside_down_text_has_the_nearest_representable_angle() -> None:
+    """Only angles from -90 to 89 degrees can be represented."""
     quad = rotated((160, 120), (100, 40), 0).astype(float)
     assert best_angle(quad) == 0
     assert best_angle(np.roll(quad, 1, axis=0)) == pytest.approx(math.pi / 2, abs=0.02) or best_angle(
@@ -124,7 +124,7 @@ def test_text_upside_down_has_the_angle_nearest_to_upright_that_there_is() -> No
     ) == pytest.approx(-math.pi / 2)
 
 
-def test_a_polygon_of_many_corners_counts_as_the_rectangle_around_it() -> None:
+def test_a_polygon_with_many_corners_is_replaced_by_its_bounding_rectangle() -> None:
     curved = np.array([[40, 80], [120, 70], [200, 80], [200, 120], [120, 130], [40, 120]], np.float32)
     corners = four_corners(curved)
     np.testing.assert_allclose(corners, [[40, 70], [200, 70], [200, 130], [40, 130]], atol=0.1)

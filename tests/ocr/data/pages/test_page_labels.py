@@ -1,4 +1,4 @@
-"""Label files of detection: every way to write one, and each page that is left out by name."""
+"""Label files of detection: every format, and the reports of pages that are skipped."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ CORNERS = [[1, 2], [11, 2], [11, 9], [1, 9]]
 
 
 def folders(root: Path, labels: dict[str, bytes], images: Sequence[str] | None = None) -> dict[str, Any]:
-    """A section `dataset` over folders as those of ICDAR 2015; the images are empty files."""
+    """A section `dataset` with folders like those of ICDAR 2015; the images are empty files."""
     (root / "gt").mkdir(exist_ok=True)
     (root / "images").mkdir(exist_ok=True)
     for name, content in labels.items():
@@ -49,7 +49,7 @@ def row_of(*regions: Region) -> str:
     ],
     ids=["plain", "BOM and CRLF", "empty lines", "fractions and blanks"],
 )
-def test_a_folder_is_read(tmp_path: Path, content: bytes) -> None:
+def test_reads_a_folder_of_label_files(tmp_path: Path, content: bytes) -> None:
     [page], bad = read_pages(folders(tmp_path, {"img_1": content}))
     assert bad == []
     assert page.path == tmp_path / "images" / "img_1.jpg"
@@ -59,16 +59,16 @@ def test_a_folder_is_read(tmp_path: Path, content: bytes) -> None:
     assert page.image is None
 
 
-def test_regions_longer_than_any_page_has_are_not_parsed() -> None:
+def test_regions_beyond_the_size_limit_are_not_parsed() -> None:
     with pytest.raises(BadSampleError, match="regions of 4194305 characters; accepted: up to 4194304"):
         parse_json("[" * (1 << 22 | 1))
 
 
-def test_a_text_may_hold_commas_and_be_empty() -> None:
+def test_a_text_may_contain_commas_or_be_empty() -> None:
     assert [text for text, _ in parse_rows(f"{QUAD},RM 1,000.00, net\n{QUAD},")] == ["RM 1,000.00, net", ""]
 
 
-def test_pages_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+def test_pages_are_sorted_by_their_numbers(tmp_path: Path) -> None:
     pages, _ = read_pages(folders(tmp_path, {f"img_{n}": f"{QUAD},x".encode() for n in (10, 9, 100, 1)}))
     assert [page.path.stem for page in pages] == ["img_1", "img_9", "img_10", "img_100"]
 
@@ -80,7 +80,7 @@ def test_labels_need_no_prefix(tmp_path: Path) -> None:
     assert (page.path.name, len(page.polys), bad) == ("X001.jpg", 0, [])
 
 
-def test_a_det_gt_file_is_read(tmp_path: Path) -> None:
+def test_reads_a_det_gt_file(tmp_path: Path) -> None:
     hexagon: list[list[float]] = [[0, 0], [5.5, 0], [9, 4], [5, 8], [0, 8], [-1, 4]]
     row = row_of(("größe", CORNERS), ("*", hexagon))
     [first, second], bad = read_pages(lines(tmp_path, f"a.jpg\t{row}", "", "sub/b.jpg\t[]"))
@@ -103,7 +103,7 @@ def test_a_det_gt_file_is_read(tmp_path: Path) -> None:
         (b"\xff", "is not UTF-8: byte 0"),
     ],
 )
-def test_a_page_whose_rows_do_not_parse_is_left_out_by_name(tmp_path: Path, row: bytes, reason: str) -> None:
+def test_a_page_with_invalid_rows_is_skipped_and_named(tmp_path: Path, row: bytes, reason: str) -> None:
     pages, [bad] = read_pages(folders(tmp_path, {"img_1": f"{QUAD},x".encode(), "img_2": row}))
     assert [page.path.stem for page in pages] == ["img_1"]
     assert str(tmp_path / "images" / "img_2.jpg") in bad
@@ -128,21 +128,21 @@ def test_a_page_whose_rows_do_not_parse_is_left_out_by_name(tmp_path: Path, row:
         (row_of(*[("a", CORNERS)] * 10_001), "10001 text regions; accepted: up to 10000"),
     ],
 )
-def test_a_line_whose_regions_do_not_parse_is_left_out_by_name(tmp_path: Path, label: str, reason: str) -> None:
+def test_a_line_with_invalid_regions_is_skipped_and_named(tmp_path: Path, label: str, reason: str) -> None:
     [page], [bad] = read_pages(lines(tmp_path, f"a.jpg\t{label}", f"b.jpg\t{row_of(('x', CORNERS))}"))
     assert page.path.name == "b.jpg"
     assert bad.startswith(f"{tmp_path / 'images' / 'a.jpg'}: ")
     assert reason in bad
 
 
-def test_a_line_without_a_tab_is_left_out_by_its_number(tmp_path: Path) -> None:
+def test_a_line_without_a_tab_is_skipped_with_its_number(tmp_path: Path) -> None:
     _, bad = read_pages(lines(tmp_path, "b.jpg\t[]", "a.jpg []"))
     assert bad == [f"{tmp_path / 'det_gt.txt'}:2: expected path TAB regions, found 'a.jpg []'"]
 
 
 @given(st.text())
-def test_reading_is_total(text: str) -> None:
-    """Whatever stands there, it is regions or a bad sample."""
+def test_any_text_gives_regions_or_a_bad_sample(text: str) -> None:
+    """No other exception is raised."""
     for parse in (parse_rows, parse_json):
         try:
             parse(text)
@@ -161,13 +161,13 @@ regions = st.lists(
 
 
 @given(regions)
-def test_what_is_written_comes_back(written: list[Region]) -> None:
+def test_written_labels_round_trip(written: list[Region]) -> None:
     assert parse_json(row_of(*written)) == written
     rows = [",".join([*(str(value) for corner in corners for value in corner), text]) for text, corners in written]
     assert parse_rows("\n".join(rows)) == written
 
 
-def test_images_and_labels_without_each_other_are_named(tmp_path: Path) -> None:
+def test_unpaired_images_and_labels_are_named(tmp_path: Path) -> None:
     pages, bad = read_pages(folders(tmp_path, {"img_1": b"", "img_2": b""}, ["img_1", "img_3"]))
     assert [page.path.stem for page in pages] == ["img_1"]
     assert bad == [
@@ -176,14 +176,14 @@ def test_images_and_labels_without_each_other_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_labels_of_which_no_page_can_be_used_are_refused(tmp_path: Path) -> None:
+def test_labels_without_any_usable_page_are_refused(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"no page of gt can be used; the first: .*img_1\.jpg: line 1: expected"):
         read_pages(folders(tmp_path, {"img_1": b"x"}))
     with pytest.raises(KitError, match=r"no page of det_gt\.txt can be used$"):
         read_pages(lines(tmp_path))
 
 
-def test_several_parts_have_their_own_share(tmp_path: Path) -> None:
+def test_several_sources_have_their_own_share(tmp_path: Path) -> None:
     first = lines(tmp_path, *(f"a{n}.jpg\t[]" for n in range(10)), name="a.txt")
     lines(tmp_path, *(f"b{n}.jpg\t[]" for n in range(10)), name="b.txt")
     (tmp_path / "other").mkdir()
@@ -203,7 +203,7 @@ def test_several_parts_have_their_own_share(tmp_path: Path) -> None:
         ("sroie", "test", (45, 2461)),
     ],
 )
-def test_the_real_sets_are_read_whole(corpus: Path, name: str, part: str, counts: tuple[int, ...]) -> None:
+def test_the_real_data_sets_are_read_completely(corpus: Path, name: str, part: str, counts: tuple[int, ...]) -> None:
     labels = {"training": "ch4_training_localization_transcription_gt", "test": "Challenge4_Test_Task1_GT"}
     root = corpus / "data" / "det" / name
     dataset = {"dataset_root": str(root), "label_file": labels[part], "data_dir": f"ch4_{part}_images"}

@@ -1,4 +1,4 @@
-"""Moves of a page: the polygons stay on their text, crops cut none, and joined steps show what single ones show."""
+"""Geometric moves of a page: polygons stay on their text, crops cut none, and joined moves equal single ones."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -63,7 +63,7 @@ def test_polygons_stay_on_their_text(name: str, seed: int) -> None:
     drawn = np.zeros(image_of(moved).shape[:2], np.uint8)
     cv2.fillPoly(drawn, list(np.rint(moved.polys).astype(np.int32)), 255)
     height, width = moved.content or drawn.shape
-    drawn[height:], drawn[:, width:] = 0, 0  # what a crop left out lies beyond it
+    drawn[height:], drawn[:, width:] = 0, 0  # polygons outside of the crop
     white = image_of(moved)[..., 0] > 127
     both, either = (white & (drawn > 0)).sum(), (white | (drawn > 0)).sum()
     assert both > 0.8 * either
@@ -82,10 +82,10 @@ def test_moves_are_pure(name: str) -> None:
 
 @given(seeds)
 @settings(max_examples=40, deadline=None)
-def test_joined_moves_show_what_single_ones_show(seed: int) -> None:
-    """On an image without sharp edges, which is interpolated once here and four times there.
+def test_joined_moves_give_the_same_image_as_single_ones(seed: int) -> None:
+    """On an image without sharp edges: joined moves interpolate once, single ones four times.
 
-    Single ones cut off what one moves out of the page, also if the next one would move it back.
+    Single moves lose content that leaves the page, even if the next one would move it back.
     """
     page = page_of()
     blurred = cv2.GaussianBlur(image_of(page), (0, 0), 4)
@@ -98,7 +98,7 @@ def test_joined_moves_show_what_single_ones_show(seed: int) -> None:
     assert image_of(whole).shape == (160, 120, 3)
     is_kept = image_of(in_turn(steps, replace(page, image=np.full_like(blurred, 255)), seed)) == 255
     difference = np.abs(image_of(whole).astype(int) - image_of(one_by_one))
-    assert np.quantile(difference[is_kept], 0.98) <= 8  # a column further to the right it is 12 or more
+    assert np.quantile(difference[is_kept], 0.98) <= 8  # one column further to the right it is 12 or more
 
 
 def in_turn(steps: Iterable[Transform[Page]], page: Page, seed: int) -> Page:
@@ -108,7 +108,7 @@ def in_turn(steps: Iterable[Transform[Page]], page: Page, seed: int) -> Page:
     return page
 
 
-def test_only_moves_are_joined_and_none_after_a_crop() -> None:
+def test_only_consecutive_moves_up_to_a_crop_are_joined() -> None:
     def other(page: Page, _: np.random.Generator) -> Page:
         return page
 
@@ -137,7 +137,7 @@ def test_a_corner_far_outside_the_page_stays_on_its_side() -> None:
         assert (moved.polys[-1, :, 0] > WIDTH).all()
 
 
-def test_a_flip_moves_whole_pixels_and_the_second_one_undoes_it() -> None:
+def test_a_flip_moves_whole_pixels_and_a_second_flip_reverses_it() -> None:
     page, generator = page_of(), np.random.default_rng(0)
     np.testing.assert_array_equal(image_of(page_moves.flip(p=1)(page, generator)), image_of(page)[:, ::-1])
     twice = page_moves.flip(p=1)(page_moves.flip(p=1)(page, generator), generator)
@@ -146,7 +146,7 @@ def test_a_flip_moves_whole_pixels_and_the_second_one_undoes_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["flip", "rotate", "scale"])
-def test_polygons_keep_their_sense_of_rotation(name: str) -> None:
+def test_polygons_keep_their_orientation(name: str) -> None:
     def areas(page: Page) -> Any:
         x, y = page.polys[..., 0], page.polys[..., 1]
         return (x * np.roll(y, -1, 1) - y * np.roll(x, -1, 1)).sum(1)
@@ -156,7 +156,7 @@ def test_polygons_keep_their_sense_of_rotation(name: str) -> None:
 
 
 @pytest.mark.parametrize("make", [page_moves.flip, page_moves.rotate])
-def test_what_has_probability_0_does_nothing(make: Callable[..., Transform[Page]]) -> None:
+def test_a_move_with_probability_0_changes_nothing(make: Callable[..., Transform[Page]]) -> None:
     page = page_of()
     assert make(p=0)(page, np.random.default_rng(0)).image is page.image
     assert page_moves.scale(scale_range=[2, 2], p=0)(page, np.random.default_rng(0)).image is page.image
@@ -164,7 +164,7 @@ def test_what_has_probability_0_does_nothing(make: Callable[..., Transform[Page]
 
 @given(seeds)
 @settings(max_examples=60, deadline=None)
-def test_a_scale_keeps_to_its_limits(seed: int) -> None:
+def test_a_scale_stays_within_its_limits(seed: int) -> None:
     generator = np.random.default_rng(seed)
     free = page_moves.scale(scale_range=[3, 0.5], p=1)(page_of(), np.random.default_rng(seed))
     assert 0.5 * HEIGHT - 1 <= image_of(free).shape[0] <= 3 * HEIGHT + 1
@@ -177,14 +177,14 @@ def test_a_scale_keeps_to_its_limits(seed: int) -> None:
 
 @given(seeds)
 @settings(max_examples=60, deadline=None)
-def test_a_crop_cuts_no_text_and_holds_some(seed: int) -> None:
-    """A polygon is inside the part or outside it, in the rounding of half a pixel of the page."""
+def test_a_crop_cuts_no_text_and_contains_some(seed: int) -> None:
+    """A polygon is inside or outside of the crop, up to a rounding of half a pixel of the page."""
     page = page_moves.crop(crop_size=[96, 96], p=1)(page_of(), np.random.default_rng(seed))
     assert page.content is not None
     height, width = page.content
     assert max(page.content) <= 96
     lows, highs = page.polys.min(axis=1), page.polys.max(axis=1)
-    slack = 0.5 * 96 / 14  # a part has at least 14 rows
+    slack = 0.5 * 96 / 14  # a crop has at least 14 rows
     inside = ((lows > -slack) & (highs < np.array([width, height]) + slack)).all(axis=1)
     outside = ((highs < slack) | (lows > np.array([width, height]) - slack)).any(axis=1)
     assert (inside | outside).all()
@@ -207,7 +207,7 @@ def test_an_ignored_text_may_be_cut() -> None:
 
 
 @pytest.mark.parametrize("quads", [[], [[[0, 0], [WIDTH, 0], [WIDTH, HEIGHT], [0, HEIGHT]]]], ids=["no text", "full"])
-def test_without_a_part_to_choose_the_whole_page_is_taken(quads: list[Any]) -> None:
+def test_without_a_possible_crop_the_whole_page_is_used(quads: list[Any]) -> None:
     page = page_moves.crop(crop_size=[70, 300], p=1)(page_of(quads=quads), np.random.default_rng(0))
     assert image_of(page).shape == (70, 300, 3)
     assert page.content == (70, 105)
@@ -215,8 +215,8 @@ def test_without_a_part_to_choose_the_whole_page_is_taken(quads: list[Any]) -> N
     np.testing.assert_allclose(page.polys, np.array(quads).reshape(-1, 4, 2) / 2, atol=0.3)
 
 
-def test_a_page_that_shrinks_much_is_averaged() -> None:
-    """Every fourth row white: a quarter of the height is a grey of a quarter, not black or white."""
+def test_a_strongly_reduced_page_is_averaged() -> None:
+    """Every fourth row is white: at a quarter of the height, the page is 25 % grey, not black or white."""
     image = np.zeros((400, 400, 3), np.uint8)
     image[::4] = 255
     small = image_of(page_moves.scale(scale_range=[0.25, 0.25], p=1)(Page(Path(), image), np.random.default_rng(0)))
@@ -234,8 +234,8 @@ def test_a_page_that_shrinks_much_is_averaged() -> None:
     ],
     ids=["scale", "crop", "flip and scale", "shortest edge"],
 )
-def test_a_page_that_grows_keeps_its_edges(step: Transform[Page]) -> None:
-    """They are what `cv2.resize` gives, as MindOCR uses it: nothing black shines in from beyond."""
+def test_an_enlarged_page_keeps_its_edges(step: Transform[Page]) -> None:
+    """They equal the result of `cv2.resize`, which MindOCR uses: no black from outside is mixed in."""
     white = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
     assert (image_of(step(white, np.random.default_rng(0))) == 255).all()
     noise = np.random.default_rng(1).integers(0, 256, (HEIGHT, WIDTH, 3)).astype(np.uint8)
@@ -246,13 +246,13 @@ def test_a_page_that_grows_keeps_its_edges(step: Transform[Page]) -> None:
     assert np.abs(grown - expected).max() <= 8  # warpAffine counts in parts of 1/32 of a pixel
 
 
-def test_beyond_a_turned_page_all_is_black() -> None:
+def test_the_area_outside_a_rotated_page_is_black() -> None:
     white = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
     turned = image_of(page_moves.rotate(degrees=[30, 30])(white, np.random.default_rng(0)))
     assert turned[0, 0].tolist() == turned[-1, -1].tolist() == [0, 0, 0]
 
 
-def test_a_growing_canvas_loses_no_corner() -> None:
+def test_a_rotation_with_a_growing_canvas_loses_no_corner() -> None:
     page = replace(page_of(), image=np.full((HEIGHT, WIDTH, 3), 255, np.uint8))
     turned = page_moves.rotate(degrees=[90, 90])(page, np.random.default_rng(0))
     assert image_of(turned).shape[:2] == (WIDTH, HEIGHT)
@@ -270,7 +270,7 @@ def test_a_growing_canvas_loses_no_corner() -> None:
         (lambda: page_moves.iaa_augment(Affine={"p": 1.0}), "IaaAugment: Affine lacks rotate"),
     ],
 )
-def test_a_wrong_option_is_refused(make: Callable[[], object], message: str) -> None:
+def test_an_invalid_option_is_refused(make: Callable[[], object], message: str) -> None:
     with pytest.raises(KitError, match=message):
         make()
 

@@ -1,4 +1,4 @@
-"""Pages that are checked and resized; where the reference gives numbers, they are equal."""
+"""Validation and resizing of pages; results equal the reference where it has values."""
 
 import json
 from collections.abc import Callable
@@ -39,13 +39,13 @@ def shifted(x: float, y: float) -> list[list[float]]:
     return [[a + x, b + y] for a, b in SQUARE]
 
 
-def test_a_page_without_text_is_nothing_to_learn_from() -> None:
+def test_a_page_without_text_is_a_bad_sample_for_training() -> None:
     with pytest.raises(BadSampleError, match="no text region"):
         page_transforms.encode_label()(page_of(), GENERATOR)
 
 
 @pytest.mark.parametrize(("x", "y"), [(80, 0), (-31, 0), (0, 50), (0, -21)])
-def test_a_polygon_off_the_image_makes_the_page_bad(x: float, y: float) -> None:
+def test_a_polygon_outside_the_image_is_a_bad_sample(x: float, y: float) -> None:
     page = page_of(SQUARE, shifted(x, y))
     with pytest.raises(BadSampleError, match=r"polygon 2 of 2 lies outside the image of 80 x 50: \[\["):
         page_transforms.encode_label()(page, GENERATOR)
@@ -53,7 +53,7 @@ def test_a_polygon_off_the_image_makes_the_page_bad(x: float, y: float) -> None:
     assert page_transforms.encode_label()(partly, GENERATOR) is partly
 
 
-def test_labels_are_checked_before_the_image_is_there_too() -> None:
+def test_labels_are_checked_even_before_the_image_is_loaded() -> None:
     page = replace(page_of(shifted(999, 0)), image=None)
     assert page_transforms.encode_label()(page, GENERATOR) is page
 
@@ -66,7 +66,7 @@ def cut(page: Page, **options: Any) -> Page:
     return validated(page, clip_to_visible_area=True, **options)
 
 
-def test_a_polygon_inside_stays_as_it_is() -> None:
+def test_a_polygon_inside_the_image_is_unchanged() -> None:
     for step in (validated, cut):
         page = step(page_of(SQUARE, [*SQUARE, [5, 15]], texts=("a", "###")))
         assert page.polys.tolist() == [[*SQUARE, SQUARE[-1]], [*SQUARE, [5, 15]]]
@@ -74,7 +74,7 @@ def test_a_polygon_inside_stays_as_it_is() -> None:
         assert page.ignored.tolist() == [False, True]
 
 
-def test_a_polygon_that_crosses_itself_or_is_off_the_image_is_left_out() -> None:
+def test_self_intersecting_polygons_and_those_outside_the_image_are_dropped() -> None:
     bow: list[list[float]] = [[10, 10], [30, 20], [30, 10], [10, 20]]
     line: list[list[float]] = [[1, 1], [5, 5], [9, 9], [5, 5]]
     for step in (validated, cut):
@@ -83,13 +83,13 @@ def test_a_polygon_that_crosses_itself_or_is_off_the_image_is_left_out() -> None
         assert page.polys.tolist() == [SQUARE]
 
 
-def test_without_polygons_nothing_is_wrong() -> None:
+def test_a_page_without_polygons_is_valid() -> None:
     assert validated(page_of()).polys.shape == (0, 4, 2)
     assert validated(page_of(shifted(99, 0))).polys.shape == (0, 4, 2)
 
 
 def test_a_polygon_partly_outside_is_clipped_only_on_request() -> None:
-    """MindOCR's default leaves it whole: what counts is how much of it the image shows."""
+    """MindOCR's default does not clip it: only the visible part counts."""
     partly = shifted(60, 0)
     assert validated(page_of(partly)).polys.tolist() == [partly]
     assert cut(page_of(partly)).polys[0].max(0).tolist() == [80, 20]
@@ -101,7 +101,7 @@ def test_a_polygon_partly_outside_is_clipped_only_on_request() -> None:
 
 @given(st.integers(-40, 90), st.integers(-30, 60))
 @settings(max_examples=100, deadline=None)
-def test_what_remains_of_a_polygon_is_what_the_image_shows(x: int, y: int) -> None:
+def test_a_clipped_polygon_is_its_visible_part(x: int, y: int) -> None:
     page = cut(page_of(shifted(x, y)))
     left, right = np.clip([10 + x, 30 + x], 0, 80)
     top, bottom = np.clip([10 + y, 20 + y], 0, 50)
@@ -114,13 +114,13 @@ def test_what_remains_of_a_polygon_is_what_the_image_shows(x: int, y: int) -> No
 
 
 @pytest.mark.parametrize("step", [validated, cut])
-def test_a_sliver_is_ignored_from_now_on(step: Callable[..., Page]) -> None:
+def test_a_sliver_is_marked_as_ignored(step: Callable[..., Page]) -> None:
     assert step(page_of(shifted(69.95, 0))).ignored.tolist() == [True]
     assert step(page_of(shifted(69.95, 0)), min_area=0.1).ignored.tolist() == [False]
     assert step(page_of(SQUARE), min_area=201).ignored.tolist() == [True]
 
 
-def test_a_polygon_of_too_few_corners_is_ignored_where_polygons_are_cut() -> None:
+def test_a_polygon_with_too_few_corners_is_ignored_when_clipping() -> None:
     triangle: list[list[float]] = [[10, 10], [30, 10], [30, 20]]
     page = page_of(triangle, SQUARE)
     assert cut(page).ignored.tolist() == [True, False]
@@ -128,14 +128,14 @@ def test_a_polygon_of_too_few_corners_is_ignored_where_polygons_are_cut() -> Non
     assert validated(page).ignored.tolist() == [False, False]
 
 
-def test_the_largest_piece_of_one_that_falls_apart_counts() -> None:
+def test_the_largest_piece_of_a_clipped_polygon_is_kept() -> None:
     comb: list[list[float]] = [[-20, 0], [-10, 0], [20, 0], [20, 8], [-10, 8], [-10, 20], [30, 20], [30, 40], [-20, 40]]
     page = cut(page_of(comb))
     assert len(page.polys) == 1
     assert cv2.contourArea(page.polys[0]) == 30 * 20
 
 
-def test_black_beyond_a_crop_is_no_image() -> None:
+def test_the_black_border_of_a_crop_is_outside_the_image() -> None:
     assert validated(replace(page_of(shifted(31, 0)), content=(50, 40))).texts == ()
     assert cut(replace(page_of(shifted(5, 0)), content=(50, 30))).polys[0].max(0).tolist() == [30, 20]
 
@@ -155,7 +155,7 @@ def test_a_limited_side_keeps_the_ratio_up_to_the_divisor(height: int, width: in
     if limit == "max":
         assert max(new_height, new_width) <= max(side, 32) + 16
     else:
-        # 37 * (209 / 37) is just below 209, so 208 whole pixels are left, halfway from 192 to 224: 192 is taken.
+        # 37 * (209 / 37) is just below 209, so 208 whole pixels are left, halfway from 192 to 224: 192 is used.
         assert min(new_height, new_width) >= side - 17
     assert page.shape is not None
     np.testing.assert_allclose([page.shape.scale_h * height, page.shape.scale_w * width], [new_height, new_width])
@@ -175,7 +175,7 @@ def test_a_padded_page_keeps_its_ratio_and_has_the_target_size(height: int, widt
     assert page.image.sum() == 255 * 3 * page.content[0] * page.content[1]
 
 
-def test_polygons_move_with_the_image_and_find_back() -> None:
+def test_polygons_are_scaled_with_the_image_and_can_be_mapped_back() -> None:
     page = page_transforms.resize(target_size=[64, 160], keep_ratio=False)(
         page_of(SQUARE, height=32, width=40), GENERATOR
     )
@@ -184,7 +184,7 @@ def test_polygons_move_with_the_image_and_find_back() -> None:
     assert page.shape == (32, 40, 2, 4)
 
 
-def test_a_second_resize_still_leads_to_the_source() -> None:
+def test_source_coordinates_are_correct_after_a_second_resize() -> None:
     steps: list[dict[str, Any]] = [{"GridResize": None}, {"DetResize": {"target_size": [96, 96], "keep_ratio": False}}]
     page = pipeline(steps)(page_of(SQUARE, height=50, width=90), GENERATOR)
     assert page.shape == pytest.approx((50, 90, 96 / 50, 96 / 90))
@@ -192,7 +192,7 @@ def test_a_second_resize_still_leads_to_the_source() -> None:
 
 
 @pytest.mark.parametrize("limit", [None, "None", "none"])
-def test_no_limit_only_makes_sides_divisible(limit: str | None) -> None:
+def test_without_a_limit_sides_are_only_made_divisible(limit: str | None) -> None:
     assert shape_of(page_transforms.resize(limit_type=limit)(page_of(height=50, width=90), GENERATOR)) == (64, 96, 3)
     loose = page_transforms.resize(limit_type=limit, force_divisable=False)
     assert shape_of(loose(page_of(height=50, width=90), GENERATOR)) == (50, 90, 3)
@@ -220,28 +220,28 @@ PADDED: dict[str, Any] = {"target_size": [736, 1280], "padding": True}
         ({"limit_type": "none"}, (33, 65), (64, 96)),
     ],
 )
-def test_a_page_becomes_as_large_as_in_mindocr(
+def test_a_page_has_the_same_size_as_in_mindocr(
     options: dict[str, Any], before: tuple[int, int], inner: tuple[int, int]
 ) -> None:
-    """Sizes that MindOCR 0.5.0 gave; `inner` is what the page covers."""
+    """Sizes computed by MindOCR 0.5.0; `inner` is the area of the page."""
     height, width = before
     page = page_transforms.resize(**options)(page_of(height=height, width=width), GENERATOR)
     assert shape_of(page)[:2] == ((736, 1280) if options is PADDED else inner)
     assert page.shape == pytest.approx((height, width, inner[0] / height, inner[1] / width))
 
 
-def test_what_is_padded_is_not_rounded_up_to_the_divisor() -> None:
+def test_a_padded_page_is_not_rounded_up_to_the_divisor() -> None:
     step = page_transforms.resize(target_size=[100, 150], padding=True, divisor=20)
     page = step(page_of(height=45, width=70), GENERATOR)
     assert shape_of(page)[:2] == (100, 160)
     assert page.content == (96, 160)
 
 
-def test_a_grid_is_reached_upwards() -> None:
+def test_grid_resize_rounds_up() -> None:
     assert shape_of(page_transforms.grid_resize(factor=10)(page_of(height=41, width=80), GENERATOR)) == (50, 80, 3)
 
 
-def test_a_strip_that_would_become_endless_is_a_bad_sample() -> None:
+def test_an_extremely_long_strip_is_a_bad_sample() -> None:
     strip = page_of(height=1, width=1000)
     with pytest.raises(BadSampleError, match="it would become 736000 x 736 pixels; accepted: up to 67108864 in all"):
         page_transforms.resize(limit_type="min")(strip, GENERATOR)
@@ -254,7 +254,7 @@ def test_an_unknown_limit_is_refused() -> None:
         page_transforms.resize(limit_type="mix")
 
 
-def test_sizes_are_those_of_the_reference() -> None:
+def test_sizes_match_the_reference() -> None:
     rows = json.loads((REFERENCE / "det_resize_shapes.json").read_text(encoding="utf-8"))
     assert len(rows) > 10
     for row in rows:
@@ -264,7 +264,7 @@ def test_sizes_are_those_of_the_reference() -> None:
         assert page.shape == pytest.approx(row["shape_list"], rel=1e-6)
 
 
-def test_pixels_are_those_of_the_reference() -> None:
+def test_pixels_match_the_reference() -> None:
     arrays = reference_arrays("input_transforms.npz")
     image = np.random.default_rng(22).integers(0, 256, (45, 70, 3)).astype(np.uint8)
     page = page_transforms.resize(target_size=[64, 96], keep_ratio=False)(Page(Path(), image), GENERATOR)
@@ -276,7 +276,7 @@ def test_pixels_are_those_of_the_reference() -> None:
 
 
 @pytest.mark.parametrize("case", ["a", "b"])
-def test_labels_are_those_of_the_reference(case: str) -> None:
+def test_labels_match_the_reference(case: str) -> None:
     arrays = reference_arrays("db_targets.npz")
     regions = parse_json(str(arrays[f"{case}_label_json"]))
     texts = tuple(text for text, _ in regions)

@@ -1,4 +1,4 @@
-"""Pages as values: polygons of any length in one array, and the way back to the source."""
+"""Pages as values: polygons of any length in one array, and the mapping back to the source."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_a_page_without_labels_has_no_polygons() -> None:
     assert page.texts == ()
 
 
-def test_source_polygons_undo_the_scale_of_each_direction() -> None:
+def test_source_polygons_reverse_the_scale_of_each_axis() -> None:
     poly = [[3, 20], [6, 20], [6, 40], [3, 40]]
     page = Page(Path("a.png"), polys=pad_polygons([poly]))
     assert page.source_polys.tolist() == [poly]
@@ -38,7 +38,7 @@ def test_source_polygons_undo_the_scale_of_each_direction() -> None:
     assert resized.source_polys.tolist() == [[[6, 10], [12, 10], [12, 20], [6, 20]]]
 
 
-def test_a_page_that_was_decoded_smaller_knows_its_source() -> None:
+def test_source_coordinates_are_correct_for_a_page_decoded_at_reduced_size() -> None:
     poly = [[4, 8], [12, 8], [12, 16], [4, 16]]
     page = Page(Path("a.png"), np.zeros((10, 20, 3), np.uint8), polys=pad_polygons([poly])).reduced(4)
     assert page.polys.tolist() == [[[1, 2], [3, 2], [3, 4], [1, 4]]]

@@ -1,4 +1,4 @@
-"""PSEGtDecode and RandomCropWithMask: texts and kernels where the text is, and parts that hold some."""
+"""PSEGtDecode and RandomCropWithMask: texts and kernels at the position of the text, and crops that contain some."""
 
 from pathlib import Path
 from typing import Any
@@ -33,12 +33,12 @@ def maps_of(page: Page) -> tuple[NDArray[np.float32], ...]:
     return pse_gt_decode(min_shortest_edge=100)(page, np.random.default_rng(0)).maps
 
 
-def test_kernels_fall_from_the_text_to_the_smallest_ratio() -> None:
+def test_kernels_shrink_from_the_text_to_the_smallest_ratio() -> None:
     assert rates(7, 0.4) == pytest.approx([0.9, 0.8, 0.7, 0.6, 0.5, 0.4])
     assert rates(2, 0.4) == pytest.approx([0.4])
 
 
-def test_each_kernel_lies_in_the_one_before() -> None:
+def test_each_kernel_lies_inside_the_previous_one() -> None:
     texts, kernels, mask = maps_of(page_of(TEXT, OTHER))
     assert texts.shape == mask.shape == (160, 240)
     assert kernels.shape == (6, 160, 240)
@@ -50,7 +50,7 @@ def test_each_kernel_lies_in_the_one_before() -> None:
     assert mask.all()
 
 
-def test_a_kernel_is_as_far_inside_as_its_ratio_says() -> None:
+def test_the_offset_of_a_kernel_follows_from_its_ratio() -> None:
     """A text of 100 x 40: area 4,000, perimeter 280, so 14.3 (1 - r^2) pixels, rounded."""
     _, kernels, _ = maps_of(page_of(TEXT))
     for kernel, ratio in zip(kernels, rates(7, 0.4), strict=True):
@@ -64,20 +64,20 @@ def test_a_distance_between_two_pixels_is_rounded_as_in_mindocr() -> None:
     assert np.flatnonzero(kernels[4].any(axis=1))[0] == 30 + 7
 
 
-def test_no_edge_moves_by_more_than_20_pixels() -> None:
+def test_the_offset_is_at_most_20_pixels() -> None:
     _, kernels, _ = maps_of(page_of([[100, 100], [900, 100], [900, 500], [100, 500]], height=600, width=1000))
     rows = np.flatnonzero(kernels[-1].any(axis=1))
     assert (rows[0], rows[-1]) == (120, 480)
 
 
-def test_what_vanishes_is_drawn_as_large_as_the_text() -> None:
-    """A text 2 pixels high, moved inwards by 1."""
+def test_a_kernel_that_vanishes_is_drawn_as_the_text() -> None:
+    """A text 2 pixels high, shrunk by 1."""
     texts, kernels, _ = maps_of(page_of([[40, 30], [140, 30], [140, 32], [40, 32]]))
     assert texts.any()
     np.testing.assert_array_equal(kernels[-1], texts)
 
 
-def test_what_is_ignored_is_drawn_and_masked() -> None:
+def test_ignored_texts_are_drawn_and_masked() -> None:
     texts, kernels, mask = maps_of(page_of(TEXT, OTHER, ignored=(1,)))
     assert texts[110, 180] == kernels[0, 110, 180] == 1
     assert mask[110, 180] == 0
@@ -95,7 +95,7 @@ def test_small_pages_are_enlarged() -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.floats(0.3, 2))
-def test_maps_show_the_text_of_the_part_that_was_cut(seed: int, factor: float) -> None:
+def test_maps_show_the_text_of_the_crop(seed: int, factor: float) -> None:
     steps: list[dict[str, Any]] = [
         {"RandomScale": {"scale_range": [factor, factor], "p": 1.0}},
         {"PSEGtDecode": {"min_shortest_edge": 100}},
@@ -120,7 +120,7 @@ def test_a_crop_with_text_is_preferred_to_a_random_one() -> None:
     assert shares[1] < 60
 
 
-def test_black_fills_what_a_small_page_lacks() -> None:
+def test_a_small_page_is_padded_with_black() -> None:
     cut = crop_with_text(size=[200, 300])(page_of(TEXT), np.random.default_rng(0))
     assert cut.image is not None
     assert cut.image.shape == (200, 300, 3)
@@ -138,7 +138,7 @@ def test_a_page_is_not_moved_after_its_targets_are_drawn() -> None:
         pipeline(steps)(page_of(TEXT), np.random.default_rng(0))
 
 
-def test_texts_off_the_part_are_not_drawn() -> None:
+def test_texts_outside_the_crop_are_not_drawn() -> None:
     off = pad_polygons([[[-90, 10], [-10, 10], [-10, 30], [-90, 30]], TEXT])
     texts, kernels, _ = draw_kernels(off, np.zeros(2, bool), (160, 240), [0.5])
     assert texts[:, :30].sum() == kernels[:, :, :30].sum() == 0

@@ -1,4 +1,4 @@
-"""Kernels of texts: what a rectangle becomes, what is ignored, and the maps of the reference."""
+"""Kernels of texts: the kernel of a rectangle, ignored texts, and the maps of the reference."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def drawn(page: Page, **options: float) -> Page:
     return shrink_binary_map(**options)(page, GENERATOR)
 
 
-def test_a_rectangle_shrinks_by_area_times_share_by_perimeter() -> None:
+def test_the_offset_of_a_rectangle_follows_the_formula() -> None:
     """4000 pixels * (1 - 0.4^2) / 280 pixels = 12 pixels."""
     kernels, mask = drawn(page_of(RECTANGLE)).maps
     expected = np.zeros((1, *SIZE), np.float32)
@@ -37,7 +37,7 @@ def test_a_rectangle_shrinks_by_area_times_share_by_perimeter() -> None:
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.05, 0.95))
-def test_the_lower_the_ratio_the_smaller_the_kernel(one: float, other: float) -> None:
+def test_a_lower_ratio_gives_a_smaller_kernel(one: float, other: float) -> None:
     small, large = (
         drawn(page_of(RECTANGLE), shrink_ratio=ratio).maps[0] for ratio in (min(one, other), max(one, other))
     )
@@ -54,7 +54,7 @@ def test_the_lower_the_ratio_the_smaller_the_kernel(one: float, other: float) ->
     ],
     ids=["ignored", "low", "narrow", "without area"],
 )
-def test_what_cannot_be_learnt_is_masked_and_ignored(poly: list[list[int]], ignored: tuple[int, ...]) -> None:
+def test_texts_that_cannot_be_learnt_are_masked_and_ignored(poly: list[list[int]], ignored: tuple[int, ...]) -> None:
     page = page_of(poly, RECTANGLE, ignored=ignored) if not ignored else page_of(poly, ignored=ignored)
     made = drawn(page)
     assert made.ignored[0]
@@ -66,13 +66,13 @@ def test_what_cannot_be_learnt_is_masked_and_ignored(poly: list[list[int]], igno
     assert made.maps[1][y, x] == made.maps[1][y2, x2] == 0
 
 
-def test_text_size_is_an_option() -> None:
+def test_the_minimum_text_size_is_an_option() -> None:
     low = [[10, 20], [110, 20], [110, 27], [10, 27]]
     assert drawn(page_of(low)).ignored.tolist() == [True]
     assert drawn(page_of(low), min_text_size=7).ignored.tolist() == [False]
 
 
-def test_off_the_image_nothing_is_drawn() -> None:
+def test_nothing_is_drawn_outside_the_image() -> None:
     moved = (np.array(RECTANGLE) + 1000).tolist()
     kernels, mask = drawn(page_of(moved)).maps
     assert not kernels.any()
@@ -85,7 +85,7 @@ def test_a_page_without_texts_has_maps_too() -> None:
     assert mask.all()
 
 
-def test_the_page_before_is_as_it_was() -> None:
+def test_the_input_page_is_unchanged() -> None:
     page = page_of([[10, 20], [110, 20], [110, 27], [10, 27]])
     drawn(page)
     assert page.ignored.tolist() == [False]
@@ -93,7 +93,7 @@ def test_the_page_before_is_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("case", ["a", "b"])
-def test_maps_are_those_of_the_reference(case: str) -> None:
+def test_maps_match_the_reference(case: str) -> None:
     values = reference_arrays("db_targets.npz")
     polys, ignored = values[f"{case}_encoded_polys"], values[f"{case}_ignore_before"]
     page = Page(Path(), np.zeros((160, 160, 3), np.uint8), polys, ("",) * len(polys), ignored)

@@ -1,4 +1,4 @@
-"""SynthText's file of MATLAB: its pages, those that are left out by name, and files that are none."""
+"""SynthText's MATLAB file: its pages, pages that are skipped and named, and invalid files."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ def cells(*values: Any) -> np.ndarray[Any, Any]:
 
 
 def file(root: Path, *, compressed: bool = True, **columns: Any) -> dict[str, Any]:
-    """A section `dataset`; wordBB is 2 x 4 x words, and of one word 2 x 4, as in the file of SynthText."""
+    """A section `dataset`; wordBB is 2 x 4 x words, or 2 x 4 for one word, like in the file of SynthText."""
     rows = {
         "imnames": cells("8/a.jpg", "8/b.jpg"),
         "wordBB": cells(WORDS, QUAD.T),
@@ -40,7 +40,7 @@ def file(root: Path, *, compressed: bool = True, **columns: Any) -> dict[str, An
     return {"type": "SynthTextDataset", "dataset_root": str(root), "label_file": "gt.mat", "data_dir": "images"}
 
 
-def test_its_words_become_pages(tmp_path: Path) -> None:
+def test_words_are_read_as_pages(tmp_path: Path) -> None:
     pages, bad = read_pages(file(tmp_path))
     assert bad == []
     assert [page.path for page in pages] == [tmp_path / "images/8/a.jpg", tmp_path / "images/8/b.jpg"]
@@ -95,7 +95,7 @@ def test_an_invalid_file_is_refused(tmp_path: Path, content: bytes) -> None:
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6), st.integers(0, 255), st.booleans(), st.booleans())
-def test_damage_never_ends_in_a_traceback(
+def test_damage_never_causes_a_traceback(
     tmp_path: Path, place: int, byte: int, cut: bool, compressed: bool
 ) -> None:  # fmt: skip
     dataset = file(tmp_path, compressed=compressed)
@@ -108,19 +108,19 @@ def test_damage_never_ends_in_a_traceback(
         assert str(tmp_path) in error.message or "no page" in error.message
 
 
-def test_a_page_may_be_without_words(tmp_path: Path) -> None:
+def test_a_page_may_have_no_words(tmp_path: Path) -> None:
     pages, _ = read_pages(file(tmp_path, wordBB=cells(np.zeros((2, 4, 0)), QUAD.T), txt=cells("", np.array(["two"]))))
     assert [page.texts for page in pages] == [(), ("two",)]
 
 
-def test_cells_in_cells_do_not_end_the_process(tmp_path: Path) -> None:
-    """scipy reads them by recursion in C, which this depth overflows."""
+def test_deeply_nested_cells_do_not_crash_the_process(tmp_path: Path) -> None:
+    """scipy reads them with a recursion in C, which overflows at this depth."""
     variables = [array(CELL, (1, 1), nested(DEPTH), name=name) for name in (b"imnames", b"wordBB", b"txt")]
     path = write(tmp_path / "gt.mat", *variables)
     assert list(synth_text.read_mat(path, tmp_path)) == [f"{path}: image 1: imnames must hold texts, found none"]
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_does_not_block_on_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "gt.mat")
     with pytest.raises(KitError, match="not a regular file"):
         list(synth_text.read_mat(tmp_path / "gt.mat", tmp_path))

@@ -1,4 +1,4 @@
-"""A few files of each published set, in its own form: two pages of 90 x 60 pixels, or two words."""
+"""A few files of each published data set, in its own format: two pages of 90 x 60 pixels, or two words."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ def image(path: Path, shade: int = 80) -> None:
 
 
 def _rows(*names: str, text: str, encoding: str = "utf-8-sig") -> Callable[[Path], Made]:
-    """Two pages of rows; `names` are those of a label and of its image, with {} for the number."""
+    """Two pages of rows; `names` are those of a label file and of its image, with {} for the number."""
 
     def make(root: Path) -> Made:
         (root / "gt").mkdir(parents=True)
@@ -121,7 +121,7 @@ def _cute80(root: Path) -> Made:
 
 
 def cute80_words(root: Path, *rows: str) -> Made:
-    """test_label.txt beside the folder of the words."""
+    """test_label.txt next to the folder of the words."""
     image(root / "timage" / "001.jpg")
     image(root / "timage" / "002.jpg")
     (root / "test_label.txt").write_text("".join(f"{row}\n" for row in rows))
@@ -129,7 +129,7 @@ def cute80_words(root: Path, *rows: str) -> Made:
 
 
 def _share(corners: list[list[int]]) -> list[float]:
-    """Left, top, right and bottom of a box as shares of an image."""
+    """Left, top, right and bottom of a box as fractions of the image size."""
     (left, top), _, (right, bottom), _ = corners
     return [left / 90, top / 60, right / 90, bottom / 60]
 
@@ -260,4 +260,4 @@ FORMS: Mapping[str, tuple[Callable[[Path], Made], Mapping[str, list[tuple[str, l
     "ccpd": (_ccpd, {f"ccpd_base/{PLATE}.jpg": [("皖AY339S", QUAD)]}),
     "synthtext": (_synthtext, {"8/a.jpg": [("one", QUAD), ("two", SECOND)]}),
 }  # fmt: skip
-"""For each set of pages: what writes its files, and the regions that they hold."""
+"""For each set of pages: the function that writes its files, and their regions."""

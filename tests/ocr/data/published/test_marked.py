@@ -1,4 +1,4 @@
-"""Laws of what all sets share."""
+"""Properties of the code shared by all data sets."""
 
 import math
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def test_a_polygon_goes_clockwise_from_its_first_corner(points: list[tuple[float
 
 
 @given(st.tuples(PLACES, PLACES), st.integers(1, 500), st.integers(1, 500), st.floats(-7, 7))
-def test_a_turned_box_keeps_its_size_and_centre(at: tuple[int, int], width: int, height: int, angle: float) -> None:
+def test_a_rotated_box_keeps_its_size_and_centre(at: tuple[int, int], width: int, height: int, angle: float) -> None:
     points = turned(width, height, angle, at=at)
     sides = [math.dist(points[number], points[number - 3]) for number in range(4)]
     assert sides == pytest.approx([width, height, width, height], abs=0.03)
@@ -46,19 +46,19 @@ def test_a_turned_box_keeps_its_size_and_centre(at: tuple[int, int], width: int,
 
 
 @given(st.lists(st.floats(-1e8, 1e8, allow_nan=False)))
-def test_numbers_are_read_as_they_are_written(values: list[float]) -> None:
+def test_numbers_are_parsed(values: list[float]) -> None:
     fields = [f"{value:.6f}" for value in values]
     assert numbers(fields) == [float(field) for field in fields]
 
 
 @pytest.mark.parametrize("field", ["", "1_0", "١", "0x1", "inf", "1" * 400, "1e999", "--1"])
-def test_what_is_no_number_is_refused(field: str) -> None:
+def test_a_text_that_is_not_a_number_is_refused(field: str) -> None:
     with pytest.raises(BadSampleError, match="not a number"):
         numbers([field])
 
 
 @given(st.text(max_size=40) | st.from_regex(r"\A(\.\./|\./|a/|/){1,5}secret\.png\Z"))
-def test_no_name_leads_out_of_the_folder(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+def test_a_name_cannot_escape_from_the_folder(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
     root = tmp_path_factory.getbasetemp() / "names"
     images = root / "images"
     (images / "a").mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def test_no_name_leads_out_of_the_folder(tmp_path_factory: pytest.TempPathFactor
     assert found.is_file()
 
 
-def test_a_folder_that_the_name_repeats_may_be_given(tmp_path: Path) -> None:
+def test_the_folder_may_be_repeated_in_the_name(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     image = tmp_path / "train" / "a.jpg"
     image.touch()

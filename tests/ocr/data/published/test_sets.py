@@ -1,4 +1,4 @@
-"""Each published set in its own form: what is read of it, and what is left out by name."""
+"""Each published data set in its own format: its content, and rows that are skipped and named."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ from hccl_kit.ocr.data.published.sets import PAGE_SETS
 from tests.ocr.data.published.forms import FORMS, PLATE, QUAD, Made, flat, image
 
 PAGES_OF_OURS = {"ic15", "sroie", "cocotext-val"}
-"""Read by readers that have tests of their own, and the other half of a set."""
+"""Sets whose readers have separate tests, and the other half of a set."""
 
 
 def read(name: str, made: Made) -> Iterator[Marked | str]:
@@ -22,11 +22,11 @@ def read(name: str, made: Made) -> Iterator[Marked | str]:
 
 
 def left_out(name: str, made: Made) -> list[str]:
-    """All that is left out, of pages and in them."""
+    """Everything that is skipped, pages and rows."""
     return [line for row in read(name, made) for line in ([row] if isinstance(row, str) else row.left_out)]
 
 
-def test_every_set_has_files_in_its_form() -> None:
+def test_every_set_has_test_files() -> None:
     assert FORMS.keys() | PAGES_OF_OURS == PAGE_SETS.keys()
 
 
@@ -46,11 +46,11 @@ def test_a_set_is_read_in_its_published_form(name: str, tmp_path: Path) -> None:
     assert found == expected
 
 
-def test_the_other_half_of_coco_text_has_no_page_of_this_one(tmp_path: Path) -> None:
+def test_the_validation_half_of_coco_text_has_no_training_page(tmp_path: Path) -> None:
     assert list(read("cocotext-val", FORMS["cocotext-train"][0](tmp_path))) == []
 
 
-def test_coco_text_of_the_challenge_calls_its_polygons_so(tmp_path: Path) -> None:
+def test_coco_text_of_the_challenge_has_another_polygon_key(tmp_path: Path) -> None:
     labels, _ = made = FORMS["cocotext-train"][0](tmp_path)
     now = list(read("cocotext-train", made))
     labels.write_text(labels.read_text().replace('"mask"', '"polygon"'))
@@ -91,7 +91,9 @@ def test_coco_text_of_the_challenge_calls_its_polygons_so(tmp_path: Path) -> Non
         ("ctw1500", "0001001.txt", "1,2,3,4,####one", "of 3 to 256 corners, found 4 numbers"),
     ],
 )
-def test_a_bad_row_is_named_and_the_others_stay(name: str, file: str, row: str, reason: str, tmp_path: Path) -> None:
+def test_an_invalid_row_is_named_and_the_others_are_kept(
+    name: str, file: str, row: str, reason: str, tmp_path: Path
+) -> None:
     labels, _ = made = FORMS[name][0](tmp_path)
     before = sum(len(page.regions) for page in read(name, made) if isinstance(page, Marked))
     path = labels / file
@@ -145,7 +147,7 @@ def test_a_bad_row_is_named_and_the_others_stay(name: str, file: str, row: str, 
         ("ccpd", "ccpd_base/", "../ccpd_base/", "train.txt:1: the image"),
     ],
 )
-def test_what_one_file_says_wrongly_is_named(name: str, old: str, new: str, reason: str, tmp_path: Path) -> None:
+def test_an_invalid_value_is_named(name: str, old: str, new: str, reason: str, tmp_path: Path) -> None:
     labels, images = made = FORMS[name][0](tmp_path)
     file = next(labels.iterdir()) if labels.is_dir() else labels
     text = file.read_text(encoding="utf-8")
@@ -169,7 +171,7 @@ def test_what_one_file_says_wrongly_is_named(name: str, old: str, new: str, reas
         ("svt", b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', "has a document type"),
     ],
 )
-def test_a_file_that_is_something_else_is_refused(name: str, content: bytes, reason: str, tmp_path: Path) -> None:
+def test_a_file_in_another_format_is_refused(name: str, content: bytes, reason: str, tmp_path: Path) -> None:
     labels, _ = made = FORMS[name][0](tmp_path)
     labels.write_bytes(content)
     with pytest.raises(KitError, match=reason.replace("[", r"\[")):
@@ -190,7 +192,7 @@ def test_a_file_that_is_something_else_is_refused(name: str, content: bytes, rea
         ("totaltext", "poly_gt_img1.txt", b"\xff", "is not UTF-8: byte 0"),
     ],
 )
-def test_a_page_whose_file_is_something_else_is_left_out(
+def test_a_page_with_an_invalid_file_is_skipped(
     name: str, file: str, content: bytes, reason: str, tmp_path: Path
 ) -> None:
     labels, _ = made = FORMS[name][0](tmp_path)
@@ -200,7 +202,7 @@ def test_a_page_whose_file_is_something_else_is_left_out(
     assert reason in line
 
 
-def test_labels_and_images_without_the_other_are_named(tmp_path: Path) -> None:
+def test_unpaired_labels_and_images_are_named(tmp_path: Path) -> None:
     labels, images = made = FORMS["mlt2017"][0](tmp_path)
     (images / "img_1.jpg").unlink()
     (labels / "gt_img_2.txt").unlink()
@@ -220,19 +222,19 @@ def test_a_document_without_images_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_a_folder_of_plates_needs_no_list(tmp_path: Path) -> None:
+def test_a_folder_of_licence_plates_needs_no_list(tmp_path: Path) -> None:
     for name in (PLATE, PLATE.replace("-0_0_", "-33_0_"), PLATE.replace("0_0_22", "34_0_22"), "car", "1-2-3-4-5-6-7"):
         image(tmp_path / f"{name}.jpg")
     made = tmp_path, tmp_path
     texts = [text for page in read("ccpd", made) if isinstance(page, Marked) for text, _ in page.regions]
-    assert sorted(texts) == ["AY339S", "皖AY339S"]  # 33 is the O that stands for no character
+    assert sorted(texts) == ["AY339S", "皖AY339S"]  # 33 is the letter O, which means no character
     reasons = "\n".join(left_out("ccpd", made))
     assert "no character has the index '34'; accepted: 0 to 33" in reasons
     assert "expected a name of 7 fields, found 'car'" in reasons
     assert "expected 4 corners, found '4'" in reasons
 
 
-def test_texts_of_total_text_are_literals_of_python(tmp_path: Path) -> None:
+def test_texts_of_total_text_are_python_literals(tmp_path: Path) -> None:
     labels, images = FORMS["totaltext"][0](tmp_path)
     start = "x: [[10, 50, 50]], y: [[10 10 20]], ornt: [u'h'], transcriptions: "
     rows = ['[u"it\'s"]', "[u'caf\\xe9']", "[u'a', u'b']", "['\\\\']"]
@@ -243,8 +245,8 @@ def test_texts_of_total_text_are_literals_of_python(tmp_path: Path) -> None:
     assert [text for text, _ in page.regions] == ["it's", "café", "a,b", "\\"]
 
 
-def test_quotes_that_end_no_text_are_searched_once(tmp_path: Path) -> None:
-    """A page of them; with a search from each quote on it takes minutes."""
+def test_unterminated_quotes_take_linear_time(tmp_path: Path) -> None:
+    """A page of them; a search from each quote would take minutes."""
     labels, _ = made = FORMS["totaltext"][0](tmp_path)
     start = "x: [[10, 50, 50]], y: [[10 10 20]], ornt: [u'h'], transcriptions: "
     (labels / "poly_gt_img1.txt").write_text(start + "[" + "\\'" * 100_000 + "]\n")

@@ -1,4 +1,4 @@
-"""Words that are cut already: those of IIIT 5K-word and CUTE80, those left out, and files of something else."""
+"""Data sets of cropped words, IIIT 5K-word and CUTE80: valid, skipped and invalid files."""
 
 import struct
 import zlib
@@ -20,12 +20,12 @@ from tests.ocr.data.test_mat_file import DEPTH, STRUCT, array, element, nested, 
 
 @pytest.mark.parametrize("compressed", [True, False])
 @pytest.mark.parametrize("variable", ["traindata", "testdata"])
-def test_its_words_are_read(variable: str, compressed: bool, tmp_path: Path) -> None:
+def test_words_of_iiit5k_are_read(variable: str, compressed: bool, tmp_path: Path) -> None:
     rows = ("train/1_1.png", "YOU"), ("train/1_2.png", "CAN")
     assert list(words.iiit5k(*iiit5k(tmp_path, *rows, variable=variable, compressed=compressed))) == list(rows)
 
 
-def test_bad_words_are_named(tmp_path: Path) -> None:
+def test_invalid_words_are_named(tmp_path: Path) -> None:
     rows = ("train/1_1.png", "YOU"), ("train/9.png", "A"), ("../x.png", "A"), ("train/1_2.png", 5.0), (np.eye(2), "A")
     labels, images = iiit5k(tmp_path, *rows)
     good, *bad = words.iiit5k(labels, images)
@@ -38,7 +38,7 @@ def test_bad_words_are_named(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_another_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.mat"
     savemat(path, {"other": 1})
     with pytest.raises(KitError, match="has no structure array traindata or testdata"):
@@ -53,7 +53,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_a_file_cut_anywhere_is_refused(compressed: bool, tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused(compressed: bool, tmp_path: Path) -> None:
     labels, images = iiit5k(tmp_path, ("train/1_1.png", "YOU"), compressed=compressed)
     whole = labels.read_bytes()
     for end in range(len(whole)):
@@ -63,7 +63,9 @@ def test_a_file_cut_anywhere_is_refused(compressed: bool, tmp_path: Path) -> Non
 
 
 @given(st.integers(124, 900), st.binary(min_size=1, max_size=8))
-def test_changed_bytes_are_refused_or_read(tmp_path_factory: pytest.TempPathFactory, place: int, change: bytes) -> None:
+def test_a_file_with_changed_bytes_is_refused_or_read(
+    tmp_path_factory: pytest.TempPathFactory, place: int, change: bytes
+) -> None:
     root = tmp_path_factory.getbasetemp() / "mat"
     root.mkdir(exist_ok=True)
     labels, images = iiit5k(root, ("train/1_1.png", "YOU"), compressed=False)
@@ -73,7 +75,7 @@ def test_changed_bytes_are_refused_or_read(tmp_path_factory: pytest.TempPathFact
         list(words.iiit5k(labels, images))
 
 
-def test_a_file_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mat_file, "MAX_EXPANDED_BYTES", 1 << 21)
     labels, images = iiit5k(tmp_path, ("train/1_1.png", "YOU"))
     bomb = zlib.compress(bytes(1 << 24))
@@ -82,8 +84,8 @@ def test_a_file_that_expands_without_end_is_refused(tmp_path: Path, monkeypatch:
         list(words.iiit5k(labels, images))
 
 
-def test_cells_in_cells_do_not_end_the_process(tmp_path: Path) -> None:
-    """scipy reads them by recursion in C, which this depth overflows."""
+def test_deeply_nested_cells_do_not_crash_the_process(tmp_path: Path) -> None:
+    """scipy reads them with a recursion in C, which overflows at this depth."""
     names = struct.pack("<HHi", 5, 4, 16) + element(1, b"ImgName".ljust(16, b"\0") + b"GroundTruth".ljust(16, b"\0"))
     cell = nested(DEPTH)
     path = write(tmp_path / "traindata.mat", array(STRUCT, (1, 1), names, cell, cell, name=b"traindata"))
@@ -96,7 +98,7 @@ def test_the_words_of_cute80_are_read(tmp_path: Path) -> None:
     assert list(words.cute80(*made)) == [(first, "RONALDO"), (second, "7"), (first, "A")]
 
 
-def test_bad_rows_of_cute80_are_named(tmp_path: Path) -> None:
+def test_invalid_rows_of_cute80_are_named(tmp_path: Path) -> None:
     rows = "timage/001.jpg", "timage/001.jpg A 2 A", "timage/001.jpg A B", "../001.jpg A", "timage/9.jpg A 1 A"
     labels, images = cute80_words(tmp_path, *rows)
     assert list(words.cute80(labels, images)) == [

@@ -3,7 +3,7 @@
 from hccl_kit.ocr.data.synthetic import chinese
 
 
-def test_the_common_characters_are_ideographs_in_their_order() -> None:
+def test_the_common_characters_are_ideographs_in_standard_order() -> None:
     common = chinese.common()
     assert len(common) == len(set(common)) == 3755
     assert (common[0], common[-1]) == ("啊", "座")

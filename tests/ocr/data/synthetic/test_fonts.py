@@ -1,4 +1,4 @@
-"""Texts in fonts of the user's: every character is drawn or refused."""
+"""Texts in fonts of the user: every character is drawn or refused."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_font_reports_missing_characters() -> None:
     assert Font(SANS).lacks("a中b文中") == "中文"
 
 
-def test_a_text_is_drawn_by_a_font_that_has_all_of_it() -> None:
+def test_a_text_is_drawn_with_a_font_that_has_all_its_characters() -> None:
     fonts = Fonts([SIGNS, SANS])
     fonts.assert_complete(["word", "été"])
     for seed in range(9):
@@ -48,7 +48,7 @@ def test_a_text_is_drawn_by_a_font_that_has_all_of_it() -> None:
         fonts.assert_complete(["word", "中文"])
 
 
-def test_a_rendered_text_has_its_ink(tmp_path: Path) -> None:
+def test_a_rendered_text_has_ink(tmp_path: Path) -> None:
     image = render.render("naïve", np.random.default_rng(1), Fonts([SANS]).draw)
     assert image.shape[2] == 3
     spread = image.astype(float).mean(axis=2)
@@ -65,7 +65,7 @@ def test_a_file_that_is_not_a_font_is_refused(tmp_path: Path, content: bytes | N
     assert ".otf" in str(caught.value.hint)
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_does_not_block_on_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.ttf")
     with pytest.raises(KitError, match="it is not a regular file"):
         Font(tmp_path / "a.ttf")
@@ -78,7 +78,7 @@ def test_a_text_that_would_fill_the_memory_is_refused(monkeypatch: pytest.Monkey
         Font(SANS).coverage("abcdefgh", 24)
 
 
-def test_the_program_draws_texts_of_ones_own(tmp_path: Path) -> None:
+def test_the_program_draws_texts_of_the_user(tmp_path: Path) -> None:
     texts = [f"Größe {number}" for number in range(20)]
     (tmp_path / "texts.txt").write_text("\n".join([*texts, "", "  "]), encoding="utf-8")
     out = tmp_path / "out"
@@ -116,7 +116,7 @@ def test_the_program_draws_strings_of_a_dictionary(tmp_path: Path) -> None:
         (["--font", "one.txt"], "one.txt is not a usable font"),
     ],
 )
-def test_the_program_refuses_what_it_cannot_draw(
+def test_the_program_refuses_texts_that_it_cannot_draw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], expected: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

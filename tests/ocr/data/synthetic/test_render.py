@@ -1,4 +1,4 @@
-"""Rendered words: the generator decides everything, and every word can be read."""
+"""Rendered words: they depend only on the generator, and every word is legible."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 @given(st.sampled_from(render.REAL_WORDS), seeds)
 @settings(max_examples=60, deadline=None)
-def test_one_generator_makes_one_image(text: str, seed: int) -> None:
+def test_equal_generators_give_equal_images(text: str, seed: int) -> None:
     one, two = (render.render(text, np.random.default_rng(seed)) for _ in range(2))
     np.testing.assert_array_equal(one, two)
     assert one.dtype == np.uint8
@@ -42,25 +42,25 @@ def test_ink_differs_from_paper(seed: int) -> None:
     assert np.percentile(image, 99) - np.percentile(image, 1) > 50
 
 
-def test_two_generators_make_two_images() -> None:
+def test_different_generators_give_different_images() -> None:
     images = [render.render("word", np.random.default_rng(seed)) for seed in range(20)]
     assert len({image.tobytes() for image in images}) == 20
 
 
 @given(seeds)
-def test_random_texts_are_of_the_dictionary_and_of_every_length(seed: int) -> None:
+def test_random_texts_use_the_dictionary_and_every_length(seed: int) -> None:
     generator = np.random.default_rng(seed)
     texts = [render.random_text(generator) for _ in range(200)]
     assert {len(text) for text in texts} == set(range(render.SHORTEST, render.LONGEST + 1))
     assert set("".join(texts)) == set(ALPHANUMERIC)
 
 
-def test_random_texts_are_no_real_words() -> None:
+def test_random_texts_are_not_real_words() -> None:
     generator = np.random.default_rng(0)
     assert not {render.random_text(generator) for _ in range(50_000)} & set(render.REAL_WORDS)
 
 
-def test_real_words_are_of_the_dictionary() -> None:
+def test_real_words_use_the_dictionary() -> None:
     charset = Charset.load(None, use_space_char=False)
     assert all(charset.decode(charset.encode(word, lower=False)) == word for word in render.REAL_WORDS)
     assert len(set(render.REAL_WORDS)) == len(render.REAL_WORDS)
@@ -79,7 +79,7 @@ def test_the_program_writes_a_set_for_training_and_one_of_real_words(words: Path
     assert not {sample.text for sample in train} & set(render.REAL_WORDS)
 
 
-def test_the_program_repeats_itself(words: Path, tmp_path: Path) -> None:
+def test_the_program_is_reproducible(words: Path, tmp_path: Path) -> None:
     done = tool("render_words", "--output", tmp_path / "again", "--train", 5, "--test", 3, "--seed", 3)
     assert done.returncode == 0
     assert "5 training and 3 test images" in done.stdout
@@ -95,7 +95,7 @@ def test_the_program_repeats_itself(words: Path, tmp_path: Path) -> None:
         ([], "cannot write into"),
     ],
 )
-def test_the_program_refuses_what_it_cannot_do(tmp_path: Path, args: list[str], expected: str) -> None:
+def test_the_program_refuses_invalid_arguments(tmp_path: Path, args: list[str], expected: str) -> None:
     (tmp_path / "file").write_text("")
     done = tool("render_words", "--output", tmp_path / "file", *args)
     assert done.returncode == 2
@@ -104,8 +104,8 @@ def test_the_program_refuses_what_it_cannot_do(tmp_path: Path, args: list[str], 
     assert "Traceback" not in done.stderr
 
 
-def test_a_data_set_that_is_there_is_kept(tmp_path: Path) -> None:
-    """Also where only its labels or only its images are there; nothing is drawn before."""
+def test_an_existing_data_set_is_not_overwritten(tmp_path: Path) -> None:
+    """Also if only its labels or only its images exist; nothing is drawn before the check."""
     labels, image = tmp_path / "train_gt.txt", tmp_path / "test" / "mine.png"
     image.parent.mkdir()
     for mine in (labels, image):

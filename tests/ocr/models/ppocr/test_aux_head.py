@@ -1,4 +1,4 @@
-"""Heads at the levels of the pyramid: maps in training, nothing in use, and gradients for all."""
+"""Auxiliary heads at the levels of the pyramid: maps in training, none in inference, and gradients for all."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def guided(model: dict[str, dict[str, Any]], *, branches: bool = False, **head: 
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("model", [TINY, NARROW], ids=["tiny", "with RepLKPAN"])
-def test_training_has_further_maps_and_use_has_those_of_dbhead(model: dict[str, dict[str, Any]]) -> None:
+def test_training_has_auxiliary_maps_and_inference_those_of_dbhead(model: dict[str, dict[str, Any]]) -> None:
     network, plain = guided(model), pages.build(model)
     own = network.parameters_dict()
     for parameter in plain.get_parameters():
@@ -50,16 +50,16 @@ def test_training_has_further_maps_and_use_has_those_of_dbhead(model: dict[str, 
 
 
 def test_heads_have_the_sizes_of_paddleocr() -> None:
-    """Eight branches with their statistics, each with the numbers of that in the modules of rapidocr 3.10.0."""
+    """Eight branches with statistics, each with the parameter count of the modules of rapidocr 3.10.0."""
     assert count(guided(SMALL, branches=True).head) == 8 * 23_353
 
 
-def test_in_use_there_are_no_further_heads() -> None:
+def test_a_network_for_inference_has_no_auxiliary_heads() -> None:
     assert count(guided(SMALL, adaptive=False)) == count(in_form(SMALL, branches=False, adaptive=False))
 
 
 def losses(network: Network, replacement: str) -> list[float]:
-    """Those of two steps with two pages of one text; every parameter has a gradient."""
+    """The losses of two steps with two pages of one text; every parameter has a gradient."""
     loss = AuxDBLoss(bce_replace=replacement)
     step = TrainStep(network, loss, optimizer.build({**OPTIMIZER, "opt": "adam"}, network), size=1)
     text = np.zeros((2, 64, 64), np.float32)
@@ -88,13 +88,13 @@ def test_training_lowers_the_loss_and_every_parameter_has_a_gradient(
 
 @pytest.mark.long
 @pytest.mark.usefixtures("pynative")
-def test_the_mobile_detector_trains_too() -> None:
+def test_the_mobile_detector_can_be_trained() -> None:
     found = losses(in_form(MOBILE, branches=True), "diceloss")
     assert found[-1] < 0.995 * found[0]
 
 
 @pytest.mark.long
-def test_it_trains_as_a_graph() -> None:
+def test_it_can_be_trained_in_graph_mode() -> None:
     ms.set_recursion_limit(CALL_DEPTH)
     found = losses(guided(NARROW, branches=True), "dicefocalloss")
     assert found[-1] < 0.995 * found[0]

@@ -1,4 +1,4 @@
-"""The kernels beside a large one, against PaddleOCR's block as the package rapidocr has it for PyTorch."""
+"""The parallel small kernels of a large one, against PaddleOCR's block in the PyTorch version of rapidocr."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def values(convolution: Any, norm: Any, number: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("side", sorted(folding.DILATED))
-def test_a_large_kernel_is_that_of_paddleocr(side: int) -> None:
+def test_a_large_kernel_matches_paddleocr(side: int) -> None:
     torch.manual_seed(side)
     theirs = db_fpn.DilatedReparamBlock(4, side).eval()
     for name, value in theirs.state_dict().items():

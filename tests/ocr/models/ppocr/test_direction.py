@@ -17,13 +17,13 @@ pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
 
 
 def words() -> NDArray[np.float32]:
-    """A line (1, 3, 48, 192) from -1 to 1."""
+    """A line of text (1, 3, 48, 192) with values from -1 to 1."""
     image = np.full((48, 192, 3), 255, np.uint8)
     cv2.putText(image, "Reading 42", (4, 34), cv2.FONT_HERSHEY_SIMPLEX, 1, (0, 0, 0), 2, cv2.LINE_AA)
     return image.transpose(2, 0, 1)[None].astype(np.float32) / 127.5 - 1
 
 
-def test_equals_the_published_file() -> None:
+def test_outputs_match_the_published_file() -> None:
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
     try:

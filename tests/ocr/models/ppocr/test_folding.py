@@ -1,4 +1,4 @@
-"""Folded layers give what the layers give, computed by another program."""
+"""Folded layers match the original layers, computed with PyTorch."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def assert_same(found: Convolution, expected: Any) -> None:
     assert np.allclose(folded.numpy(), expected.numpy(), atol=1e-4)
 
 
-def test_the_branches_of_a_depthwise_convolution() -> None:
+def test_folds_the_branches_of_a_depthwise_convolution() -> None:
     three, one, inner, outer = weights(CHANNELS, 1, 3, 3), weights(CHANNELS, 1, 1, 1), norm(), norm()
     expected = normalise(normalise(convolve(three), inner) + convolve(one) + torch.from_numpy(MAP), outer)
     assert_same(folding.depthwise(three, inner, one, outer), expected)
@@ -56,7 +56,7 @@ def test_the_branches_of_a_depthwise_convolution() -> None:
     ("size", "branches"),
     [(5, ((5, 1), (3, 1), (3, 2))), (7, ((7, 1), (5, 1), (3, 2), (3, 3))), (9, ((9, 1), (5, 2), (3, 4)))],
 )
-def test_the_branches_of_a_large_kernel(size: int, branches: tuple[tuple[int, int], ...]) -> None:
+def test_folds_the_branches_of_a_large_kernel(size: int, branches: tuple[tuple[int, int], ...]) -> None:
     parts = [(weights(CHANNELS, 1, side, side), norm(), dilation) for side, dilation in branches]
     expected = sum(normalise(convolve(weight, dilation=dilation), of) for weight, of, dilation in parts)
     assert_same(folding.large_kernel(iter(parts), size=size), expected)

@@ -1,4 +1,4 @@
-"""Both forms of a network: the same outputs, and back to the same numbers."""
+"""Both forms of a network have the same outputs, and conversion back restores the values."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -37,7 +37,7 @@ CELLS: dict[str, tuple[Callable[[], nn.Cell], Callable[[], nn.Cell]]] = {
 
 
 class Holder(nn.Cell):
-    """A cell with a name, as in a network."""
+    """A cell with a name, like in a network."""
 
     def __init__(self, cell: nn.Cell) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Holder(nn.Cell):
 
 @cache
 def cells(name: str) -> tuple[Holder, ...]:
-    """Both forms, for all examples: they are compiled once."""
+    """Both forms, shared by all examples so that they are compiled once."""
     return tuple(Holder(make()).set_train(False) for make in CELLS[name])
 
 
@@ -62,7 +62,7 @@ def randomise(network: nn.Cell, generator: np.random.Generator) -> forms.Arrays:
 
 
 def set_all(network: nn.Cell, values: forms.Arrays) -> None:
-    """Set every parameter of the network, and no other value may be left."""
+    """Set every parameter of the network; all values must be used."""
     parameters = {parameter.name: parameter for parameter in network.get_parameters()}
     assert parameters.keys() == values.keys()
     for name, parameter in parameters.items():
@@ -72,7 +72,7 @@ def set_all(network: nn.Cell, values: forms.Arrays) -> None:
 @pytest.mark.parametrize("name", CELLS)
 @settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_a_folded_cell_gives_what_its_branches_give(name: str, seed: int) -> None:
+def test_a_folded_cell_matches_its_branches(name: str, seed: int) -> None:
     generator = np.random.default_rng(seed)
     branched, plain = cells(name)
     set_all(plain, forms.folded(randomise(branched, generator)))
@@ -82,7 +82,7 @@ def test_a_folded_cell_gives_what_its_branches_give(name: str, seed: int) -> Non
 
 
 @pytest.mark.parametrize("model", [TINY, SMALL, MOBILE], ids=["tiny", "small", "mobile"])
-def test_the_parameters_of_a_network_become_those_of_the_folded_one(model: dict[str, dict[str, Any]]) -> None:
+def test_folding_gives_the_parameters_of_the_folded_network(model: dict[str, dict[str, Any]]) -> None:
     head = {"name": "CTCHead", "out_channels": 5}
     branched = lines.build({**model, "head": head, "backbone": {**model["backbone"], "branches": True}})
     folded = forms.folded({parameter.name: parameter.asnumpy() for parameter in branched.get_parameters()})
@@ -90,7 +90,7 @@ def test_the_parameters_of_a_network_become_those_of_the_folded_one(model: dict[
     assert {name: array.shape for name, array in folded.items()} == {name: p.shape for name, p in plain.items()}
 
 
-def test_unfolding_and_folding_gives_the_same_numbers() -> None:
+def test_unfolding_and_folding_restores_the_values() -> None:
     head = {"name": "CTCHead", "out_channels": 5}
     backbone = {**TINY["backbone"], "branches": True}
     plain = randomise(lines.build({**TINY, "head": head}), np.random.default_rng(0))
@@ -103,8 +103,8 @@ def test_unfolding_and_folding_gives_the_same_numbers() -> None:
 
 
 @pytest.mark.parametrize("model", test_pages.ALL.values(), ids=test_pages.ALL)
-def test_a_detector_folds_and_unfolds_as_a_whole(model: dict[str, dict[str, Any]]) -> None:
-    """Also the branch of the threshold map; from PP-OCRv5's folded backbone no way leads back."""
+def test_a_complete_detector_can_be_folded_and_unfolded(model: dict[str, dict[str, Any]]) -> None:
+    """Including the branch of the threshold map; the folded backbone of PP-OCRv5 cannot be unfolded."""
     branched = pages.build({**model, "backbone": {**model["backbone"], "branches": True}})
     folded = forms.folded({parameter.name: parameter.asnumpy() for parameter in branched.get_parameters()})
     plain = {parameter.name: parameter for parameter in pages.build(model).get_parameters()}
@@ -117,13 +117,13 @@ def test_a_detector_folds_and_unfolds_as_a_whole(model: dict[str, dict[str, Any]
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_a_cell_whose_shapes_disagree_stays(name: str) -> None:
-    """A file may hold anything under these names."""
+def test_a_cell_with_inconsistent_shapes_is_not_folded(name: str) -> None:
+    """A file may contain any shape under these names."""
     values = randomise(Holder(CELLS[name][0]()), np.random.default_rng(0))
     for key, array in values.items():
         if ".identity." in key or ".point." in key:
-            continue  # those are left out if they alone are missing
-        shorter = array[:, 1:] if key.endswith(".up.weight") else array[1:]  # that has its outputs second
+            continue  # these are optional
+        shorter = array[:, 1:] if key.endswith(".up.weight") else array[1:]  # its outputs are on the second axis
         for other in (shorter, array[None], np.float32(1).reshape(())):
             changed = {**values, key: other}
             assert forms.folded(changed) == changed or forms.folded(changed).keys() == changed.keys()

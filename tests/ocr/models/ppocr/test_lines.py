@@ -33,7 +33,7 @@ MOBILE: dict[str, dict[str, Any]] = {
     "head": {"name": "CTCHead", "out_channels": 18385},
 }
 PUBLISHED = 5_267_683 - 53
-"""Numbers in the file of the small recogniser; 53 of them are constants of its operators."""
+"""Values in the file of the small recogniser; 53 of them are constants of its operators."""
 
 
 def size(model: dict[str, dict[str, Any]], *, branches: bool) -> int:
@@ -41,33 +41,35 @@ def size(model: dict[str, dict[str, Any]], *, branches: bool) -> int:
     return sum(parameter.size for parameter in network.get_parameters())
 
 
-def test_as_many_parameters_as_published() -> None:
+def test_the_number_of_parameters_is_the_published_one() -> None:
     assert size(SMALL, branches=False) == PUBLISHED
     assert size(MOBILE, branches=False) == 4_113_133  # 4.11 million in the ONNX file of PP-OCRv5 mobile
 
 
 @pytest.mark.parametrize(("model", "expected"), [(TINY, 1_119_614), (SMALL, 5_310_278), (MEDIUM, 19_218_102)])
-def test_with_branches_as_many_parameters_as_in_paddleocr(model: dict[str, dict[str, Any]], expected: int) -> None:
-    """Counted in the modules for PyTorch of rapidocr 3.10.0, statistics of normalisations included."""
+def test_the_number_of_parameters_with_branches_matches_paddleocr(
+    model: dict[str, dict[str, Any]], expected: int
+) -> None:
+    """Counted in the PyTorch modules of rapidocr 3.10.0, including the statistics of normalisations."""
     assert size(model, branches=True) == expected
 
 
 @pytest.mark.parametrize(("width", "steps"), [(320, 40), (321, 40), (326, 41), (40, 5)])
-def test_time_steps_of_a_width(width: int, steps: int) -> None:
+def test_the_number_of_time_steps_follows_from_the_width(width: int, steps: int) -> None:
     """The widths of the fact sheet, which were measured on the published file."""
     assert lcnet_v4.sequence_length(width) == steps
 
 
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("size", lcnet_v4.LINES)
-def test_the_backbone_gives_its_time_steps(size: str) -> None:
+def test_the_backbone_output_has_the_expected_time_steps(size: str) -> None:
     backbone = lcnet_v4.LineBackbone(size=size)
     features = backbone(Tensor(np.zeros((1, 3, 48, 61), np.float32)))
     assert features.shape == (1, backbone.out_channels, 1, lcnet_v4.sequence_length(61))
 
 
 @pytest.mark.usefixtures("pynative")
-def test_the_backbone_of_pages_has_four_strides() -> None:
+def test_the_page_backbone_has_maps_of_four_strides() -> None:
     backbone = PageBackbone(size="small")
     maps = backbone(Tensor(np.zeros((1, 3, 64, 96), np.float32)))
     assert [tuple(each.shape) for each in maps] == [
@@ -77,7 +79,7 @@ def test_the_backbone_of_pages_has_four_strides() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_training_gives_logits_and_evaluation_probabilities() -> None:
+def test_outputs_are_logits_in_training_and_probabilities_in_evaluation() -> None:
     network = lines.build({**SMALL, "head": {"name": "CTCHead", "out_channels": 11}})
     images = Tensor(np.random.default_rng(0).standard_normal((2, 3, 48, 64)).astype(np.float32))
     assert network.set_train(True)(images).shape == (8, 2, 11)
@@ -86,11 +88,11 @@ def test_training_gives_logits_and_evaluation_probabilities() -> None:
     assert np.allclose(ms.ops.sum(read, 2).asnumpy(), 1, atol=1e-5)
 
 
-def test_one_graph_reads_a_line_alike_in_batches_of_all_sizes() -> None:
+def test_a_line_has_the_same_output_in_batches_of_any_size() -> None:
     network = lines.build({**SMALL, "head": {"name": "CTCHead", "out_channels": 11}}).set_train(False)
     random = np.random.default_rng(0)
     for one in network.get_parameters():
-        if one.ndim > 1:  # large enough that the image is still seen at the end
+        if one.ndim > 1:  # large enough that the image still has an effect on the output
             one.set_data(Tensor((random.normal(size=one.shape) * 2 / one[0].size ** 0.5).astype(np.float32)))
     network.set_inputs(Tensor(shape=(None, 3, None, None), dtype=ms.float32))
     for width in (64, 96):

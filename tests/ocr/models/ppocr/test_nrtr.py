@@ -1,4 +1,4 @@
-"""The guiding decoder: what it may see, how large it is, and that reading does without it."""
+"""The guiding decoder: its masking, its size, and that inference does not use it."""
 
 import mindspore as ms
 import numpy as np
@@ -34,7 +34,7 @@ class Columns(nn.Cell):
 
 
 def test_the_decoder_has_the_published_size() -> None:
-    """Four layers of 384 channels with 18,713 tokens: attention twice, a perceptron, three normalisations each."""
+    """Four layers of 384 channels with 18,713 tokens, each with two attentions, an MLP and three normalisations."""
     dims, tokens, channels = 384, 18713, 384
     layer = 2 * 4 * (dims * dims + dims) + 8 * dims * dims + 5 * dims + 3 * 2 * dims
     decoder = nrtr.Decoder(channels, tokens, dims=dims, layers=4)
@@ -42,7 +42,7 @@ def test_the_decoder_has_the_published_size() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_a_token_depends_on_those_before_it_alone() -> None:
+def test_a_token_depends_only_on_previous_tokens() -> None:
     decoder = nrtr.Decoder(8, 9, dims=64, layers=2).set_train(False)
     features = Tensor(np.random.default_rng(0).standard_normal((1, 8, 1, 5)).astype(np.float32))
     one, other = (decoder(features, Tensor([[2, 4, last, 5, 3]])).asnumpy() for last in (6, 7))
@@ -52,7 +52,7 @@ def test_a_token_depends_on_those_before_it_alone() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_training_gives_both_and_reading_ctc_alone() -> None:
+def test_training_has_both_outputs_and_inference_only_ctc() -> None:
     guided, plain = lines.build(MODEL), lines.build({**MODEL, "head": {"name": "CTCHead", "out_channels": 11}})
     own = {parameter.name: parameter for parameter in guided.get_parameters()}
     for parameter in plain.get_parameters():

@@ -49,8 +49,8 @@ def image(height: int, width: int) -> NDArray[np.float32]:
     return page
 
 
-def test_equals_the_published_file() -> None:
-    """All weights but the branch of training, and the outputs, also of images that are not square and of one cell."""
+def test_outputs_match_the_published_file() -> None:
+    """All weights except the training branch, and the outputs, also for images that are not square or minimal."""
     pytest.importorskip("rapidocr")
     onnxruntime = pytest.importorskip("onnxruntime")
     file = rapidocr.path("rapidocr:det")
@@ -75,8 +75,8 @@ def test_training_gives_the_binary_map_of_the_paper() -> None:
     assert np.allclose(binary, 1 / (1 + np.exp(-50 * (probability - threshold))), atol=1e-5)
 
 
-def test_nothing_is_normalised() -> None:
-    """No statistics of a batch: an image has the same maps alone and in company."""
+def test_outputs_do_not_depend_on_the_batch() -> None:
+    """There are no batch statistics: an image has the same maps alone and with others."""
     network = pages.build(SMALL)
     assert not [name for name in network.parameters_dict() if "gamma" in name or "moving" in name]
     both = np.concatenate([image(64, 32), 3 * image(64, 32)])
@@ -95,7 +95,7 @@ def count(cell: Any) -> int:
 
 
 @pytest.mark.parametrize("model", ALL.values(), ids=ALL)
-def test_sizes(model: dict[str, dict[str, Any]]) -> None:
+def test_every_size_gives_one_map_of_the_size_of_the_image(model: dict[str, dict[str, Any]]) -> None:
     assert pages.build(model).set_train(False)(Tensor(image(64, 96))).shape == (1, 1, 64, 96)
 
 
@@ -108,17 +108,19 @@ def test_sizes(model: dict[str, dict[str, Any]]) -> None:
         ("mobile", 3_379_504 - 8, 144_600, 46_706),
     ],
 )
-def test_with_branches_as_many_parameters_as_in_paddleocr(name: str, backbone: int, neck: int, head: int) -> None:
-    """Counted in the modules for PyTorch of rapidocr 3.10.0, statistics of normalisations included.
+def test_the_number_of_parameters_with_branches_matches_paddleocr(
+    name: str, backbone: int, neck: int, head: int
+) -> None:
+    """Counted in the PyTorch modules of rapidocr 3.10.0, including the statistics of normalisations.
 
-    Its backbone of PP-OCRv5 has a scale and an offset more after each of the four convolutions without hard-swish,
-    which nothing uses.
+    Its PP-OCRv5 backbone has an additional scale and offset after each of the four convolutions without hard-swish,
+    which are unused.
     """
     network = in_form(ALL[name], branches=True)
     assert (count(network.backbone), count(network.neck), count(network.head)) == (backbone, neck, head)
 
 
-def test_folded_as_many_parameters_as_published() -> None:
+def test_the_number_of_folded_parameters_is_the_published_one() -> None:
     """The ONNX file of PP-OCRv5 mobile has 1,171,721 weights, among them three normalisations that are not folded."""
     of_normalisations = (4 - 1) * 16 + (4 - 1) * 24 + 4 * 24
     assert count(in_form(MOBILE, branches=False, adaptive=False)) == 1_171_721 - of_normalisations
@@ -132,6 +134,6 @@ def test_folded_as_many_parameters_as_published() -> None:
 def test_a_folded_pair_has_the_published_size(
     detector: dict[str, dict[str, Any]], recogniser: dict[str, dict[str, Any]], millions: float
 ) -> None:
-    """Published for detector and recogniser together; with dense large kernels the medium pair would have 41."""
+    """Published for detector and recogniser together; with dense large kernels, the medium pair would have 41."""
     together = count(in_form(detector, branches=False, adaptive=False)) + count(lines.build(recogniser))
     assert together / 1e6 == pytest.approx(millions, abs=0.15)

@@ -1,6 +1,6 @@
 """The recognisers against those of the package `transformers` with random weights, in both forms.
 
-The weights go the way of a user's: a file that `model.pretrained` names.
+The weights are loaded like those of a user: from a file that `model.pretrained` names.
 """
 
 from collections.abc import Mapping
@@ -95,7 +95,7 @@ def randomised(network: Any, steep: float) -> Any:
         pytest.param(MOBILE, mobile, 10, True, id="mobile with branches"),
     ],
 )
-def test_same_probabilities(
+def test_probabilities_match_transformers(
     model: Mapping[str, Any], reference: Any, steep: float, branches: bool, tmp_path: Path
 ) -> None:
     theirs = randomised(reference(), steep)

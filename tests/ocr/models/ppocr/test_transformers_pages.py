@@ -1,6 +1,6 @@
 """The detectors against those of the package `transformers` with random weights, in both forms.
 
-The weights go the way of a user's: a file that `model.pretrained` names.
+The weights are loaded like those of a user: from a file that `model.pretrained` names.
 """
 
 from pathlib import Path
@@ -73,7 +73,7 @@ def down_and_up(model: dict[str, Any]) -> Any:
 
 
 def mobile(_: dict[str, Any]) -> Any:
-    """The one class whose default has the sizes of the published network."""
+    """The only class whose default has the sizes of the published network."""
     return transformers.PPOCRV5MobileDetForObjectDetection(transformers.PPOCRV5MobileDetConfig())
 
 
@@ -82,7 +82,7 @@ def randomised(network: Any) -> Any:
     for name, value in network.state_dict().items():
         if name.endswith("num_batches_tracked"):
             continue
-        if value.ndim > 1:  # those of its initialisation are so small that biases alone are left
+        if value.ndim > 1:  # the initial ones are so small that only biases have an effect
             factor = 0.3 if "symmetric" in name or "intraclass" in name else 1  # several of these are added
             value.normal_(std=factor * float(np.sqrt(1 / value[0].numel())))
         elif name.endswith(("weight", "var", "scale")):
@@ -93,7 +93,7 @@ def randomised(network: Any) -> Any:
 
 
 def as_products(network: Any) -> None:
-    """Its dense large kernels become such as PaddleOCR trains: products of a depthwise and a pointwise convolution."""
+    """Replaces its dense large kernels by those of PaddleOCR: products of a depthwise and a pointwise convolution."""
     for name, value in network.state_dict().items():
         if value.ndim == 4 and value.shape[-1] == 9:
             assert "projection" in name or "lateral" in name
@@ -115,7 +115,7 @@ def as_products(network: Any) -> None:
         pytest.param(MOBILE, mobile, True, id="mobile with branches"),
     ],
 )
-def test_same_maps(model: dict[str, Any], reference: Any, branches: bool, tmp_path: Path) -> None:
+def test_maps_match_transformers(model: dict[str, Any], reference: Any, branches: bool, tmp_path: Path) -> None:
     theirs = randomised(reference(model))
     as_products(theirs)
     images = np.random.default_rng(0).uniform(-1, 1, (2, 3, 64, 96)).astype(np.float32)
@@ -136,7 +136,7 @@ def test_same_maps(model: dict[str, Any], reference: Any, branches: bool, tmp_pa
     assert np.abs(found - expected).max() < 1e-5
 
 
-def test_a_large_kernel_that_is_no_product_is_missing(tmp_path: Path) -> None:
+def test_a_large_kernel_that_is_not_a_product_is_reported_as_missing(tmp_path: Path) -> None:
     theirs = randomised(down_and_up(MEDIUM))
     safetensors.save_file(theirs.state_dict(), tmp_path / "model.safetensors")
     ours = pages.build({**MEDIUM, "head": {**MEDIUM["head"], "adaptive": False}})
@@ -144,6 +144,6 @@ def test_a_large_kernel_that_is_no_product_is_missing(tmp_path: Path) -> None:
     assert any("neck.project.0.depthwise.weight" in note for note in notes)
 
 
-def test_the_sizes_of_the_mobile_backbone_are_its_default() -> None:
+def test_the_mobile_backbone_has_its_default_sizes() -> None:
     config = transformers.PPOCRV5MobileDetConfig()
     assert tuple(config.layer_list_out_channels) == lcnet_v3.PageBackbone().out_channels

@@ -1,6 +1,6 @@
-"""A MindSpore that only writes down what it is asked: one line of JSON a call, with the environment it was called in.
+"""A fake MindSpore that records its calls: one line of JSON per call, with the environment of the call.
 
-FAKE_CALLS names the file, FAKE_WORLD the "rank size" that it takes itself to be.
+FAKE_CALLS names the file, FAKE_WORLD the "rank size" that it reports.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The public functions of mindspore.communication that joining takes."""
+"""The public functions of mindspore.communication that are used to join a group."""
 
 import os
 
