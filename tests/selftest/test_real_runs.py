@@ -145,4 +145,5 @@ def test_ranks_listen_on_loopback_only(tmp_path: Path) -> None:
         seen |= {line.split()[3].rpartition(":")[0] for line in sockets.splitlines() if any(pid in line for pid in own)}
         time.sleep(0.3)
     ended(process)
+    assert seen
     assert seen <= {"127.0.0.1", "[::1]"}

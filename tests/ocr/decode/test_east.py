@@ -60,15 +60,14 @@ def test_pixels_with_a_low_score_are_dropped() -> None:
     assert len(found(maps, score_thresh=0.6)) == 1
 
 
-def test_the_rectangle_with_more_votes_is_kept() -> None:
-    """Two overlapping texts in alternating rows, so that neighbouring pixels are not merged."""
-    one, two = (rotated((x, 80), (100, 40), 0) for x in (100, 116))
-    first, second = maps_of(one), maps_of(two)
-    mixed = first.copy()
-    mixed[:, :, 31:] = second[:, :, 31:]
-    [box] = found(mixed, nms_thresh=0.5)
-    assert 60 < box.points[:, 0].mean() < 160
-    assert len(found(mixed, nms_thresh=0.95)) > 1
+@pytest.mark.parametrize(("score", "kept"), [(0.9, 60), (0.99, 64)])
+def test_the_rectangle_with_the_greater_weight_is_kept(score: float, kept: int) -> None:
+    """Two overlapping texts in alternating rows, and one beside them, so that their pixels are not consecutive."""
+    other = rotated((200, 80), (40, 40), 0)
+    maps = maps_of(rotated((60, 80), (80, 40), 0), other)
+    maps[:, 1::2] = maps_of(rotated((64, 80), (80, 40), 0), other, score=score)[:, 1::2]
+    centres = sorted(box.points[:, 0].mean() for box in found(maps))
+    assert centres == pytest.approx([kept, 200], abs=0.5)
 
 
 def test_a_rectangle_with_two_corners_outside_the_image_is_dropped() -> None:
