@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.join import World
 
 PIECE = 1 << 18
@@ -39,6 +40,9 @@ CREDENTIALS = struct.Struct("3i")
 """SO_PEERCRED: process, user and group of the other end, as the kernel knows them."""
 PATIENCE = 10
 """Seconds for a connection to be made, which takes none unless another process is in the way."""
+COUNT_BYTES = 8
+UNEQUAL = 0
+"""What rank 0 answers if the ranks have different numbers of values."""
 GRACE = 30
 """Seconds for the launcher to end this rank after another one has ended. MindSpore's all-reduce fails as late."""
 
@@ -58,7 +62,8 @@ class HostMemory:
     def sum_over_ranks(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
         """The sum of contiguous `values` (any shape, float32) over all ranks, in place, and bit by bit equal on all.
 
-        Every rank must call it, with one shape. Raises KitError if another rank has ended.
+        Every rank must call it. Raises JointError if the ranks have different numbers of values, and KitError if
+        another rank has ended.
         """
         flat = values.reshape(-1)
         length = self.places.shape[2]
@@ -66,7 +71,7 @@ class HostMemory:
             piece = flat[start : start + length]
             places = self.places[self.turn, :, : piece.size]
             places[self.rank] = piece
-            self._wait_for_all()
+            self._wait_for_all(flat.size)
             np.sum(places, axis=0, out=piece)
             self.turn = (self.turn + 1) % TURNS
         return values
@@ -76,26 +81,26 @@ class HostMemory:
         for peer in self.peers:
             peer.close()
 
-    def _wait_for_all(self) -> None:
-        """Return when every rank has arrived here: rank 0 hears each of them, then answers all."""
+    def _wait_for_all(self, count: int) -> None:
+        """Return when every rank has arrived here with `count` values: rank 0 hears each of them, then answers all."""
         try:
-            if self.rank == 0:
-                self._hear()
+            counts = [count, *map(_heard, self.peers)] if self.rank == 0 else [count]
+            answer = count if len(set(counts)) == 1 else UNEQUAL
             for peer in self.peers:
-                peer.sendall(b"\0")
+                peer.send(answer.to_bytes(COUNT_BYTES, "big"))
             if self.rank != 0:
-                self._hear()
+                answer = _heard(self.peers[0])
         except ConnectionError:
             time.sleep(GRACE)
             raise KitError(
                 "another rank has ended; this one waited for it in the all-reduce of the gradients",
                 hint="see the logs of the other ranks: the first error has the cause",
             ) from None
-
-    def _hear(self) -> None:
-        for peer in self.peers:
-            if not peer.recv(1):
-                raise ConnectionResetError
+        if answer != count:
+            raise JointError(
+                f"the ranks sum gradients of different sizes; this one has {count} values",
+                hint="run one version of the program with one configuration on all ranks",
+            )
 
 
 def connect(world: World) -> HostMemory | None:
@@ -115,13 +120,21 @@ def connect(world: World) -> HostMemory | None:
         ) from error
 
 
+def _heard(peer: socket.socket) -> int:
+    """The next number from a rank. Raises ConnectionError if that rank has ended."""
+    message = peer.recv(COUNT_BYTES)
+    if not message:
+        raise ConnectionResetError
+    return int.from_bytes(message, "big")
+
+
 def _invite(world: World, nbytes: int) -> HostMemory | None:
     """Rank 0: create the memory and a socket, share the name of the socket, and pass the memory to all who call."""
     name = secrets.token_hex(TOKEN)
     with ExitStack() as stack:
         try:
             memory = stack.enter_context(_new_memory(nbytes))
-            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
             listener.bind(_address(name))
             listener.listen(world.size)
         except OSError:
@@ -167,7 +180,7 @@ def _call(name: str, rank: int) -> socket.socket | None:
     """A socket to rank 0 that has said `rank`; None if there is no such name here or another user has it."""
     if not name:
         return None
-    peer = socket.socket(socket.AF_UNIX)
+    peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     peer.settimeout(PATIENCE)
     try:
         peer.connect(_address(name))

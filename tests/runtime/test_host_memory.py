@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.runtime import World, host_memory
+from hccl_kit.runtime import JointError, World, host_memory
 from hccl_kit.runtime.host_memory import HostMemory
 from hccl_kit.runtime.worker_env import WorkerEnv
 
@@ -129,7 +129,7 @@ def test_all_ranks_give_up_without_memory(name: str, monkeypatch: pytest.MonkeyP
 
 
 def test_a_socket_of_another_user_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    with closing(socket.socket(socket.AF_UNIX)) as listener:
+    with closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as listener:
         listener.bind(host_memory._address("x"))
         listener.listen()
         own = os.geteuid()
@@ -147,7 +147,7 @@ def test_a_caller_that_is_no_other_rank_gets_no_memory(says: bytes, monkeypatch:
     address = host_memory._address
 
     def call_first(name: str, rank: int) -> socket.socket | None:
-        stranger = socket.socket(socket.AF_UNIX)
+        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         stranger.connect(address(name))
         stranger.sendall(says)
         stranger.shutdown(socket.SHUT_WR)
@@ -159,6 +159,24 @@ def test_a_caller_that_is_no_other_rank_gets_no_memory(says: bytes, monkeypatch:
     with connected(2) as ranks, closing(strangers[0]) as stranger:
         assert stranger.recv(1) == b""
         assert len(ranks[0].peers) == 1
+
+
+@pytest.mark.parametrize("different", [0, 1, 2])
+@pytest.mark.parametrize("less", [1, SMALL + 1])
+def test_all_ranks_refuse_different_sizes(different: int, less: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_memory, "PIECE", SMALL)
+
+    def message(memory: HostMemory) -> str:
+        count = 2 * SMALL - less * (memory.rank == different)
+        with pytest.raises(JointError) as caught:
+            memory.sum_over_ranks(np.zeros(count, np.float32))
+        return caught.value.message
+
+    with connected(3) as ranks:
+        assert on_all(ranks, message) == [
+            f"the ranks sum gradients of different sizes; this one has {2 * SMALL - less * (rank == different)} values"
+            for rank in range(3)
+        ]
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
