@@ -274,7 +274,7 @@ def test_pages_of_one_name_have_their_own_lines(tmp_path: Path, capsys: pytest.C
     output = tmp_path / "rec_gt.txt"
     assert main(["-d", "lsvt", "-t", "rec", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
     assert [name for name, _ in read_labels(output)] == ["rec_gt/a_b_001.png", "rec_gt/c_b_001.png"]
-    assert "a_b.jpg: another image gives lines a_b_001.png, ... too" in capsys.readouterr().err
+    assert "a_b.jpg: another image yields the same file names a_b_001.png, ..." in capsys.readouterr().err
 
 
 def test_synthtext_names_no_image_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
