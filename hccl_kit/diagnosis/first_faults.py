@@ -191,7 +191,7 @@ LATE_RANK = _rule(
 What:           it began to wait later than the time-out after the first; or others are inside a collective that it has
                 not entered.
 Why it matters: what delayed it takes longer than the time-out: loading, compiling, a slow disk.
-Example:        rank 5 came 300 s after the others
+Example:        rank 5 started to connect 300 s after the first rank
 Fix:            find what delayed it, or raise HCCL_CONNECT_TIMEOUT on all ranks.
 HCCL:           EI0006 on all ranks.
 """,

@@ -29,7 +29,7 @@ def test_an_error_text_and_a_table_give_the_finding_and_its_fix(tmp_path: Path) 
     done = explain(line, "t.json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
-        "EI0014: the table has another number of servers than it says\n"
+        "EI0014: server_count of the table does not match its list of servers\n"
         "here:        HCCL found 2 for server_count\n"
         '             the table has "server_count": "2", but its server_list has another\n'
         "             number of servers\n"

@@ -90,7 +90,7 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     if rank.is_cut:
         reason += "its log is cut before it names its rank"
     elif sum(other.process.worker == rank.process.worker for other in job.ranks) > 1:
-        reason += "nothing tells its rank"
+        reason += "the logs do not show its rank"
     else:
         return cause
     return cause._replace(certainty="cannot_tell", reason=reason)
@@ -115,7 +115,7 @@ def _unknown(case: Case) -> Cause:
 
 def _without_log(case: Case) -> list[Suspect]:
     """The ranks that others waited for and that left no log."""
-    peers = {edge.target or edge.peer for edge in case.waits.edges if edge.is_proof} - {None}
+    peers = {edge.target or edge.peer for edge in case.waits.edges if edge.may_be_cause} - {None}
     lost = [peer for peer in peers if peer and peer not in case.job.by_suspect and peer.rank not in case.job.by_number]
     return sorted(lost, key=str)
 

@@ -34,11 +34,11 @@ def copy(url: str, file: IO[bytes], say: Say) -> str:
             if count > MAX_BYTES:
                 raise KitError(f"it is larger than {MAX_BYTES} bytes")
             if time.monotonic() > end:
-                raise KitError(f"it did not come within {DEADLINE:.0f} s")
+                raise KitError(f"it took longer than {DEADLINE:.0f} s")
             digest.update(block)
             file.write(block)
     if not count or (size is not None and count != size):
-        raise KitError(f"it is cut off: {count} bytes came{'' if size is None else f' of {size}'}")
+        raise KitError(f"incomplete: {count}{'' if size is None else f' of {size}'} bytes")
     return digest.hexdigest()
 
 

@@ -40,7 +40,7 @@ def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tupl
     height, width = _page_size(config, given) if is_page else _line_size(config, given)
     if batch < 1 or min(height, width) < 1 or batch * height * width > MAX_PIXELS:
         raise KitError(
-            f"{batch} images of {height} x {width}: accepted are from 1 pixel to {MAX_PIXELS} in all",
+            f"{batch} images of {height} x {width}: accepted: 1 to {MAX_PIXELS} pixels in total",
             hint="see --batch and --shape",
         )
     return batch, 3, height, width

@@ -26,7 +26,8 @@ class TrainingError(JointError):
 def assert_finite(job: Job, result: StepResult, batch: Batch, step: int) -> None:
     """Raises TrainingError if loss or gradient are not finite; logs an overflow that only skips the update."""
     if result.skipped:
-        job.log.say(f"step {step + 1} overflowed with loss scale {result.scale:g}: update skipped, scale lowered")
+        lowered = f", scale lowered to {result.next_scale:g}" if result.next_scale < result.scale else ""
+        job.log.say(f"step {step + 1} overflowed with loss scale {result.scale:g}: update skipped{lowered}")
     if result.finite or result.skipped:
         return
     names = ", ".join(str(sample.path) for sample in batch.samples[:8])
@@ -48,7 +49,7 @@ def assert_moving(job: Job, progress: Progress) -> None:
     weights = [name for name, value in job.initial.items() if value.ndim > 1]
     if still == weights:
         raise TrainingError(
-            f"the weights have not moved until step {progress.step}", hint="is scheduler.lr too small to matter?"
+            f"the weights have not moved until step {progress.step}", hint="scheduler.lr may be too small"
         )
     if still:
         job.log.warn(f"{len(still)} of {len(weights)} weights have not moved, such as {still[0]}")

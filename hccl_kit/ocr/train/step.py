@@ -37,8 +37,8 @@ Gradients = tuple[Tensor, ...]
 class StepResult:
     """`loss` and gradient `norm` of the joint batch, equal on all ranks; seconds spent computing and communicating.
 
-    `scale` is the loss scale of this step. `skipped`: the gradient overflowed, which a dynamic loss scale causes now
-    and then, and the weights were not updated.
+    `scale` is the loss scale of this step, `next_scale` that of the next one. `skipped`: the gradient overflowed, which
+    a dynamic loss scale causes now and then, and the weights were not updated.
     """
 
     loss: float
@@ -46,6 +46,7 @@ class StepResult:
     compute_s: float
     communication_s: float
     scale: float = 1.0
+    next_scale: float = 1.0
     skipped: bool = False
 
     @property
@@ -155,12 +156,13 @@ class TrainStep:
             self.update(Tensor(np.float32(clip / times)), Tensor(np.float32(rate)), *gradients)
             if self.ema is not None:
                 self.ema()
+        following = scale
         if skipped or not overflow:
             following = scale.after(self.loss_scale.scaling, overflow=overflow)
             if following != scale:
                 self.loss_scale.write(following)
         compute_s = time.perf_counter() - started - communication_s
-        return StepResult(joint_loss, norm, compute_s, communication_s, scale.value, skipped)
+        return StepResult(joint_loss, norm, compute_s, communication_s, scale.value, following.value, skipped)
 
     def _compute(self, batch: Batch, scale: float, generator: np.random.Generator) -> tuple[Tensor, Gradients]:
         """The mean loss of the batch and its gradients, all times `scale`."""

@@ -387,7 +387,7 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     ),
     (
         "[ERROR] 2025-06-15-15:06:40 (PID:77, Device:1, RankID:-1) ERR02200 DIST call hccl api failed.\n",
-        [Fault("ERR02200", "TORCH", "a call of HCCL failed", "ERR02200", True, True)],
+        [Fault("ERR02200", "TORCH", "a call to HCCL failed", "ERR02200", True, True)],
     ),
     (
         "(Worker pid=77) ERROR 04-30 03:58:27 [executor.py:9]     The error from device(chipId:4, dieId:0), serial number"

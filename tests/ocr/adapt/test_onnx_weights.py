@@ -115,7 +115,7 @@ def test_a_dictionary_without_common_characters_is_refused(tmp_path: Path) -> No
 
 def test_a_dictionary_of_another_length_than_the_classifier_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "toy.onnx", characters="a\nb")
-    with pytest.raises(KitError, match="its dictionary makes 4 classes"):
+    with pytest.raises(KitError, match="expected 4 classes for its dictionary"):
         load(tmp_path / "toy.onnx", Toy(classes=3), ("a", "b", None))
 
 

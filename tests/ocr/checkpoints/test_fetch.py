@@ -151,9 +151,9 @@ def test_a_file_copied_to_the_cache_by_hand_is_accepted(tmp_path: Path) -> None:
     [
         ("missing", "the server answers 404 Not Found"),
         ("page", "the server answers with a page of HTML"),
-        ("short", f"it is cut off: {len(DATA)} bytes came of {len(DATA) + 5}"),
+        ("short", f"incomplete: {len(DATA)} of {len(DATA) + 5} bytes"),
         ("huge", "accepted: up to"),
-        ("empty", "it is cut off: 0 bytes came of 0"),
+        ("empty", "incomplete: 0 of 0 bytes"),
         ("loop", "the server answers 302"),
         ("to/ftp://127.0.0.1/", "it redirects from http to ftp"),
         ("to/file:///etc/", "302"),

@@ -97,7 +97,9 @@ def test_damaged_images_are_named_and_count_as_wrong(tmp_path: Path, bad: set[in
     assert len(names) == COUNT
     assert len(warnings) == len(bad)
     for number in bad:
-        assert any(f"/{number}.png counts as not read: not an image" in warning for warning in warnings)
+        assert any(
+            f"/{number}.png cannot be used, a black image replaces it: not an image" in warning for warning in warnings
+        )
 
 
 def test_a_damaged_image_is_named_once_in_a_run(tmp_path: Path) -> None:

@@ -274,7 +274,7 @@ def test_pages_with_the_same_name_have_separate_lines(tmp_path: Path, capsys: py
     output = tmp_path / "rec_gt.txt"
     assert main(["-d", "lsvt", "-t", "rec", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
     assert [name for name, _ in read_labels(output)] == ["rec_gt/a_b_001.png", "rec_gt/c_b_001.png"]
-    assert "a_b.jpg: another image gives lines a_b_001.png, ... too" in capsys.readouterr().err
+    assert "a_b.jpg: another image yields the same file names a_b_001.png, ..." in capsys.readouterr().err
 
 
 def test_an_image_outside_the_folder_in_synthtext_is_refused(

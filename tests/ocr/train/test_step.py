@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import mindspore as ms
 import numpy as np
@@ -14,7 +15,7 @@ from hccl_kit.ocr.adapt.batch_norm import freeze_batch_norm
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models.dropout import Dropout
-from hccl_kit.ocr.train import optimizer, parameters
+from hccl_kit.ocr.train import checks, optimizer, parameters
 from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.gradients import Flatten, Unflatten
 from hccl_kit.ocr.train.step import TrainStep
@@ -250,6 +251,21 @@ def test_an_overflow_that_no_scale_fixes_is_not_skipped() -> None:
     assert not result.finite
     assert not result.skipped
     assert step.loss_scale.read().skipped == 0
+
+
+@pytest.mark.parametrize(
+    ("scaling", "message"),
+    [
+        (Scaling(dynamic=True, initial=2.0**120, factor=2.0**60), "update skipped, scale lowered to 1.15292e+18"),
+        (Scaling(initial=2.0**120, drop=True), "update skipped"),
+    ],
+    ids=["dynamic", "fixed"],
+)
+def test_the_log_says_that_the_scale_is_lowered_only_if_it_is(scaling: Scaling, message: str) -> None:
+    network, data, log = Linear(), batch(LINEAR), Mock()
+    result = step_of(network, ADAMW, scaling=scaling)(data, 0.1)
+    checks.assert_finite(Mock(log=log), result, data, step=6)
+    log.say.assert_called_once_with(f"step 7 overflowed with loss scale 1.32923e+36: {message}")
 
 
 def test_ranks_with_equal_data_take_the_step_of_a_single_rank() -> None:

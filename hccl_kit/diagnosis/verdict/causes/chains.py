@@ -63,7 +63,8 @@ def _crossing(case: Case) -> tuple[set[frozenset[str]], dict[str, set[Suspect]]]
 
 def _proofs(case: Case) -> list[Edge]:
     """Waits for links; those of lines without a rank repeat what the table of links says."""
-    return [edge for edge in case.waits.edges if edge.is_proof and (edge.target is not None or edge.code == "EI0006")]
+    edges = (edge for edge in case.waits.edges if edge.may_be_cause)
+    return [edge for edge in edges if edge.target is not None or edge.code == "EI0006"]
 
 
 def _events(case: Case) -> list[Event]:

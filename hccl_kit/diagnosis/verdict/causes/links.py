@@ -88,7 +88,7 @@ def error_cqe(case: Case) -> Cause | None:
         )
     return Cause(
         "likely",
-        "does not answer packets any more",
+        "no longer acknowledges packets",
         (peer,),
         "EI0013",
         tuple(events),
@@ -187,7 +187,7 @@ def late(case: Case) -> Cause | None:
         return None
     return Cause(
         "likely",
-        f"came {seconds:.0f} s after the others",
+        f"started to connect {seconds:.0f} s after the first rank",
         (suspect,),
         "EI0006",
         (last[2], waiting[0][2]),

@@ -96,7 +96,7 @@ def _ending(rank: Rank, end: End) -> str:
     if end.how:
         return f"failed with {end.how} in step {rank.step}: {_short(end.message)}"
     if end.signal is not None:
-        more = " (by hand, or for lack of memory)" if end.signal == signal.SIGKILL else ""
+        more = " (perhaps by the out-of-memory killer)" if end.signal == signal.SIGKILL else ""
         return f"was killed by {_signal(end.signal)}{more} in step {rank.step}"
     return f"ended with exit code {end.code} in step {rank.step}, without an exception"
 
@@ -127,7 +127,7 @@ def lost_server(job: Job) -> Cause | None:
                 f"{counted(sum(other.fact == lost.fact for other in job.lost), 'other server')} lost the connection to "
                 f"{lost.fact.server}"
                 + (f", and {rank_list(lost.fact.ranks)} gave no sign of life" if of_server else ""),
-                f"is {lost.fact.server} up, and its network? look at its console and at: last -x reboot",
+                f"check that {lost.fact.server} and its network are up; see its console and `last -x reboot`",
                 last,
                 lost.place,
                 lost.fact.server,
@@ -180,7 +180,7 @@ def left_alone(job: Job) -> Cause | None:
         return None
     return Cause(
         (rank.number,),
-        f"ended in order after step {rank.step}, where the others went on",
+        f"finished after step {rank.step}, while the others continued",
         "likely",
         f"after it, {counted(len(failures), 'rank')} lost the connection to a peer, and nothing else failed",
         "all ranks must take the same number of steps: compare the sizes of their data",

@@ -20,7 +20,7 @@ def left_early(job: Job) -> Cause | None:
             last = f"after collective {max(rank.entries)}" if rank.entries else "before that"
             return Cause(
                 (rank.number,),
-                f"ended in order after step {rank.step}, where the others went on",
+                f"finished after step {rank.step}, while the others continued",
                 "certain",
                 f"it left {last}; others are in collective {entry.sequence if entry else front}",
                 "all ranks must take the same number of steps: compare the sizes of their data",
@@ -109,7 +109,7 @@ def never_began(job: Job) -> Cause | None:
         f"left no record, and the others wait in {entry.operator} {entry.sequence}",
         "likely",
         f"there is no record of {rank_list(job.missing)}",
-        "were they started? collect the folder of the run from their servers",
+        "check whether they were started; collect the folder of the run from their servers",
     )
 
 

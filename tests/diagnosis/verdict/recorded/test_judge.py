@@ -122,7 +122,7 @@ CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
         {"end": VICTIM},
     ),
     "exit": ({"inside": None, "code": 3}, "ended with exit code 3 in step 6", {"end": VICTIM, "code": 1}),
-    "early": ({"inside": None, "end": ("done", ""), "code": 0}, "ended in order after step 6", {"end": VICTIM}),
+    "early": ({"inside": None, "end": ("done", ""), "code": 0}, "finished after step 6", {"end": VICTIM}),
     "full": (
         {"inside": None, "end": ("KitError", "cannot write x: [Errno 28] No space left on device")},
         "found the disk full, in step 6",
@@ -288,7 +288,7 @@ def test_ranks_ended_by_the_launcher_are_not_blamed() -> None:
 def test_names_a_rank_that_ended_normally_before_all_others() -> None:
     """With torch, a rank has left a collective that failed, and a rank that ended normally leaves no recording."""
     lost = ("RuntimeError", "gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:8386")
-    for done, wanted in ((-1.0, (2, "ended in order after step 6, where the others went on")), (1.0, None)):
+    for done, wanted in ((-1.0, (2, "finished after step 6, while the others continued")), (1.0, None)):
         planted = [replace(one, inside=None, end=lost, code=1, end_s=0.0) for one in ranks(4)]
         planted[2] = replace(planted[2], end=("done", ""), code=0, end_s=done)
         found = told(judged(planted))
