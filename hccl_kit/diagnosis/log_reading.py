@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from io import BufferedReader, FileIO
 from pathlib import Path
 
@@ -17,6 +18,16 @@ MAX_BYTES = 64 << 20
 MAX_LINES = 1 << 20
 """Lines of a log that are read."""
 _PIECE = 1 << 16
+_MAX_SUSPECTS = 3
+_MAX_SHOWN = 200
+_SUSPECT = re.compile(
+    r"(?i)\b(?:error|exception|failed|failure|fatal|fault|killed|aborted|abort|cannot|could not|undefined|timed out"
+    r"|segmentation|core dumped|not found|no such|traceback|failing at address)\b"
+    r"|[a-z](?:Error|Exception)\b|\bSIG(?:BUS|SEGV|KILL|ABRT)\b"
+)
+"""What most programs write about an error."""
+_TRACEBACK = re.compile(r'Traceback \(most recent call last\)|\bFile "')
+"""Lines that say where an error is, but not which."""
 
 
 def explain_log(stream: BufferedReader, name: str) -> Explanation:
@@ -27,19 +38,32 @@ def explain_log(stream: BufferedReader, name: str) -> Explanation:
     start = stream.peek(_PIECE)[:_PIECE]
     if b"\0" in start:
         raise KitError(f"{name} is not a log: it has NUL bytes", hint="pass a text file; unpack archives first")
-    found = explain_lines(_lines(stream))
+    suspects, traces = list[str](), list[str]()
+    found = explain_lines(_watched(_lines(stream), suspects, traces))
     if found and stream.peek(1):
         found = found._replace(
             notes=(*found.notes, f"{name} is long: only its start was read (`hccl-kit diagnose` reads all)")
         )
     if found is None:
-        raise KitError(
-            f"no line of {name} is known",
-            hint="it holds no error and no fact of HCCL: collect ~/ascend/log (debug and run) of all hosts, and the"
-            " output"
-            " of all ranks",
-        )
+        raise KitError(f"no line of {name} is known", hint=_hint(suspects or traces[:1]))
     return found
+
+
+def _watched(lines: Iterable[str], suspects: list[str], traces: list[str]) -> Iterator[str]:
+    """The lines; the first ones that look like errors are added to `suspects`, those of tracebacks to `traces`."""
+    for number, line in enumerate(lines, 1):
+        place = traces if _TRACEBACK.search(line) else suspects
+        if len(place) < _MAX_SUSPECTS and _SUSPECT.search(line):
+            place.append(f"line {number}: {line.strip()[:_MAX_SHOWN]}")
+        yield line
+
+
+def _hint(suspects: list[str]) -> str:
+    """The next step for a log without a known line; unknown does not mean that it has no error."""
+    logs = "collect ~/ascend/log (debug and run) of all hosts, and the output of all ranks"
+    if not suspects:
+        return f"no line looks like an error either: {logs}"
+    return "\n".join(["these lines look like errors, which this version does not know:", *suspects, f"else {logs}"])
 
 
 def open_log(path: Path) -> BufferedReader:

@@ -56,6 +56,29 @@ def test_an_empty_log_is_refused() -> None:
         read(b"")
 
 
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [
+        (b"all is well\n", "no line looks like an error either: collect"),
+        (
+            b'start\nTraceback (most recent call last):\n  File "a.py", line 3, in f\nOddError: no such thing\n'
+            b"1 failed\nabort\nfatal\n",
+            "these lines look like errors, which this version does not know:\n"
+            "line 4: OddError: no such thing\nline 5: 1 failed\nline 6: abort\nelse collect",
+        ),
+        (
+            b"Traceback (most recent call last):\n",
+            "these lines look like errors, which this version does not know:\n"
+            "line 1: Traceback (most recent call last):\n",
+        ),
+    ],
+)
+def test_a_log_without_a_known_line_is_reported_with_the_lines_that_look_like_errors(data: bytes, hint: str) -> None:
+    with pytest.raises(KitError, match="no line of x") as caught:
+        read(data)
+    assert (caught.value.hint or "").startswith(hint)
+
+
 @given(st.binary(max_size=500))
 def test_any_bytes_are_explained_or_refused(data: bytes) -> None:
     try:
