@@ -15,6 +15,12 @@ from hccl_kit.diagnosis.lookup import Answer, Explanation
 MAX_PAGES = 3
 """With more rules than this, each is shown on one line."""
 MAX_ALSO = 5
+MAX_OF_CODE = 12
+"""With more rules for a code than this, only the frequent ones are shown."""
+_FREQUENT = frozenset(
+    ("HK103", "HK108", "HK201", "HK202", "HK203", "HK207", "HK302", "HK305", "HK401", "HK628", "HK639")
+)
+"""Rules for the errors that users run into most often."""
 WIDTH = 80
 _LABEL = 13
 _COMMAND = re.compile(r"`[^`\n]{1,40}`")
@@ -79,10 +85,16 @@ def filled(text: str, width: int, first: str = "", rest: str = "") -> str:
 def _rule_lines(explanation: Explanation, width: int) -> str:
     """One line per rule: the id, the name, HCCL's names for the error, the title."""
     few = "matching rules" if explanation.is_exact else "rules with this code"
-    rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", rule.title) for rule in explanation.rules]
+    shown = explanation.rules
     next_step = "run `hccl-kit explain` with the id of a rule, or with the whole line of the log, for details"
+    if len(shown) > MAX_OF_CODE and not explanation.is_exact:
+        shown = tuple(rule for rule in shown if rule.id in _FREQUENT) or shown[:MAX_OF_CODE]
+        few = f"the most frequent of {len(explanation.rules)} rules with this code"
+        next_step += "; docs/errors.md has all rules of the code, and `hccl-check FILE` checks them"
+    rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", rule.title) for rule in shown]
     lines = (filled(line, width, rest=" " * 7) for line in in_columns(rows).split("\n"))
-    return "\n".join([f"{few}, with the name of the error in HCCL:", *lines, "", filled(next_step, width)])
+    heading = filled(f"{few}, with the name of the error in HCCL:", width)
+    return "\n".join([heading, *lines, "", filled(next_step, width)])
 
 
 def _page(rule: Rule[...], width: int) -> str:

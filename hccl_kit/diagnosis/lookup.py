@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from typing import NamedTuple
 
@@ -38,16 +38,29 @@ _VALUE = re.compile(
 )
 """The message of EI0014."""
 _OWN_ERROR = re.compile(
-    r"(?m)^(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b(?:: |$)|Segmentation fault"
+    r"(?m)^(?:\w{1,60}\.){0,6}(?!ChildFailedError)[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b"
+    r"(?:: |\N{FULLWIDTH COLON}|$)|Segmentation fault"
     r"|\bcore dumped\b|\bKilled\b|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
 )
-"""An error of the program itself, or its end by the system: it beats every time-out."""
+"""An error of the program itself, or its end by the system: it beats every time-out. ChildFailedError is torchrun's."""
+_ROOT_CAUSE = "Root Cause (first observed failure):"
+"""Starts a table of torchrun, which has one value on each line."""
+_TABLE_LINES = 10
+_JOINED = re.compile(r"connected rankinfo\[LINE [0-9]{1,6}\]: ?([\[\]0-9, ]{1,400})")
+_NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,6})\]")
+_RANK = re.compile(r"\[([0-9]{16})\]")
+_MOST_RANKS = 1 << 17
+_MAX_MISSING = 32
+_BYTES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_MUCH = 0.2
+"""The share of a card's memory that only another process explains: HCCL and the runtime need less."""
 
 
 class Answer(NamedTuple):
     """What one line says. `line` counts from 1 in the text or log, None if there is only one.
 
-    `says` are sentences with the values of the line, and `also` its other codes.
+    `says` are sentences with the values of the line, and `also` its other codes. `after`: of answers with one role, one
+    with a lower number tells more.
     """
 
     row: KnownError
@@ -56,6 +69,7 @@ class Answer(NamedTuple):
     also: tuple[str, ...] = ()
     line: int | None = None
     text: str = ""
+    after: int = 0
 
 
 class Explanation(NamedTuple):
@@ -103,25 +117,30 @@ def explain(text: str) -> Explanation:
 def explain_lines(lines: Iterable[str]) -> Explanation | None:
     """What the most telling line says: a root error goes before a consequence, and that before a frame or a fact.
 
-    Of equally telling lines, the first one counts. None if no line is known.
+    Of equally telling lines, the first one counts; a message goes before the number that a call returned. None if no
+    line is known.
     """
     best: Answer | None = None
     of_tables: list[Answer] = []
     own_error: tuple[int, str] | None = None
+    joined: list[int] = []
+    needed: set[int] = set()
     for number, line, rows in _with_candidates(lines):
-        if own_error is None and _OWN_ERROR.search(line):
-            own_error = number, line
+        joined += (int(rank) for row in _JOINED.findall(line) for rank in _RANK.findall(row))
+        needed |= {int(count) for count in _NEEDED.findall(line)}
         answer = _best_of(line, number, rows)
         if answer is None:
+            if own_error is None and _OWN_ERROR.search(line):
+                own_error = number, line
             continue
         if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
             of_tables.append(answer)
-        if best is None or _ORDER[answer.row.role] < _ORDER[best.row.role]:
+        if best is None or _tells_more(answer, best):
             best = answer
     if best is None:
         return None
     answers = of_tables if _is_of_tables(best.row) else [best]
-    notes = tuple(_earlier(best, own_error))
+    notes = (*_earlier(best, own_error), *_absent(joined, needed))
     codes = tuple(dict.fromkeys(answer.code for answer in answers if answer.code))
     exact = {rule for answer in answers for rule in _rules_of_answer(answer)}
     is_exact = bool(exact or any(answer.row.patterns for answer in answers))
@@ -134,12 +153,42 @@ def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[
 
     A log has few of the texts that rows look for: looking in many lines at once rules most rows out.
     """
-    numbered = enumerate((line[:MAX_LINE] for line in lines), 1)
+    numbered = _pieces(lines)
     while block := [*islice(numbered, _BLOCK)]:
         text = "\n".join(line for _, line in block)
         rows = [row for row in ROWS if row.may_be_in(text)]
         if rows or may_have_code(text) or _OWN_ERROR.search(text):
             yield from ((number, line, rows) for number, line in block)
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Each line with its number, and what only counts as one line: a table of torchrun. A log inside JSON is split.
+
+    A line with a rank table stays whole.
+    """
+    table: list[str] = []
+    start = 0
+    for number, whole in enumerate(lines, 1):
+        line = whole[:MAX_LINE]
+        parts = [line] if "server_list" in line else line.split("\\n")
+        yield from ((number, part) for part in parts)
+        if table:
+            table.append(line.strip())
+        elif _ROOT_CAUSE in line:
+            table, start = [line.strip()], number
+        if len(table) > _TABLE_LINES or (table and "=====" in line):
+            yield start, " ".join(table)[:MAX_LINE]
+            table = []
+    if table:
+        yield start, " ".join(table)[:MAX_LINE]
+
+
+def _tells_more(answer: Answer, best: Answer) -> bool:
+    """Whether a later line tells more than the best one so far; of one row, a line with values does."""
+    place, best_place = (_ORDER[answer.row.role], answer.after), (_ORDER[best.row.role], best.after)
+    return place < best_place or (
+        place == best_place and answer.row is best.row and not best.says and bool(answer.says)
+    )
 
 
 def _best_of(line: str, number: int, rows: Sequence[KnownError]) -> Answer | None:
@@ -151,11 +200,13 @@ def _best_of(line: str, number: int, rows: Sequence[KnownError]) -> Answer | Non
         if match and (not row.needs_context or CONTEXT.search(line)):
             values = {**_sentence(line), **_values(match)}
             code = next((one for one in row.codes if one in codes), row.codes[0] if row.codes else None)
-            found.append(Answer(row, code, (*_found(line), *row.about(values))))
+            found.append(Answer(row, code, (*_found(line), *row.about(values)), after=int(row.vague)))
     if not found and (sentence := _VALUE.search(line)):
         code = next((one for one in codes if BY_CODE[one].role == "cause"), "EI0014")
         found.append(Answer(BY_CODE[code], code, tuple(_found(sentence[0]))))
-    found += (Answer(BY_CODE[code], code, ()) for code in codes)
+    found += (
+        Answer(BY_CODE[code], code, (), after=2 if code.isdecimal() else int(BY_CODE[code].vague)) for code in codes
+    )
     if not found:
         return None
     best = min(found, key=lambda answer: _ORDER[answer.row.role])
@@ -184,6 +235,7 @@ def _found(line: str) -> Iterator[str]:
 def _values(match: re.Match[str]) -> Mapping[str, str]:
     """The values of a line. A `peer` that is unknown or local becomes `untold` or `itself`, with its own sentence."""
     values = {key: _bounded(part) for key, part in match.groupdict().items() if part}
+    values |= _memory(values)
     special = {"unknown": "untold", "4294967295": "untold", "local": "itself"}
     if name := special.get(values.get("peer", "")):
         values[name] = values.pop("peer")
@@ -192,6 +244,24 @@ def _values(match: re.Match[str]) -> Mapping[str, str]:
         if values.get(end) in names:
             values[end] += f" ({names[values[end]]})"
     return values
+
+
+def _memory(values: Mapping[str, str]) -> Mapping[str, str]:
+    """Who holds the memory of a card: `outside` of this process, or `mostly` this process itself."""
+    sizes = [_in_bytes(values.get(name, "")) for name in ("total", "free", "reserved")]
+    if not all(sizes):
+        return {}
+    total, free, reserved = sizes
+    outside = total - free - reserved
+    if outside > _MUCH * total:
+        return {"outside": f"{outside / _BYTES['GiB']:.1f} GiB"}
+    return {"mostly": values["reserved"]} if reserved > total / 2 else {}
+
+
+def _in_bytes(size: str) -> float:
+    """60.96 GiB as a number; 0 if it is not a size."""
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,4})?) ?([KMGT]iB)", size)
+    return float(found[1]) * _BYTES[found[2]] if found else 0.0
 
 
 def _bounded(value: str) -> str:
@@ -210,6 +280,17 @@ def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[str]:
             f"line {own_error[0]} has an error of the program itself, which is earlier: read it first:"
             f" {_bounded(own_error[1].strip())}"
         )
+
+
+def _absent(joined: Sequence[int], needed: Set[int]) -> Iterator[str]:
+    """The gaps in the list of ranks that joined. A list with a rank twice is of several communicators."""
+    if not joined or len(set(joined)) < len(joined) or len(needed) > 1 or max([*joined, *needed]) > _MOST_RANKS:
+        return
+    missing = sorted(set(range(max([*needed, max(joined) + 1]))) - set(joined))
+    if missing:
+        shown = ", ".join(map(str, missing[:_MAX_MISSING])) + (", ..." if len(missing) > _MAX_MISSING else "")
+        after = "" if needed else f" (and perhaps ranks after {max(joined)})"
+        yield f"the list of ranks that joined lacks {shown}{after}: read their logs"
 
 
 def _rules_of_answer(answer: Answer) -> Iterator[str]:

@@ -108,6 +108,19 @@ ROWS = in_stage(
         fix=_RENUMBERED,
     ),
     KnownError(
+        "the list in ASCEND_RT_VISIBLE_DEVICES is not in ascending order",
+        codes=("EE1001", "107001"),
+        patterns=(
+            r"set ASCEND_RT_VISIBLE_DEVICES:? ?(?P<asked>[0-9, -]{1,80}) error, it must be configured in ascending"
+            r" order",
+        ),
+        says=("it is {asked}",),
+        causes=("the list was written by hand, or by a scheduler that orders the cards by their links",),
+        tells_apart="echo $ASCEND_RT_VISIBLE_DEVICES",
+        fix="write the same numbers in ascending order, such as 0,1,2,3; if the order of ranks matters, set it in the"
+        " launcher or the rank table",
+    ),
+    KnownError(
         "the mask of visible cards leaves this process without the card that it uses",
         codes=("107001",),
         patterns=(

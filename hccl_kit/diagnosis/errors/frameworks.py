@@ -60,6 +60,23 @@ ROWS: tuple[KnownError, ...] = (
         fix="follow that error",
     ),
     KnownError(
+        "torch's store: the server's address is in 198.18.0.0/15, from which proxies take fake addresses",
+        role="symptom",
+        patterns=(
+            r"\[c10d\] The (?:server|client) socket on \[?(?:::ffff:)?(?P<ip>198\.1[89]\.[0-9]{1,3}\.[0-9]{1,3})\]?"
+            r"(?::(?P<port>[0-9]{1,5}))? has timed out",
+        ),
+        says=("it is {ip}, port {port}",),
+        causes=(
+            "a proxy (Clash, Surge: fake-ip) answers name queries with such an address, so that the host name of the"
+            " master, or of this host, resolves to it",
+            "an interface of the proxy (tun) was taken as that of the host",
+        ),
+        tells_apart="getent hosts $(hostname); ip -brief address",
+        fix="turn off the proxy's fake IPs on all hosts, or name real addresses: MASTER_ADDR, VLLM_HOST_IP,"
+        " HCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME",
+    ),
+    KnownError(
         "torch's store: a process timed out waiting for others at the rendezvous; HCCL has not started",
         role="symptom",
         patterns=(
@@ -90,7 +107,7 @@ ROWS: tuple[KnownError, ...] = (
         "a call to HCCL failed; the number at its end is the HcclResult",
         role="frame",
         patterns=(
-            r"HCCL function error ?: ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b",
+            r"HCCL function error ?[:：] ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b",
             r"HCCL error in ?: ?(?P<where>\S{1,160})",
             r"Check failed: status == HCCL_SUCCESS ?\([^\n]{0,40}\)",
             r"ERR02200\b",
@@ -141,7 +158,7 @@ ROWS: tuple[KnownError, ...] = (
         "a call to the runtime failed; its number is the error code",
         role="frame",
         patterns=(
-            r"NPU function error ?: ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
+            r"NPU function error ?[:：] ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
             r"\bERR0[01][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b",
         ),
         says=("{call} returned {result}",),
@@ -265,7 +282,6 @@ ROWS: tuple[KnownError, ...] = (
         "advice that CANN prints below an error; the lines above it describe the error",
         role="frame",
         patterns=(
-            r"TraceBack \(most recent call last\)",
             r"[Cc]heck the rank service processes with other errors or no errors",
             r"[Cc]heck other NPUs that are not reporting errors",
             r"[Cc]heck whether the peer process exits first",
@@ -284,5 +300,15 @@ ROWS: tuple[KnownError, ...] = (
         causes=("it is printed with every error of that code, whatever the cause",),
         tells_apart="the line with the code (EI...) above it",
         fix="run `hccl-kit explain` on that line, or on the whole text",
+        vague=True,
+    ),
+    KnownError(
+        "the heading of CANN's stack trace; the line with a code above it, or a line below it, names the error",
+        role="frame",
+        patterns=(r"TraceBack \(most recent call last\)",),
+        causes=("it is printed with every error",),
+        tells_apart="the line with the code (EI, EE, EL, EZ) above it",
+        fix="run `hccl-kit explain` on that line, or on the whole text",
+        vague=True,
     ),
 )

@@ -88,12 +88,20 @@ ROWS = in_stage(
         patterns=(
             r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\](?:, ?Arrival Time ?: ?\["
             r"(?P<time>[^\]\n]{1,40})\])?",
-            r"abnormal device\(s\)",
         ),
         says=("the card (host/number) is {card}", "at {time}"),
         causes=(*_LOST, *_STUCK),
         tells_apart="the log of that card's process just before that time",
         fix="find out why that process stopped",
+    ),
+    KnownError(
+        "the heading of the cards that HCCL's heartbeats name; the lines below it (Cluster Exception"
+        " Location) have them",
+        role="frame",
+        patterns=(r"abnormal device\(s\)",),
+        causes=(*_LOST, *_STUCK),
+        tells_apart="the lines below it",
+        fix="read the log of the process of the card that is named there",
     ),
     KnownError(
         "a heartbeat: a rank reports that another one is lost, stuck, or loses packets",

@@ -66,6 +66,7 @@ ROWS = in_stage(
             r"DisplayConnect(?:ed|ion)",
         ),
         says=("connected: {ranks}", "{came} ranks connected", "{needed} ranks are needed"),
+        vague=True,
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
@@ -76,6 +77,7 @@ ROWS = in_stage(
         codes=("EI0015",),
         patterns=(r"topo exchange server get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",),
         says=("it waited {seconds} s; the lines below list the ranks that joined",),
+        vague=True,
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
@@ -145,6 +147,23 @@ ROWS = in_stage(
         causes=_PORT_HELD,
         tells_apart=_HOST_PORT,
         fix=_OWN_PORTS,
+    ),
+    KnownError(
+        "the ports for retries of operators are in use: this rank connected to another program, or could not bind",
+        patterns=(
+            r"\[OpRetryConnection\][^\n]{0,60}?Connect to server failed, ?serverIp_? ?\[(?P<ip>[^\]\n]{1,80})\],?"
+            r" ?serverPort ?\[(?P<port>[0-9]{1,5})\]",
+            r"OpRetry used port range ?\[(?P<range>[0-9]{1,5}-[0-9]{1,5})\]",
+            r"\[OpRetryConnection\][^\n]{0,60}?Recv unmatched ack",
+        ),
+        says=("the server is {ip}, port {port}", "the ports are {range}"),
+        causes=(
+            "another job on this host uses the same ports",
+            "the ports are in the ephemeral range, and a connection or another program took one",
+        ),
+        tells_apart="on that host: ss -ltnp | grep :600; sysctl net.ipv4.ip_local_port_range",
+        fix="reserve the ports on all hosts (sysctl -w net.ipv4.ip_local_reserved_ports=60000-60015), or set another"
+        " HCCL_IF_BASE_PORT on all ranks",
     ),
     KnownError(
         "an address and port could not be bound; older releases use it for ports of the host and of the card",

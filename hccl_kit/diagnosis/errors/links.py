@@ -328,6 +328,8 @@ ROWS = in_stage(
         patterns=(
             r"CMD information (?P<field>\w{1,30}) check fail\.? ?local ?\[(?P<own>[^\]\n]{0,160})\], ?remote ?"
             r"\[(?P<other>[^\]\n]{0,160})\]",
+            r"inconsistent between ranks ?:[^\n]{0,200}?\bparameter ?\[(?P<field>\w{1,40})\], ?local ?\[(?P<own>[^\]\n]"
+            r"{0,160})\], ?remote ?\[(?P<other>[^\]\n]{0,160})\]",
             r"inconsistent between ranks ?: ?parameter (?P<field>\w{1,40}), ?local end (?P<own>[^,\n]{1,80}), ?remote"
             r" end "
             r"(?P<other>[^,\n]{1,80})",
@@ -414,5 +416,6 @@ ROWS = in_stage(
         causes=_FAR_END,
         tells_apart="the lines above: LINK_ERROR_INFO and createLink name the far end",
         fix=_FIX,
+        vague=True,
     ),
 )

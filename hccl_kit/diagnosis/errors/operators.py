@@ -107,6 +107,20 @@ ROWS = in_stage(
         fix=_FIX,
     ),
     KnownError(
+        "the runtime ended a wait of a stream for an event: what the event stands for, often an"
+        " operator of HCCL, did not"
+        " finish in time",
+        role="symptom",
+        patterns=(
+            r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?event wait timeout occurred during task execution"
+            r"(?:[^\n]{0,200}?timeout ?[:=] ?(?P<limit>[0-9]{1,8}))?",
+        ),
+        says=("card {card}", "the limit was {limit} s"),
+        causes=_WAITED,
+        tells_apart=_APART,
+        fix=_FIX,
+    ),
+    KnownError(
         "an operator that runs on the card's own CPU (AICPU mode) did not finish: it waited, or a copy failed",
         role="symptom",
         codes=("EI0002",),
@@ -184,6 +198,28 @@ ROWS = in_stage(
         needs_context=False,
     ),
     KnownError(
+        "the buffer between cards (HCCL_BUFFSIZE) is too small for an operator of MoE (dispatch, combine)",
+        patterns=(
+            r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)[^\n]{0,900}?= ?(?P<needed>[0-9]{1,9}) ?MB, ?(?:actual )?"
+            r"[A-Z_]{0,4}CCL_BUFFSIZE\w{0,8} ?= ?(?P<has>[0-9]{1,9}) ?MB",
+            r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small), should (?:be )?larger than (?P<needed>[0-9]{1,9}) ?MB",
+            r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)",
+        ),
+        says=(
+            "it needs {needed} MB and has {has} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
+            "it needs {needed} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
+        ),
+        causes=(
+            "the need grows with the tokens of a step, the hidden size and the experts of a card;"
+            " the default is 200 MB",
+            "the framework sets the buffer of this group itself (hccl_buffer_size of the process group's options)",
+        ),
+        tells_apart="echo $HCCL_BUFFSIZE on all ranks; the framework's option for the most tokens of a step",
+        fix="raise HCCL_BUFFSIZE on all ranks alike (each communicator takes twice as much memory of"
+        " the card), or lower"
+        " the tokens of a step (vLLM: --max-num-seqs, --max-num-batched-tokens)",
+    ),
+    KnownError(
         "a parameter of an operator is not valid, or RANK_ID of the process is not a number. No rule of a table"
         " detects this: `hccl-kit preflight` compares the variables with the table (HK612)",
         codes=("EI0003",),
@@ -248,12 +284,19 @@ ROWS = in_stage(
         "the memory of the card is used up",
         codes=("207001",),
         patterns=(
-            r"NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?",
+            r"NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?(?:[^\n]{0,20}?"
+            r"(?P<total>[0-9.]{1,12} ?[KMGT]iB) total capacity;[^\n]{0,120}? (?P<free>[0-9.]{1,12} ?[KMG]iB) free; ?"
+            r"(?P<reserved>[0-9.]{1,12} ?[KMG]iB) reserved)?",
             r"[Mm]alloc device memory failed",
             r"\bhalMemAlloc failed",
             r"drv\w{0,20} ?[Mm]alloc\w{0,20} fail\w{0,3}[^\n]{0,80}(?:out of memory|size)",
         ),
-        says=("it asked for {size}",),
+        says=(
+            "another process holds about {outside} of the card: of {total} this one has {reserved}, and {free} are"
+            " free; end that process, or take another card",
+            "this process itself has {mostly} of {total}: its model, batch or cache is too large for one card",
+            "it asked for {size}",
+        ),
         causes=("the model or the cache takes all memory of the card", "another process holds memory of the card"),
         tells_apart="npu-smi info: memory and processes of the card",
         fix=_MEMORY_FIX,
@@ -270,5 +313,6 @@ ROWS = in_stage(
         tells_apart="read the text after the code, and the first ERROR line of this process",
         fix="follow that line; if it does not help, collect all plogs (ASCEND_GLOBAL_LOG_LEVEL=1) for HCCL's"
         " maintainers",
+        vague=True,
     ),
 )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from hccl_kit.diagnosis.errors.row import KnownError
 
-_ABOVE = "the first ERROR line of the same process, above this one"
+_ABOVE = "grep -h ERROR ~/ascend/log/debug/plog/plog-PID_*.log | head -3: the first error of the same process"
 
 
-def _row(number: int, name: str, what: str, *causes: str, fix: str = "correct what that line names") -> KnownError:
+def _row(
+    number: int, name: str, what: str, *causes: str, fix: str = "run `hccl-kit explain` on the lines that it prints"
+) -> KnownError:
     return KnownError(
         f"HCCL_E_{name}: {what}",
         role="result",

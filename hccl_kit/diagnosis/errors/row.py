@@ -32,7 +32,8 @@ class KnownError(NamedTuple):
 
     `what` is the first sentence. `says` are sentences about this line, whose blanks are the groups of the pattern; a
     sentence with a missing value is left out. `causes` are in order of frequency, the most frequent first. `rules` find
-    the error in a rank table, and so do those with `variable`, the name that HCCL gives it.
+    the error in a rank table, and so do those with `variable`, the name that HCCL gives it. `vague`: any other row of
+    its role tells more, wherever it is in the log.
     """
 
     what: str
@@ -47,6 +48,7 @@ class KnownError(NamedTuple):
     rules: tuple[str, ...] = ()
     variable: str = ""
     needs_context: bool = False
+    vague: bool = False
 
     def may_be_in(self, text: str) -> bool:
         """Whether one of many lines may have one of the patterns."""

@@ -12,17 +12,33 @@ _WAIT_CAUSES = (
 )
 _HOLDS = "npu-smi info: processes on the cards; ps -ef on the host, also outside the container"
 _END_OLD = "end the processes of the earlier job, wait 30 s, start again; if the error persists, see the device log"
-_KERNEL = "the first ERROR of this process; npu-smi info -t health -i N"
+_FIRST = "grep -h ERROR ~/ascend/log/debug/plog/plog-PID_*.log | head -3"
+_READ_PLOG = (
+    "read the first ERROR lines of the plog of this process (PID is in the message), and run `hccl-kit explain` on them"
+)
+_KERNEL = f"{_FIRST}; npu-smi info -t health -i N"
+_FIND_KERNEL = (
+    "start again with ASCEND_LAUNCH_BLOCKING=1 (not with graphs): the traceback then names the operator; check its"
+    " inputs, or try another release of CANN; if it fails on one card only, take that card out of the job"
+)
+_MORE_FREE = "leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes on the card"
+_ONE_CARD = (
+    "several ranks of this job use one card: `(PID:..., Device:0, RankID:2)` has another Device than the rank should"
+    " have: LOCAL_RANK, set_device, or the visible devices that Ray sets"
+)
 
 
-def _row(code: str, what: str, *causes: str, role: Role = "cause", apart: str = "", fix: str = "") -> KnownError:
+def _row(
+    code: str, what: str, *causes: str, role: Role = "cause", apart: str = "", fix: str = "", vague: bool = False
+) -> KnownError:
     return KnownError(
         what,
         role=role,
         codes=(code,),
         causes=causes,
-        tells_apart=apart or "the first ERROR line of this process",
-        fix=fix or "correct what that line names",
+        tells_apart=apart or _FIRST,
+        fix=fix or _READ_PLOG,
+        vague=vague,
     )
 
 
@@ -33,6 +49,7 @@ ROWS: tuple[KnownError, ...] = (
         causes=(
             "a process of an earlier job still runs, also in another container",
             "it ended just now: the card-side service needs 10 s, better 30 s",
+            _ONE_CARD,
             "the card-side service (HCCP) has failed: see the device log",
         ),
         tells_apart=_HOLDS,
@@ -46,6 +63,7 @@ ROWS: tuple[KnownError, ...] = (
         causes=(
             "a process of an earlier job still runs, also in another container",
             "it ended just now: the card-side service needs 10 s, better 30 s",
+            _ONE_CARD,
         ),
         tells_apart=_HOLDS,
         fix=_END_OLD,
@@ -91,8 +109,7 @@ ROWS: tuple[KnownError, ...] = (
         stage="an operator runs",
     ),
     KnownError(
-        "the card's process manager refused to start a helper process; it is printed under EJ0001",
-        codes=("EJ0001", "E39007"),
+        "the card's process manager refused to start a helper process, as under EJ0001 and E39007",
         patterns=(
             r"tsd client wait response fail(?:, ?device response code ?\[(?P<response>[0-9]{1,6})\])?",
             r"unknown device error\.?\[FUNC:WaitRsp\]",
@@ -122,6 +139,7 @@ ROWS: tuple[KnownError, ...] = (
         fix=_SYMPTOM_FIX,
         stage="an operator runs",
         needs_context=True,
+        vague=True,
     ),
     _row(
         "EE1001",
@@ -130,6 +148,7 @@ ROWS: tuple[KnownError, ...] = (
         "a card number is too high for this host",
         apart="ls /dev/davinci*; echo $ASCEND_RT_VISIBLE_DEVICES",
         fix="number the cards from 0 in containers and virtual machines",
+        vague=True,
     ),
     _row(
         "EC0010",
@@ -159,14 +178,26 @@ ROWS: tuple[KnownError, ...] = (
         "the mask of visible cards names another one",
         "the card was lost: the lines below say `lost heartbeat` or 507010",
         apart="ls /dev/davinci*; npu-smi info; npu-smi info -t health -i N",
-        fix="start the container with the devices that `hccl-kit container TABLE` prints",
+        fix="if the card is missing, start the container with the devices that `hccl-kit container TABLE` prints; if it"
+        " was lost, reset it",
+        vague=True,
     ),
-    _row("EL0003", "an argument of a driver call is not valid", "a card number that does not exist"),
+    _row(
+        "EL0003",
+        "an argument of a driver call is not valid",
+        "a card number that does not exist",
+        "a card that another container holds, or that this user may not open",
+        apart=f"{_FIRST}; ls -l /dev/davinci*; npu-smi info on the host",
+        vague=True,
+    ),
     _row(
         "EL0004",
         "the memory of the card is used up",
-        "the model, the cache, or another process on the card",
-        apart="npu-smi info",
+        "another process holds memory of the card: it fails while the card is opened (507033), or"
+        " with little allocated",
+        "the model, the cache or HCCL's buffers (two of HCCL_BUFFSIZE for each communicator) take all of it",
+        apart="npu-smi info on the host: memory and processes of the card, before the job starts",
+        fix=_MORE_FREE,
     ),
     _row("EL9999", "an error inside the driver", "the text after the code; dmesg", role="result"),
     _row(
@@ -189,6 +220,13 @@ ROWS: tuple[KnownError, ...] = (
         "an error inside an operator; it may wrap an error of HCCL (result 4 or 9)",
         "the text after the code: a kernel that failed, or a call to HCCL that failed",
         "an operator waited for another rank: EI0002 near it",
+        role="result",
+    ),
+    _row(
+        "EZ1008",
+        "an operator could not be prepared on the host (its shapes or its tiling); the text after it has the reason",
+        "in MoE dispatch and combine: HCCL_BUFFSIZE is too small, in a line below it",
+        "the shape or data type of an input is not one that the operator accepts",
         role="result",
     ),
     _row("107000", "an argument of a runtime call is not valid", "a card number, a size or a pointer"),
@@ -215,11 +253,24 @@ ROWS: tuple[KnownError, ...] = (
         apart=_WAIT,
         fix=_SYMPTOM_FIX,
     ),
+    _row(
+        "107027",
+        "a call that is not allowed while a graph is captured from this stream",
+        "the program waits for the stream, or reads a value of the card, inside the capture",
+        "ASCEND_LAUNCH_BLOCKING=1, which waits after each operator, together with graphs",
+        apart="echo $ASCEND_LAUNCH_BLOCKING; the traceback names the call",
+        fix="unset ASCEND_LAUNCH_BLOCKING, or run without graphs (vLLM: --enforce-eager) to find the operator",
+    ),
     _row("107022", "a call to HCCL or the runtime in a mode that forbids it", "a graph is being captured"),
     _row(
         "207000",
         "the feature is not supported on this product or release",
-        "driver, firmware and CANN are not compatible",
+        "the product does not have it: 310P lacks much of what 910B has",
+        "driver and firmware are older than CANN needs",
+        apart=f"{_FIRST}: the function that failed; npu-smi info: chip and version of the driver",
+        fix="install the driver and firmware that the release notes of your CANN name; if the"
+        " product lacks the feature,"
+        " switch it off in the framework",
     ),
     _row(
         "207001",
@@ -259,9 +310,13 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         "507011",
         "a model on the card failed",
-        "a kernel or an operator of HCCL failed: see the earlier lines of this process",
+        "`event wait timeout` or `fftsplus` near it: an operator waited for another rank, as EI0002",
+        "a kernel failed: `aicore exception`, `errcode` near it",
         role="symptom",
-        apart=_KERNEL,
+        apart='grep -h "event wait timeout\\|fftsplus\\|errcode\\|Task run failed"'
+        " ~/ascend/log/debug/plog/plog-PID_*.log",
+        fix="a time-out: find the rank that is late (it evaluates, saves or compiles) or ended; a kernel:"
+        " ASCEND_LAUNCH_BLOCKING=1 names the operator",
     ),
     _row(
         "507013",
@@ -302,17 +357,21 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         "507034",
         "a vector kernel did not finish in time",
-        "in AIV mode it waited for another rank",
-        "the kernel hangs",
+        "HCCL_OP_EXPANSION_MODE=AIV, or a kernel that also communicates (MoE dispatch): it waited for another rank",
+        "the kernel hangs, or several processes share the card",
         role="symptom",
-        apart=_WAIT,
-        fix=_SYMPTOM_FIX,
+        apart='grep -h "fault kernel_name\\|errorStr" ~/ascend/log/debug/plog/plog-PID_*.log: the name of the kernel',
+        fix="if the kernel is one of HCCL (aiv_...) or of MoE: find the rank that did not arrive, as for EI0002; else"
+        " report the kernel with its shapes, or try another release of CANN",
     ),
     _row(
         "507035",
         "a vector kernel failed on the card",
-        "an address or an input that the kernel does not accept",
-        apart=_KERNEL,
+        "an address or an input that the kernel does not accept: a wrong shape or index, or memory freed too early",
+        "a bug in the kernel",
+        "a fault of the card, if it is always the same card",
+        apart='grep -h "fault kernel_name\\|errorStr" ~/ascend/log/debug/plog/plog-PID_*.log: kernel and kind of fault',
+        fix=_FIND_KERNEL,
     ),
     _row(
         "507047",
@@ -388,6 +447,12 @@ ROWS: tuple[KnownError, ...] = (
         "the runtime's code near it",
         role="result",
     ),
+    _row(
+        "561002",
+        "the tiling of an operator (aclnn) failed: its sizes do not fit",
+        "the EZ code near it has the reason, such as HCCL_BUFFSIZE in MoE dispatch and combine",
+        role="result",
+    ),
     _row("561000", "an error inside an operator (aclnn)", "the EZ or EE code near it", role="result"),
     _row(
         "561003",
@@ -461,10 +526,39 @@ ROWS: tuple[KnownError, ...] = (
         causes=_WAIT_CAUSES,
         tells_apart=_WAIT,
         fix=_SYMPTOM_FIX,
+        vague=True,
+    ),
+    KnownError(
+        "the driver did not open a card for this process",
+        patterns=(r"Failed to open device, ?retCode=(?P<error>0x[0-9a-fA-F]{1,10}), ?deviceId=(?P<card>[0-9]{1,6})",),
+        says=("the card is {card}, the error {error}",),
+        causes=(
+            "another container holds the card, or this user may not open /dev/davinciN",
+            "the process takes another card than intended: ASCEND_RT_VISIBLE_DEVICES was set after"
+            " torch_npu was loaded",
+            "the card does not exist in this container",
+        ),
+        tells_apart="ls -l /dev/davinci*; npu-smi info on the host; echo $ASCEND_RT_VISIBLE_DEVICES before the start",
+        fix="end the other user of the card, or set ASCEND_RT_VISIBLE_DEVICES in the shell, before Python starts",
+    ),
+    KnownError(
+        "CANN could not verify its package of operators (OPP)",
+        codes=("E30006",),
+        patterns=(r"Failed to verify the OPP",),
+        causes=(
+            "driver, firmware and CANN, or the packages of CANN, are of different releases",
+            "with `tsd client wait response fail` below it: another process, also in another container, holds the card",
+        ),
+        tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg /usr/local/Ascend/driver/version.info;"
+        " npu-smi info on the host",
+        fix="end other processes on the card and start again; if it persists, install driver, firmware, toolkit and ops"
+        " of one release",
+        stage="start of a process",
     ),
     KnownError(
         "the card could not be opened or started",
         codes=("507033",),
+        vague=True,
         patterns=(
             r"\[Error\]: ?Failed to start the device",
             r"open device (?P<card>[0-9]{1,4}) failed",
@@ -481,14 +575,38 @@ ROWS: tuple[KnownError, ...] = (
         fix="end the other process; install compatible releases; if the error persists, reset the card",
     ),
     KnownError(
-        "the tools of the card do not work in this container or for this user",
-        patterns=(
-            r"dcmi module initialize failed\.? ?ret is (?P<result>-[0-9]{1,6})",
-            r"DrvMngGetConsoleLogLevel failed",
+        "the card is used by another container, and the driver gives it to one at a time",
+        patterns=(r"because the device is used\.? ?ret is (?P<result>-[0-9]{1,6})",),
+        says=("the result is {result}",),
+        causes=(
+            "another container was started with the same card",
+            "a process of the host uses the card",
         ),
+        tells_apart="on the host: npu-smi info; docker ps --format '{{.Names}}'; docker inspect NAME | grep davinci",
+        fix="stop the other container, or start this one with other cards; with npu-smi set -t"
+        " device-share -i N -d 1 on"
+        " the host, containers may share a card",
+    ),
+    KnownError(
+        "the tools of the card do not work in this container or for this user",
+        patterns=(r"dcmi module initialize failed\.? ?ret is (?P<result>-[0-9]{1,6})",),
         says=("the result is {result}",),
         causes=(
             "another container holds the card exclusively (-8005)",
+            "the container lacks /dev/davinci_manager, /dev/hisi_hdc or the driver's folder",
+            "the container dropped capabilities, or /dev/davinciN belongs to another user (uid) than"
+            " that of the process",
+        ),
+        tells_apart="npu-smi info on the host; in the container: ls -ln /dev/davinci*; id; grep Cap /proc/self/status",
+        fix="end the other container, or start this one as `hccl-kit container TABLE` prints; in Kubernetes give it the"
+        " user or group of the devices, or do not drop all capabilities",
+    ),
+    KnownError(
+        "the driver's library does not work in this container or for this user",
+        patterns=(r"DrvMngGetConsoleLogLevel failed",),
+        vague=True,
+        causes=(
+            "another container holds the card exclusively",
             "the container lacks /dev/davinci_manager, /dev/hisi_hdc or the driver's folder, or lacks the permissions",
         ),
         tells_apart="npu-smi info on the host; ls /dev/davinci* in the container",
@@ -500,13 +618,6 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the folder of the driver's tools is not mounted or not in PATH",),
         tells_apart="ls /usr/local/Ascend/driver/tools/hccn_tool",
         fix="mount it and /etc/hccn.conf, or run the command on the host",
-    ),
-    _row(
-        "E30006",
-        "the package of operators (OPP) is broken or of another release",
-        "CANN's packages are of different releases",
-        apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg",
-        fix="install the packages of one release again",
     ),
     KnownError(
         "a line of CANN's stack trace; the line with a code (EE, EI, EJ, EL) above it names the error",

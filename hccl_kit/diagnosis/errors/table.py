@@ -11,6 +11,7 @@ from hccl_kit.diagnosis.errors import (
     health,
     hixl,
     joining,
+    launching,
     links,
     operators,
     rank_table,
@@ -22,6 +23,7 @@ from hccl_kit.diagnosis.errors.row import KnownError
 
 ROWS: tuple[KnownError, ...] = (
     *rank_table.ROWS,
+    *launching.ROWS,
     *environment.ROWS,
     *joining.ROWS,
     *links.ROWS,

@@ -22,7 +22,7 @@ def test_a_row_is_complete_and_only_refers_to_existing_names(row: KnownError) ->
     assert row.role in ROLES
     assert set(row.rules) <= {rule.id for rule in CATALOGUE}
     groups = {name for pattern in row.patterns for name in re.compile(pattern).groupindex}
-    special = {"value", "variable", "expected", "untold", "itself"}
+    special = {"value", "variable", "expected", "untold", "itself", "outside", "mostly"}
     assert {name for sentence in row.says for name in blanks_of(sentence)} <= groups | special
     if row.role in ("cause", "pointer", "symptom", "result"):
         assert row.rules or row.variable or row.causes or row.says

@@ -1,0 +1,394 @@
+"""What stops a process around HCCL: libraries, launchers, Ray, the memory of the host, ports of a service."""
+
+from __future__ import annotations
+
+from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+
+_SET_ENV = "source /usr/local/Ascend/ascend-toolkit/set_env.sh in the shell, or the image, that starts the program"
+_CANN_VERSION = (
+    "cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg; pip list | grep -i torch; echo $LD_LIBRARY_PATH"
+)
+_HOST_MEMORY = "free -h; dmesg -T | grep -i 'killed process\\|oom'; docker inspect CONTAINER | grep -i memory"
+_MORE_MEMORY = (
+    "use fewer processes or data workers, load weights rank by rank, or raise the memory limit of the container"
+)
+_PROCESSES = "npu-smi info on the host: processes and memory of each card"
+
+_ROOT_CAUSE = (
+    r"Root Cause \(first observed failure\):(?:[^\n]{0,120}?\bhost *: (?P<host>\S{1,100}))?[^\n]{0,200}?"
+    r"\brank *: (?P<rank>[0-9]{1,8}) \(local_rank: [0-9]{1,6}\)"
+)
+
+_STARTING = in_stage(
+    "start of a process",
+    KnownError(
+        "a library of the driver is not found",
+        patterns=(
+            r"\b(?P<file>lib(?:ascend_hal|drvdsmi|dcmi|dsmi)\w{0,30}\.so[.0-9]{0,10}): cannot open shared object file",
+            r"\bDCMIError_LibraryNotFound\b",
+            r"\bDCMI_ERROR_LIBRARY_NOT_FOUND\b",
+        ),
+        says=("it is {file}",),
+        causes=(
+            "the container lacks the driver's folder (/usr/local/Ascend/driver) or its libdcmi.so (/usr/local/dcmi)",
+            "LD_LIBRARY_PATH lacks /usr/local/Ascend/driver/lib64, its driver and its common folder",
+            "the driver is not installed on this host",
+        ),
+        tells_apart="ls /usr/local/Ascend/driver/lib64/driver /usr/local/dcmi; npu-smi info on the host",
+        fix=f"start the container with the mounts that `hccl-kit container TABLE` prints; {_SET_ENV}",
+    ),
+    KnownError(
+        "a library of CANN is not found",
+        patterns=(
+            r"\b(?P<file>lib(?:hccl|hcom|hccp|ascendcl|acl_|ascend_|ge_|opapi|nnopbase|atb)\w{0,40}\.so[.0-9]{0,10}):"
+            r" cannot open shared object file",
+        ),
+        says=("it is {file}",),
+        causes=(
+            "set_env.sh of CANN was not sourced in this shell or container",
+            "CANN is not installed here, or in another folder (libatb.so is in the package NNAL)",
+        ),
+        tells_apart="ls /usr/local/Ascend/ascend-toolkit/latest/lib64; echo $LD_LIBRARY_PATH",
+        fix=_SET_ENV + "; for libatb.so: source /usr/local/Ascend/nnal/atb/set_env.sh",
+    ),
+    KnownError(
+        "a library of Mooncake is not found",
+        patterns=(
+            r"\b(?P<file>(?:ascend_transport|libascend_transport|libmooncake|libtransfer_engine)\w{0,40}\.so[.0-9]"
+            r"{0,10}): cannot open shared object file",
+        ),
+        says=("it is {file}",),
+        causes=(
+            "LD_LIBRARY_PATH lacks the folder that Mooncake was installed to, usually /usr/local/lib or"
+            " /usr/local/lib64",
+            "Mooncake was built without Ascend",
+        ),
+        tells_apart="find / -name 'ascend_transport*.so' 2>/dev/null; echo $LD_LIBRARY_PATH",
+        fix="export LD_LIBRARY_PATH=/usr/local/lib:$LD_LIBRARY_PATH with the folder that find prints; else build"
+        " Mooncake for Ascend",
+    ),
+    KnownError(
+        "a library of CANN needs a function that the loaded libraries lack: two releases of CANN are mixed",
+        patterns=(
+            r"(?P<file>/[^\s:]{0,200}(?:[Aa]scend|/opp/|torch_npu|/cann)[^\s:]{0,200}\.so[.0-9]{0,10}): undefined"
+            r" symbol: (?P<symbol>\w{1,160})",
+        ),
+        says=("{file} needs {symbol}",),
+        causes=(
+            "toolkit, kernels (ops) and NNAL are of different releases",
+            "LD_LIBRARY_PATH, ASCEND_HOME_PATH or ASCEND_OPP_PATH name folders of two releases",
+            "torch_npu was built for another CANN or torch",
+        ),
+        tells_apart=_CANN_VERSION,
+        fix="install toolkit, ops and NNAL of one release, and source only its set_env.sh",
+    ),
+    KnownError(
+        "CANN lacks a function that torch_npu calls",
+        patterns=(r"Failed to find function (?P<function>(?:Hccl|hccl|Hcom|acl|rt)[A-Za-z]\w{2,80})",),
+        says=("the function is {function}",),
+        causes=("CANN is older than torch_npu needs", "libraries of an older CANN come first in LD_LIBRARY_PATH"),
+        tells_apart=_CANN_VERSION,
+        fix="install the CANN that the release notes of your torch_npu name, and source only its set_env.sh",
+    ),
+    KnownError(
+        "a program was built with another CANN than the one that is installed",
+        patterns=(
+            r"CANN version mismatch\. The build version is (?P<built>[\w.]{1,30}), but the current environment version"
+            r" is (?P<here>[\w.]{1,30}[\w])",
+            r"CANN version mismatch",
+        ),
+        says=("it was built with {built}; here is {here}",),
+        causes=("the program, or its image, comes from a host with another CANN",),
+        tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg",
+        fix="install the CANN of the build, or build the program with the CANN of this host",
+    ),
+    KnownError(
+        "the addresses of the cards could not be read: neither /etc/hccn.conf nor hccn_tool has them",
+        patterns=(r"Failed to get device ip from hccn\.conf and hccn_tool",),
+        causes=(
+            "/etc/hccn.conf and hccn_tool are not mounted into the container",
+            "the cards have no address: then the tool prints none on the host either",
+        ),
+        tells_apart="cat /etc/hccn.conf here and on the host; on the host: hccn_tool -i 0 -ip -g",
+        fix="mount /etc/hccn.conf and /usr/local/Ascend/driver/tools/hccn_tool; if the cards have no address, set them"
+        " on the host (hccn_tool -i N -ip -s address A netmask M)",
+    ),
+    KnownError(
+        "MindIE could not listen on its address and port",
+        patterns=(
+            r"\[MIE04E02041C\](?:[^\n]{0,40}?Failed to listen (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5}))?",
+            r"\[endpoint\] Failed to listen (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5})",
+        ),
+        says=("address {ip}, port {port}",),
+        causes=(
+            "the address (ipAddress of config.json) is not one of this container or host",
+            "another process, such as another MindIE, has the port",
+        ),
+        tells_apart="ip -brief address; ss -ltnp | grep PORT",
+        fix="set ipAddress (and managementIpAddress) to an address that `ip` prints, and free or change the port",
+    ),
+    KnownError(
+        "the card has less free memory than vLLM was told to take: other processes hold the rest",
+        patterns=(
+            r"Free memory on device (?:\w{1,12}:[0-9]{1,3} )?\((?P<free>[0-9.]{1,10})/(?P<all>[0-9.]{1,10}) GiB\) on"
+            r" startup is less than desired",
+        ),
+        says=("{free} of {all} GiB are free before vLLM has loaded anything",),
+        causes=(
+            "another process, also in another container, holds memory of the card, such as a vLLM that was not ended",
+            "several processes share the card on purpose, and each asks for most of it",
+        ),
+        tells_apart=_PROCESSES,
+        fix="end the other process, take another card, or lower --gpu-memory-utilization so that all fit",
+    ),
+    KnownError(
+        "fewer cards than ranks of vLLM on this host",
+        patterns=(
+            r"local_world_size \((?P<ranks>[0-9]{1,5})\) must be less than or equal to the number"
+            r"(?: of visible devices \((?P<cards>[0-9]{1,5})\))?",
+        ),
+        says=("{ranks} ranks are to run on {cards} visible cards", "{ranks} ranks are to run here"),
+        causes=(
+            "the container was started without the cards, or with fewer (0 visible: none, or torch_npu does not load)",
+            "ASCEND_RT_VISIBLE_DEVICES hides cards",
+        ),
+        tells_apart="ls /dev/davinci*; npu-smi info; python -c 'import torch, torch_npu;"
+        " print(torch.npu.device_count())'",
+        fix="start the container with the devices that `hccl-kit container TABLE` prints, or lower"
+        " --tensor-parallel-size",
+    ),
+    KnownError(
+        "Ray knows no NPU on this node: it was started without the resource NPU",
+        patterns=(
+            r"Current node has no NPU available\. ?current_node_resource=\{[^}\n]{0,400}?'GPU': (?P<gpus>[0-9.]{1,8})",
+            r"Current node has no NPU available",
+        ),
+        says=("the node offers GPU: {gpus}, which vLLM-Ascend does not use",),
+        causes=(
+            "ray start was called with --num-gpus, or in a container without the cards",
+            "torch_npu or the driver is missing where ray start ran, so that Ray did not detect the cards",
+        ),
+        tells_apart="ray status: its resources must list NPU; npu-smi info in the container of ray start",
+        fix="""on every node: ray stop; ray start ... --resources '{"NPU": 8}' (the number of its cards)""",
+    ),
+    KnownError(
+        "the processes could not connect to each other over the host network (gloo)",
+        role="symptom",
+        patterns=(r"Gloo connectFullMesh failed with (?P<reason>[^\n]{1,160})",),
+        says=("gloo reports: {reason}",),
+        causes=(
+            "the hosts publish addresses that others do not reach: the host name resolves to 127.0.1.1 or to an"
+            " interface of its own",
+            "a firewall closes the ports above 1024",
+            "a process ended while the others connected",
+        ),
+        tells_apart="hostname -I; getent hosts $(hostname) on all hosts: it must not be a loopback address",
+        fix="export GLOO_SOCKET_IFNAME=<interface> (and HCCL_SOCKET_IFNAME, TP_SOCKET_IFNAME) on all hosts, with the"
+        " interface that they share",
+    ),
+    KnownError(
+        "the process was not started by a launcher: a variable that torch.distributed needs is not set",
+        patterns=(r"env:// rendezvous: environment variable (?P<variable_name>[A-Z_]{3,40}) expected, but not set",),
+        says=("it is {variable_name}",),
+        causes=(
+            "the script was started with python instead of torchrun",
+            "the launcher, or sudo, ssh or a container, does not pass the variable on",
+        ),
+        tells_apart="env | grep -E '^(RANK|WORLD_SIZE|LOCAL_RANK|MASTER_ADDR|MASTER_PORT)='",
+        fix="start it with torchrun --nproc_per_node=CARDS SCRIPT, or set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and"
+        " MASTER_PORT for each process",
+    ),
+    KnownError(
+        "a process asks torch for a device with a number that is not below the number of visible devices",
+        patterns=(r"AssertionError: Invalid device id *$",),
+        causes=(
+            "the list of visible cards is not 0,1,2...: the program uses numbers of the host, but visible cards are"
+            " numbered from 0",
+            "more processes than visible cards",
+        ),
+        tells_apart="echo $ASCEND_RT_VISIBLE_DEVICES; python -c 'import torch, torch_npu;"
+        " print(torch.npu.device_count())'",
+        fix="use numbers from 0 for the visible cards (LOCAL_RANK), and one process per card",
+    ),
+    KnownError(
+        "MindSpore got no role for this process: it was not started by mpirun or msrun",
+        patterns=(r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",),
+        causes=(
+            "the script, or a notebook, calls init() but was started with python",
+            "MS_ROLE, MS_WORKER_NUM, MS_SCHED_HOST and MS_SCHED_PORT do not reach the process",
+        ),
+        tells_apart="env | grep '^MS_\\|RANK'",
+        fix="start it with msrun --worker_num=8 --local_worker_num=8 SCRIPT (or mpirun); without several cards, do not"
+        " call init()",
+    ),
+    KnownError(
+        "MindSpore's scheduler could not listen: its port (MS_SCHED_PORT) is in use, or its address is of another host",
+        patterns=(
+            r"Failed to call (?:bind|socket listen), url: (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5})\b",
+            r"InitTCPServer\] Failed to init the tcp server",
+        ),
+        says=("address {ip}, port {port}",),
+        causes=(
+            "another scheduler of this host has the port: of an earlier job, or started by an operator of Kubernetes",
+            "MS_ variables of another launcher are still set, so that a second scheduler starts",
+        ),
+        tells_apart="ss -ltnp | grep PORT; env | grep '^MS_'",
+        fix="end the other scheduler, or unset the MS_ variables that another launcher has set, or take another"
+        " MS_SCHED_PORT on all processes",
+    ),
+    KnownError(
+        "MindSpore's scheduler gave this process no rank: the cluster already has all its nodes",
+        patterns=(r"This node could be redundant and is not successfully registered",),
+        causes=(
+            "more processes were started than MS_WORKER_NUM",
+            "processes of an earlier job registered at the same scheduler",
+        ),
+        tells_apart="env | grep '^MS_'; ps -ef | grep python on all hosts",
+        fix="end processes of earlier jobs, and start exactly MS_WORKER_NUM workers and one scheduler",
+    ),
+)
+_ENDED = (
+    KnownError(
+        "the network port of a card has no link",
+        patterns=(r"^[^\w\n]{0,8}(?:\[devid [0-9]{1,4}\] ?)?link status ?: ?DOWN *$",),
+        says=("jobs on several servers, and prefill and decode in two pods, need the port: they use RoCE",),
+        causes=(
+            "no optical module or cable, or one that is faulty",
+            "the port of the switch is off, or has another speed",
+        ),
+        tells_apart="hccn_tool -i N -optical -g: `not present` means that there is no module; hccn_tool -i N -lldp -g",
+        fix="connect the port; a job on one server can do without it (HCCS) if all its ranks have one server id",
+    ),
+    KnownError(
+        "the network port of a card has no optical module",
+        patterns=(r"^ *present *: *not present *$",),
+        causes=("the port is not cabled on this server", "the module is not seated well, or faulty"),
+        tells_apart="hccn_tool -i N -link -g",
+        fix="plug in module and cable; a job on one server can do without them (HCCS)",
+    ),
+    KnownError(
+        "MindIE stops because its engine did not start; the log of its backend has the cause",
+        role="result",
+        patterns=(r"\[MIE04E02011C\] \[endpoint\] Failed to (?P<part>init engine|start http wrapper)",),
+        says=("it failed to {part}",),
+        causes=("an error of the backend: memory of the cards, a card that is in use, HCCL, or the model's files",),
+        tells_apart="grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head",
+        fix="run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by default ~/mindie/log)",
+        vague=True,
+    ),
+    KnownError(
+        "Ray ended a process, because the memory of the host was nearly full",
+        patterns=(
+            r"Task was killed due to the node running low on memory",
+            r"memory used=(?P<own>[0-9.]{1,12}[KMGT]?B)\) was running was (?P<used>[0-9.]{1,12}[KMGT]?B) / (?P<total>"
+            r"[0-9.]{1,12}[KMGT]?B)",
+            r"(?P<count>[0-9]{1,6}) Workers \(tasks / actors\) killed due to memory pressure \(OOM\)",
+        ),
+        says=("the host uses {used} of {total}, this process {own}", "{count} processes were ended"),
+        causes=(
+            "all ranks of the host load weights, or offload the optimizer, into its memory",
+            "the container's limit is below the host's memory: Ray counts against the limit",
+        ),
+        tells_apart="free -h; ray memory; the list of processes below the message",
+        fix=_MORE_MEMORY + "; RAY_memory_usage_threshold only moves the limit",
+    ),
+    KnownError(
+        "a process of Ray ended without a Python error",
+        role="pointer",
+        patterns=(
+            r"A worker died or was killed while executing a task by an unexpected system error(?:[^\n]{0,400}?Worker IP"
+            r" address: (?P<host>[0-9a-fA-F.:]{3,60}))?(?:[^\n]{0,60}?Worker PID: (?P<pid>[0-9]{1,9}))?",
+        ),
+        says=("it is process {pid} on {host}",),
+        causes=(
+            "it was killed for memory: by the kernel, or the limit of the container",
+            "it crashed: its own log, or /tmp/ray/session_latest/logs, ends with the signal",
+        ),
+        tells_apart="on that host: dmesg -T | grep -i 'killed process'; tail /tmp/ray/session_latest/logs/worker*PID*",
+        fix="read that log: if the kernel killed it, " + _MORE_MEMORY,
+    ),
+    KnownError(
+        "a process got a bus error: usually the shared memory of the container (/dev/shm) is full",
+        patterns=(
+            r"\*\*\* SIGBUS received at time",
+            r"Fatal Python error: Bus error",
+            r"exitcode *: -7 \(pid: (?P<pid>[0-9]{1,9})\)",
+            r"This might be caused by insufficient shared memory \(shm\)",
+        ),
+        says=("it is process {pid}",),
+        causes=(
+            "the shared memory of the container is too small: the default is 64 MB",
+            "a file that is mapped into memory was shortened, or its disk is full",
+        ),
+        tells_apart="df -h /dev/shm in the container, while the job starts",
+        fix="start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with"
+        " medium Memory at /dev/shm",
+    ),
+    KnownError(
+        "a process was killed with signal 9, which a program cannot catch: look at the memory of the host first",
+        role="pointer",
+        patterns=(
+            r"failed \(exitcode: -9\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>[0-9]{1,9})\)",
+            _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid:"
+            r" (?P<pid>[0-9]{1,9})\))?",
+        ),
+        says=("it is rank {rank} on {host}", "local rank {local} of this host, process {pid}", "process {pid}"),
+        causes=(
+            "the host, or the limit of the container, ran out of memory, and the kernel killed it",
+            "a scheduler, a user or another launcher killed it",
+        ),
+        tells_apart=_HOST_MEMORY,
+        fix="if the kernel killed it: " + _MORE_MEMORY,
+    ),
+    KnownError(
+        "the summary of torchrun: which rank ended first; the output of that rank, above, has the cause",
+        role="result",
+        patterns=(_ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",),
+        says=(
+            "rank {rank} on {host} ended first",
+            "rank {rank} ended first",
+            "its exit code is {exit}: 1 is a Python error, a negative one a signal (-6 abort, -11 crash, -15 ended by"
+            " another)",
+        ),
+        causes=(
+            "an error of that rank: its traceback is above, or in the file of --log-dir",
+            "the -9 and -15 of other ranks are torchrun's own: it ends the rest",
+        ),
+        tells_apart="torchrun --log-dir LOGS --redirects 3 keeps the output of each rank: read that of this rank",
+        fix="explain the output of that rank: hccl-kit explain LOGS/*/attempt_0/RANK/stderr.log",
+        vague=True,
+    ),
+    KnownError(
+        "processes stopped answering MindSpore's scheduler; msrun lists them",
+        role="pointer",
+        patterns=(r"Time out nodes are \[(?P<nodes>['\"]?\w[^\]\n]{0,400})\]",),
+        says=("nodes {nodes}: read worker_N.log of these nodes, and its end first",),
+        causes=(
+            "the process ended: an error of its own, or killed for memory of the host, which leaves"
+            " no error in its log",
+            "the process hangs",
+        ),
+        tells_apart="grep -n 'ERROR\\|Traceback' worker_*.log scheduler.log; dmesg -T | grep -i 'killed process'",
+        fix="correct what worker_N.log of that node shows; if the kernel killed it, " + _MORE_MEMORY,
+    ),
+    KnownError(
+        "a worker of msrun ended with an error",
+        role="pointer",
+        patterns=(r"\bWorker process (?P<pid>[0-9]{1,9}) exit with exception",),
+        says=("it is process {pid}",),
+        causes=("an error of that worker: worker_N.log of its rank has it",),
+        tells_apart="grep -ln 'ERROR\\|Traceback' worker_*.log scheduler.log: the earliest is the cause",
+        fix="run `hccl-kit explain` on worker_N.log; msrun --log_dir names its folder (by default the current one)",
+    ),
+    KnownError(
+        "the scheduler of msrun ended, usually because a worker stopped answering",
+        role="symptom",
+        patterns=(r"\bScheduler process (?P<pid>[0-9]{1,9}) exit with exception",),
+        says=("it is process {pid}",),
+        causes=("a worker ended or hangs: scheduler.log names the nodes that timed out",),
+        tells_apart="grep -n 'timed out' scheduler.log; grep -ln 'ERROR\\|Traceback' worker_*.log",
+        fix="read scheduler.log, then worker_N.log of the node that it names",
+    ),
+)
+
+ROWS: tuple[KnownError, ...] = (*_STARTING, *_ENDED)
