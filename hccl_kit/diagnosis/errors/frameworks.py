@@ -57,7 +57,7 @@ ROWS: tuple[KnownError, ...] = (
         ),
         causes=_WATCHED,
         tells_apart=_ABOVE,
-        fix="follow that error",
+        fix="run `hccl-kit explain` on that error",
     ),
     KnownError(
         "torch's store: the server's address is in 198.18.0.0/15, from which proxies take fake addresses",
@@ -119,7 +119,7 @@ ROWS: tuple[KnownError, ...] = (
             "the first error in the plog of this process",
         ),
         tells_apart=_ABOVE,
-        fix="follow that error",
+        fix="run `hccl-kit explain` on that error",
     ),
     KnownError(
         "a call to torch.distributed was refused: torch_npu does not accept the type or layout of an argument",
@@ -164,7 +164,7 @@ ROWS: tuple[KnownError, ...] = (
         says=("{call} returned {result}",),
         causes=("the codes below it (EE..., EI...) name the reason",),
         tells_apart="the codes below it; the first ERROR of the plog of this process",
-        fix="follow that error",
+        fix="run `hccl-kit explain` on that error",
     ),
     KnownError(
         "MindSpore could not set up the card or the communication; the blocks below it name the reason",
@@ -237,7 +237,7 @@ ROWS: tuple[KnownError, ...] = (
         ),
         causes=("the first error of a worker, above: often a card out of memory, or an error of HCCL",),
         tells_apart="look upwards for the first line with ERROR of one worker",
-        fix="follow that error",
+        fix="run `hccl-kit explain` on that error",
         needs_context=True,
     ),
     KnownError(
@@ -276,7 +276,7 @@ ROWS: tuple[KnownError, ...] = (
         says=("the operator is {operator}", "its tag is {tag}"),
         causes=("the code or the first error line above it has the reason",),
         tells_apart=_ABOVE,
-        fix="follow that error",
+        fix="run `hccl-kit explain` on that error",
     ),
     KnownError(
         "advice that CANN prints below an error; the lines above it describe the error",

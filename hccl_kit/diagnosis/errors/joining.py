@@ -204,7 +204,7 @@ ROWS = in_stage(
             "a port of the host is taken: HcclResult 7, EI0019",
         ),
         tells_apart='grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head: the first line of this process',
-        fix="correct what that line names",
+        fix="run `hccl-kit explain` on that line",
     ),
     KnownError(
         "a communicator could not be created",
@@ -220,6 +220,6 @@ ROWS = in_stage(
         says=("this is rank {rank} of {ranks}", "this is rank {rank}", "the result is {result}"),
         causes=("the lines above it of the same process name the reason",),
         tells_apart="read upwards to the first ERROR line of this process",
-        fix="correct what that line names",
+        fix="run `hccl-kit explain` on that line",
     ),
 )

@@ -199,7 +199,7 @@ _STARTING = in_stage(
         " MASTER_PORT for each process",
     ),
     KnownError(
-        "a process asks torch for a device with a number that is not below the number of visible devices",
+        "a process asks torch for a device number that the visible devices do not have",
         patterns=(r"AssertionError: Invalid device id *$",),
         causes=(
             "the list of visible cards is not 0,1,2...: the program uses numbers of the host, but visible cards are"
@@ -237,7 +237,7 @@ _STARTING = in_stage(
         " MS_SCHED_PORT on all processes",
     ),
     KnownError(
-        "MindSpore's scheduler gave this process no rank: the cluster already has all its nodes",
+        "MindSpore's scheduler gave this process no rank; the cluster may already have all its nodes",
         patterns=(r"This node could be redundant and is not successfully registered",),
         causes=(
             "more processes were started than MS_WORKER_NUM",

@@ -500,7 +500,7 @@ ROWS: tuple[KnownError, ...] = (
         "a port that is taken: prefill and decode on one host",
         role="result",
         apart="grep ERROR in the plogs of both ends at this second",
-        fix="correct what they name",
+        fix="run `hccl-kit explain` on these lines",
     ),
     KnownError(
         "the card lost its heartbeat: it no longer responds",

@@ -186,7 +186,7 @@ ROWS: tuple[KnownError, ...] = (
         ),
         causes=("the text after the tags, or the first ERROR line of this process, names the reason",),
         tells_apart="the first ERROR line of this process",
-        fix="correct what that line names",
+        fix="run `hccl-kit explain` on that line",
     ),
     KnownError(
         "a part of the rank table could not be read; the line above it names the value",
