@@ -86,7 +86,8 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     rank = job.by_suspect.get(first)
     if first.rank is not None or first.device is not None or rank is None:
         return cause
-    reason = f"a process of {first.server} has failed ({cause.kind}), but "
+    of_server = f" of {first.server}" if first.server else ""
+    reason = f"a process{of_server} has failed ({cause.kind}), but "
     if rank.is_cut:
         reason += "its log is cut before it names its rank"
     elif sum(other.process.worker == rank.process.worker for other in job.ranks) > 1:

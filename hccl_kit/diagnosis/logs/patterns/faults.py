@@ -78,10 +78,18 @@ class Phrase(NamedTuple):
 PHRASES = (
     Phrase(
         r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT"
-        r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed|event wait error"
-        r"|PrintStreamTimeoutSnapshotInfo",
+        r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed"
+        r"|event wait (?:error|timeout)|PrintStreamTimeoutSnapshotInfo",
         "a task did not finish in time",
         None,
+        True,
+    ),
+    Phrase(r"\b5070(?:15|35)\b", "the kernel of an operator failed"),
+    Phrase(
+        r"[Ss]tream ?[Ss]ynchronize failed\.?$|SynchronizeStream\w{0,20} error",
+        "a task did not finish",
+        None,
+        True,
         True,
     ),
     Phrase(
@@ -99,6 +107,12 @@ PHRASES = (
         None,
         True,
     ),
+    Phrase(
+        r"process [0-9]{1,10} exit with exception|worker exits with exception|Time out nodes are",
+        "the launcher saw a process end",
+        None,
+        True,
+    ),
     Phrase(r"kernel_name=aiv_(?:all|reduce|broadcast)", "an operator between cards failed in its kernel", None, True),
     Phrase(
         r"[Aa]icore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception"
@@ -109,8 +123,10 @@ PHRASES = (
         r"out of memory|OutOfMemory|207001|alloc(?:ate|ation)? (?:device )?mem(?:ory)? fail", "out of device memory"
     ),
     Phrase(r"No space left on device", "a disk is full"),
+    Phrase(r"undefined symbol: ", "a library lacks a symbol: packages of different versions are installed"),
+    Phrase(r"Failed to init the tcp server", "MindSpore's scheduler could not listen on its port (MS_SCHED_PORT)"),
     Phrase(
-        r"GetDeviceIndexByPhyId",
+        r"GetDeviceIndexByPhyId|Set visible device failed",
         "a card is not among those that the process may see (ASCEND_RT_VISIBLE_DEVICES)",
     ),
     Phrase(
@@ -129,7 +145,7 @@ _PHRASES = tuple((re.compile(phrase.pattern), phrase) for phrase in PHRASES)
 
 _NOISE = re.compile(
     r"call trace|may be due to the following|dump_err_cqe|args dump|args\(|AIC_INFO|\[Dump\]|tilingKey|Nnopbase|aclnn"
-    r"|report error module_type|^\W*$"
+    r"|report error module_type|Traceback \(most recent|^\W*$"
 )
 
 
@@ -148,7 +164,7 @@ def of_module(record: Record) -> Fault | None:
     if _NOISE.search(record.text) or "Ascend Error Message" in record.text:
         return None
     return of_text(record.module, record.text) or Fault(
-        None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD]
+        None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD], is_unknown=True
     )
 
 
@@ -288,6 +304,7 @@ ROWS = (
         before=True,
         whole=True,
     ),
+    *(Row(key, rf"error code(?: is|:) ?{key}\b", _phrase, before=True) for key in ("507015", "507035")),
     *(Row(key, key, _phrase, before=True) for key in ("there is an exception of", "there is a sdma error")),
     Row("out of memory. Tried to allocate", r"NPU out of memory\. Tried to allocate", _phrase, before=True),
     *(

@@ -137,8 +137,8 @@ ROWS = (
     Row("GenerateOpTag", r"GenerateOpTag:", _tagged),
     Row(
         "inconsistent between ranks",
-        r"parameter \[?(?P<field>\w{1,40})\]?, local(?: end)? \[?(?P<own>[^\s,\[\]]{1,512})\]?,"
-        r" remote(?: end)? \[?(?P<other>[^\s,\[\]]{1,512})",
+        r"parameter ?\[?(?P<field>\w{1,40})\]?, local(?: end)? ?\[?(?P<own>[^\s,\[\]]{1,512})\]?,"
+        r" remote(?: end)? ?\[?(?P<other>[^\s,\[\]]{1,512})",
         _mismatch,
         whole=True,
     ),

@@ -69,6 +69,8 @@ def missing_at_root(case: Case) -> Cause | None:
 def _speaker(rank: Rank) -> str:
     """The root, or a rank that knows from the root which ranks are absent."""
     is_root = rank.number in (0, None) or any(isinstance(event.fact, RootCreated) for event in rank.events)
+    if is_root and rank.suspect == (None, None, None):
+        return "the root"
     return f"{named(rank.suspect)}, the root," if is_root else f"as {named(rank.suspect)} says, the root"
 
 
