@@ -55,7 +55,7 @@ def _lines(answer: Answer, width: int) -> Iterator[str]:
             "causes" if number == 0 else "", f"{number + 1}. {cause}" if len(row.causes) > 1 else cause, width
         )
     if row.tells_apart:
-        yield _labelled("tell apart", row.tells_apart, width)
+        yield _labelled("distinguish", row.tells_apart, width)
     if row.fix:
         yield _labelled("fix", row.fix, width)
     for number, code in enumerate(answer.also[:MAX_ALSO]):

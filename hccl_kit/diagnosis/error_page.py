@@ -15,7 +15,7 @@ Written by `pytest tests/diagnosis/test_error_page.py --update-golden`; changes 
 
 `hccl-kit explain` takes a code, or better a whole line of a log, with the rank table if you have it:
 `hccl-kit explain "EI0014 ... Value 2 for ranktable variable server_count is invalid" table.json`. It takes a whole log
-too, `hccl-kit explain - < log` or `hccl-kit explain LOG`, and picks the line that tells most about the cause.
+too, `hccl-kit explain - < log` or `hccl-kit explain LOG`, and picks the line that is most informative about the cause.
 """
 
 
@@ -33,7 +33,7 @@ def as_markdown() -> str:
 
 
 def _roles() -> Iterator[str]:
-    yield "A line is one of these, those that tell most about the cause first:\n"
+    yield "A line is one of these, the most informative first:\n"
     yield from (f"- `{role}` is {text}" for role, text in ROLES.items())
     yield ""
 
@@ -63,7 +63,7 @@ def _advice(row: KnownError) -> Iterator[str]:
         yield "Causes, the most frequent first:\n"
         yield from (f"{number}. {_escaped(cause)}" for number, cause in enumerate(row.causes, 1))
         yield ""
-    for label, text in (("Tell apart", row.tells_apart), ("Fix", row.fix)):
+    for label, text in (("Distinguish", row.tells_apart), ("Fix", row.fix)):
         if text:
             yield f"{label}: {_escaped(text)}.\n"
 

@@ -14,7 +14,7 @@ _RENUMBERED = (
 ROWS = in_stage(
     _STAGE,
     KnownError(
-        "an environment variable is not valid; with a rank table: its device addresses are of two families",
+        "an environment variable is not valid; with a rank table: its device addresses mix IPv4 and IPv6",
         codes=("EI0001",),
         causes=(
             "the value is outside the range that the message names",
@@ -42,7 +42,7 @@ ROWS = in_stage(
             "its value is {value}",
             "HCCL expects: {expected}",
         ),
-        causes=("the value is out of range, or of the wrong form", "another variable excludes it"),
+        causes=("the value is out of range, or has the wrong format", "another variable excludes it"),
         tells_apart='grep -rh "HCCL_ENV\\|base_config" ~/ascend/log/run/plog: the values in effect',
         fix="set the variable to a value that the message allows, the same on all ranks, or unset it",
     ),
@@ -51,7 +51,7 @@ ROWS = in_stage(
         codes=("EI0001",),
         patterns=(r"In init env variable param, parse (?P<name>\w{3,60}) failed", r"init env variable param"),
         says=("the variable is {name}",),
-        causes=("its value is out of range, or of the wrong form: the line above names value and range",),
+        causes=("its value is out of range, or has the wrong format: the line above names value and range",),
         tells_apart='grep -rh -B2 "In init env variable param" ~/ascend/log/debug/plog',
         fix="correct the variable, in the same way on all ranks",
     ),
@@ -82,7 +82,7 @@ ROWS = in_stage(
         rules=("HK610",),
     ),
     KnownError(
-        "two ranks use addresses of two families: one IPv4, one IPv6",
+        "two ranks use addresses of different families: one IPv4, one IPv6",
         codes=("EI0001",),
         patterns=(
             r"rank\[(?P<rank>[0-9]{1,8})\] device ip ?family\[(?P<own>[0-9]{1,3})\] is not same (?:as|with) others?"
@@ -102,7 +102,7 @@ ROWS = in_stage(
             r"set ASCEND_RT_VISIBLE_DEVICES:? ?(?P<asked>[0-9, -]{1,80}) error, input data rang\w{0,2} ?"
             r"\[(?P<first>[0-9]{1,4})-(?P<end>[0-9]{1,4})\)",
         ),
-        says=("ASCEND_RT_VISIBLE_DEVICES={asked}, but only the cards from {first} up to, without, {end} exist here",),
+        says=("ASCEND_RT_VISIBLE_DEVICES={asked}, but only cards {first} up to, not including, {end} exist here",),
         causes=("the numbers are those of the host, and the process runs in a container or a virtual machine",),
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
@@ -133,7 +133,7 @@ ROWS = in_stage(
         says=("it asks for card {device}; there are {count}, numbered from 0",),
         causes=(
             "more processes than cards were started on this host",
-            "several hosts have one host name, so that the launcher counts them as one",
+            "several hosts have the same host name, so that the launcher counts them as one",
             "ASCEND_RT_VISIBLE_DEVICES hides cards",
         ),
         tells_apart=f"hostname; {_VISIBLE}",
@@ -158,7 +158,7 @@ ROWS = in_stage(
         "ASCEND_RT_VISIBLE_DEVICES (or ASCEND_VISIBLE_DEVICES) is refused",
         codes=("107001",),
         patterns=(r"ASCEND_(?:RT_)?VISIBLE_DEVICES[^\n]{0,80}?\b(?:error|invalid|illegal|failed)\b",),
-        causes=("it names a card that does not exist here", "its list is not of the form 0,1,2"),
+        causes=("it names a card that does not exist here", "its list does not have the format 0,1,2"),
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
     ),
@@ -187,12 +187,12 @@ ROWS = in_stage(
             r"tool execute failed",
         ),
         causes=(
-            "the tool runs in a container or a virtual machine without the driver's device or the rights",
+            "the tool runs in a container or a virtual machine without the driver's device or the permissions",
             "the tool and the driver are of different releases",
             "the card has no network port of its own",
         ),
         tells_apart="run it as root on the host: hccn_tool -i N -tls -g; ls -l /dev/davinci_manager",
-        fix="ask on the host, and set TLS to the same value on all cards (hccn_tool -i N -tls -s enable 0|1)",
+        fix="run it on the host, and set TLS to the same value on all cards (hccn_tool -i N -tls -s enable 0|1)",
     ),
     KnownError(
         "a file that the driver needs in the container is missing or is of another chip",

@@ -19,7 +19,7 @@ _LINK_APART = (
 )
 _LINK_FIX = (
     "correct what the plog names; ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE=1 on one A2"
-    " host; equal TLS"
+    " host; the same TLS setting at both ends"
 )
 _ABOVE = 'the codes below it (EI...), else: grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head'
 
@@ -60,7 +60,7 @@ ROWS: tuple[KnownError, ...] = (
         fix="follow that error",
     ),
     KnownError(
-        "torch's store: a rank waited for others to come to the rendezvous of the processes; HCCL has not begun",
+        "torch's store: a process timed out waiting for others at the rendezvous; HCCL has not started",
         role="symptom",
         patterns=(
             r"imed out after (?P<seconds>[0-9]{1,6}) seconds waiting for clients\. (?P<came>[0-9]{1,6})/"
@@ -75,7 +75,7 @@ ROWS: tuple[KnownError, ...] = (
             r"\[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry",
         ),
         says=(
-            "{came} of {needed} processes came within {seconds} s",
+            "{came} of {needed} processes joined within {seconds} s",
             "it waited {millis} ms for {keys}",
         ),
         causes=(
@@ -87,7 +87,7 @@ ROWS: tuple[KnownError, ...] = (
         fix="start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME to the same values on all",
     ),
     KnownError(
-        "a call of HCCL failed; the number at its end is the HcclResult",
+        "a call to HCCL failed; the number at its end is the HcclResult",
         role="frame",
         patterns=(
             r"HCCL function error ?: ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b",
@@ -105,18 +105,18 @@ ROWS: tuple[KnownError, ...] = (
         fix="follow that error",
     ),
     KnownError(
-        "a call of torch.distributed was refused: torch_npu does not take the type or the form of an argument",
+        "a call to torch.distributed was refused: torch_npu does not accept the type or layout of an argument",
         role="frame",
         patterns=(r"ERR02(?!200)[0-9]{3} DIST\b",),
         causes=(
             "the exception above it names the argument, such as `Tensors must be contiguous`",
-            "a tensor is not contiguous, is not on the card, or has a type that HCCL does not add",
+            "a tensor is not contiguous, is not on the card, or has a data type that HCCL does not reduce",
         ),
         tells_apart="the exception above it",
         fix="correct that argument, with .contiguous() for example",
     ),
     KnownError(
-        "torch's store could not listen on its port: another process of this host has it",
+        "torch's store could not listen on its port: another process of this host uses it",
         patterns=(
             r"server socket has failed to bind to \[(?P<address>[^\[\]\n]{1,64})\]:(?P<port>[0-9]{1,5}) \(errno: 98",
             r"server socket has failed to listen on any local network address",
@@ -124,7 +124,7 @@ ROWS: tuple[KnownError, ...] = (
         says=("it is port {port} of {address}",),
         causes=(
             "a process of an earlier job still runs",
-            "two jobs of this host have one MASTER_PORT",
+            "two jobs of this host use the same MASTER_PORT",
         ),
         tells_apart="ss -ltnp | grep PORT",
         fix="end the earlier job, or set another MASTER_PORT on all ranks",
@@ -138,7 +138,7 @@ ROWS: tuple[KnownError, ...] = (
         fix="set GLOO_SOCKET_IFNAME to the interface that has this host's address",
     ),
     KnownError(
-        "a call of the runtime failed; its number tells the kind of error",
+        "a call to the runtime failed; its number is the error code",
         role="frame",
         patterns=(
             r"NPU function error ?: ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
@@ -175,7 +175,7 @@ ROWS: tuple[KnownError, ...] = (
         needs_context=True,
     ),
     KnownError(
-        "MindSpore's processes did not find each other: the scheduler or a worker is missing; HCCL has not begun",
+        "MindSpore's processes did not find each other: the scheduler or a worker is missing; HCCL has not started",
         role="symptom",
         patterns=(
             r"MS_(?:SCHED|WORKER|ROLE)[^\n]{0,120}(?:[Tt]imed? ?out|exited|disconnected|failed)",
@@ -189,7 +189,7 @@ ROWS: tuple[KnownError, ...] = (
         ),
         says=("{count} processes are missing",),
         causes=(
-            "a worker ended with its own error: its worker_N.log tells",
+            "a worker ended with its own error: see its worker_N.log",
             "MS_SCHED_HOST or MS_SCHED_PORT is not reachable, or differs",
             "fewer workers were started than MS_WORKER_NUM",
         ),
@@ -205,7 +205,7 @@ ROWS: tuple[KnownError, ...] = (
             "a worker compiles, captures a graph or loads weights",
             "a worker hangs in an operator of HCCL, or ended: the message then repeats until a time-out",
         ),
-        tells_apart="if it repeats for more than some minutes: EI0002, EI0006 and heartbeats in the plogs; py-spy dump",
+        tells_apart="if it repeats for more than a few minutes: EI0002, EI0006, heartbeats in the plogs; py-spy dump",
         fix="wait, or follow the first error of a worker; VLLM_RINGBUFFER_WARNING_INTERVAL only silences it",
     ),
     KnownError(
@@ -262,7 +262,7 @@ ROWS: tuple[KnownError, ...] = (
         fix="follow that error",
     ),
     KnownError(
-        "advice that CANN prints below an error; the lines above it say what happened",
+        "advice that CANN prints below an error; the lines above it describe the error",
         role="frame",
         patterns=(
             r"TraceBack \(most recent call last\)",
@@ -283,6 +283,6 @@ ROWS: tuple[KnownError, ...] = (
         ),
         causes=("it is printed with every error of that code, whatever the cause",),
         tells_apart="the line with the code (EI...) above it",
-        fix="pass that line, or the whole text",
+        fix="run `hccl-kit explain` on that line, or on the whole text",
     ),
 )

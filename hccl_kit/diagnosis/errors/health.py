@@ -10,16 +10,16 @@ _LOST = (
     "the network between the two is broken: then both ends report the other as lost",
 )
 _STUCK = (
-    "its process stands still: a deadlock, a slow save or load, a debugger",
+    "its process is stuck: a deadlock, a slow save or load, a debugger",
     "its card does not finish an operator, because it waits for a third rank",
 )
 _CQE = (
-    "the process at the other end ended before: then its log is earlier",
+    "the process at the other end ended before: then its log ends earlier",
     "the link of a port flapped, or the network between the two loses packets",
     "HCCL_RDMA_TIMEOUT and HCCL_RDMA_RETRY_CNT are too small for this network",
 )
 _CQE_APART = "the peer's log before this time; hccn_tool -i N -link_stat -g on both: `link down count` and its time"
-_CQE_FIX = "correct what ended the peer; else the port, cable or switch between the two"
+_CQE_FIX = "find out why the peer ended; if it did not, check the port, cable or switch between the two"
 
 ROWS = in_stage(
     _STAGE,
@@ -44,10 +44,10 @@ ROWS = in_stage(
         ),
         causes=_LOST,
         tells_apart="the log of that card's process just before that time; ps and dmesg on its host",
-        fix="correct what ended that process; if both ends report each other, the network between them",
+        fix="find out why that process ended; if both ends report each other, check the network between them",
     ),
     KnownError(
-        "HCCL concludes which card broke the job: its process stands still",
+        "HCCL concludes which card broke the job: its process is stuck",
         role="pointer",
         patterns=(
             r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\], ?Arrival Time ?: ?\["
@@ -60,12 +60,12 @@ ROWS = in_stage(
             "the card (host/number) is {card}",
             "the card is {device} of {server}",
             "seen by {reporter}",
-            "at {time}; a standstill is seen 1/3 to 2/3 of HCCL_EXEC_TIMEOUT after it began",
+            "at {time}; it is detected 1/3 to 2/3 of HCCL_EXEC_TIMEOUT after it began",
         ),
         causes=_STUCK,
         tells_apart="py-spy dump --pid PID on that host; if all ranks are named, they wait for each other: compare"
         " operators",
-        fix="correct what holds that process; if all are stuck, the operators that differ between ranks",
+        fix="find out what blocks that process; if all are stuck, find the operators that differ between ranks",
     ),
     KnownError(
         "HCCL concludes which card broke the job: packets to it were lost (error CQE)",
@@ -93,7 +93,7 @@ ROWS = in_stage(
         says=("the card (host/number) is {card}", "at {time}"),
         causes=(*_LOST, *_STUCK),
         tells_apart="the log of that card's process just before that time",
-        fix="correct what stopped that process",
+        fix="find out why that process stopped",
     ),
     KnownError(
         "a heartbeat: a rank reports that another one is lost, stuck, or loses packets",
@@ -108,13 +108,13 @@ ROWS = in_stage(
         ),
         says=(
             "card {card} (host/number) is named: read the log of its process first",
-            "its status is {status}: LOST no heartbeat for 30 s, STUCK an operator stands still, ERROR CQE packets"
+            "its status is {status}: LOST no heartbeat for 30 s, STUCK an operator makes no progress, ERROR CQE packets"
             " lost",
             "reported by {reporter}",
         ),
         causes=(*_LOST, *_STUCK[:1]),
-        tells_apart="events near the standstill are the cause, those after the first exit are echoes",
-        fix="correct what stopped that process; if both ends report each other, the network between them",
+        tells_apart="events near the time of the stall show the cause, those after the first exit are consequences",
+        fix="find out why that process stopped; if both ends report each other, check the network between them",
     ),
     KnownError(
         "packets over RoCE were lost while the job ran; the message names both ends. No rule of a table"
@@ -132,10 +132,11 @@ ROWS = in_stage(
         codes=("EI0018",),
         causes=(*_CQE[:2], "the memory or the bus unit of one card is faulty"),
         tells_apart="the peer's log before this time; npu-smi info -t health -i N on both",
-        fix="correct what ended the peer; else the link; a faulty card must be replaced",
+        fix="find out why the peer ended; if it did not, check the link; a faulty card must be replaced",
     ),
     KnownError(
-        "packets between two cards were lost although they were sent again (error CQE): the far end stopped answering",
+        "packets between two cards were lost although they were retransmitted (error CQE): the far end stopped"
+        " answering",
         role="pointer",
         codes=("EI0013", "EI0018"),
         patterns=(
@@ -158,7 +159,7 @@ ROWS = in_stage(
         says=(
             "card {own_card} of {own} ({own_ip}) sent to card {peer_card} of {peer} ({peer_ip}): look at {peer} first",
             "the far end is {peer_ip}",
-            "the status is {status}; 12 (and 0x15 of the driver) means that all repetitions were used up",
+            "the status is {status}; 12 (and 0x15 of the driver) means that all retransmissions failed",
             "at {time}",
         ),
         causes=_CQE,
@@ -166,7 +167,8 @@ ROWS = in_stage(
         fix=_CQE_FIX,
     ),
     KnownError(
-        "words of a lost packet, dumped by the driver; the line with `cqe error status` names both ends",
+        "the completion entry (CQE) of a lost packet, dumped by the driver; the line with `cqe error status` names both"
+        " ends",
         role="frame",
         codes=("EI0013",),
         patterns=(r"dump_err_cqe",),

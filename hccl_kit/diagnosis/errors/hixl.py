@@ -6,7 +6,8 @@ from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "links between prefill and decode"
 _ONE_SIDED = (
-    "the ends call more than the time-out apart (some seconds): the other end was not ready, or is linked to another",
+    "the ends call more than the time-out apart (a few seconds): the other end was not ready, or is connected to"
+    " another",
     "one end uses HCCS (192.x addresses), the other RoCE: HCCL_INTRA_ROCE_ENABLE must be equal at both",
     "TLS is on at one end and off at the other, or the card network does not connect the two",
 )
@@ -54,7 +55,7 @@ ROWS = in_stage(
         needs_context=True,
     ),
     KnownError(
-        "the system memory of the card (not HBM) is used up: it keeps page tables and queues of RoCE",
+        "the system memory of the card (not HBM) is used up: it holds page tables and queues of RoCE",
         patterns=(
             r"ibv_cmd_create_cq failed, ?ret 12",
             r"create cq failed,? ?ret ?\[?-259",
@@ -65,12 +66,12 @@ ROWS = in_stage(
         fix="use huge pages on the host (MC_STORE_USE_HUGEPAGE=1), register less memory, or update the driver",
     ),
     KnownError(
-        "two processes of one card have one address and port in a table that the transfer engine writes",
+        "two processes of one card have the same address and port in a table that the transfer engine writes",
         codes=("EI0014",),
         patterns=(r"IP is used repeatedly", r"Ranktable_Check_Failed"),
         causes=(
             "two processes use one card, such as a store and a client of Mooncake, and both listen on 16666",
-            "an address stands twice in the rank table",
+            "an address occurs twice in the rank table",
         ),
         tells_apart="npu-smi info: processes of the card; hccl-check FILE",
         fix="give each process its own port:"
@@ -78,7 +79,7 @@ ROWS = in_stage(
         variable='"IP" is repeate',
     ),
     KnownError(
-        "the memory of a transfer is of another kind than it says: it was not registered, or is not pinned",
+        "the memory of a transfer has another type than declared: it was not registered, or is not pinned",
         patterns=(r"CheckMemCpyAttr", r"real memory type of (?:src|dst) is", r"(?:src|dst)'s real memory type is"),
         causes=("host memory without pin_memory=True", "memory that was not registered, or with another engine"),
         tells_apart="MC_LOG_LEVEL=INFO: lines `register mem addr` name what is registered",
@@ -89,7 +90,7 @@ ROWS = in_stage(
         patterns=(r"Can't find remoteBuffer by key",),
         causes=(
             "the memory was registered after the link was set up, or never",
-            "it is host memory over HCCS, which takes none: HCCL_INTRA_ROCE_ENABLE=1",
+            "it is host memory, which HCCS does not support: HCCL_INTRA_ROCE_ENABLE=1",
         ),
         tells_apart="`Add local mem range` in the log of the other end",
         fix="register before linking; HCCL_INTRA_ROCE_ENABLE=1 at both ends for host memory",
@@ -97,7 +98,7 @@ ROWS = in_stage(
     KnownError(
         "memory of the other end could not be mapped: the ends may be in two super pods",
         patterns=(r"halMemImport\w{0,40} ?fail",),
-        causes=("fabric memory does not reach over super pods",),
+        causes=("fabric memory does not work across super pods",),
         tells_apart="npu-smi info -t spod-info -i N -c 0 on both",
         fix="use servers of one super pod, or RoCE",
     ),
@@ -107,7 +108,7 @@ ROWS = in_stage(
         codes=("507057",),
         patterns=(r"(?i:suspect remote error)",),
         causes=(
-            "the card or process at the other end failed: its log is earlier",
+            "the card or process at the other end failed first: see its log",
             "the fabric of the super pod (LingQu) is older than 1.5.0",
             "the link between the two",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "creation of the communicator, over the host network (HCCL_CONNECT_TIMEOUT, 120 s)"
-_WHO_CAME = 'grep -rh "Entry-HcclCommInit" */run/plog: a rank without this line never called'
+_WHO_CAME = 'grep -rh "Entry-HcclCommInit" */run/plog: a rank without this line never tried to join'
 _HOST_PORT = "ss -ltnp | grep PORT"
 _OWN_PORTS = (
     "end the process that holds the port, or give each job ports of its own (HCCL_IF_BASE_PORT,"
@@ -13,16 +13,16 @@ _OWN_PORTS = (
     " (net.ipv4.ip_local_reserved_ports)"
 )
 _ABSENT = (
-    "the ranks that are named never called: their program ended, hangs or loads data; read their own logs",
-    "they called too late: later than HCCL_CONNECT_TIMEOUT after the root",
+    "the ranks that are named never tried to join: their program ended, hangs or loads data; read their own logs",
+    "they joined too late: more than HCCL_CONNECT_TIMEOUT after the root",
     "they cannot reach the root's host: another interface, a firewall, HCCL_SOCKET_IFNAME",
 )
 _FIND_ABSENT = (
-    "find the logs of these ranks; start all ranks; then HCCL_SOCKET_IFNAME per host, then HCCL_CONNECT_TIMEOUT=600"
+    "find the logs of these ranks; start all ranks; else set HCCL_SOCKET_IFNAME per host, or HCCL_CONNECT_TIMEOUT=600"
 )
 _PORT_HELD = (
     "another job on this host uses the same ports",
-    "a process that was left over holds the port",
+    "a leftover process holds the port",
     "the port is in the ephemeral range and some connection took it",
 )
 
@@ -34,7 +34,7 @@ ROWS = in_stage(
         role="pointer",
         codes=("EI0015",),
         causes=(
-            "a rank never called, because its program ended, hangs or is late",
+            "a rank never tried to join, because its program ended, hangs or is late",
             "a rank cannot reach the root's host: interface, firewall, HCCL_SOCKET_IFNAME",
             "at more than 1,000 ranks: the root's queue of connections is too short (somaxconn, tcp_max_syn_backlog)",
         ),
@@ -50,13 +50,13 @@ ROWS = in_stage(
             r"connectFailedAgentIdList ?:? ?\[(?P<ranks>[0-9, ]{1,4000}?),? ?\]",
             r"List of unconnected ranks: ?\"?\[?(?P<ranks>[0-9, ]{1,4000}?),? ?\]",
         ),
-        says=("ranks {ranks} never came; the others waited for them",),
+        says=("ranks {ranks} never joined; the others waited for them",),
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
     ),
     KnownError(
-        "the ranks that the root has heard from; those not in the list never came",
+        "the ranks that the root has heard from; those not in the list never joined",
         role="pointer",
         codes=("EI0015",),
         patterns=(
@@ -75,7 +75,7 @@ ROWS = in_stage(
         role="pointer",
         codes=("EI0015",),
         patterns=(r"topo exchange server get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",),
-        says=("it waited {seconds} s; the lines below list the ranks that came",),
+        says=("it waited {seconds} s; the lines below list the ranks that joined",),
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,
@@ -106,13 +106,13 @@ ROWS = in_stage(
             r"receive msg length from fdhandle failed, ret ?\[(?P<result>[0-9]{1,3})\]",
             r"rank num ?\[(?P<needed>[0-9]{1,8})\] ?is different with rank list size ?\[(?P<came>[0-9]{1,8})\]",
         ),
-        says=("{came} of {needed} ranks came",),
-        causes=("other ranks never came: the root's log lists those that did",),
+        says=("{came} of {needed} ranks joined",),
+        causes=("other ranks never joined: the root's log lists those that did",),
         tells_apart=_WHO_CAME,
         fix="read the root's log (rank 0): it names the ranks that are missing",
     ),
     KnownError(
-        "the rendezvous failed; HCCL tells this rank why",
+        "the rendezvous failed; HCCL reports the error to this rank",
         role="symptom",
         codes=("EI0015",),
         patterns=(r"TopoDetect ERROR occur", r"Failed to collect cluster information of the communicator"),
@@ -154,9 +154,7 @@ ROWS = in_stage(
             r"Communication_Error_Bind_IP_Port\(EJ0003\)",
         ),
         says=("the reason: {reason}",),
-        causes=(
-            "another job, or a process that was left over, holds the port: 60000 and up on the host, 16666 on the card",
-        ),
+        causes=("another job, or a leftover process, holds the port: 60000 and up on the host, 16666 on the card",),
         tells_apart='ss -ltnp | grep 6000; grep -rh "socket type" ~/ascend/log/debug/plog: 2 is the host, 0 and 1'
         " the card",
         fix="end that process, or set HCCL_IF_BASE_PORT (host) and HCCL_NPU_SOCKET_PORT_RANGE=auto (card) on all ranks",
@@ -169,7 +167,7 @@ ROWS = in_stage(
             r"[Tt]he IP (?:address )?and port have been bound already",
         ),
         says=("address {ip}, port {port}; 16666 is a port of the card, 60000 and up one of the host",),
-        causes=("another job on this host or card uses the same ports", "a process that was left over holds the port"),
+        causes=("another job on this host or card uses the same ports", "a leftover process holds the port"),
         tells_apart="ss -ltnp; npu-smi info",
         fix="end that process, or set HCCL_IF_BASE_PORT (host) and HCCL_NPU_SOCKET_PORT_RANGE=auto (card) on all ranks",
     ),

@@ -8,8 +8,8 @@ from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "links between cards, at the first call of an operator (HCCL_CONNECT_TIMEOUT, 120 s)"
 _FAR_END = (
-    "the far end never called this operator: it ended, hangs, or is more than HCCL_CONNECT_TIMEOUT late; its own log"
-    " tells",
+    "the far end never called this operator: it ended, hangs, or is more than HCCL_CONNECT_TIMEOUT late; see its own"
+    " log",
     "the far end itself waits for a third rank: follow it to the end of the chain",
     "TLS is on at one end and off at the other, or the card network does not connect the two",
     "ranks called different operators, so that they wait for each other",
@@ -18,15 +18,18 @@ _APART = (
     "the far end's debug/plog: another error is the cause, none means it never called; then hccn_tool -i N -tls -g and"
     " hccn_tool -i N -ping -g address PEER on both"
 )
-_FIX = "correct the far end; give late ranks time with HCCL_CONNECT_TIMEOUT=600 on all ranks; equal TLS on all cards"
+_FIX = (
+    "correct the far end; give late ranks time with HCCL_CONNECT_TIMEOUT=600 on all ranks; use the same TLS setting on"
+    " all cards"
+)
 _CARD_PORT = 'npu-smi info: processes on the card; grep -rh "listen on ip" ~/ascend/log/debug/plog'
 _CARD_FIX = (
-    "end the other process, or set HCCL_NPU_SOCKET_PORT_RANGE=auto (or ranges that do not meet) on all ranks"
+    "end the other process, or set HCCL_NPU_SOCKET_PORT_RANGE=auto (or ranges that do not overlap) on all ranks"
     " of both jobs"
 )
 _CARD_CAUSES = (
     "another process on the same card listens already, such as prefill and decode on one host",
-    "a process that was left over holds the card",
+    "a leftover process holds the card",
 )
 COMMANDS: Mapping[str, str] = {
     "1": "Broadcast",
@@ -72,7 +75,7 @@ ROWS = in_stage(
             r"listening for the NPU network adapter socket(?:[^\n]{0,60}?IP address (?P<ip>\S{1,80}) (?:and|add) port "
             r"(?P<port>[0-9]{1,5}))?",
         ),
-        says=("card address {ip}, port {port}; time-outs that follow are its echo",),
+        says=("card address {ip}, port {port}; time-outs that follow are consequences",),
         causes=_CARD_CAUSES,
         tells_apart=_CARD_PORT,
         fix=_CARD_FIX,
@@ -145,7 +148,7 @@ ROWS = in_stage(
         fix=_FIX,
     ),
     KnownError(
-        "a frame of the table of links that were not set up (LINK_ERROR_INFO); its rows name both ends",
+        "part of the table of links that were not set up (LINK_ERROR_INFO); its rows name both ends",
         role="frame",
         codes=("EI0006",),
         patterns=(
@@ -167,7 +170,7 @@ ROWS = in_stage(
         fix="read the rows of the table: the far end is dest_ip(rank)",
     ),
     KnownError(
-        "HCCL's own detector names two cards that do not reach each other",
+        "HCCL's own detector names two cards that cannot reach each other",
         role="pointer",
         codes=("EI0006",),
         patterns=(
@@ -178,7 +181,7 @@ ROWS = in_stage(
         ),
         says=("card {own_card} of {own} waits for card {peer_card} of {peer}",),
         causes=(
-            "the far end ended, hangs or never called: its own log tells, or it has none",
+            "the far end ended, hangs or never called: see its own log, if it has one",
             "both ends report this: the network between them, TLS, or super pods that do not reach each other",
         ),
         tells_apart="the log of the far end; if all pairs name one server, that server or its switch",
@@ -193,7 +196,7 @@ ROWS = in_stage(
         fix="read the lines below: srcRank waits for dstRank",
     ),
     KnownError(
-        "HCCL's own detector found no broken connection: the ranks do different things, or one was late",
+        "HCCL's own detector found no broken connection: the ranks run different operators, or one was late",
         role="pointer",
         codes=("EI0006",),
         patterns=(r"No abnormal periods? (?:were|was) discovered", r"no abnormal (?:periods|events?) "),
@@ -240,7 +243,10 @@ ROWS = in_stage(
             r"[Tt]he network port is down",
         ),
         says=("the card is {card}",),
-        causes=("a cable or optical module is out, or the switch's port is off", "the card has no address"),
+        causes=(
+            "a cable or optical module is unplugged or faulty, or the switch's port is off",
+            "the card has no address",
+        ),
         tells_apart="hccn_tool -i N -link -g; hccn_tool -i N -optical -g; hccn_tool -i N -ip -g; hccn_tool -i N"
         " -lldp -g",
         fix="bring the port up, or leave this card out of the job",
@@ -249,7 +255,10 @@ ROWS = in_stage(
     KnownError(
         "the network port of a card is down",
         codes=("EJ0002",),
-        causes=("a cable or optical module is out, or the switch's port is off", "the card has no address"),
+        causes=(
+            "a cable or optical module is unplugged or faulty, or the switch's port is off",
+            "the card has no address",
+        ),
         tells_apart="hccn_tool -i N -link -g; hccn_tool -i N -optical -g; hccn_tool -i N -ip -g",
         fix="bring the port up, or leave this card out of the job",
     ),
@@ -292,7 +301,7 @@ ROWS = in_stage(
         fix="correct the other process; without a direct link HCCL_INTRA_ROCE_ENABLE=1",
     ),
     KnownError(
-        "the card has not enough memory for HCCL's connections. No rule of a table detects this: end other"
+        "the card does not have enough memory for HCCL's connections. No rule of a table detects this: end other"
         " processes on the card, or reduce the batch size",
         codes=("EI0011",),
         patterns=(
@@ -371,7 +380,9 @@ ROWS = in_stage(
             "the link is of type {nic}, the physical super pod is {physical}",
             "HCCL_LOGIC_SUPERPOD_ID is {logic} for this rank",
         ),
-        causes=("VNIC and unequal phySuperPodId at the two ends: HCCL_LOGIC_SUPERPOD_ID joins what no link joins",),
+        causes=(
+            "VNIC and unequal phySuperPodId at the two ends: HCCL_LOGIC_SUPERPOD_ID joins servers without such a link",
+        ),
         tells_apart='grep -rh "phySuperPodId" */debug/plog: compare both ends',
         fix="if the physical ids differ: unset HCCL_LOGIC_SUPERPOD_ID, or give each physical super pod its own",
     ),

@@ -58,7 +58,7 @@ ROWS = in_stage(
         fix=_FIX,
     ),
     KnownError(
-        "an operator did not finish: it waited for another rank, or a copy failed; this line tells which operator",
+        "an operator did not finish: it waited for another rank, or a copy failed; this line names the operator",
         role="symptom",
         codes=("EI0002",),
         patterns=(
@@ -169,7 +169,7 @@ ROWS = in_stage(
         fix="wait for the stream before a group is destroyed or memory is freed; check count against the buffers",
     ),
     KnownError(
-        "a task of an operator failed on the card; the lines of HCCL below tell which operator",
+        "a task of an operator failed on the card; the lines of HCCL below name the operator",
         role="symptom",
         codes=("507049",),
         patterns=(
@@ -178,7 +178,7 @@ ROWS = in_stage(
             r"PrintErrorInfoForDavinciTask",
             r"[Aa]icore kernel execute failed",
         ),
-        causes=("a copy failed (sdma), a wait timed out, or a kernel broke: err_type or the lines around tell",),
+        causes=("a copy failed (sdma), a wait timed out, or a kernel failed: see err_type or the lines around",),
         tells_apart='grep -h "Task run failed\\|err_type" of the same process',
         fix="follow the first error of this process",
         needs_context=False,
@@ -188,8 +188,8 @@ ROWS = in_stage(
         " detects this: `hccl-kit preflight` compares the variables with the table (HK612)",
         codes=("EI0003",),
         causes=(
-            "count, data type or root of an operator is outside what HCCL takes",
-            "RANK_ID or RANK_SIZE is missing or no number",
+            "count, data type or root of an operator is outside what HCCL accepts",
+            "RANK_ID or RANK_SIZE is missing or not a number",
         ),
         tells_apart="hccl-kit preflight TABLE; HCCL_ENTRY_LOG_ENABLE=1 shows the arguments",
         fix="correct the argument that the message names",
@@ -205,7 +205,7 @@ ROWS = in_stage(
             r"\[TaskExecStage\]\[InvalidArgument\]",
         ),
         says=("{name} of {operator} is {value}", "HCCL expects: {expected}"),
-        causes=("count, data type, root or a pointer is outside what HCCL takes",),
+        causes=("count, data type, root or a pointer is outside what HCCL accepts",),
         tells_apart="HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call",
         fix="correct the argument",
     ),
@@ -259,7 +259,7 @@ ROWS = in_stage(
         fix=_MEMORY_FIX,
     ),
     KnownError(
-        "an error inside HCCL; the message and the lines around it tell what failed",
+        "an error inside HCCL; the message and the lines around it show what failed",
         role="symptom",
         codes=("EI9999",),
         causes=(
@@ -268,7 +268,7 @@ ROWS = in_stage(
             "otherwise an error that HCCL has no code for",
         ),
         tells_apart="read the text after the code, and the first ERROR line of this process",
-        fix="follow that line; if it is of no use, collect all plogs (ASCEND_GLOBAL_LOG_LEVEL=1) for HCCL's"
+        fix="follow that line; if it does not help, collect all plogs (ASCEND_GLOBAL_LOG_LEVEL=1) for HCCL's"
         " maintainers",
     ),
 )

@@ -21,7 +21,7 @@ ROWS = in_stage(
         codes=("EI0004",),
         causes=(
             "RANK_ID is not below the number of ranks of the table: more processes than the table has cards",
-            "a card or a rank stands twice in the table, or the process runs on another card",
+            "a card or a rank is listed twice in the table, or the process runs on another card",
             "the path does not exist in the container, or the file is not JSON",
         ),
         tells_apart=_ALL_RULES,
@@ -31,7 +31,7 @@ ROWS = in_stage(
         "a value in the rank table is not what HCCL expects; the message names value, variable and expectation",
         codes=("EI0014",),
         causes=(
-            "the table is of another version than the chip takes: 1.0 for A2, 1.2 for A3, 2.0 for A5",
+            "the version of the table does not match the chip: 1.0 for A2, 1.2 for A3, 2.0 for A5",
             "a stale table is mounted into the container, such as /etc/hccl_rootinfo.json",
             "device_ip or super_device_id is not that of the card",
         ),
@@ -41,7 +41,10 @@ ROWS = in_stage(
     KnownError(
         "a key of the rank table is missing, or its value has the wrong type",
         codes=("EI0017",),
-        causes=("the table is of another version", "numbers and texts are mixed up: 1.x needs quotes, 2.0 none"),
+        causes=(
+            "the table is of another version",
+            "numbers and strings are mixed up: 1.x needs numbers in quotes, 2.0 without",
+        ),
         tells_apart=_ALL_RULES,
         fix="add the key, or use a table of the version that the chip takes",
     ),
@@ -73,7 +76,7 @@ ROWS = in_stage(
         "if it is on, with certificates of one CA",
     ),
     KnownError(
-        "the table has another number of servers than it says",
+        "server_count of the table does not match its list of servers",
         codes=("EI0014",),
         patterns=(r"Value [0-9]+ for ranktable variable server_count is invalid",),
         says=(
@@ -83,7 +86,7 @@ ROWS = in_stage(
         rules=("HK207",),
     ),
     KnownError(
-        "a rank stands twice in the table, or is too high for it",
+        "a rank is listed twice in the table, or is too high for it",
         codes=("EI0014",),
         patterns=(r"Value [0-9]+ for ranktable variable rank_id is invalid",),
         says=(
@@ -93,7 +96,7 @@ ROWS = in_stage(
         rules=("HK201", "HK202"),
     ),
     KnownError(
-        "a number of the table is not a number",
+        "rank_id or server_count of the table is not a number",
         codes=("EI0014",),
         patterns=(
             r"Value (?![0-9]+ for )[^\n]{0,200}? ?for ranktable variable (?P<variable>rank_id|server_count) is invalid",
@@ -140,7 +143,7 @@ ROWS = in_stage(
         variable=_DUPLICATE,
     ),
     KnownError(
-        "two cards of a super pod have one SDID (super device id)",
+        "two cards of a super pod have the same SDID (super device id)",
         codes=("EI0014",),
         patterns=(
             r"have same superDeviceId ?\[(?P<sdid>[^\]\n]{1,40})\] in superPod ?\[(?P<pod>[^\]\n]{0,60})\]"
@@ -151,7 +154,7 @@ ROWS = in_stage(
         says=("SDID {sdid} in super pod {pod}", "ranks {rank} ({server}) and {other}"),
         causes=(
             "HCCL_LOGIC_SUPERPOD_ID puts servers of two physical super pods into one",
-            "the table or the hardware gives two cards one id",
+            "the table or the hardware gives two cards the same id",
         ),
         tells_apart="npu-smi info -t spod-info -i N -c 0 on both servers; echo $HCCL_LOGIC_SUPERPOD_ID",
         fix="unset HCCL_LOGIC_SUPERPOD_ID, or give each physical super pod its own; correct the table",
@@ -163,7 +166,7 @@ ROWS = in_stage(
         rules=("HK208",),
     ),
     KnownError(
-        "a rank stands twice in the table, or is too high for it",
+        "a rank is listed twice in the table, or is too high for it",
         codes=("EI0014",),
         patterns=(r"is less than the communication size",),
         says=("if the table is correct, RANK_ID of the process is too high for it: HCCL prints the same message",),
@@ -196,7 +199,7 @@ ROWS = in_stage(
         codes=("EI0004",),
         patterns=(r"ranktable config devId is inconsistent with the local devId",),
         causes=(
-            "a device_id stands twice in the table, so that one rank gets the card of another",
+            "a device_id occurs twice in the table, so that one rank gets the card of another",
             "the process was started with another DEVICE_ID or mask than the table has",
         ),
         tells_apart=_ALL_RULES + "; " + _PHYSICAL,
@@ -253,7 +256,7 @@ ROWS = in_stage(
         rules=("HK305", "HK306"),
     ),
     KnownError(
-        "a card address of the rank table is empty or no address",
+        "a card address of the rank table is empty or not a valid address",
         codes=("EI0014",),
         patterns=(r"device_ip is invalid in rank ?table", r"rank ?table[^\n]{0,60}device_?[iI]p[^\n]{0,40} is invalid"),
         causes=("the cards have no address, so the tool that wrote the table left it empty",),
@@ -310,7 +313,7 @@ ROWS = in_stage(
         rules=("HK001", "HK002", "HK008"),
     ),
     KnownError(
-        "HCCL takes no rank table whose name does not end in .json",
+        "HCCL only reads rank tables whose name ends in .json",
         codes=("EI0004",),
         patterns=(
             r"^\S{1,300} is not a valid \.json file\.?$",
@@ -320,7 +323,7 @@ ROWS = in_stage(
         rules=("HK008",),
     ),
     KnownError(
-        "the rank table is not there for this process, or may not be read by it",
+        "the rank table does not exist for this process, or the process may not read it",
         codes=("EI0004",),
         patterns=(r"(?:path )?(?P<path>/[^\s]{0,300}) is not a valid real ?path", r"not a valid real ?path"),
         says=(
@@ -342,7 +345,7 @@ ROWS = in_stage(
         causes=(
             "with EJ0001 near it: a process of an earlier job still holds the card",
             "with EI0004 or EI0014 near it: the table is refused",
-            "with EI0006 or a time-out: another rank did not come",
+            "with EI0006 or a time-out: another rank did not join",
         ),
         tells_apart="read the first ERROR line of this process, and `npu-smi info` for processes on the cards",
         fix="end the earlier job and wait 30 s, or correct the table",

@@ -40,13 +40,13 @@ ROWS: tuple[KnownError, ...] = (
         "MEMORY",
         "memory of the host could not be allocated or copied",
         "the host, or the limit of the container, is out of memory",
-        "a buffer is smaller than the operator says",
+        "a buffer is smaller than the arguments of the operator require",
     ),
     _row(
         4,
         "INTERNAL",
         "an error inside HCCL",
-        "an error of a rank before, which this one was told",
+        "an earlier error of another rank, which was reported to this one",
         "an error of the driver or the runtime: the first ERROR of another module is the cause",
     ),
     _row(
@@ -70,13 +70,13 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         8,
         "SYSCALL",
-        "a call of the operating system failed",
+        "a system call failed",
         "too many open files, no permission, no memory: ulimit -n",
     ),
     _row(
         9,
         "TIMEOUT",
-        "something did not come in time: a link, or another rank",
+        "a time-out: a link was not set up, or another rank did not arrive in time",
         "the far end ended, hangs or is late: EI0006, EI0002 or EI0015 near it name it",
         "the network or TLS between the two",
         fix="correct the far end; only if it is late on purpose, raise HCCL_CONNECT_TIMEOUT or HCCL_EXEC_TIMEOUT",
@@ -117,26 +117,26 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         15,
         "RUNTIME",
-        "a call of the CANN runtime failed; it is not a matter of the network",
+        "a call to the CANN runtime failed; the network is not the cause",
         "the card number or the mask of visible cards: EE1001, EE9999, 107001",
         "the memory of the card is used up: 207001",
-        "driver, firmware and CANN do not fit together; CANN older than 8.1.RC1 with one visible card per process",
+        "driver, firmware and CANN are not compatible; CANN older than 8.1.RC1 with one visible card per process",
         fix="correct what the EE or runtime code near it names; update CANN",
     ),
     _row(
-        16, "DRV", "a call of the driver failed", "the driver, the card or the container's devices: npu-smi info, dmesg"
+        16, "DRV", "a call to the driver failed", "the driver, the card or the container's devices: npu-smi info, dmesg"
     ),
-    _row(17, "PROFILING", "a call of the profiler failed", "the profiler's folder is full or may not be written"),
+    _row(17, "PROFILING", "a call to the profiler failed", "the profiler's folder is full or may not be written"),
     _row(
         18,
         "CCE",
-        "a call of the cube computing engine failed",
+        "a call to the cube computing engine failed",
         "the package of operators is broken or of another release",
     ),
     _row(
         19,
         "NETWORK",
-        "a call of a network interface failed, such as listening on a port of the card",
+        "a call to a network interface failed, such as listening on a port of the card",
         "the port of the card (16666) is taken by another process on the card: a line with `listen on ip` above",
         "the port of the card has no link or no address",
         fix="end the other process, or set HCCL_NPU_SOCKET_PORT_RANGE=auto on all ranks; bring the port up",
@@ -147,7 +147,7 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         21,
         "REMOTE",
-        "an error completion (CQE) came from another card: its packets were lost although they were sent again",
+        "an error completion (CQE) came from another card: its packets were lost although they were retransmitted",
         "the other end ended before",
         "the link of a port flapped: hccn_tool -i N -link_stat -g",
         fix="look at the other end (EI0013, `cqe error status` names it), then at the link",
@@ -156,7 +156,7 @@ ROWS: tuple[KnownError, ...] = (
         22,
         "SUSPENDING",
         "the communicator is suspended, since its error is being handled",
-        "a fault before it, which the framework recovers from",
+        "an earlier fault, from which the framework recovers",
     ),
     _row(
         23,

@@ -11,15 +11,16 @@ from typing import Literal, NamedTuple
 Role = Literal["cause", "pointer", "symptom", "result", "frame", "fact", "value"]
 
 ROLES: Mapping[Role, str] = {
-    "cause": "a root error: it says itself what is wrong",
+    "cause": "a root error: its message states the cause",
     "pointer": "a pointer: it names the end to look at, whose own log has the cause",
-    "symptom": "a consequence: this process waited or was told; the cause is in the log of another rank, or earlier",
+    "symptom": "a consequence: this process waited, or got the error from another rank; the cause is in the log of"
+    " another rank, or earlier",
     "result": "only a result: the first ERROR line of the same process, above this one, has the cause",
-    "frame": "only a frame: the lines around it tell what happened",
+    "frame": "only context: the cause is in the lines around it",
     "fact": "a fact, not an error",
     "value": "a value that is in effect, not an error",
 }
-"""What each role means, those that tell most about the cause first."""
+"""What each role means, the most informative about the cause first."""
 
 
 class KnownError(NamedTuple):

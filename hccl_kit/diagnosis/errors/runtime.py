@@ -11,7 +11,7 @@ _WAIT_CAUSES = (
     "an operator hangs on this card",
 )
 _HOLDS = "npu-smi info: processes on the cards; ps -ef on the host, also outside the container"
-_END_OLD = "end the processes of the earlier job, wait 30 s, start again; if it stays, look at the device log"
+_END_OLD = "end the processes of the earlier job, wait 30 s, start again; if the error persists, see the device log"
 _KERNEL = "the first ERROR of this process; npu-smi info -t health -i N"
 
 
@@ -33,7 +33,7 @@ ROWS: tuple[KnownError, ...] = (
         causes=(
             "a process of an earlier job still runs, also in another container",
             "it ended just now: the card-side service needs 10 s, better 30 s",
-            "the card-side service (HCCP) is broken: its device log tells",
+            "the card-side service (HCCP) has failed: see the device log",
         ),
         tells_apart=_HOLDS,
         fix=_END_OLD,
@@ -63,14 +63,14 @@ ROWS: tuple[KnownError, ...] = (
         says=("the check returned {result}",),
         causes=(
             "the package is damaged, or of another release than driver and firmware",
-            "HwHiAiUser, the user of the driver, may not read it, or has no room in its home folder",
+            "HwHiAiUser, the user of the driver, may not read it, or has no space in its home folder",
         ),
         tells_apart="npu-smi info (release of the driver); the version of CANN: hccl-kit report",
         fix="install driver, firmware and CANN of one release again",
         stage="start of a process",
     ),
     KnownError(
-        "a kernel of an operator broke on the card",
+        "a kernel of an operator failed on the card",
         codes=("EZ9999",),
         patterns=(
             r"The error from device\(chipId:(?P<chip>[0-9]{1,4})\b[^\n]{0,80}there is an exception of"
@@ -82,12 +82,12 @@ ROWS: tuple[KnownError, ...] = (
         ),
         says=("{kind}", "on the chip {chip}", "the card says: {reason}", "the kernel is {kernel}"),
         causes=(
-            "an address or an input that the kernel does not take: a wrong shape, or memory freed too early",
-            "a defect of the kernel: another release of CANN has another one",
-            "a hardware error of the card: its health tells",
+            "an address or an input that the kernel does not accept: a wrong shape, or memory freed too early",
+            "a bug in the kernel: try another release of CANN",
+            "a hardware error of the card: check its health",
         ),
         tells_apart="the name of the operator near it; npu-smi info -t health -i N",
-        fix="find the operator (ASCEND_LAUNCH_BLOCKING=1 names it), and check what it is given",
+        fix="find the operator (ASCEND_LAUNCH_BLOCKING=1 names it), and check its inputs",
         stage="an operator runs",
     ),
     KnownError(
@@ -107,7 +107,7 @@ ROWS: tuple[KnownError, ...] = (
         stage="creation of the communicator, on the card",
     ),
     KnownError(
-        "the host waited for the card's stream until its limit: a symptom, not a cause",
+        "the host timed out waiting for the card's stream: a symptom, not a cause",
         role="symptom",
         codes=("EE1002", "507046"),
         patterns=(
@@ -125,7 +125,7 @@ ROWS: tuple[KnownError, ...] = (
     ),
     _row(
         "EE1001",
-        "an argument of a call of the runtime is not valid",
+        "an argument of a runtime call is not valid",
         "ASCEND_RT_VISIBLE_DEVICES names cards that the container does not have",
         "a card number is too high for this host",
         apart="ls /dev/davinci*; echo $ASCEND_RT_VISIBLE_DEVICES",
@@ -142,13 +142,13 @@ ROWS: tuple[KnownError, ...] = (
     _row("EE4001", "a resource of the runtime is used up", "too many streams, notifies or models in one process"),
     _row(
         "EE9999",
-        "an error inside the runtime; the text after the code tells which",
+        "an error inside the runtime; see the text after the code",
         "the first line after the code",
         role="result",
     ),
     _row(
         "EH9999",
-        "an error inside ACL; the text after the code tells which",
+        "an error inside ACL; see the text after the code",
         "the first line after the code",
         role="result",
     ),
@@ -161,7 +161,7 @@ ROWS: tuple[KnownError, ...] = (
         apart="ls /dev/davinci*; npu-smi info; npu-smi info -t health -i N",
         fix="start the container with the devices that `hccl-kit container TABLE` prints",
     ),
-    _row("EL0003", "an argument of a call of the driver is not valid", "a card number that does not exist"),
+    _row("EL0003", "an argument of a driver call is not valid", "a card number that does not exist"),
     _row(
         "EL0004",
         "the memory of the card is used up",
@@ -187,11 +187,11 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         "EZ9999",
         "an error inside an operator; it may wrap an error of HCCL (result 4 or 9)",
-        "the text after the code: a kernel that broke, or a call of HCCL that failed",
+        "the text after the code: a kernel that failed, or a call to HCCL that failed",
         "an operator waited for another rank: EI0002 near it",
         role="result",
     ),
-    _row("107000", "an argument of a call of the runtime is not valid", "a card number, a size or a pointer"),
+    _row("107000", "an argument of a runtime call is not valid", "a card number, a size or a pointer"),
     _row(
         "107001",
         "the card number is not valid for this process",
@@ -215,11 +215,11 @@ ROWS: tuple[KnownError, ...] = (
         apart=_WAIT,
         fix=_SYMPTOM_FIX,
     ),
-    _row("107022", "a call of HCCL or the runtime in a mode that forbids it", "a graph is being captured"),
+    _row("107022", "a call to HCCL or the runtime in a mode that forbids it", "a graph is being captured"),
     _row(
         "207000",
         "the feature is not supported on this product or release",
-        "driver, firmware and CANN do not fit together",
+        "driver, firmware and CANN are not compatible",
     ),
     _row(
         "207001",
@@ -229,7 +229,7 @@ ROWS: tuple[KnownError, ...] = (
         apart="npu-smi info: memory and processes of the card",
         fix="leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes",
     ),
-    _row("207002", "the memory of the card is used up by tasks", "too many operators are under way"),
+    _row("207002", "the memory of the card is used up by tasks", "too many operators are in flight"),
     _row(
         "207003",
         "no more events or notifies: a resource of the card is used up",
@@ -237,7 +237,7 @@ ROWS: tuple[KnownError, ...] = (
     ),
     _row(
         "207004",
-        "no card is there for this process",
+        "no card is available to this process",
         "the container lacks the devices, or the mask of visible cards names others",
         apart="ls /dev/davinci*; npu-smi info; echo $ASCEND_RT_VISIBLE_DEVICES",
         fix="start the container with the devices that `hccl-kit container TABLE` prints; number the cards from 0",
@@ -252,14 +252,14 @@ ROWS: tuple[KnownError, ...] = (
     ),
     _row(
         "507008",
-        "a call of the driver failed",
+        "a call to the driver failed",
         "the driver, the card or the container's devices",
         apart="npu-smi info; dmesg",
     ),
     _row(
         "507011",
         "a model on the card failed",
-        "a kernel or an operator of HCCL broke: the lines of this process before",
+        "a kernel or an operator of HCCL failed: see the earlier lines of this process",
         role="symptom",
         apart=_KERNEL,
     ),
@@ -279,14 +279,14 @@ ROWS: tuple[KnownError, ...] = (
     ),
     _row(
         "507015",
-        "a kernel broke on the card",
-        "an address or an input that the kernel does not take",
+        "a kernel failed on the card",
+        "an address or an input that the kernel does not accept",
         "a fault of the card",
         apart=_KERNEL,
     ),
     _row(
         "507018",
-        "a task on the card's own CPU (AICPU) broke",
+        "a task on the card's own CPU (AICPU) failed",
         "in AICPU mode an operator of HCCL waited or failed: EI0002 near it",
         "an operator's input",
         apart=_KERNEL,
@@ -297,7 +297,7 @@ ROWS: tuple[KnownError, ...] = (
         "the card is in reset or failed",
         "another process opens it at the same time",
         apart="npu-smi info; dmesg",
-        fix="wait, then start again; reset the card if it stays",
+        fix="wait, then start again; if the error persists, reset the card",
     ),
     _row(
         "507034",
@@ -310,13 +310,13 @@ ROWS: tuple[KnownError, ...] = (
     ),
     _row(
         "507035",
-        "a vector kernel broke on the card",
-        "an address or an input that the kernel does not take",
+        "a vector kernel failed on the card",
+        "an address or an input that the kernel does not accept",
         apart=_KERNEL,
     ),
     _row(
         "507047",
-        "the host waited for an event until its limit: a symptom, not a cause",
+        "the host timed out waiting for an event: a symptom, not a cause",
         *_WAIT_CAUSES,
         role="symptom",
         apart=_WAIT,
@@ -325,7 +325,7 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         "507049",
         "a task of an operator failed on the card",
-        "a copy (SDMA, EI0012) or a kernel: the lines near it tell",
+        "a copy (SDMA, EI0012) or a kernel failed: see the lines near it",
         role="symptom",
         apart=_KERNEL,
     ),
@@ -340,14 +340,14 @@ ROWS: tuple[KnownError, ...] = (
         "the memory of the card is faulty",
         "a fault of the card's memory",
         apart="npu-smi info -t health -i N; npu-smi info -t ecc -i N",
-        fix="take the card out of the job; replace it if it repeats",
+        fix="take the card out of the job; replace it if the error recurs",
     ),
     _row(
         "507054",
         "the memory of the card has errors of several bits (HBM ECC)",
         "a fault of the card's memory",
         apart="npu-smi info -t ecc -i N",
-        fix="reset the card; replace it if it repeats",
+        fix="reset the card; replace it if the error recurs",
     ),
     _row(
         "507055",
@@ -365,7 +365,7 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         "507057",
         "the far end is suspected: a remote card did not answer (SUSPECT REMOTE ERROR)",
-        "the card or process at the other end failed: its log is earlier",
+        "the card or process at the other end failed first: see its log",
         "the link or the super pod's fabric between the two",
         role="pointer",
         apart="the log of the other end; versions of the fabric on both",
@@ -384,7 +384,7 @@ ROWS: tuple[KnownError, ...] = (
     _row("161002", "an argument of an operator (aclnn) is not valid", "shape, type or layout of an input"),
     _row(
         "361001",
-        "a call of the runtime failed inside an operator (aclnn)",
+        "a call to the runtime failed inside an operator (aclnn)",
         "the runtime's code near it",
         role="result",
     ),
@@ -410,7 +410,7 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         "103901",
         "HIXL/ADXL: a transfer or a link did not finish in time",
-        "the other end is slow, or gone",
+        "the other end is slow, or has ended",
         "the time-out is short (1 s by default)",
         role="symptom",
         apart="the plog of both ends",
@@ -419,11 +419,11 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         "103902",
         "HIXL/ADXL: the other end is not connected (any more)",
-        "the link was not set up, or was closed after a failed transfer: an earlier line tells",
+        "the link was not set up, or was closed after a failed transfer: see an earlier line",
         "the other end ended",
         role="symptom",
         apart="the first line with a status in this log; the plog of both ends",
-        fix="correct the first failure; both ends must be up",
+        fix="fix the first failure; both ends must be running",
     ),
     _row("103903", "HIXL/ADXL: the other end is connected already", "a second connect to the same end", role="fact"),
     _row("103905", "HIXL/ADXL: the call is not supported here", "the chip or release lacks it"),
@@ -438,7 +438,7 @@ ROWS: tuple[KnownError, ...] = (
         fix="correct what they name",
     ),
     KnownError(
-        "the card lost its heartbeat: it does not answer any more",
+        "the card lost its heartbeat: it no longer responds",
         codes=("507010",),
         patterns=(
             r"The task scheduler loses the heartbeat",
@@ -448,7 +448,7 @@ ROWS: tuple[KnownError, ...] = (
         says=("the card is {card}",),
         causes=("the card was reset, or failed (power, heat, memory)", "its firmware hangs"),
         tells_apart="npu-smi info; npu-smi info -t health -i N; dmesg",
-        fix="reset the card (npu-smi set -t reset -i N -c 0) with no job on it; replace it if it repeats",
+        fix="reset the card (npu-smi set -t reset -i N -c 0) with no job on it; replace it if the error recurs",
     ),
     KnownError(
         "a task on the card timed out; with EI0002 it is an operator of HCCL that waited for another rank",
@@ -474,11 +474,11 @@ ROWS: tuple[KnownError, ...] = (
         says=("the card is {card}",),
         causes=(
             "another process, also in another container, holds the card",
-            "driver, firmware and CANN do not fit together, or the package of operators is broken (E30006)",
+            "driver, firmware and CANN are not compatible, or the package of operators is broken (E30006)",
             "the card is in reset or failed",
         ),
         tells_apart="npu-smi info; cat /usr/local/Ascend/driver/version.info; dmesg",
-        fix="end the other process; install releases that fit together; reset the card if it stays",
+        fix="end the other process; install compatible releases; if the error persists, reset the card",
     ),
     KnownError(
         "the tools of the card do not work in this container or for this user",
@@ -489,8 +489,7 @@ ROWS: tuple[KnownError, ...] = (
         says=("the result is {result}",),
         causes=(
             "another container holds the card exclusively (-8005)",
-            "the container lacks /dev/davinci_manager, /dev/hisi_hdc or the driver's folder, or runs without the"
-            " rights",
+            "the container lacks /dev/davinci_manager, /dev/hisi_hdc or the driver's folder, or lacks the permissions",
         ),
         tells_apart="npu-smi info on the host; ls /dev/davinci* in the container",
         fix="end the other container, or start this one as `hccl-kit container TABLE` prints",
@@ -510,11 +509,11 @@ ROWS: tuple[KnownError, ...] = (
         fix="install the packages of one release again",
     ),
     KnownError(
-        "a frame of CANN's trace; the line with a code (EE, EI, EJ, EL) above it names the error",
+        "a line of CANN's stack trace; the line with a code (EE, EI, EJ, EL) above it names the error",
         role="frame",
         patterns=(r"\[FUNC:\w{1,80}\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:[0-9]{1,6}\]",),
-        causes=("each line of the trace repeats the failure one call further out",),
+        causes=("each line of the trace repeats the failure, one caller up",),
         tells_apart="the line with a code above it",
-        fix="pass that line, or the whole text",
+        fix="run `hccl-kit explain` on that line, or on the whole text",
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hccl_kit.diagnosis.errors.row import KnownError
 
-_MAPS = "it maps a group to rank, host and card: look a rank's log up with it"
+_MAPS = "it maps a group to rank, host and card: use it to find the log of a rank"
 
 ROWS: tuple[KnownError, ...] = (
     KnownError(
@@ -22,11 +22,11 @@ ROWS: tuple[KnownError, ...] = (
             "the group is {group}",
             "the root is at {root}",
             "port {port}",
-            "its own number of the card is {card}",
+            "its logical device id is {card}",
         ),
         causes=(_MAPS,),
-        tells_apart='grep -rh "Entry-HcclCommInit" */run/plog: one line for each rank of the group; a missing one'
-        " never called",
+        tells_apart='grep -rh "Entry-HcclCommInit" */run/plog: one line for each rank of the group; a rank'
+        " without it never tried to join",
     ),
     KnownError(
         "the root of a communicator starts to wait for the ranks",
@@ -35,7 +35,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Entry-HcclGetRootInfo\w{0,20} ?:?(?:[^\n]{0,60}?deviceLogicId ?\[(?P<card>[0-9]{1,6})\])?",
             r"HcclGetRootInfo\w{0,20} success",
         ),
-        says=("its own number of the card is {card}",),
+        says=("its logical device id is {card}",),
         causes=("this process is the root, usually rank 0",),
     ),
     KnownError(
@@ -124,11 +124,11 @@ ROWS: tuple[KnownError, ...] = (
         causes=("it maps a card address to a card",),
     ),
     KnownError(
-        "the interface that HCCL took for the host network",
+        "the interface that HCCL chose for the host network",
         role="fact",
         patterns=(r"get host ip success[^\n]{0,40}?\[?(?P<ip>[0-9a-fA-F.:%\w]{7,60})?", r"find nic[^\n]{0,60}success"),
         says=("{ip}",),
-        causes=("all hosts must use interfaces that reach each other; HCCL_SOCKET_IFNAME chooses",),
+        causes=("all hosts must use interfaces that reach each other; HCCL_SOCKET_IFNAME selects them",),
     ),
     KnownError(
         "the value of a variable that is in effect for this process",
@@ -146,14 +146,14 @@ ROWS: tuple[KnownError, ...] = (
         says=(
             "{name} is {value}, set by {source}",
             "{name} is {value}",
-            "{name}: {source}, so its default counts",
+            "{name}: {source}, so the default applies",
             "{name}",
         ),
-        causes=("ranks of a job that differ in it may wait for each other: compare it over the ranks",),
+        causes=("if it differs between ranks, they may wait for each other: compare it over the ranks",),
         tells_apart='grep -rh "HCCL_ENV\\|base_config" */run/plog | sort | uniq -c',
     ),
     KnownError(
-        "a trace of HCCL; it says nothing of an error by itself",
+        "a trace line of HCCL, not an error by itself",
         role="fact",
         patterns=(r"\[HCCL_TRACE\]",),
     ),
@@ -210,14 +210,14 @@ ROWS: tuple[KnownError, ...] = (
         fix="compare the time with that of the error; change cable or module",
     ),
     KnownError(
-        "an end of a one-sided link (prefill and decode) calls; the other must call within the time-out",
+        "one end of a one-sided link (prefill and decode) starts to connect; the other must follow within the time-out",
         role="fact",
         patterns=(
             r"Entry-HcclCommPrepare ?:? ?comm ?\[(?P<ends>[^\]\n]{1,160})\](?:, ?timeout"
             r" ?\[(?P<seconds>[0-9]{1,6}) ?s?\])?",
         ),
         says=("between {ends}", "within {seconds} s"),
-        causes=("if the two ends call further apart than the time-out, both fail",),
+        causes=("if the two ends start further apart than the time-out, both fail",),
         tells_apart='grep -rh "Entry-HcclCommPrepare" */run/plog of both ends: compare the times of one comm',
     ),
     KnownError(
