@@ -76,11 +76,11 @@ def _of_plan(plan: VariablePlan, rank: Had, refused: Set[str]) -> Iterator[Diffe
             continue
         now = f"{name}={shown(value)}" if rank.values.get(name) is not None else f"{name} is not set"
         default = f" ({value} by default)" if value is not None and rank.values.get(name) is None else ""
-        why = _meets(plan, name, value)
+        why = _port_problem(plan, name, value)
         yield Difference(rank.source, name, f"{now}{default}; planned: {planned.value}{f'; {why}' if why else ''}")
 
 
-def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
+def _port_problem(plan: VariablePlan, name: str, value: str | None) -> str | None:
     """Why the ports of a variable are out of range or may collide; None if neither is the case."""
     if value is None or name not in (BASE_PORT, HOST_RANGE, CARD_RANGE):
         return None
@@ -92,10 +92,10 @@ def _meets(plan: VariablePlan, name: str, value: str | None) -> str | None:
         for kernel in plan.kernels:
             given = kernel.given_away(ports)
             if given:
-                return f"outgoing connections may get {given[0]} to {given[1]}"
+                return f"{given[0]} to {given[1]} are in the ephemeral port range"
         others = [*_jobs_met(plan, ports)]
         if others:
-            return f"that meets job {listed(others, _SHOWN)}"
+            return f"its ports overlap with those of job {listed(others, _SHOWN)}"
     return None
 
 

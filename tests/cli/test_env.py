@@ -82,7 +82,7 @@ def test_a_shell_takes_the_lines_and_the_check_finds_no_difference(folder: Path)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "1 environment: as planned\n", "")
     checked = env(folder, "one.json", "--job", "1", "--check", "env.txt")
     assert checked.returncode == 1
-    assert "that meets job 2" in checked.stdout
+    assert "overlap with those of job 2" in checked.stdout
 
 
 def test_running_ranks_and_logs_are_compared(folder: Path) -> None:

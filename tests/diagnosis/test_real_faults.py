@@ -76,4 +76,4 @@ def test_the_script_shows_the_diagnosis_last(tmp_path: Path) -> None:
     assert first.startswith("first fault:  rank 1 (")
     assert ": was killed by SIGKILL" in first
     assert any(line.startswith("fix: ") for line in rest)
-    assert any(line.startswith("sure: ") for line in rest)
+    assert any(line.startswith("certain: ") for line in rest)

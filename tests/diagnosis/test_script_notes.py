@@ -47,4 +47,4 @@ def test_an_error_of_the_scheduler_of_msrun(tmp_path: Path) -> None:
     (tmp_path / "failed").write_text("scheduler 1\n")
     text = as_text(diagnose([tmp_path]))
     assert "cannot tell, because not a rank but the scheduler of msrun failed: KeyError: 'DEVICE_ID'" in text
-    assert f"correct what {tmp_path}/scheduler.log:3 says" in text
+    assert f"fix the error that {tmp_path}/scheduler.log:3 reports" in text

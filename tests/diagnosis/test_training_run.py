@@ -54,7 +54,7 @@ def test_a_training_from_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "1", "[" * 100_000, "NaN"])
 def test_what_is_no_summary_is_named(tmp_path: Path, content: str) -> None:
-    with pytest.raises(KitError, match=r"summary\.json is not the summary of a training"):
+    with pytest.raises(KitError, match=r"summary\.json is not the summary of a training run"):
         described(written(tmp_path, content))
 
 

@@ -44,7 +44,7 @@ def test_what_is_planned_is_no_difference(job: int, ranks: int) -> None:
 def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
     own, other = jobs
     found = texts(had(job=other), job=own)
-    assert sum(f"; that meets job {other}" in text for text in found) == 3
+    assert sum(f"; its ports overlap with those of job {other}" in text for text in found) == 3
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,12 @@ def test_the_ports_of_another_job_are_named_as_its(jobs: list[int]) -> None:
         ),
         (
             {"HCCL_HOST_SOCKET_PORT_RANGE": "61000, 64800-64810"},
-            'HCCL_HOST_SOCKET_PORT_RANGE="61000, 64800-64810"; planned: 65408-65503; that meets job 5',
+            'HCCL_HOST_SOCKET_PORT_RANGE="61000, 64800-64810"; planned: 65408-65503; '
+            "its ports overlap with those of job 5",
         ),
         (
             {"HCCL_IF_BASE_PORT": "40000"},
-            'HCCL_IF_BASE_PORT="40000"; planned: 65408; outgoing connections may get 40000 to 40031',
+            'HCCL_IF_BASE_PORT="40000"; planned: 65408; 40000 to 40031 are in the ephemeral port range',
         ),
         ({"MASTER_PORT": "29500"}, 'MASTER_PORT="29500"; planned: 65520'),
         ({"HCCL_IF_IP": "10.9.9.9"}, 'HCCL_IF_IP="10.9.9.9" is not an address of the table, which has 10.0.0.1'),
@@ -84,7 +85,7 @@ def test_each_difference_is_a_line(changed: dict[str, str | None], expected: str
 def test_ports_that_clients_may_get() -> None:
     wide = Kernel((60000, 65535), ((60000, 60031), (64000, 65535)))
     found = texts(had(job=7, changed={"HCCL_IF_BASE_PORT": "61500"}), job=7, kernel=wide)
-    assert any("outgoing connections may get 61500 to 61531" in text for text in found)
+    assert any("61500 to 61531 are in the ephemeral port range" in text for text in found)
 
 
 def test_a_value_that_is_refused_is_one_line() -> None:

@@ -117,7 +117,7 @@ def certainty_sentence(diagnosis: Diagnosis) -> tuple[str, str]:
     against = "; ".join(diagnosis.contradicts)
     why = "; ".join(diagnosis.supports)
     if diagnosis.first_fault is None:
-        return "known", "; ".join(part for part in (why, against) if part)
-    heading = "sure" if diagnosis.certainty == "certain" else "likely"
+        return "facts", "; ".join(part for part in (why, against) if part)
+    heading = "certain" if diagnosis.certainty == "certain" else "likely"
     doubt = f"against it: {against}" if against else "nothing contradicts it"
     return heading, f"{why}; {doubt}" if why else doubt

@@ -44,8 +44,8 @@ WAITING = (*CODES, Watchdog)
 class Edge(NamedTuple):
     """A rank waits for another one. `target` is None if the line does not name a rank of this job.
 
-    `peer` is what the line says of it. `is_proof`: who is waited for may be the cause. The root of a communicator
-    never is: it answers only when all others have come.
+    `peer` is what the line says of it. `may_be_cause`: whether the awaited rank may be the cause. The root of a
+    communicator never is: it answers only when all others have joined.
     """
 
     source: Suspect
@@ -53,7 +53,7 @@ class Edge(NamedTuple):
     code: str | None
     event: Event
     peer: Suspect | None = None
-    is_proof: bool = True
+    may_be_cause: bool = True
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Waits:
         """The ranks that each rank waits for, as far as they are known."""
         found: dict[Suspect, set[Suspect]] = defaultdict(set)
         for edge in self.edges:
-            if edge.target is not None and edge.target != edge.source and edge.is_proof:
+            if edge.target is not None and edge.target != edge.source and edge.may_be_cause:
                 found[edge.source].add(edge.target)
         return {source: frozenset(targets) for source, targets in found.items()}
 
@@ -162,8 +162,8 @@ def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wai
             continue
         edges = by_source.get(source, {})
         known = [edge for target, edge in edges.items() if target is not None] or list(edges.values())
-        proofs = [edge for edge in known if edge.is_proof] or known
-        for edge in proofs:
+        causes = [edge for edge in known if edge.may_be_cause] or known
+        for edge in causes:
             peer = edge.target or edge.peer
             yield Wait(source, peer if peer != source else None, edge.code, edge.event.time, edge.event.place)
         if not known and (event := found.waiting.get(source)):
@@ -187,7 +187,7 @@ def _edges(job: Job, rank: Rank) -> Iterator[Edge]:
         elif isinstance(fact, RootUnreachable):
             yield Edge(rank.suspect, _root(job, rank), "EI0015", event)
         elif isinstance(fact, RootSilent):
-            yield Edge(rank.suspect, _root(job, rank), "EI0015", event, is_proof=False)
+            yield Edge(rank.suspect, _root(job, rank), "EI0015", event, may_be_cause=False)
         elif isinstance(fact, Connected | NeverConnected):
             for number in missing(job, rank, fact):
                 target = job.in_group(rank, number, failed_group(rank), None)

@@ -17,7 +17,7 @@ def test_the_first_fault_is_the_first_line_and_its_reasons_the_last() -> None:
         "evidence:     10.0.0.4/debug/plog/plog-4727_20251120213751000.log:812, "
         "10.0.0.1/debug/plog/plog-4700_20251120213751000.log:1033",
         "fix:          end process 4711 on 10.0.0.4, or HCCL_NPU_SOCKET_PORT_RANGE=auto on all ranks",
-        "sure:         the first fault is a direct cause; nothing contradicts it",
+        "certain:      the first fault is a direct cause; nothing contradicts it",
     ]
 
 
@@ -29,7 +29,7 @@ def test_an_uncertain_verdict_has_a_reason_and_suspects() -> None:
         "cascade:      2 ranks wait for others: 0 -> 8, 8 -> 0 [EI0002]",
     ]
     assert text[-2:] == [
-        "known:        the operators of both are equal",
+        "facts:        the operators of both are equal",
         "note:         a/b.log could not be read: permission denied",
     ]
 

@@ -93,7 +93,7 @@ def test_two_faults_on_servers_whose_clocks_nothing_compares() -> None:
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
     assert {one.rank for one in diagnosis.suspects} == {1, 5}
-    assert "nothing tells which was first" in diagnosis.reason
+    assert "the logs do not show which was first" in diagnosis.reason
     assert named(of(Logs(8).fail(1, 1500, ERROR).fail(5, 1400, ERROR))) == 5
 
 
@@ -160,7 +160,7 @@ def test_no_rank_connected_to_the_root() -> None:
     logs = Logs(4, joined=False, without=[1, 2, 3]).fail(0, GAVE_UP, Connected((0,), 4))
     diagnosis = of(logs)
     assert diagnosis.certainty == "cannot_tell"
-    assert diagnosis.reason.startswith("only the root came")
+    assert diagnosis.reason.startswith("only the root joined")
 
 
 def test_an_absent_rank_that_waits_for_another_one_is_a_victim() -> None:
@@ -331,7 +331,9 @@ def test_a_ring_in_one_operator() -> None:
 def test_a_late_rank() -> None:
     diagnosis = of(late())
     assert named(diagnosis) == 7
-    assert "came 150 s after the others" in (diagnosis.first_fault.kind if diagnosis.first_fault else "")
+    assert "started to connect 150 s after the first rank" in (
+        diagnosis.first_fault.kind if diagnosis.first_fault else ""
+    )
 
 
 def test_the_time_out_that_was_set_counts() -> None:
@@ -375,8 +377,8 @@ def test_settings_that_differ_are_noted() -> None:
 
 
 def test_logs_without_a_job() -> None:
-    assert of(Logs(0)).reason == "nothing in these logs is of a job with HCCL"
-    assert of(Logs(4)).reason == "no log has an error that tells a cause"
+    assert of(Logs(0)).reason == "no line of these logs belongs to a job with HCCL"
+    assert of(Logs(4)).reason == "no log has an error that shows a cause"
 
 
 def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None:
@@ -387,7 +389,7 @@ def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None
     found = judge(logs.evidence())
     assert (found.first_fault, found.certainty, len(found.suspects)) == (None, "cannot_tell", 4)
     assert found.reason.endswith("so the program is the cause, not a rank: TypeError: f() takes 0 arguments")
-    assert "fails on every rank" in found.fix
+    assert "occurs on every rank" in found.fix
 
 
 def test_two_different_exceptions_are_not_one_of_the_program() -> None:

@@ -17,9 +17,9 @@ MARGIN = 5.0
 """Seconds by which clocks of two workers may still differ."""
 _PRIORITY = ("error cqe", "stuck", "lost")
 _KINDS = {
-    "lost": "stopped answering: its process is gone, or its network is",
-    "stuck": "stands still",
-    "error cqe": "does not answer packets any more",
+    "lost": "stopped answering: its process has ended, or its network is down",
+    "stuck": "is stuck",
+    "error cqe": "no longer acknowledges packets",
 }
 
 
@@ -67,7 +67,7 @@ def _first_of_each(case: Case) -> Iterator[tuple[Rank, Event, Suspect, Heartbeat
     """The first event that each process has, of the highest priority; conclusions of HCCL go before single events."""
     for rank in case.job.ranks:
         beats = [(event, event.fact) for event in rank.events if isinstance(event.fact, Heartbeat)]
-        beats = [(event, fact) for event, fact in beats if _is_proof(case, rank, event, fact)]
+        beats = [(event, fact) for event, fact in beats if _precedes_failures(case, rank, event, fact)]
         beats = [(event, fact) for event, fact in beats if fact.is_verdict] or beats
         if not beats:
             continue
@@ -76,7 +76,7 @@ def _first_of_each(case: Case) -> Iterator[tuple[Rank, Event, Suspect, Heartbeat
         yield rank, event, _culprit(case, rank, fact), fact
 
 
-def _is_proof(case: Case, rank: Rank, event: Event, fact: Heartbeat) -> bool:
+def _precedes_failures(case: Case, rank: Rank, event: Event, fact: Heartbeat) -> bool:
     """Whether it was heard before any rank failed, as far as clocks can be compared.
 
     When a job without a failure ended is not known. HCCL draws its own conclusion when an operator has failed,

@@ -23,8 +23,8 @@ MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
 MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
-_SAID_BETTER = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
-"""Codes of what two ranks or more take part in; the lines above them name both, and have causes of their own."""
+_OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
+"""Codes of errors between two ranks or more: the lines above them name the ranks, and have causes of their own."""
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
@@ -54,7 +54,7 @@ def own_fault(case: Case) -> Cause | None:
     if first is None and len(found) == len(case.job.ranks) and _is_of_program(found):
         return _program(found)
     if first is None:
-        reason = f"{listed(suspects)} have faults of their own, and nothing tells which was first"
+        reason = f"{listed(suspects)} failed by themselves; the logs do not show which was first"
         return cannot_tell(reason, suspects, [one.event for one in found])
     if case.job.size is not None and len(case.job.silent) * 2 >= case.job.size > 1:
         return cannot_tell(missing_logs(case.job), [first.suspect], [first.event])
@@ -87,7 +87,7 @@ def _program(found: list[Own]) -> Cause:
     culprit = "the rank table" if fact.code in _OF_TABLE else "the program"
     reason = f"{listed(suspects)} failed with the same error, so {culprit} is the cause, not a rank: {error}"
     told = cannot_tell(reason, suspects, [one.event for one in found])
-    fix = f"correct what {place.file}:{place.line} says; it fails on every rank"
+    fix = f"fix the error that {place.file}:{place.line} reports; it occurs on every rank"
     return told._replace(fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix)
 
 
@@ -102,7 +102,8 @@ def _of_scheduler(case: Case) -> Cause | None:
         if isinstance(event.fact, Fault) and PurePath(event.place.file).name == "scheduler.log" and _is_own(event):
             reason = f"not a rank but the scheduler of msrun failed: {event.fact.text[:MAX_TEXT]}"
             place = f"{event.place.file}:{event.place.line}"
-            fix = f"correct what {place} says; the scheduler runs the program too, without the variables of a rank"
+            why = "the scheduler runs the program too, without the variables of a rank"
+            fix = f"fix the error that {place} reports; {why}"
             return cannot_tell(reason, (), [event])._replace(fix=fix)
     return None
 
@@ -121,10 +122,10 @@ def _exits(case: Case) -> Iterator[Own]:
 
 def _gave_up(case: Case, suspect: Suspect) -> bool:
     rank = case.job.by_suspect.get(suspect)
-    return rank is not None and any(_is_vain(event) for event in rank.events)
+    return rank is not None and any(_is_consequence(event) for event in rank.events)
 
 
-def _is_vain(event: Event) -> bool:
+def _is_consequence(event: Event) -> bool:
     """Whether the process timed out waiting for others, or suffers from what they did."""
     fact = event.fact
     return isinstance(fact, (*WAITING, PeerClosed)) or (isinstance(fact, Fault) and fact.is_symptom and event.is_error)
@@ -136,7 +137,7 @@ def _own(rank: Rank) -> Own | None:
     if not faults:
         return None
     first = min(faults, key=lambda event: (event.time is None, event.time or 0.0))
-    waiting = [event for event in rank.events if _is_vain(event)]
+    waiting = [event for event in rank.events if _is_consequence(event)]
     ordered = True
     for event in waiting:
         in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
@@ -151,7 +152,7 @@ def _own(rank: Rank) -> Own | None:
 
 def _is_own(event: Event) -> bool:
     if isinstance(event.fact, Fault):
-        return not event.fact.is_symptom and event.fact.code not in _SAID_BETTER
+        return not event.fact.is_symptom and event.fact.code not in _OF_SEVERAL_RANKS
     return isinstance(event.fact, ListenFailed)
 
 
@@ -170,7 +171,7 @@ def _words(rank: Rank, event: Event) -> tuple[str, str | None, str]:
     assert isinstance(fact, Fault)
     fix = f"read the log of {named(rank.suspect)} from {event.place.file}:{event.place.line} on"
     if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
-        fix = f"hccl-kit explain {fact.code} tells how to correct it; {fix}"
+        fix = f"see `hccl-kit explain {fact.code}`; {fix}"
     if fact.code == "EJ0001":
         fix = (
             f"end the processes of earlier jobs on {rank.suspect.server or rank.process.worker}, wait 30 s, start again"

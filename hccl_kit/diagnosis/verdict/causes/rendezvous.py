@@ -48,7 +48,7 @@ def missing_at_root(case: Case) -> Cause | None:
         root, event, group, {number: case.job.in_group(root, number, group, None) for number in sorted(numbers)}
     )
     if any(not numbers & other for _, _, other in found):
-        return cannot_tell("the roots of several communicators miss different ranks", roll.absent, [event])
+        return cannot_tell("the roots of several communicators report different missing ranks", roll.absent, [event])
     held_up = [one for one in roll.absent if isinstance(_waits_in(case, one), IN_OPERATORS)]
     if held_up and all(case.waits.targets.get(one) for one in held_up):
         return None  # They are victims, and the chains lead on.
@@ -76,14 +76,14 @@ def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
     """Why the absent ranks may not be the fault."""
     absent = roll.absent
     if None in roll.known.values() and roll.group is not None and case.job.canonical(roll.group) != case.job.world:
-        reason = f"{listed(absent)} of {roll.group} never came, and nothing tells which ranks of the job these are"
+        reason = f"{listed(absent)} of {roll.group} never joined; the logs do not show which ranks of the job these are"
         return cannot_tell(reason, [one for one in roll.known.values() if one], [roll.event])
     if held_up:
-        return cannot_tell(f"{listed(held_up)} never came, but waited in another operator", held_up, [roll.event])
+        return cannot_tell(f"{listed(held_up)} never joined, but waited in another operator", held_up, [roll.event])
     if len(absent) > 1 and len(absent) == (case.job.size or 0) - 1:
         root = roll.root.suspect
         return cannot_tell(
-            f"only the root came: either {named(root)} cannot be reached, or the others did not start",
+            f"only the root joined: either {named(root)} cannot be reached, or the others did not start",
             [root, *absent],
             [roll.event],
         )
@@ -107,7 +107,7 @@ def root_not_reached(case: Case) -> Cause | None:
     events = [event for _, event in unreached]
     roots = {edge.target for edge in case.waits.edges if isinstance(edge.event.fact, RootUnreachable)} - {None}
     if len(roots) != 1:
-        return cannot_tell("nothing tells which rank is the root that was not reached", ranks, events)
+        return cannot_tell("the logs do not show which rank is the root that was not reached", ranks, events)
     root = roots.pop()
     assert root is not None
     others = [rank for rank in case.job.ranks if rank.suspect != root and rank.suspect not in ranks]
@@ -121,7 +121,7 @@ def root_not_reached(case: Case) -> Cause | None:
             missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
         )
     return Cause(
-        "likely", "was not there when the others connected", (root,), "EI0015", tuple(events), "", _FIX,
+        "likely", "was not reachable when the others connected", (root,), "EI0015", tuple(events), "", _FIX,
         (f"{listed(ranks)} could not connect to it",),
     )  # fmt: skip
 
@@ -141,11 +141,11 @@ def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
 
 def _words(case: Case, absent: list[Suspect]) -> tuple[str, str, bool]:
     rank = case.job.by_suspect.get(absent[0])
-    start = f"see why {listed(absent)} did not start, or did not get as far as creating the communicator"
+    start = f"find out why {listed(absent)} did not start, or did not get as far as creating the communicator"
     if rank is None:
-        return "never came to the communicator, and left no log", start, True
+        return "never joined the communicator, and left no log", start, True
     if any(isinstance(event.fact, RootUnreachable) for event in rank.events):
         return "could not connect to the root", _FIX, True
     if not any(isinstance(event.fact, Joined) for event in rank.events):
-        return "never called the creation of the communicator", start, True
-    return "came to the communicator too late", "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all", False
+        return "never started to create the communicator", start, True
+    return "joined the communicator too late", "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all", False

@@ -96,14 +96,14 @@ def _ending(rank: Rank, end: End) -> str:
     if end.how:
         return f"failed with {end.how} in step {rank.step}: {_short(end.message)}"
     if end.signal is not None:
-        more = " (by hand, or for lack of memory)" if end.signal == signal.SIGKILL else ""
+        more = " (perhaps by the out-of-memory killer)" if end.signal == signal.SIGKILL else ""
         return f"was killed by {_signal(end.signal)}{more} in step {rank.step}"
     return f"ended with exit code {end.code} in step {rank.step}, without an exception"
 
 
 def _ending_fix(end: End) -> str:
     if FULL.search(end.message):
-        return "make room on that disk, or write to another one"
+        return "free space on that disk, or write to another one"
     if end.signal == signal.SIGKILL:
         return "look for the out-of-memory killer on that server: dmesg -T | grep -i -E 'out of memory|oom'"
     return "see the end of its log"
@@ -127,7 +127,7 @@ def lost_server(job: Job) -> Cause | None:
                 f"{counted(sum(other.fact == lost.fact for other in job.lost), 'other server')} lost the connection to "
                 f"{lost.fact.server}"
                 + (f", and {rank_list(lost.fact.ranks)} gave no sign of life" if of_server else ""),
-                f"is {lost.fact.server} up, and its network? look at its console and at: last -x reboot",
+                f"check that {lost.fact.server} and its network are up; see its console and `last -x reboot`",
                 last,
                 lost.place,
                 lost.fact.server,
@@ -143,7 +143,7 @@ def stands_still(job: Job) -> Cause | None:
     first = min(still, key=lambda rank: order(rank.corrected(rank.alive)))
     return Cause(
         (first.number, *(rank.number for rank in still if rank is not first)),
-        f"stands still since step {first.step}: its process is stopped, frozen, or hangs in native code",
+        f"unresponsive since step {first.step}: its process is stopped, frozen, or hangs in native code",
         "certain" if len(still) == 1 else "likely",
         f"its last sign of life is {_lag(job, first):.0f} s older than that of the others",
         "look at its process: ps -o pid,stat,wchan:30,cmd (T: stopped; D: waits for a disk or a driver)",
@@ -180,7 +180,7 @@ def left_alone(job: Job) -> Cause | None:
         return None
     return Cause(
         (rank.number,),
-        f"ended in order after step {rank.step}, where the others went on",
+        f"finished after step {rank.step}, while the others continued",
         "likely",
         f"after it, {counted(len(failures), 'rank')} lost the connection to a peer, and nothing else failed",
         "all ranks must take the same number of steps: compare the sizes of their data",

@@ -89,7 +89,8 @@ def mismatched(job: Job) -> Cause | None:
     odd = _of_another_size(job, entry, odd, len(members))
     kind = f"entered another collective than {named(entry)}, which the others entered as number {number}"
     if not is_due:
-        odd, kind = [rank.number for rank in known], f"entered {named(entry)} as number {number}, which was not due"
+        odd = [rank.number for rank in known]
+        kind = f"entered {named(entry)} as number {number}, which was not expected next"
     step = job.ranks[odd[0]].step if odd and odd[0] in job.ranks else None
     return Cause(
         tuple(sorted(odd)),

@@ -20,7 +20,7 @@ def judge_recorded(evidence: Evidence) -> Diagnosis | None:
         return None
     ranks = job.ranks.values()
     if not job.missing and all(rank.end and rank.end.how == "done" for rank in ranks):
-        cause, reason = None, "cannot tell, because every rank ended in order"
+        cause, reason = None, "cannot tell, because every rank finished normally"
     else:
         cause, reason = cause_of(job), "cannot tell, because no rank differs from the others"
     suspects = cause.ranks if cause else ()

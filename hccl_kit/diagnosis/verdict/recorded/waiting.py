@@ -20,7 +20,7 @@ def left_early(job: Job) -> Cause | None:
             last = f"after collective {max(rank.entries)}" if rank.entries else "before that"
             return Cause(
                 (rank.number,),
-                f"ended in order after step {rank.step}, where the others went on",
+                f"finished after step {rank.step}, while the others continued",
                 "certain",
                 f"it left {last}; others are in collective {entry.sequence if entry else front}",
                 "all ranks must take the same number of steps: compare the sizes of their data",
@@ -48,7 +48,7 @@ def late(job: Job) -> Cause | None:
         "certain" if len(behind) == 1 else "likely",
         f"{len(waiting)} of {counted(job.size, 'rank')} have entered {entry.operator} {entry.sequence}, it has not"
         + ("; it is alive" if first.alive is not None else ""),
-        "its data comes too slowly: look at the disk and the loader of that server"
+        "its data arrives too slowly: check the disk and the data loader of that server"
         if first.doing == "data"
         else "see its stacks and log",
         first.since or first.alive,
@@ -92,7 +92,7 @@ def crossed(job: Job) -> Cause | None:
         f"{inside[other].sequence} of another group: they wait for each other",
         "likely",
         f"{rank_list(both)} each wait in a collective that another of them has not entered",
-        "all ranks must enter the collectives of different groups in one order",
+        "all ranks must enter the collectives of different groups in the same order",
         inside[first].begun,
         inside[first].place,
     )
@@ -109,7 +109,7 @@ def never_began(job: Job) -> Cause | None:
         f"left no record, and the others wait in {entry.operator} {entry.sequence}",
         "likely",
         f"there is no record of {rank_list(job.missing)}",
-        "were they started? collect the folder of the run from their servers",
+        "check whether they were started; collect the folder of the run from their servers",
     )
 
 

@@ -97,8 +97,8 @@ VICTIM = ("ConnectionResetError", "a peer has closed the connection")
 CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "kill": ({"code": 137, "inside": None, "silent_s": 0.5}, "was killed by SIGKILL", {"end": VICTIM, "code": 1}),
     "kill inside": ({"code": 137, "silent_s": 0.5}, "was killed by SIGKILL", {"end": VICTIM, "code": 1}),
-    "stop": ({"inside": None, "silent_s": 9.0}, f"stands still since step {STEPS}", {}),
-    "stop inside": ({"silent_s": 9.0}, f"stands still since step {STEPS}", {}),
+    "stop": ({"inside": None, "silent_s": 9.0}, f"unresponsive since step {STEPS}", {}),
+    "stop inside": ({"silent_s": 9.0}, f"unresponsive since step {STEPS}", {}),
     "starve": (
         {"inside": None, "doing": "data"},
         f"{LATE}waits for data since step {STEPS}",
@@ -122,7 +122,7 @@ CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
         {"end": VICTIM},
     ),
     "exit": ({"inside": None, "code": 3}, "ended with exit code 3 in step 6", {"end": VICTIM, "code": 1}),
-    "early": ({"inside": None, "end": ("done", ""), "code": 0}, "ended in order after step 6", {"end": VICTIM}),
+    "early": ({"inside": None, "end": ("done", ""), "code": 0}, "finished after step 6", {"end": VICTIM}),
     "full": (
         {"inside": None, "end": ("KitError", "cannot write x: [Errno 28] No space left on device")},
         "found the disk full, in step 6",
@@ -228,7 +228,7 @@ def test_one_stopped_rank_of_a_server_is_no_lost_server() -> None:
     job[3] = replace(job[3], silent_s=9.0, inside=None)
     assert told(judged(job, JobEnding("hang", 3, 124))) == (
         3,
-        "stands still since step 6: its process is stopped, frozen, or hangs in native code",
+        "unresponsive since step 6: its process is stopped, frozen, or hangs in native code",
     )
 
 
@@ -288,7 +288,7 @@ def test_ranks_that_were_ended_are_not_blamed() -> None:
 def test_a_rank_that_ended_in_order_before_all_others_lost_a_peer() -> None:
     """With torch, a collective that fails is no longer in it, and who ended in order has left no recording."""
     lost = ("RuntimeError", "gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:8386")
-    for done, wanted in ((-1.0, (2, "ended in order after step 6, where the others went on")), (1.0, None)):
+    for done, wanted in ((-1.0, (2, "finished after step 6, while the others continued")), (1.0, None)):
         planted = [replace(one, inside=None, end=lost, code=1, end_s=0.0) for one in ranks(4)]
         planted[2] = replace(planted[2], end=("done", ""), code=0, end_s=done)
         found = told(judged(planted))

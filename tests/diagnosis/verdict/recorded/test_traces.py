@@ -174,8 +174,8 @@ def test_ranks_that_wait_for_each_other_in_two_groups() -> None:
 def test_our_records_come_first() -> None:
     """A stopped rank, one that has ended in order, and one that was killed leave no dump."""
     others = [one for rank in range(2) for one in trace(rank, 3) + records(rank, 3)]
-    assert told(judged(*others, *records(2, 3, silent_s=9)))[1].startswith("stands still since step 5")
-    assert told(judged(*others, *records(2, 3, ProgramEnded(2, "done", ""))))[1].startswith("ended in order")
+    assert told(judged(*others, *records(2, 3, silent_s=9)))[1].startswith("unresponsive since step 5")
+    assert told(judged(*others, *records(2, 3, ProgramEnded(2, "done", ""))))[1].startswith("finished after step")
     killed = event(2, Exited(2, None, 9), START + 99, "launcher_0")
     assert told(judged(*others, *records(2, 3), killed))[1].startswith("was killed by SIGKILL")
     data = judged(*others, *records(2, 3, doing="data"), *trace(2, 3, None))
@@ -215,7 +215,7 @@ def test_a_rank_that_gloo_ended_is_the_odd_one_if_all_others_agree(size: int) ->
 def test_the_other_one_was_not_due() -> None:
     found = judged(*trace(0, 2, ("all_reduce", "Float [1025]")), *records(0, 2), *aborted(1, 2))
     assert told(found)[0] == 0
-    assert "entered all_reduce of Float [1025] as number 11, which was not due" in told(found)[1]
+    assert "entered all_reduce of Float [1025] as number 11, which was not expected next" in told(found)[1]
 
 
 @pytest.mark.parametrize(
