@@ -68,5 +68,5 @@ def test_other_weights_are_not_taken_for_the_known_ones(tmp_path: Path, monkeypa
 
 
 def test_a_name_that_is_not_known() -> None:
-    with pytest.raises(KitError, match="rapidocr:cut is not known"):
+    with pytest.raises(KitError, match="unknown name rapidocr:cut"):
         rapidocr.path("rapidocr:cut")

@@ -75,7 +75,7 @@ def align(given: Sequence[Token], wanted: Sequence[Token]) -> Alignment:
     places = {token: number for number, token in enumerate(given)}
     new = [token for token in wanted if token not in places]
     if not any(isinstance(token, str) and token in places for token in wanted):
-        raise KitError("the dictionary of the file has no character of that of the configuration")
+        raise KitError("the dictionary of the file has no character in common with the configuration's")
     dropped = len(places) - (len(wanted) - len(new))
     parts = [
         f"{len(new)} characters are new: {listed([repr(token) for token in new], SHOWN)}" if new else None,
@@ -95,7 +95,7 @@ def converted(layer: Layer, given: Sequence[str | None], wanted: Sequence[str | 
     Raises KitError if it is not a dense layer with one row per given class, or if no character is in both dictionaries.
     """
     if layer.kind != DENSE or len(layer.arrays["weight"]) != len(given):
-        raise KitError(f"the last layer is a {layer}; its dictionary makes {len(given)} classes")
+        raise KitError(f"the last layer is a {layer}; expected {len(given)} classes for its dictionary")
     alignment = align(given, wanted)
     return Layer(layer.kind, {name: alignment.taken(array) for name, array in layer.arrays.items()}), alignment.note
 
@@ -114,7 +114,7 @@ def by_character(
             tokens = place.tokens(given)
             size = rows[name].shape[place.axis] if rows[name].ndim > place.axis else 0
             if size < len(tokens) or (not place.axis and size > len(tokens)):
-                raise KitError(f"{name} has {size} classes; its dictionary makes {len(tokens)}")
+                raise KitError(f"{name} has {size} classes; expected {len(tokens)} for its dictionary")
             changed[name] = align(tokens, place.tokens(wanted)).taken(rows[name], place.axis)
     note = align(given, wanted).note
     kept = len(set(given) & set(wanted))

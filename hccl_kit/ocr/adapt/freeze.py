@@ -22,14 +22,14 @@ def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
     for prefix in prefixes:
         if not any(begins(parameter.name, prefix) for parameter in parameters):
             raise unknown_prefix("model.freeze", prefix, [parameter.name for parameter in parameters])
-    kept = {p.name for p in parameters if any(begins(p.name, prefix) for prefix in prefixes)}
-    frozen = [parameter for parameter in network.trainable_params() if parameter.name in kept]
+    frozen_names = {p.name for p in parameters if any(begins(p.name, prefix) for prefix in prefixes)}
+    frozen = [parameter for parameter in network.trainable_params() if parameter.name in frozen_names]
     if len(frozen) == len(network.trainable_params()):
         raise KitError(f"model.freeze: {', '.join(prefixes)} leave nothing to train")
     for parameter in frozen:
         parameter.requires_grad = False
     for norm in batch_norms(network):
-        if norm.gamma.name in kept:
+        if norm.gamma.name in frozen_names:
             norm.use_batch_statistics = False
     return len(frozen)
 

@@ -34,11 +34,11 @@ def copy(url: str, file: IO[bytes], say: Say) -> str:
             if count > MAX_BYTES:
                 raise KitError(f"it is larger than {MAX_BYTES} bytes")
             if time.monotonic() > end:
-                raise KitError(f"it did not come within {DEADLINE:.0f} s")
+                raise KitError(f"it took longer than {DEADLINE:.0f} s")
             digest.update(block)
             file.write(block)
     if not count or (size is not None and count != size):
-        raise KitError(f"it is cut off: {count} bytes came{'' if size is None else f' of {size}'}")
+        raise KitError(f"incomplete: {count}{'' if size is None else f' of {size}'} bytes")
     return digest.hexdigest()
 
 
@@ -68,7 +68,7 @@ def _size(answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
     if answer.status != http.client.OK:
         raise KitError(_answered(answer.status, answer.reason))
     if answer.headers.get_content_type() == "text/html":
-        raise KitError("the server answers with a page of HTML")
+        raise KitError("the server returned an HTML page")
     announced = answer.headers.get("Content-Length") or ""
     if not re.fullmatch("[0-9]{1,18}", announced):
         return None

@@ -193,7 +193,7 @@ def _lock(descriptor: int, folder: Path, say: Say) -> None:
             return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if say is not _silent:
-                say(f"another process fetches weights into {folder}")
+                say(f"waiting: another process is downloading weights to {folder}")
             say = _silent
             time.sleep(0.2)
     return None

@@ -32,7 +32,7 @@ Rule = Mapping[str, Any]
 _KINDS = {
     "object": "a section",
     "array": "a list",
-    "string": "a text",
+    "string": "a string",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "True or False",
@@ -45,8 +45,8 @@ _BOUNDS = {
     "exclusiveMaximum": "less than {}",
     "minItems": "at least {} items",
     "maxItems": "at most {} items",
-    "minLength": "a text of at least {} characters",
-    "maxLength": "a text of at most {} characters",
+    "minLength": "a string of at least {} characters",
+    "maxLength": "a string of at most {} characters",
 }
 
 
@@ -165,9 +165,8 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
         yield pointer, f"{name} is {_shown(found)}; accepted: {', '.join(map(_plain, accepted))}{near}"
     elif error.validator == "type":
         kinds = [rule] if isinstance(rule, str) else rule
-        quoted = (
-            """; a text is quoted: key='"1"'""" if "string" in kinds and not isinstance(found, (dict, list)) else ""
-        )
+        is_text = "string" in kinds and not isinstance(found, (dict, list))
+        quoted = """; quote it to make it a string: key='"1"'""" if is_text else ""
         yield pointer, f"{name} is {_shown(found)}; expected {' or '.join(_KINDS[kind] for kind in kinds)}{quoted}"
     elif error.validator in _BOUNDS:
         yield pointer, f"{name} is {_shown(found)}; accepted: {_BOUNDS[str(error.validator)].format(rule)}"
@@ -191,8 +190,8 @@ def _elsewhere(key: str, section: Pointer, values: Mapping[str, Any]) -> str:
         if pointer[-1] == key and has_effect
     ]
     for pointer, unmet in sorted(found, key=lambda row: (row[1] is not None, row[0][:1] != section[:1])):
-        where = f" where {dotted(unmet[0])} is {unmet[1]}" if unmet else ""
-        return f"; {dotted(pointer)} is one{where}"
+        need = f" (needs {dotted(unmet[0])}: {unmet[1]})" if unmet else ""
+        return f"; did you mean {dotted(pointer)}{need}?"
     return ""
 
 

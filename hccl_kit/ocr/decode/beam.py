@@ -25,8 +25,8 @@ Step = list[tuple[str, float]]
 
 
 @dataclass(slots=True)
-class _Beginning:
-    """The state of a beginning (prefix) of a text; all values but `sure` are logarithms."""
+class _Prefix:
+    """The state of a prefix of a text; all values but `sure` are logarithms."""
 
     bias: float
     """The weighted score of the language model plus the bonus of each character."""
@@ -45,7 +45,7 @@ class _Beginning:
 
 @dataclass(frozen=True, slots=True)
 class BeamSearch:
-    """Follows the `width` best beginnings of a text at a time.
+    """Follows the `width` best prefixes of a text at a time.
 
     The score of a text is log p(network) + `weight` * log p(model) + `bonus` for each character. Without a bonus, short
     texts win. A character that the model does not know gets neither: lines in other scripts are read as the network
@@ -62,21 +62,21 @@ class BeamSearch:
         return [self._read(_steps(line, charset.characters)) for line in probabilities]
 
     def _read(self, steps: Iterable[Step]) -> Reading:
-        beginnings = {"": _Beginning(bias=0.0, sure=0.0, blank=0.0)}
+        prefixes = {"": _Prefix(bias=0.0, sure=0.0, blank=0.0)}
         for step in steps:
-            beginnings = self._best(self._longer(beginnings, step))
-        best = max(beginnings, key=lambda text: _score(beginnings[text]) + self._gain(EDGE, text))
-        return Reading(best, beginnings[best].sure / len(best) if best else 0.0)
+            prefixes = self._best(self._longer(prefixes, step))
+        best = max(prefixes, key=lambda text: _score(prefixes[text]) + self._gain(EDGE, text))
+        return Reading(best, prefixes[best].sure / len(best) if best else 0.0)
 
-    def _longer(self, beginnings: dict[str, _Beginning], step: Step) -> dict[str, _Beginning]:
-        """The beginnings after one more time step."""
-        after: dict[str, _Beginning] = {}
-        for text, known in beginnings.items():
+    def _longer(self, prefixes: dict[str, _Prefix], step: Step) -> dict[str, _Prefix]:
+        """The prefixes after one more time step."""
+        after: dict[str, _Prefix] = {}
+        for text, known in prefixes.items():
             paths = known.paths
             for character, log in step:
                 is_repeated = bool(character) and text.endswith(character)
                 if not character or is_repeated:
-                    same = after.setdefault(text, _Beginning(known.bias, known.sure))
+                    same = after.setdefault(text, _Prefix(known.bias, known.sure))
                     if is_repeated:  # without a blank between them two equal characters are one
                         same.character = _sum(same.character, known.character + log)
                     else:
@@ -87,15 +87,15 @@ class BeamSearch:
                 sure = known.sure + math.exp(log)
                 longer = after.get(text + character)
                 if longer is None:
-                    longer = after[text + character] = _Beginning(known.bias + self._gain(character, text), sure)
+                    longer = after[text + character] = _Prefix(known.bias + self._gain(character, text), sure)
                 longer.character = _sum(longer.character, before + log)
                 longer.sure = max(longer.sure, sure)
         return after
 
-    def _best(self, beginnings: dict[str, _Beginning]) -> dict[str, _Beginning]:
-        if len(beginnings) <= self.width:
-            return beginnings
-        ranked = sorted(beginnings.items(), key=lambda item: _score(item[1]), reverse=True)
+    def _best(self, prefixes: dict[str, _Prefix]) -> dict[str, _Prefix]:
+        if len(prefixes) <= self.width:
+            return prefixes
+        ranked = sorted(prefixes.items(), key=lambda item: _score(item[1]), reverse=True)
         return dict(ranked[: self.width])
 
     def _gain(self, character: str, before: str) -> float:
@@ -115,8 +115,8 @@ def _steps(probabilities: NDArray[np.float32], characters: str) -> Iterator[Step
         yield [(characters[number : number + 1], log) for number, log in zip(numbers.tolist(), logs, strict=True)]
 
 
-def _score(beginning: _Beginning) -> float:
-    return beginning.paths + beginning.bias
+def _score(prefix: _Prefix) -> float:
+    return prefix.paths + prefix.bias
 
 
 def _sum(one: float, other: float) -> float:

@@ -104,5 +104,5 @@ class Evaluator:
             for one in predictions:
                 if one.error and str(one.sample.path) not in self.bad:
                     self.bad.add(str(one.sample.path))
-                    self.warn(f"evaluation: {one.sample.path} counts as not read: {one.error}")
+                    self.warn(f"evaluation: {one.sample.path} cannot be used, a black image replaces it: {one.error}")
                 yield one

@@ -1,7 +1,7 @@
 r"""Convert a published data set into the label files of the trainer.
 
 --task det writes a label file with a row for each page: path TAB JSON of the text regions.
---task rec cuts every readable line out of the pages and straightens it. The label file has a row
+--task rec crops every readable line from the pages and rectifies it. The label file has a row
 for each line, path TAB text; the images of the lines are in a folder next to it, with the same name
 but without .txt. Word lists are converted without cutting: those of cute80 and iiit5k, and that of
 ic15 if --label_dir is its file of rows `word_1.png, "text"`.
@@ -228,7 +228,7 @@ def _pages(request: Request, folder: Path | None = None) -> tuple[list[str], lis
                     continue
                 prefix = Path(name).with_suffix("").as_posix().replace("/", "_")
                 if prefix in prefixes:
-                    raise BadSampleError(f"another image gives lines {prefix}_001.png, ... too")
+                    raise BadSampleError(f"another image yields the same file names {prefix}_001.png, ...")
                 prefixes.add(prefix)
                 lines += _cut(page, folder / prefix, published.illegible, is_rec=request.task == "rec")
             except BadSampleError as error:

@@ -4,7 +4,7 @@ A recognition prints a line for each image: path TAB text TAB confidence (the me
 the characters), and the truth if --labels names a file of lines `path TAB text`; a classification
 prints its class instead of a text. A detection prints path TAB JSON: the points and the score of
 each text from top to bottom, and its text with --read; lines that --turn recognises as upside down
-are turned first. --json writes all of it to a file.
+are rotated first. --json writes all of it to a file.
 The picture of lines is a file in the format of its ending; that of pages is a folder with a PNG for
 each. Existing files are kept unless --force is given.
 Without -c, pages are read with published weights as by hccl-kit read.

@@ -114,8 +114,8 @@ def note_choices(given: Path, config: Config) -> None:
     model = config.values.get("postprocess", {}).get("language_model")
     if model and not model["texts"] and not are_there(config["train"]["dataset"]) and not config.kept_texts.exists():
         progress.say(
-            "lines are read without postprocess.language_model: the labels of the training, which it learns from, are "
-            "not there. Give it a file of texts: -o postprocess.language_model.texts=FILE"
+            "postprocess.language_model is off: its training labels were not found. Give it a file of texts: "
+            "-o postprocess.language_model.texts=FILE"
         )
 
 

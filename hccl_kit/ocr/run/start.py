@@ -63,7 +63,7 @@ def _prepare_convolutions(system: Mapping[str, Any], say: Callable[[str], None],
     """Compile the library for convolutions, or limit MindSpore's oneDNN to an instruction set with fast code."""
     if not plain and convolutions.of_onednn(system, os.environ, say):
         if system["convolutions"] == convolutions.BFLOAT16 and not instruction_set.has_bfloat16():
-            say("system.convolutions is bfloat16, which this processor does not multiply: float32 is used")
+            say("system.convolutions is bfloat16, but this processor has no bfloat16 instructions: float32 is used")
         return
     note = instruction_set.limit(os.environ)
     if note is not None:

@@ -87,7 +87,7 @@ def find_texts(inference: Inference, network: nn.Cell | Runner, paths: Sequence[
 def read_texts(reader: Trained, page: PageOfText, image: NDArray[np.uint8], turner: Trained | None) -> PageOfText:
     """The page with the readings of its regions; `image` is that of `page_image`.
 
-    Lines that `turner`, a classifier, finds to lie upside down are turned first.
+    Lines that `turner`, a classifier, finds to lie upside down are rotated first.
     """
     lines = [_cut(page.path, number, region.box, image) for number, region in enumerate(page.regions, 1)]
     if lines and turner is not None:

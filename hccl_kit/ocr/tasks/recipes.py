@@ -140,7 +140,7 @@ def find(config: Config) -> Recipe:
         if recipe.parts == names:
             return recipe
     known = "; ".join(" + ".join(recipe.parts) for recipe in RECIPES)
-    raise KitError(f"no recipe joins {' + '.join(names)}; known: {known}")
+    raise KitError(f"unsupported combination {' + '.join(names)}; supported: {known}")
 
 
 def _assert_used(model: Mapping[str, Any]) -> None:
@@ -154,7 +154,7 @@ def _assert_used(model: Mapping[str, Any]) -> None:
     for key, start in (("weight_init", "normal"), ("bias_init", "zeros")):
         if name in crnn_small.BACKBONES and head.get(key, start) != start:
             raise KitError(
-                f"model.head.{key} is {head[key]}, but the head of {name} begins as MindSpore's Dense does",
+                f"model.head.{key} is {head[key]}, but the head of {name} is initialised as MindSpore's Dense",
                 hint=f"leave model.head.{key} out",
             )
 

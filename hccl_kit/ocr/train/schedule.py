@@ -38,8 +38,9 @@ def warnings(scheduler: Section, steps_per_epoch: int) -> list[str]:
     for epoch in range(epochs):
         if learning_rate(epoch * steps_per_epoch, scheduler, steps_per_epoch) <= 0:
             return [
-                f"the learning rate is 0 from epoch {epoch + 1} of {epochs} on: nothing is learnt there; let the curve "
-                "end with the last epoch (scheduler.decay_epochs), raise scheduler.min_lr above 0 or lower num_epochs"
+                f"the learning rate is 0 from epoch {epoch + 1} of {epochs} on: these epochs train nothing; let the "
+                "curve end with the last epoch (scheduler.decay_epochs), raise scheduler.min_lr above 0 or lower "
+                "num_epochs"
             ]
     return []
 

@@ -104,7 +104,7 @@ def test_the_note_counts_all(before: str, after: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 3, 5])
 def test_a_classifier_of_another_size_than_its_dictionary_is_refused(size: int) -> None:
-    with pytest.raises(KitError, match=rf"head\.dense1\.weight has {size} classes; its dictionary makes 4"):
+    with pytest.raises(KitError, match=rf"head\.dense1\.weight has {size} classes; expected 4 for its dictionary"):
         by_character({"head.dense1.weight": np.zeros((size, 2))}, "abc", "ab")
     with pytest.raises(KitError, match=r"head\.dense1\.bias has 0 classes"):
         by_character({"head.dense1.bias": np.zeros(())}, "abc", "ab")

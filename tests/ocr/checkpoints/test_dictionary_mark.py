@@ -68,7 +68,7 @@ def test_nothing_in_common_is_refused_and_without_strictness_only_the_classifier
     weights: tuple[Path, Rows], tmp_path: Path
 ) -> None:
     path, rows = weights
-    with pytest.raises(KitError, match=r"best\.ckpt: the dictionary of the file has no character of that"):
+    with pytest.raises(KitError, match=r"best\.ckpt: the dictionary of the file has no character in common"):
         build.network_to_train(with_characters(tmp_path, "ÄÖÜ", f"model.pretrained={path}"), ALONE, lambda _: None)
     notes: list[str] = []
     made = with_characters(tmp_path, "ÄÖÜ", f"model.pretrained={path}", "model.pretrained_strict=False")

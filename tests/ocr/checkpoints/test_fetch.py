@@ -150,10 +150,10 @@ def test_a_file_put_there_by_hand_is_taken(tmp_path: Path) -> None:
     ("kind", "words"),
     [
         ("missing", "the server answers 404 Not Found"),
-        ("page", "the server answers with a page of HTML"),
-        ("short", f"it is cut off: {len(DATA)} bytes came of {len(DATA) + 5}"),
+        ("page", "the server returned an HTML page"),
+        ("short", f"incomplete: {len(DATA)} of {len(DATA) + 5} bytes"),
         ("huge", "accepted: up to"),
-        ("empty", "it is cut off: 0 bytes came of 0"),
+        ("empty", "incomplete: 0 of 0 bytes"),
         ("loop", "the server answers 302"),
         ("to/ftp://127.0.0.1/", "it redirects from http to ftp"),
         ("to/file:///etc/", "302"),

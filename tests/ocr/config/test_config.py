@@ -92,12 +92,16 @@ def test_values_share_nothing() -> None:
         ("[32, 100]", "[32, 1]", "transform_pipeline.2.RecResizeImg.image_shape.1 is 1; accepted: at least 8"),
         ("[32, 100]", "[32]", "RecResizeImg.image_shape is [32]; accepted: at least 2 items"),
         ("min_lr: 0.0", "min_lr: -1", "scheduler.min_lr is -1; accepted: at least 0"),
-        ("  hidden_size: 48", "  lr: 48", "model.neck.lr is not a key of this release; scheduler.lr is one"),
+        ("  hidden_size: 48", "  lr: 48", "model.neck.lr is not a key of this release; did you mean scheduler.lr?"),
         ("name: CTCLoss", "name: DBLoss", "loss.name is 'DBLoss'; accepted: CTCLoss"),
         ("          padding: True", "          paddding: True", "paddding is not a key of this release; did you mean"),
         ("          img_mode: BGR", "        img_mode: BGR", "accepted: one step with its options indented below it"),
         ("  mode: 0 #", "  mode: #", "system.mode is null; accepted: 0, 1"),
-        ("ckpt_save_dir: ./runs/crnn_small", "ckpt_save_dir: 7", "train.ckpt_save_dir is 7; expected a text; a text"),
+        (
+            "ckpt_save_dir: ./runs/crnn_small",
+            "ckpt_save_dir: 7",
+            "train.ckpt_save_dir is 7; expected a string; quote it",
+        ),
     ],
 )
 def test_a_mistake_is_named_once_with_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:

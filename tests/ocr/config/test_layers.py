@@ -83,9 +83,12 @@ def test_a_section_may_be_made_where_null_stands() -> None:
     [
         ("train.loader.batchsize=3", "train.loader.batchsize is not a key of this release; did you mean batch_size?"),
         ("trian.loader.batch_size=3", "trian is not a key of this release; did you mean train?"),
-        ("train.batch_size=3", "train.batch_size is not a key of this release; train.loader.batch_size is one"),
-        ("eval.dataset_root=x", "eval.dataset_root is not a key of this release; eval.dataset.dataset_root is one"),
-        ("batch_size=3", "batch_size is not a key of this release; train.loader.batch_size is one"),
+        ("train.batch_size=3", "train.batch_size is not a key of this release; did you mean train.loader.batch_size?"),
+        (
+            "eval.dataset_root=x",
+            "eval.dataset_root is not a key of this release; did you mean eval.dataset.dataset_root?",
+        ),
+        ("batch_size=3", "batch_size is not a key of this release; did you mean train.loader.batch_size?"),
         ("train.loader.batch_size=three", "train.loader.batch_size is 'three'; expected a whole number"),
         ("train.loader.batch_size.x=3", "train.loader.batch_size is a value, not a section"),
         ("train=3", "train is 3; expected a section"),
@@ -261,7 +264,7 @@ def test_mindocrs_other_places_and_spellings_are_taken() -> None:
 def test_of_two_places_of_a_key_in_one_file_one_is_refused(tmp_path: Path) -> None:
     file(tmp_path, "both.yaml", f"__base__: {CONFIG}\nmodel:\n  resume: True\nsystem:\n  resume: False\n")
     message = refusal(tmp_path / "both.yaml")
-    assert message.endswith("both.yaml:3: model.resume is not a key of this release; system.resume is one")
+    assert message.endswith("both.yaml:3: model.resume is not a key of this release; did you mean system.resume?")
 
 
 @pytest.mark.parametrize(

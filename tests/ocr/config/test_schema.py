@@ -181,10 +181,14 @@ def test_a_key_may_do_nothing_for_one_value_alone(value: str, said: bool) -> Non
 @pytest.mark.parametrize(
     ("path", "key", "near"),
     [
-        (DETECTION, "train.dataset.max_text_len=3", "train.dataset.max_text_len is one where model.type is rec"),
-        (DETECTION, "metric.lower=True", "metric.lower is one where model.type is rec"),
-        (DETECTION, "model.head.hidden_size=3", "model.head.hidden_size is one where model.head.name is PSEHead"),
-        (CONFIG, "model.neck.lr=1", "scheduler.lr is one"),
+        (DETECTION, "train.dataset.max_text_len=3", "did you mean train.dataset.max_text_len (needs model.type: rec)?"),
+        (DETECTION, "metric.lower=True", "did you mean metric.lower (needs model.type: rec)?"),
+        (
+            DETECTION,
+            "model.head.hidden_size=3",
+            "did you mean model.head.hidden_size (needs model.head.name: PSEHead)?",
+        ),
+        (CONFIG, "model.neck.lr=1", "did you mean scheduler.lr?"),
     ],
 )
 def test_other_keys_that_a_key_requires_are_named(path: Path, key: str, near: str) -> None:

@@ -87,7 +87,7 @@ def test_the_bonus_is_for_each_character() -> None:
     assert search(bonus=1.0).decode(open_end, WORDS)[0].text == "cats"
 
 
-def test_a_narrow_search_drops_all_but_the_best_beginnings() -> None:
+def test_a_narrow_search_drops_all_but_the_best_prefixes() -> None:
     faint = of({"": 0.6, "a": 0.4}, {"": 0.6, "a": 0.4})  # three paths of "a" together are likelier than none
     assert search(width=2).decode(faint, WORDS)[0].text == "a"
     assert search(width=1).decode(faint, WORDS)[0].text == ""

@@ -1,4 +1,4 @@
-"""Evaluation: every word counts once over any number of ranks, and what cannot be read counts as not read."""
+"""Evaluation: every word counts once over any number of ranks, and a black image replaces one that cannot be read."""
 
 import gc
 from dataclasses import replace
@@ -97,7 +97,9 @@ def test_damaged_images_are_named_and_count_as_not_read(tmp_path: Path, bad: set
     assert len(names) == COUNT
     assert len(warnings) == len(bad)
     for number in bad:
-        assert any(f"/{number}.png counts as not read: not an image" in warning for warning in warnings)
+        assert any(
+            f"/{number}.png cannot be used, a black image replaces it: not an image" in warning for warning in warnings
+        )
 
 
 def test_a_damaged_image_is_named_once_in_a_run(tmp_path: Path) -> None:

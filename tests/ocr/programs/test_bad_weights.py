@@ -40,11 +40,11 @@ for verb, *options in json.load(sys.stdin):
             found.append((end.code, errors.getvalue()))
 json.dump(found, sys.stdout)
 """
-OTHER = "is of another network: layer 1 of the file is a convolution 4x3x3x3 with bias"
+OTHER = "has the weights of another network: layer 1 of the file is a convolution 4x3x3x3 with bias"
 WEIGHTS = {
     "another_size.ckpt": "another_size.ckpt does not fit",
     "another_network.ckpt": "another_network.ckpt does not fit",
-    "another_dictionary.ckpt": "the dictionary of the file has no character of that of the configuration",
+    "another_dictionary.ckpt": "the dictionary of the file has no character in common with the configuration's",
     "no_dictionary.ckpt": "no_dictionary.ckpt is damaged: its dictionary is not one",
     "cut.ckpt": "cut.ckpt is damaged or not a checkpoint: its checksum is cut off",
     "flipped.ckpt": "flipped.ckpt is damaged or not a checkpoint: ",

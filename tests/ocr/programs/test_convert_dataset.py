@@ -238,7 +238,7 @@ def test_bad_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["-d", "mlt2017", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
     out, err = capsys.readouterr()
     assert out == f"1 page, 3 left out: {output}\n"
-    assert f"warning: left out: {label}:3: no text: ''" in err
+    assert f"warning: left out: {label}:3: text is missing or blank: ''" in err
     assert f"warning: left out: {labels / 'gt_img_2.txt'}:1: expected x1,y1" in err
     assert f"warning: left out: {images / 'img_2.jpg'}: none of its regions can be used" in err
 
@@ -274,7 +274,7 @@ def test_pages_of_one_name_have_their_own_lines(tmp_path: Path, capsys: pytest.C
     output = tmp_path / "rec_gt.txt"
     assert main(["-d", "lsvt", "-t", "rec", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
     assert [name for name, _ in read_labels(output)] == ["rec_gt/a_b_001.png", "rec_gt/c_b_001.png"]
-    assert "a_b.jpg: another image gives lines a_b_001.png, ... too" in capsys.readouterr().err
+    assert "a_b.jpg: another image yields the same file names a_b_001.png, ..." in capsys.readouterr().err
 
 
 def test_synthtext_names_no_image_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -125,4 +125,4 @@ def test_a_training_keeps_its_texts_for_a_folder_that_is_moved(words: Path, tmp_
     (moved / "texts.txt").unlink()
     done = tool("eval", "-c", moved / "train_config.yaml", "-o", gone)
     assert done.returncode == 0, done.stderr
-    assert "lines are read without postprocess.language_model" in done.stderr
+    assert "postprocess.language_model is off: its training labels were not found" in done.stderr

@@ -29,7 +29,9 @@ def test_the_shipped_configuration_has_a_recipe() -> None:
 def test_parts_without_a_recipe_are_refused() -> None:
     loaded = config.load(CONFIG)
     values = {**loaded.values, "model": {**loaded["model"], "backbone": {"name": "rec_vgg8"}}}
-    with pytest.raises(KitError, match=r"no recipe joins rec_vgg8 \+ RNNEncoder \+ CTCHead; known: det_resnet18"):
+    with pytest.raises(
+        KitError, match=r"unsupported combination rec_vgg8 \+ RNNEncoder \+ CTCHead; supported: det_resnet18"
+    ):
         recipes.find(Config(values, "memory"))
 
 

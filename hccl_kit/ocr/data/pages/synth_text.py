@@ -48,7 +48,7 @@ def _columns(path: Path) -> list[list[Array | None]]:
     counts = {name: len(columns[name]) for name in (NAMES, CORNERS, TEXTS)}
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} {name}" for name, count in counts.items())
-        raise KitError(f"{path} holds {sizes}; accepted: equally many of each")
+        raise KitError(f"{path} holds {sizes}; expected the same number of each")
     return [columns[name] for name in counts]
 
 
@@ -61,10 +61,10 @@ def _page(path: Path, corners: Array | None, texts: Array | None) -> Page:
     if corners is None or corners.is_text or len(shape) not in (2, 3) or shape[:2] != (2, 4):
         raise BadSampleError(f"{CORNERS} must be 2 x 4 x words, found {' x '.join(map(str, shape)) or 'no numbers'}")
     if len(corners.data) != math.prod(shape) * np.dtype(corners.kind).itemsize:
-        raise BadSampleError(f"{CORNERS} has not as many numbers as its sizes say")
+        raise BadSampleError(f"{CORNERS} is damaged: its data does not match its dimensions")
     quads = np.frombuffer(corners.data, corners.kind).reshape(-1, 4, 2)  # column-major order
     if len(quads) != len(words):
-        raise BadSampleError(f"{len(quads)} boxes and {len(words)} words; accepted: as many of each")
+        raise BadSampleError(f"{len(quads)} boxes and {len(words)} words; expected the same number of each")
     page = checked_page(path, [(word, quad.tolist()) for word, quad in zip(words, quads, strict=True)])
     return replace(page, ignored=np.zeros(len(words), bool))
 

@@ -84,7 +84,7 @@ def _documents(
             if type(row.page) is int and row.page >= 0:
                 pages.setdefault(row.page, []).append((f"{path}: {place}", row))
             else:
-                yield f"{path}: {place}: no number of a page: {str(row.page)[:60]}"
+                yield f"{path}: {place}: not a page number: {str(row.page)[:60]}"
         for number, of_page in sorted(pages.items()):
             yield _page(images / path.stem / f"{number}.png", of_page)
 
@@ -104,5 +104,5 @@ def _region(row: Row, size: tuple[int, int]) -> Region:
     shares = as_list(row.shares)
     for share in shares:
         if type(share) not in (int, float) or not 0 <= share <= 1:
-            raise BadSampleError(f"no share of a page, from 0 to 1: {str(share)[:60]}")
+            raise BadSampleError(f"not a share from 0 to 1: {str(share)[:60]}")
     return legible(row.text), box([round(share * size[number % 2], 2) for number, share in enumerate(shares)])

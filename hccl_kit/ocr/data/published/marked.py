@@ -100,7 +100,7 @@ def image_path(images: Path, name: Any) -> PurePosixPath:
 def legible(text: Any) -> str:
     """The text of a label. Raises BadSampleError if it is missing, blank, or holds control characters."""
     if not isinstance(text, str) or not text.strip():
-        raise BadSampleError(f"no text: {str(text)[:60]!r}")
+        raise BadSampleError(f"text is missing or blank: {str(text)[:60]!r}")
     if any(category(mark) in NOT_IN_LABELS for mark in text):
         raise BadSampleError(f"control characters in the text {text[:60]!r}")
     return text
@@ -125,7 +125,7 @@ def corners(values: Sequence[Any]) -> list[tuple[float, float]]:
         raise BadSampleError(f"a polygon needs x and y of 3 to {MAX_CORNERS} corners, found {len(values)} numbers")
     for value in values:
         if type(value) not in (int, float) or not abs(value) <= MAX_COORDINATE:
-            raise BadSampleError(f"not a place in an image: {str(value)[:60]}")
+            raise BadSampleError(f"not a valid coordinate: {str(value)[:60]}")
     points = list(zip(values[::2], values[1::2], strict=True))
     area = sum(x * below - right * y for (x, y), (right, below) in zip(points, [*points[1:], points[0]], strict=True))
     if not area:

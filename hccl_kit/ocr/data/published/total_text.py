@@ -59,7 +59,7 @@ def _region(entry: str) -> Region:
         )
     xs, ys = (numbers(group.replace(",", " ").split()) for group in match.groups()[:2])
     if len(xs) != len(ys):
-        raise BadSampleError(f"{len(xs)} x and {len(ys)} y coordinates; accepted: as many of each")
+        raise BadSampleError(f"{len(xs)} x and {len(ys)} y coordinates; expected the same number of each")
     # A comma in a text has split it: [u'a', u'b'].
     text = ",".join(_unescaped(single or double) for single, double in _LITERAL.findall(match.group(3)))
     shown = ILLEGIBLE if text == HIDDEN else legible(text)

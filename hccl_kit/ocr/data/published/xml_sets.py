@@ -84,7 +84,7 @@ def _svt_word(word: Xml.Element) -> Region:
 def _cute80_line(line: Xml.Element) -> Region:
     xs, ys = (numbers((line.get(name) or "").split()) for name in "xy")
     if len(xs) != len(ys):
-        raise BadSampleError(f"{len(xs)} x and {len(ys)} y coordinates; accepted: as many of each")
+        raise BadSampleError(f"{len(xs)} x and {len(ys)} y coordinates; expected the same number of each")
     return "", corners([value for corner in zip(xs, ys, strict=True) for value in corner])
 
 

@@ -54,7 +54,7 @@ def test_its_words_become_pages(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ({"txt": cells(np.array(["one"]), np.array(["two"]))}, "2 boxes and 1 words; accepted: as many of each"),
+        ({"txt": cells(np.array(["one"]), np.array(["two"]))}, "2 boxes and 1 words; expected the same number of each"),
         ({"wordBB": cells(np.zeros((3, 4, 2)), QUAD.T)}, "wordBB must be 2 x 4 x words"),
         ({"wordBB": cells(np.array(["x"]), QUAD.T)}, "wordBB must be 2 x 4 x words"),
         ({"wordBB": cells(WORDS * 1e9, QUAD.T)}, "region 1 has coordinates beyond"),
@@ -77,7 +77,7 @@ def test_a_page_that_cannot_be_used_is_named(tmp_path: Path, columns: dict[str, 
         ({"txt": None}, "has no variable txt"),
         ({"wordBB": None, "txt": None}, "has no variable wordBB, txt"),
         ({"txt": np.eye(2)}, "txt is not an array of 1 to 10000000 cells"),
-        ({"txt": cells(np.array(["two"]))}, "holds 2 imnames, 2 wordBB, 1 txt; accepted: equally many of each"),
+        ({"txt": cells(np.array(["two"]))}, "holds 2 imnames, 2 wordBB, 1 txt; expected the same number of each"),
     ],
 )
 def test_a_file_without_its_columns_is_refused(tmp_path: Path, columns: dict[str, Any], reason: str) -> None:

@@ -33,7 +33,7 @@ def test_bad_words_are_named(tmp_path: Path) -> None:
     assert bad == [
         f"{labels}: word 2: {images} has no image train/9.png",
         f"{labels}: word 3: the image '../x.png' is not in {images}",
-        f"{labels}: word 4: no text: 'None'",
+        f"{labels}: word 4: text is missing or blank: 'None'",
         f"{labels}: word 5: not the name of an image: 'None'",
     ]
 
