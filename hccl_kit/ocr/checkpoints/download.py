@@ -28,7 +28,7 @@ def copy(url: str, file: IO[bytes], say: Say) -> str:
     end, digest, count = time.monotonic() + DEADLINE, hashlib.sha256(), 0
     with _opened(url) as answer:
         size = _size(answer, file)
-        say(f"fetching {url}" + (f", {size / 1e6:.1f} MB" if size is not None else ""))
+        say(f"downloading {url}" + (f", {size / 1e6:.1f} MB" if size is not None else ""))
         while block := _read(answer):
             count += len(block)
             if count > MAX_BYTES:
