@@ -68,7 +68,7 @@ UNREACHABLE_ROOT = _rule(
     "EI0015",
     """Ranks could not connect to the root of their communicator.
 
-What:           the connection to the root's address and port failed while the root was there.
+What:           the connection to the root's address and port failed while the root was running.
 Why it matters: the interface that the root listens on is not one that the others reach.
 Example:        HCCL_SOCKET_IFNAME names docker0 on the root
 Fix:            `hccl-kit env TABLE` names the interface of each server; open the ports in the firewall.
@@ -124,7 +124,7 @@ What:           HCCL_ALGO, HCCL_BUFFSIZE, HCCL_CONNECT_TIMEOUT or another such v
                 was not set up has such a rank at one end.
 Why it matters: the variable decides to which ranks a rank connects, how, and how long it waits.
 Example:        HCCL_ALGO is set on the second of three servers only
-Fix:            give all ranks one value; `hccl-kit env TABLE --check LOG` compares them.
+Fix:            set it to the same value on all ranks; `hccl-kit env TABLE --check LOG` compares them.
 HCCL:           EI0006 on both ends.
 """,
 )
@@ -188,7 +188,7 @@ LATE_RANK = _rule(
     "EI0006",
     """A rank was late: the others had already timed out.
 
-What:           it began to wait later than the time-out after the first; or others are inside a collective that it has
+What:           it began to wait more than the time-out after the first; or others are inside a collective that it has
                 not entered.
 Why it matters: what delayed it takes longer than the time-out: loading, compiling, a slow disk.
 Example:        rank 5 started to connect 300 s after the first rank

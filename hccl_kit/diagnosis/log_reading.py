@@ -34,7 +34,7 @@ def explain_log(stream: BufferedReader, name: str) -> Explanation:
         )
     if found is None:
         raise KitError(
-            f"no line of {name} is known",
+            f"no line of {name} is recognised",
             hint="it holds no error and no fact of HCCL: collect ~/ascend/log (debug and run) of all hosts, and the"
             " output"
             " of all ranks",

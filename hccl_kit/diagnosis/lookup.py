@@ -207,7 +207,7 @@ def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[str]:
     """An error of the program itself above a consequence is the one to read first."""
     if own_error and best.line and own_error[0] < best.line and best.row.role not in ("cause", "fact", "value"):
         yield (
-            f"line {own_error[0]} has an error of the program itself, which is earlier: read it first:"
+            f"line {own_error[0]} has an earlier error of the program itself; read it first:"
             f" {_bounded(own_error[1].strip())}"
         )
 

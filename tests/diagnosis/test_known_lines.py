@@ -21,9 +21,9 @@ def told(found: Explanation) -> str:
             f'{HEAD}[InitGroupStage]fault_info["Failed to connect agent[2,5,9,]"]',
             "EI0015",
             "pointer",
-            "ranks 2,5,9 never came",
+            "ranks 2,5,9 never joined",
         ),
-        (f"{HEAD}connectFailedAgentIdList[3,7,]", "EI0015", "pointer", "ranks 3,7 never came"),
+        (f"{HEAD}connectFailedAgentIdList[3,7,]", "EI0015", "pointer", "ranks 3,7 never joined"),
         (f"{HEAD}topo exchange server get socket timeout! timeout[240 s]", "EI0015", "pointer", "waited 240 s"),
         (
             f"{HEAD}TopoExchangeAgent: connect server[10.1.2.3 : 60017] failed",
@@ -327,7 +327,7 @@ def told(found: Explanation) -> str:
             "torch.distributed.DistStoreError: Timed out after 1801 seconds waiting for clients. 6/8 clients joined.",
             None,
             "symptom",
-            "6 of 8 processes came within 1801 s",
+            "6 of 8 processes joined within 1801 s",
         ),
         (
             "RuntimeError: Ascend kernel runtime initialization failed, device id: 3. The details refer to",
@@ -419,9 +419,7 @@ def test_a_note_points_at_a_program_error_above_a_timeout() -> None:
         f"Traceback\nValueError: no such key\n{HEAD}wait socket establish timeout, role[1] rank[1] timeout[9]"
     )
     assert found.answers[0].line == 3
-    assert found.notes == (
-        "line 2 has an error of the program itself, which is earlier: read it first: ValueError: no such key",
-    )
+    assert found.notes == ("line 2 has an earlier error of the program itself; read it first: ValueError: no such key",)
 
 
 def test_values_are_bounded() -> None:

@@ -379,11 +379,11 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     ),
     (
         plog("topo exchange server get socket timeout! timeout[120 s]"),
-        [Fault("EI0015", "HCCL", "the root waited for other ranks for too long", "topo", True)],
+        [Fault("EI0015", "HCCL", "the root timed out waiting for other ranks", "topo", True)],
     ),
     (
         "(train pid=77) RuntimeError: create:a.ts:1 HCCL function error: hcclCommInitRootInfo(n, &(c->h)), error code is 15\n",
-        [Fault(None, "TORCH", "a call of HCCL or of the runtime failed", "(train", True, True)],
+        [Fault(None, "TORCH", "a call to HCCL or to the runtime failed", "(train", True, True)],
     ),
     (
         "[ERROR] 2025-06-15-15:06:40 (PID:77, Device:1, RankID:-1) ERR02200 DIST call hccl api failed.\n",

@@ -377,8 +377,8 @@ def test_settings_that_differ_are_noted() -> None:
 
 
 def test_logs_without_a_job_are_undecided() -> None:
-    assert of(Logs(0)).reason == "nothing in these logs is of a job with HCCL"
-    assert of(Logs(4)).reason == "no log has an error that tells a cause"
+    assert of(Logs(0)).reason == "no line of these logs belongs to a job with HCCL"
+    assert of(Logs(4)).reason == "no log has an error that shows a cause"
 
 
 def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None:

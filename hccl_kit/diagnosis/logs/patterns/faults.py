@@ -57,7 +57,7 @@ CODES = {
     "E39007": Code("the helper of the card did not start in time"),
     "E39999": Code("an internal error of the card's process manager", True),
     "EZ9999": Code("an internal error of an operator", True),
-    "ERR02200": Code("a call of HCCL failed", True),
+    "ERR02200": Code("a call to HCCL failed", True),
 }
 
 
@@ -94,7 +94,7 @@ PHRASES = (
     ),
     Phrase(
         r"HCCL function error|ERR02200|E[IJ][0-9]{4}|HcclAll|hcclComm|HcclComm|WorkHCCL|hccl.{0,40}(?:fail|error)",
-        "a call of HCCL failed",
+        "a call to HCCL failed",
         None,
         True,
         True,
@@ -103,7 +103,7 @@ PHRASES = (
         r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
         r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
         r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
-        "the program was ended, or lost another one",
+        "the program was ended, or lost the connection to another one",
         None,
         True,
     ),
@@ -209,7 +209,7 @@ def _torch(found: Found) -> Iterator[Fact]:
 
 
 def _waited(found: Found) -> Iterator[Fact]:
-    yield Fault("EI0015", "HCCL", "the root waited for other ranks for too long", found.record.text[:MAX_WORD], True)
+    yield Fault("EI0015", "HCCL", "the root timed out waiting for other ranks", found.record.text[:MAX_WORD], True)
 
 
 def _no_link(found: Found) -> Iterator[Fact]:
@@ -260,7 +260,7 @@ def _gloo_sizes(found: Found) -> Iterator[Fact]:
 def _call(found: Found) -> Iterator[Fact]:
     """torch_npu's text for a call that failed, where the traceback around it is lost."""
     text = found.record.text[:MAX_WORD].strip()
-    yield Fault(None, "TORCH", "a call of HCCL or of the runtime failed", text, is_symptom=True, is_frame=True)
+    yield Fault(None, "TORCH", "a call to HCCL or to the runtime failed", text, is_symptom=True, is_frame=True)
 
 
 def _phrase(found: Found) -> Iterator[Fact]:

@@ -17,8 +17,8 @@ MARGIN = 5.0
 """Seconds by which clocks of two workers may still differ."""
 _PRIORITY = ("error cqe", "stuck", "lost")
 _KINDS = {
-    "lost": "stopped answering: its process is gone, or its network is",
-    "stuck": "stands still",
+    "lost": "stopped answering: its process has ended, or its network is down",
+    "stuck": "is stuck",
     "error cqe": "no longer acknowledges packets",
 }
 

@@ -123,7 +123,7 @@ def root_not_reached(case: Case) -> Cause | None:
             missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
         )
     return Cause(
-        "likely", "was not there when the others connected", (root,), "EI0015", tuple(events), "", _FIX,
+        "likely", "was not reachable when the others connected", (root,), "EI0015", tuple(events), "", _FIX,
         (f"{listed(ranks)} could not connect to it",),
     )  # fmt: skip
 
@@ -143,7 +143,7 @@ def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
 
 def _words(case: Case, absent: list[Suspect]) -> tuple[str, str, bool]:
     rank = case.job.by_suspect.get(absent[0])
-    start = f"see why {listed(absent)} did not start, or did not get as far as creating the communicator"
+    start = f"find out why {listed(absent)} did not start, or did not get as far as creating the communicator"
     if rank is None:
         return "never joined the communicator, and left no log", start, True
     if any(isinstance(event.fact, RootUnreachable) for event in rank.events):
