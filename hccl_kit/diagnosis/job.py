@@ -55,5 +55,6 @@ def _assert_has_logs(evidence: Evidence) -> None:
     why = f": {evidence.notes[0]}" if evidence.notes else ""
     raise KitError(
         f"nothing to diagnose, {found}{why}",
-        hint="name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher",
+        hint="name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher; "
+        "hccl-kit explain FILE knows more messages",
     )

@@ -262,8 +262,7 @@ class _Connected:
         """The list, if it is complete; the next one may begin."""
         ranks, noted = tuple(self._ranks), self._noted
         is_complete = self._has_end if self._total is None else self._total == len(ranks)
-        has_gap = bool(ranks) and max(ranks) >= len(ranks)
-        needed = self._needed or (max(ranks) + 1 if has_gap else None)
+        needed = self._needed
         self._clear()
         return noted._replace(fact=Connected(ranks, needed)) if noted and is_complete else None
 

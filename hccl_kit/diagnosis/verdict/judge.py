@@ -100,7 +100,8 @@ def _if_known(cause: Cause, job: Job) -> Cause:
 def _unknown(case: Case) -> Cause:
     events = [edge.event for edge in case.waits.edges]
     if not case.job.ranks:
-        return cannot_tell("no line of these logs belongs to a job with HCCL")
+        nothing = cannot_tell("no line of these logs is known as an error or as one of a rank")
+        return nothing._replace(fix="hccl-kit explain FILE knows more messages")
     if not case.waits.waiting:
         return _without_waits(case)
     if missing := missing_logs(case.job):

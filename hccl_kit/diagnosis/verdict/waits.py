@@ -217,10 +217,13 @@ def _root(job: Job, rank: Rank) -> Suspect | None:
 
 
 def missing(job: Job, rank: Rank, fact: Connected | NeverConnected) -> frozenset[int]:
-    """The ranks that the root of a communicator has not heard from, as the communicator counts."""
+    """The ranks that the root of a communicator has not heard from, as the communicator counts.
+
+    If nothing tells its size, those below the highest one that the root has heard from.
+    """
     if isinstance(fact, NeverConnected):
         return frozenset(fact.ranks)
-    size = fact.expected or _size(rank) or job.size
+    size = fact.expected or _size(rank) or job.size or max(fact.ranks, default=-1) + 1
     return frozenset(range(size)) - frozenset(fact.ranks) if size and size <= MAX_RANKS else frozenset()
 
 

@@ -6,6 +6,7 @@ that gives up waiting ends with an exception.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 from signal import SIGTERM
@@ -25,6 +26,9 @@ MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
 _OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
 """Codes of errors between two ranks or more: the lines above them name the ranks, and have causes of their own."""
+_GENERIC = ("EE1001", "EL0003")
+"""Codes whose text alone says what is wrong."""
+_REASON = re.compile(r"Reason: ?([^\n]+)")
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
@@ -99,9 +103,9 @@ def _program(found: list[Own]) -> Cause:
 
 
 def _unknown(case: Case, own: Own) -> Cause | None:
-    """An error whose text no pattern knows is the cause only if other ranks waited for this one."""
+    """An error whose text no pattern knows is the cause only if other ranks timed out."""
     fact, place = own.event.fact, own.event.place
-    if not isinstance(fact, Fault) or not fact.is_unknown or own.suspect in case.waits.awaited:
+    if not isinstance(fact, Fault) or not fact.is_unknown or case.waits.waiting:
         return None
     reason = f"{listed([own.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
     fix = f"read {place.file} from line {place.line} on"
@@ -198,6 +202,8 @@ def _words(rank: Rank, event: Event) -> tuple[str, str | None, str]:
     if fact.module == "LAUNCHER" and "killed by signal 9" in fact.kind:
         fix = f"{_killer(host)}; {fix}"
     kind = fact.text[:MAX_TEXT] if fact.text.startswith(f"{fact.kind}: ") else fact.kind  # an unknown exception
+    if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
+        kind = f"{kind}: {reason[1][:MAX_TEXT]}"
     return kind, fact.code, fix
 
 
