@@ -124,8 +124,8 @@ def _ask(node: Node, parse: hccn_state.Reader, *words: str) -> tuple[dict[int, s
 
 
 def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) -> _Unset:
-    def read(put: Callable[..., str]) -> str:
-        return _UNSET_ADDRESS if hccn_state.says_unset(put(word, "-g")) else _reader(parse, word, "-g")(put)
+    def read(query: Callable[..., str]) -> str:
+        return _UNSET_ADDRESS if hccn_state.says_unset(query(word, "-g")) else _reader(parse, word, "-g")(query)
 
     found, failures = tools.hccn(node, ids, read)
     return [device_id for device_id, text in found.items() if text == _UNSET_ADDRESS], failures
@@ -138,8 +138,8 @@ def _not_set(unset: _Unset, text: str, hint: str) -> Iterator[Finding]:
 
 
 def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., str]], str]:
-    def read(put: Callable[..., str]) -> str:
-        answer = put(*words)
+    def read(query: Callable[..., str]) -> str:
+        answer = query(*words)
         found = parse(answer)
         if found is None:
             raise NoAnswerError(f"{words[0]} -g: {excerpt(answer)}")
