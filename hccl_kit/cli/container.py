@@ -52,7 +52,7 @@ def make_parser() -> Parser:
         "--engine",
         choices=["docker", "k8s"],
         default="docker",
-        help="docker: options of docker and podman; k8s: the part of a pod (default: docker)",
+        help="docker: options of docker and podman; k8s: a fragment of a pod manifest (default: docker)",
     )
     parser.add_argument(
         "--server", metavar="ID", help=f"which server of the table this is (default: {SERVER}, else detected)"

@@ -1,4 +1,4 @@
-"""Print the ports, interfaces and time-outs of a job as variables, or check those of its ranks.
+"""Print the ports, interfaces and timeouts of a job as variables, or check those of its ranks.
 
 Every job on a host gets ports of its own, by its number: outside the ports that the system gives
 to outgoing connections, and below 65536. The interface is the one that has the server's address.

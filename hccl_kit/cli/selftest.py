@@ -143,7 +143,7 @@ def _selftest(request: SelftestRequest) -> int:
     if request.hccl_test:
         (output, *more) = request.hccl_test
         if more:
-            raise KitError("--hccl-test is given several times", hint="check one output after the other")
+            raise KitError("--hccl-test can be given only once", hint="check the outputs one after the other")
         measured = _read(job, *output)
         _assert_comparable(request, measured, baseline)
     else:

@@ -116,7 +116,7 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
     try:
         made = new_table(file.text, Path(file.name), Path(), texts)
     except MisfitError as why:
-        raise KitError(f"{why}, so it does not fit") from why
+        raise KitError(f"the spare does not fit: {why}") from why
     report = check_text(made.text, file.name, product)
     for found in report.findings:
         if found.severity == "error":

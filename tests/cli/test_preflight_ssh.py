@@ -162,7 +162,7 @@ def test_a_clock_that_is_off_is_reported(cluster: Cluster) -> None:
     line = next(line for line in out.splitlines() if line.startswith("HK619 warning: the clock of 10.0.0.4 is "))
     seconds = float(line.removeprefix("HK619 warning: the clock of 10.0.0.4 is ").split()[0])
     assert line.endswith(" s behind the clock of this machine")
-    # What the way takes, at most its time-out, is counted in favour of the clock.
+    # What the way takes, at most its timeout, is counted in favour of the clock.
     assert 86400 - over_ssh.TIMEOUT <= seconds <= 86400.1
 
 

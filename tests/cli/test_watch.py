@@ -99,7 +99,7 @@ def test_a_job_that_is_well_has_exit_code_0(tmp_path: Path) -> None:
         (["run", "--interval", "nan"], "--interval must be"),
         (["run", "--serve", "70000"], "--serve must be a port from 0 to 65535, got '70000'"),
         (["run", "--serve", "run"], "--serve must be a port"),
-        (["run", "--serve", "--once"], "one of the two must go"),
+        (["run", "--serve", "--once"], "cannot be combined with --once"),
         (["run", "--html", "page.txt"], "does not end in .html"),
         (["run", "--html", "no/such/page.html"], "no/such is not a folder"),
         (["run", "--html", "there.html"], "there.html exists"),

@@ -1,4 +1,4 @@
-"""The plan of variables: interfaces by the address of the table, time-outs in their order, and what scripts set."""
+"""The plan of variables: interfaces by the address of the table, timeouts in their order, and what scripts set."""
 
 from pathlib import Path
 

@@ -169,7 +169,7 @@ def test_without_results_for_want_of_another_rank(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("shares_fate", "after"), [(False, [0, 1]), (True, [0])])
 def test_a_rank_that_was_late_takes_part_again(tmp_path: Path, shares_fate: bool, after: list[int]) -> None:
-    """On a busy machine a step may take longer than its time-out. Where ranks share their fate, the test is over."""
+    """On a busy machine a step may take longer than its timeout. Where ranks share their fate, the test is over."""
     programs = [server(tmp_path, "a", (0, 1), GOOD + READY + LATE)]
 
     async def play() -> tuple[dict[int, Result], list[int], list[int]]:
@@ -201,7 +201,7 @@ def test_a_rank_whose_process_is_stopped(tmp_path: Path) -> None:
 
 
 def test_ranks_that_load_one_after_the_other_have_time() -> None:
-    """As on a busy server: each takes less than the time-out, all together more. One that comes no further is lost."""
+    """As on a busy server: each takes less than the timeout, all together more. One that comes no further is lost."""
     session = Session([Server("a", (), (0, 1, 2), Order("torch", {}, []))], shares_fate=False)
 
     async def load() -> None:
@@ -379,4 +379,4 @@ while True:
             await asyncio.wait_for(started.ready(0.5), 60)
             return started
 
-    assert losses(asyncio.run(play())) == [(0, "not started", "it found no group within 0.5 s")]
+    assert losses(asyncio.run(play())) == [(0, "not started", "it did not join the group within 0.5 s")]

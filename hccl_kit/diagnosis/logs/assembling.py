@@ -133,7 +133,7 @@ class Assembler:
         return Noted(line, fact, time, is_error, record.pid, record.rank)
 
     def _operator(self, noted: Noted, fact: OperatorTimedOut, record: Record) -> None:
-        """Join the parts of one time-out: base, para, groupRank and opData information of one thread in a row."""
+        """Join the parts of one timeout: base, para, groupRank and opData information of one thread in a row."""
         key = record.pid, record.thread
         before = self._operators.pop(key, None)
         is_new = "base information" in record.text

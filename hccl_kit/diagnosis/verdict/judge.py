@@ -110,7 +110,7 @@ def _unknown(case: Case) -> Cause:
         )
     if lost := _without_log(case):
         return cannot_tell(f"there is no log of {listed(lost)}, for which others waited", lost, events)
-    return cannot_tell("the logs have time-outs only, and none names the rank that was waited for", (), events)
+    return cannot_tell("the logs have timeouts only, and none names the rank that was waited for", (), events)
 
 
 def _without_log(case: Case) -> list[Suspect]:

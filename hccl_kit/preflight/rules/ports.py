@@ -67,7 +67,8 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
     if given:
         first, last = given[0], given[-1]
         message = f"ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections"
-        yield Finding(message, f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (and those reserved before)")
+        new = f"{first}-{last} (append to the ports that are already reserved)"
+        yield Finding(message, f"sysctl -w net.ipv4.ip_local_reserved_ports={new}")
 
 
 def ports(node: Node) -> Iterator[int]:

@@ -116,7 +116,7 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     if rank.is_cut or end in case.waits.waiting:
         return f"the log of {named(end)} does not tell whom it waited for"
     if direct == 1 and all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges_to(end)):
-        return f"one rank alone waits for {named(end)}, whose log may end before its own time-out"
+        return f"one rank alone waits for {named(end)}, whose log may end before its own timeout"
     return missing_logs(case.job) if case.job.silent and direct < max(ENOUGH, len(targets)) else ""
 
 
