@@ -57,7 +57,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--server", metavar="ID", help=f"which server of the table this is (default: {SERVER}, else detected)"
     )
-    parser.add_argument("--complete", action="store_true", help="print what the container already has too")
+    parser.add_argument("--complete", action="store_true", help="also print what the container already has")
     parser.add_argument(
         "--format", choices=["text", "json"], default="text", help="format of the output (default: text)"
     )

@@ -52,7 +52,8 @@ def make_parser() -> Parser:
         "--exec-timeout",
         metavar="SECONDS",
         type=whole("--exec-timeout"),
-        help="HCCL_EXEC_TIMEOUT, longer than that for connecting; 0 is no limit (default: chosen)",
+        help="HCCL_EXEC_TIMEOUT, longer than --connect-timeout; 0 is no limit (default: 1836, at least"
+        " --connect-timeout + 120)",
     )
     parser.add_argument(
         "--server",

@@ -79,7 +79,7 @@ def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
         hosts |= answered
         for name, why in failed.items():
             complain(
-                printable(f"warning: server {name} was not asked: {why}; the defaults of Linux are assumed for it")
+                printable(f"warning: server {name} was not queried: {why}; the defaults of Linux are assumed for it")
             )
     return hosts
 

@@ -144,7 +144,7 @@ def _source(request: WatchRequest) -> Source:
         raise KitError(f"{len(request.run)} arguments; accepted: RUN, and with --ssh a rank table")
     if not request.ssh:
         if tables or request.ssh_option or request.remote:
-            raise KitError(f"{tables[0] if tables else '--ssh-option and --remote'} needs --ssh")
+            raise KitError(f"{tables[0]} needs --ssh" if tables else "--ssh-option and --remote need --ssh")
         return Folder(run_folder.find(Path(runs[0]) if runs else None))
     if not tables:
         raise KitError("--ssh needs a rank table that lists the servers", hint="hccl-kit watch TABLE --ssh")

@@ -122,7 +122,7 @@ def script_variables(table: RankTable, job: int | None, jobs: int | None = None)
     """
     if job is None:
         if jobs is not None:
-            raise KitError(f"--jobs-per-host {jobs} without --job", hint="--job K, from 0: which of them this is")
+            raise KitError(f"--jobs-per-host {jobs} without --job", hint="--job K, from 0: the number of this job")
         return []
     planned = plan_variables(table, Wanted(job, JOBS if jobs is None else jobs), {}).variables
     apart = {HOST_RANGE, *RECORDER_SWITCHES}

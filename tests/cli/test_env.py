@@ -170,5 +170,5 @@ def test_a_server_that_does_not_answer_is_a_warning(lab: Hosts, tmp_path: Path) 
     command = [*KIT, "two.json", "--ssh", "--ssh-option", "ConnectTimeout=1", "--timeout", "3"]
     done = lab.run(0, command, environ=environ_of({}), folder=tmp_path)
     assert done.returncode == 0
-    assert "warning: server 192.0.2.9 was not asked: " in done.stderr
+    assert "warning: server 192.0.2.9 was not queried: " in done.stderr
     assert f"ports {job_ports(0).first} to " in done.stdout

@@ -83,7 +83,7 @@ def test_the_spares_themselves_know_their_cards(folder: Path) -> None:
         ("-oProxyCommand=touch hacked", "--spares: ' ' is not allowed here; accepted: "),
         ("-oProxyCommand=id", "--spares: spare '-oProxyCommand=id' is not a valid address or host name"),
         ("$(touch hacked)", "--spares: ' ' is not allowed here; accepted: "),
-        ("10.0.0.2", "--spares: spare 10.0.0.2 is a server of the table already"),
+        ("10.0.0.2", "--spares: spare 10.0.0.2 is already a server of the table"),
         ("10.0.0.9,10.0.0.9", "--spares: spare 10.0.0.9 is listed twice"),
         ("a[1-99999]", "--spares: the list names more than 65536 hosts"),
         ("", "--spares: the host list is empty"),

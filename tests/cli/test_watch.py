@@ -105,7 +105,7 @@ def test_a_job_that_is_well_has_exit_code_0(tmp_path: Path) -> None:
         (["run", "--html", "there.html"], "there.html exists"),
         (["run", "--ssh"], "--ssh needs a rank table"),
         (["run", "t.json"], "t.json needs --ssh"),
-        (["run", "--remote", "x"], "needs --ssh"),
+        (["run", "--remote", "x"], "need --ssh"),
         (["t.json", "--ssh"], "t.json"),
         (["run", "--format", "xml"], "xml"),
     ],

@@ -221,7 +221,10 @@ def test_what_is_not_a_link_in_the_place_of_the_latest_logs_stays(tmp_path: Path
         latest.parent.mkdir()
         latest.write_text("precious")
     done = job.run()
-    assert (done.returncode, done.stderr) == (0, "note: hccl_logs/latest is not a link, and stays as it is\n")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "note: hccl_logs/latest is not a symbolic link, so it is not changed\n",
+    )
     assert not list(latest.iterdir()) if is_folder else latest.read_text() == "precious"
 
 

@@ -42,7 +42,7 @@ def port_taken(node: Node) -> Iterator[Finding]:
         other = "give this job the ports of another number: hccl-kit env TABLE --job 1"
         yield Finding(
             f"port {port} of {address} is taken by {who.text if who else 'a process that this user may not see'}",
-            f"end it, or {other}" if who is None or who.listens else f"keep connections away (HK605), or {other}",
+            f"end it, or {other}" if who is None or who.listens else f"reserve the port (HK605), or {other}",
         )
 
 

@@ -43,7 +43,7 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
         return
     for name in dict.fromkeys([str(path), str(real)]):
         if name.find(_SUFFIX) != len(name) - len(_SUFFIX):
-            message = f'the path {shown(name)} does not have "{_SUFFIX}" at its end only'
+            message = f'the path {shown(name)} must contain "{_SUFFIX}" only once, at its end'
             yield Finding(message, "rename the file or its folder")
         if len(os.fsencode(name)) > MAX_PATH:
             yield Finding(f"the path of the table has {len(os.fsencode(name))} bytes; accepted: {MAX_PATH}")

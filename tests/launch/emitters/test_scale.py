@@ -90,7 +90,7 @@ def test_what_a_cluster_cannot_write_is_refused_with_what_takes_over() -> None:
     assert [(one.rule, one.hint) for one in found] == [
         (
             "HK532",
-            "start it with --to ascendjob, which needs no table, or with --fixed-table, which compresses this one",
+            "use --to ascendjob, which needs no table, or --fixed-table, which compresses this one",
         )
     ]
 

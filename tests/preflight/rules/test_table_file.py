@@ -21,7 +21,7 @@ def test_a_path_has_json_at_its_end_only(tmp_path: Path, name: str) -> None:
     path.parent.mkdir(exist_ok=True)
     write_table(tmp_path).rename(path)
     (message,) = messages(path_not_taken, node(path=path))
-    assert message.endswith('does not have ".json" at its end only')
+    assert message.endswith('must contain ".json" only once, at its end')
 
 
 def test_the_real_path_counts_too() -> None:
