@@ -17,7 +17,7 @@ OWN_FAILURE = _rule(
 
 What:           one rank reports an error that no other rank caused: an exception of its program, a port that is taken,
                 a memory or card error, a signal, a full disk. Of several such ranks it is the first.
-Why it matters: the others report time-outs, minutes or half an hour later, and their messages name wrong causes.
+Why it matters: the others report timeouts, minutes or half an hour later, and their messages name wrong causes.
 Example:        rank 27: could not listen on port 16666, it is taken
 Fix:            what the line `fix` says for its error; `hccl-kit explain CODE` has the page of a code.
 HCCL:           the code that the rank itself reports, such as EI0019, EI0020, EI0007 or EJ0001.
@@ -108,7 +108,7 @@ UNEQUAL_TLS = _rule(
     """TLS is on for a card and off for the others, or the other way round.
 
 What:           the state of TLS in the logs differs between cards.
-Why it matters: cards with and without TLS cannot connect; both ends report a time-out.
+Why it matters: cards with and without TLS cannot connect; both ends report a timeout.
 Example:        TLS is on for card 6 only
 Fix:            `hccn_tool -i N -tls -s enable 0` on every server switches it off.
 HCCL:           EI0016, or EI0006 in older releases.
@@ -188,9 +188,9 @@ LATE_RANK = _rule(
     "EI0006",
     """A rank was late: the others had already timed out.
 
-What:           it began to wait more than the time-out after the first; or others are inside a collective that it has
+What:           it began to wait more than the timeout after the first; or others are inside a collective that it has
                 not entered.
-Why it matters: what delayed it takes longer than the time-out: loading, compiling, a slow disk.
+Why it matters: what delayed it takes longer than the timeout: loading, compiling, a slow disk.
 Example:        rank 5 started to connect 300 s after the first rank
 Fix:            find what delayed it, or raise HCCL_CONNECT_TIMEOUT on all ranks.
 HCCL:           EI0006 on all ranks.
@@ -213,7 +213,7 @@ NEVER_TOOK_PART = _rule(
     16,
     "never-took-part",
     None,
-    """All ranks but one report a time-out.
+    """All ranks but one report a timeout.
 
 What:           the log of one rank is complete and has no error, while all others timed out.
 Why it matters: it never entered the operator that the others waited in.

@@ -41,7 +41,7 @@ _OWN_ERROR = re.compile(
     r"(?m)^(?:\w{1,60}\.){0,6}[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b(?:: |$)|Segmentation fault"
     r"|\bcore dumped\b|\bKilled\b|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
 )
-"""An error of the program itself, or its end by the system: it beats every time-out."""
+"""An error of the program itself, or its end by the system: it beats every timeout."""
 
 
 class Answer(NamedTuple):

@@ -411,10 +411,10 @@ ROWS: tuple[KnownError, ...] = (
         "103901",
         "HIXL/ADXL: a transfer or a link did not finish in time",
         "the other end is slow, or has ended",
-        "the time-out is short (1 s by default)",
+        "the timeout is short (1 s by default)",
         role="symptom",
         apart="the plog of both ends",
-        fix="raise the time-out (ASCEND_CONNECT_TIMEOUT, ASCEND_TRANSFER_TIMEOUT); correct the other end",
+        fix="raise the timeout (ASCEND_CONNECT_TIMEOUT, ASCEND_TRANSFER_TIMEOUT); correct the other end",
     ),
     _row(
         "103902",

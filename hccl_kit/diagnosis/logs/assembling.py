@@ -35,7 +35,7 @@ A_LINE = 8
 APART = 32
 """Maximum number of lines between two parts of one fact, and between a line without a time and the one that has it."""
 IN_MESSAGE = 8
-"""Maximum number of lines from the start of a message about a time-out to what the heartbeats found, which is in it."""
+"""Maximum number of lines from the start of a message about a timeout to what the heartbeats found, which is in it."""
 MOST_ABOVE = 64
 """Maximum number of facts above an error that may be its frames."""
 AWAITED = 500
@@ -159,7 +159,7 @@ class Assembler:
         return Noted(line, fact, time, is_error, pid, record.rank)
 
     def _operator(self, noted: Noted, fact: OperatorTimedOut, record: Record) -> None:
-        """Join the parts of one time-out: base, para, groupRank and opData information of one thread in a row."""
+        """Join the parts of one timeout: base, para, groupRank and opData information of one thread in a row."""
         key = record.pid, record.thread
         before = self._operators.pop(key, None)
         is_new = "base information" in record.text

@@ -112,7 +112,7 @@ def _unknown(case: Case) -> Cause:
         )
     if lost := _without_log(case):
         return cannot_tell(f"there is no log of {listed(lost)}, for which others waited", lost, events)
-    return cannot_tell("the logs have only time-outs, and none names the rank that was waited for", (), events)
+    return cannot_tell("the logs have only timeouts, and none names the rank that was waited for", (), events)
 
 
 def _without_log(case: Case) -> list[Suspect]:

@@ -1,4 +1,4 @@
-"""Which rank waits for which: the edges that link tables, time-outs of operators and the rendezvous state."""
+"""Which rank waits for which: the edges that link tables, timeouts of operators and the rendezvous state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CODES = {
     RootSilent: "EI0015",
     JoinFailed: "EI0015",
 }
-"""The code that HCCL prints with each of these facts; EI0006 stands for all link time-outs, as in HCCL since 8.0."""
+"""The code that HCCL prints with each of these facts; EI0006 stands for all link timeouts, as in HCCL since 8.0."""
 WAITING = (*CODES, Watchdog)
 
 

@@ -239,7 +239,7 @@ _STAGES = {
 
 
 def _stage(found: Found) -> Iterator[Fact]:
-    """The tags of 8.5 and newer; those of time-outs say nothing that other rows do not."""
+    """The tags of 8.5 and newer; those of timeouts say nothing that other rows do not."""
     text = found.record.text
     code = _STAGES[found.match["tag"]]
     if "CMD information" in text or "call trace" in text:

@@ -1,6 +1,6 @@
 """Lines about operators: entered, divergent, or waiting for another rank for too long.
 
-HCCL prints one time-out as up to four records in a row (base, para, groupRank and opData information); each yields a
+HCCL prints one timeout as up to four records in a row (base, para, groupRank and opData information); each yields a
 fact with its part of the values, and `assembling.py` joins them into one.
 """
 

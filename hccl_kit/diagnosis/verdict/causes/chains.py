@@ -117,7 +117,7 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     if rank.is_cut or end in case.waits.waiting:
         return f"the log of {named(end)} does not show which rank it waited for"
     if direct == 1 and all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges_to(end)):
-        return f"only one rank waits for {named(end)}, whose log may end before its own time-out"
+        return f"only one rank waits for {named(end)}, whose log may end before its own timeout"
     return missing_logs(case.job) if case.job.silent and direct < max(ENOUGH, len(targets)) else ""
 
 

@@ -115,7 +115,7 @@ def _by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
 
 
 def _before(case: Case, rank: Rank, event: Event) -> bool:
-    """Whether the rank's first time-out is earlier than its lost packets."""
+    """Whether the rank's first timeout is earlier than its lost packets."""
     waiting = case.waits.waiting[rank.suspect]
     return waiting.time is not None and event.time is not None and waiting.time < event.time
 
@@ -192,7 +192,7 @@ def late(case: Case) -> Cause | None:
         "EI0006",
         (last[2], waiting[0][2]),
         fix=f"find out what delayed {named(suspect)}, or set HCCL_CONNECT_TIMEOUT above {seconds:.0f} on all ranks",
-        supports=(f"it gave up {seconds:.0f} s after the first rank, more than the time-out of {timeout:.0f} s",),
+        supports=(f"it gave up {seconds:.0f} s after the first rank, more than the timeout of {timeout:.0f} s",),
     )
 
 

@@ -1,6 +1,6 @@
 """A rank with a fault of its own: an exception, an error of another module, a port that is taken, a signal.
 
-Such a fault goes before all time-outs. A fault after the first wait of the same process is a consequence: a process
+Such a fault goes before all timeouts. A fault after the first wait of the same process is a consequence: a process
 that gives up waiting ends with an exception.
 """
 

@@ -93,7 +93,7 @@ def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
 
 
 def _waits_in(case: Case, suspect: Suspect) -> object:
-    """The fact of a rank's first time-out; None if it has none."""
+    """The fact of a rank's first timeout; None if it has none."""
     event = case.waits.waiting.get(suspect)
     return None if event is None else event.fact
 
