@@ -3,7 +3,7 @@
 python -m benchmarks.diagnose [--megabytes 1024]
 
 The logs are made in a temporary folder: 16 processes on two servers, run and debug. Most lines are what HCCL prints at
-level INFO with the entry log on, and errors that repeat themselves; each process ends with a time-out. Both programs
+level INFO with the entry log on, and errors that repeat themselves; each process ends with a timeout. Both programs
 read the same files in turn, after one that fills the page cache. Memory is the sum of all processes of the reader, the
 most that was seen in samples of 50 ms; pages they share count for each.
 """

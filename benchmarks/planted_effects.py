@@ -119,17 +119,13 @@ def links_fail(logs: Plogs, random: Random, culprit: Rank, begin: float) -> None
     job_ends(logs, random, limit)
 
 
-def operator_fails(
-    logs: Plogs, random: Random, culprits: frozenset[int], begin: float, *, index: int, silent: bool = True
-) -> float:
-    """All ranks but the culprits log the time-out of one operator; returns when the first of them does."""
+def operator_fails(logs: Plogs, random: Random, culprits: frozenset[int], begin: float, *, index: int) -> float:
+    """All ranks but the culprits log the timeout of one operator; returns when the first of them does."""
     job = logs.job
     culprit = job.ranks[min(culprits)]
     first = begin + job.exec_timeout
     tells = random.random() < 0.7
     for rank in job.ranks:
-        if rank.number in culprits and silent:
-            continue
         if rank.number not in culprits:
             known = awaited(job, rank, culprit) if tells else None
             put_notify_timeout(logs, rank, first + random.random() * 3, known, index=index)

@@ -291,7 +291,7 @@ def error_cqe(logs: Plogs, random: Random) -> Planted:
     for one, other in ((rank, peer), (peer, rank))[: random.choice((1, 2))]:
         put_cqe(logs, one, begin + random.random(), other)
     beat = heartbeats(logs, random, rank, begin + 2, "ERROR CQE")
-    first = operator_fails(logs, random, frozenset({rank.number}), begin, index=job.steps, silent=False)
+    first = operator_fails(logs, random, frozenset({rank.number}), begin, index=job.steps)
     put_notify_timeout(logs, rank, first + random.random(), peer.number, index=job.steps)
     verdicts(logs, random, first, beat)
     return Planted("packets lost between two cards (error CQE)", pair)

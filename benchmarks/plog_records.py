@@ -154,7 +154,7 @@ def put_notify_timeout(
     count: int = 4096,
     data_type: str = "float16",
 ) -> None:
-    """An operator waited for another rank until the time-out of execution."""
+    """An operator waited for another rank until the timeout of execution."""
     job = logs.job
     stage, source = "[TaskExecStage][Timeout][Host]", "task_exception_handler.cc"
     before = "" if job.release == "8.5" else "[TaskExceptionHandler][Callback]"

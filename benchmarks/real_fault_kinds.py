@@ -18,7 +18,7 @@ from tests.places import ROOT
 
 KINDS = {
     "kill": r"was killed by SIGKILL",
-    "stop": r"stands still",
+    "stop": r"unresponsive since step",
     "delay": r"is busy with its own code",
     "starve": r"waits for data",
     "operator": r"entered all_gather of .* where the others entered all_reduce",
@@ -26,7 +26,7 @@ KINDS = {
     "skip": r"entered all_reduce of 8 bytes where the others entered all_reduce of 4096|skipped a collective",
     "raise": r"failed with ValueError",
     "exit": r"ended with exit code 3",
-    "early": r"ended in order",
+    "early": r"finished after step",
     "full": r"found the disk full",
     "full-logs": r"found the disk full",
     "cut": r"entered all_reduce of [0-9]+ bytes where the others entered all_reduce of [0-9]+",
@@ -45,7 +45,7 @@ TORCH_KINDS = {
     "skip": r"entered all_reduce of Float \[2\] where the others entered all_reduce of Float \[1024\]",
 }
 for _kind in ("operator", "size", "skip"):  # gloo may have ended the ranks that could tell what they entered
-    TORCH_KINDS[_kind] += r"|entered another collective than all_reduce|, which was not due"
+    TORCH_KINDS[_kind] += r"|entered another collective than all_reduce|, which was not expected next"
 FULL = ("full", "full-logs")
 """The disk of checkpoints is full; the logs are on it, or not."""
 KIT = (sys.executable, "-m", "hccl_kit")

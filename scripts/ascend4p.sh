@@ -198,7 +198,7 @@ make_logs() { # sets logs and plogs
     mkdir -p -- "$logs" || die "error: cannot create the log folder $logs"
     make_plogs
     if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
-        echo 'note: hccl_logs/latest is not a link, and stays as it is' >&2
+        echo 'note: hccl_logs/latest is not a symbolic link, so it is not changed' >&2
     else
         ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
     fi

@@ -17,8 +17,8 @@ def write_atomically(
 
     `mode` holds the permission bits before the umask. `like` is the status of the file that is replaced: its permission
     bits are kept, and its owner too if the user may change owners. With `is_new`, a file that exists is an error; on a
-    file system without hard links it is replaced all the same. Raises KitError with the path and the reason if the file
-    cannot be written or is not a regular file now; no temporary file is left.
+    file system without hard links, `path` is an empty file for a moment. Raises KitError with the path and the reason
+    if the file cannot be written or is not a regular file now; no temporary file is left.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     assert_no_device(path)
@@ -33,7 +33,9 @@ def write_atomically(
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        if not (is_new and _linked(temporary, path)):
+        if is_new:
+            _move_to_new(temporary, path)
+        else:
             temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
@@ -56,18 +58,23 @@ def assert_no_device(path: Path) -> None:
         raise KitError(f"{path} is {what}, so the file cannot be written")
 
 
-def _linked(temporary: Path, path: Path) -> bool:
-    """Hard-link the file as `path`; False if the file system has no hard links.
+def _move_to_new(temporary: Path, path: Path) -> None:
+    """Give the file the name `path`, which nothing may have. Raises FileExistsError if `path` exists.
 
-    Raises FileExistsError if `path` exists.
+    A rename replaces what is there, a hard link does not. On a file system without hard links, the name is first taken
+    by an empty file.
     """
     try:
         path.hardlink_to(temporary)
     except FileExistsError:
         raise
     except OSError:
-        return False
-    return True
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
+        try:
+            temporary.replace(path)
+        except OSError:
+            path.unlink()
+            raise
 
 
 def _resemble(descriptor: int, old: os.stat_result) -> None:

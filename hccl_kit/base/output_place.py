@@ -34,7 +34,7 @@ def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
 def assert_free_picture(path: Path, option: str, *, force: bool) -> None:
     """Raises KitError if the name does not end in one of PICTURES, or for the reasons of `assert_free_files`."""
     if path.suffix.lower() not in PICTURES:
-        raise KitError(f"{option} {path}: accepted are names that end in {' '.join(PICTURES)}")
+        raise KitError(f"{option} {path}: accepted: names that end in {' '.join(PICTURES)}")
     assert_free_files([path], option, force=force)
 
 

@@ -41,12 +41,12 @@ def track(items: Iterable[T], total: int, what: str, *, quiet: bool = False) -> 
 
 
 @contextmanager
-def told(what: str) -> Iterator[Callable[[int, int], None]]:
+def show_progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """Yields a function of (done, total), in any unit, that shows the progress on stderr as `track` does."""
     shown: Any = None
     last = time.monotonic()
 
-    def tell(done: int, total: int) -> None:
+    def show(done: int, total: int) -> None:
         nonlocal shown, last
         if sys.stderr is None or time.monotonic() - _START < DELAY:
             return
@@ -61,7 +61,7 @@ def told(what: str) -> Iterator[Callable[[int, int], None]]:
         shown.update(done - shown.n)
 
     try:
-        yield tell
+        yield show
     finally:
         if shown is not None:
             shown.close()

@@ -52,12 +52,12 @@ def make_parser() -> Parser:
         "--engine",
         choices=["docker", "k8s"],
         default="docker",
-        help="docker: options of docker and podman; k8s: the part of a pod (default: docker)",
+        help="docker: options of docker and podman; k8s: a fragment of a pod manifest (default: docker)",
     )
     parser.add_argument(
         "--server", metavar="ID", help=f"which server of the table this is (default: {SERVER}, else detected)"
     )
-    parser.add_argument("--complete", action="store_true", help="print what the container already has too")
+    parser.add_argument("--complete", action="store_true", help="also print what the container already has")
     parser.add_argument(
         "--format", choices=["text", "json"], default="text", help="format of the output (default: text)"
     )

@@ -1,8 +1,8 @@
-"""Read the logs of a failed job and tell which rank failed first, who waited for it, and the fix.
+"""Read the logs of a failed job and report which rank failed first, who waited for it, and the fix.
 
 LOG is a file, a folder or an archive: logs of CANN (plogs, debug and run), output of launchers,
 error_<rank>.json. Keep the logs of each server in a folder of its own; the clocks of the servers
-may differ. A rank table among the arguments tells which rank ran where, and which ranks have no
+may differ. A rank table among the arguments says which rank ran where, and which ranks have no
 log.
 
 examples:
@@ -29,7 +29,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_headings
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.base.progress import told
+from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.options import add_ssh_option, add_timeout, path_with
@@ -100,7 +100,7 @@ def _diagnose(request: DiagnoseRequest) -> int:
             f"{request.logs[0]} is a rank table, and no log is given",
             hint="name the folder of the logs too, or read them with --ssh",
         )
-    with told("reading logs") as progress:
+    with show_progress("reading logs") as progress:
         diagnosis = diagnosis_of(logs, table, progress, remote)
     if request.mask:
         diagnosis = masked(diagnosis, _own_names())
@@ -129,7 +129,7 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
             raise KitError("--ssh-option and --remote-folder need --ssh")
         return None
     if table is None:
-        raise KitError("--ssh needs a rank table, whose servers are asked", hint="hccl-kit diagnose TABLE --ssh")
+        raise KitError("--ssh needs a rank table that lists the servers", hint="hccl-kit diagnose TABLE --ssh")
     from hccl_kit.preflight.over_ssh import ssh_command  # noqa: PLC0415 - most runs read files
 
     hosts = [Host(server.id, address_of(server)) for server in table.servers]

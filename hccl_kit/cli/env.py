@@ -1,4 +1,4 @@
-"""Print the ports, interfaces and time-outs of a job as variables, or check those of its ranks.
+"""Print the ports, interfaces and timeouts of a job as variables, or check those of its ranks.
 
 Every job on a host gets ports of its own, by its number: outside the ports that the system gives
 to outgoing connections, and below 65536. The interface is the one that has the server's address.
@@ -52,7 +52,8 @@ def make_parser() -> Parser:
         "--exec-timeout",
         metavar="SECONDS",
         type=whole("--exec-timeout"),
-        help="HCCL_EXEC_TIMEOUT, longer than that for connecting; 0 is no limit (default: chosen)",
+        help="HCCL_EXEC_TIMEOUT, longer than --connect-timeout; 0 is no limit (default: 1836, at least"
+        " --connect-timeout + 120)",
     )
     parser.add_argument(
         "--server",

@@ -79,7 +79,7 @@ def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
         hosts |= answered
         for name, why in failed.items():
             complain(
-                printable(f"warning: server {name} was not asked: {why}; the defaults of Linux are assumed for it")
+                printable(f"warning: server {name} was not queried: {why}; the defaults of Linux are assumed for it")
             )
     return hosts
 
@@ -92,7 +92,8 @@ def _only(table: RankTable, request: EnvRequest) -> str | None:
         return None
     found: Server | None = find_server(table, os.environ.get(SERVER))
     if found is None:
-        raise KitError("this machine is not one server of the table", hint="--server ID, as it is in the table")
+        problem = "matches several servers of the table" if servers_here(table) else "is not in the table"
+        raise KitError(f"this machine {problem}", hint="--server ID, as it is in the table")
     return found.id
 
 

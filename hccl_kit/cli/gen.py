@@ -100,7 +100,7 @@ def make_parser() -> Parser:
         "--device-num",
         metavar="RANGE",
         required=True,
-        help='the cards: "[4,8)" without 8, "[4,7]" with 7, "0-3,6", "4,5,6,7", "4"',
+        help='the cards: "[4,8)" (8 excluded), "[4,7]" (7 included), "0-3,6", "4,5,6,7", "4"',
     )
     job.add_argument(
         "--visible_devices",

@@ -27,7 +27,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "preflight": "check this machine, or every server of the table, before a job starts",
         "container": "print what a container lacks for its cards, as options of docker or for a pod",
         "selftest": "measure the network between the ranks, and name what is slow, wrong or dead",
-        "env": "print the ports, interfaces and time-outs of a job, or check those of its ranks",
+        "env": "print the ports, interfaces and timeouts of a job, or check those of its ranks",
     },
     "starting": {
         "launch": "write the files that start a job: bash, mpirun, msrun, Slurm, Kubernetes, vLLM",
@@ -36,7 +36,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "watch": "show what the ranks of a job do, which is slowest, and by how much",
     },
     "after a failure": {
-        "diagnose": "read the logs of a failed job and tell which rank failed first",
+        "diagnose": "read the logs of a failed job and report which rank failed first",
         "explain": "explain a rule, an error code or a variable of HCCL, or a line of a log",
         "rules": "list the rules that tables, launch plans and servers are checked against",
         "report": "print versions, environment and what works on this machine, for a bug report",

@@ -38,7 +38,7 @@ def with_spares(
     listed, source = given.pop("spares", None), given.pop("inventory", None)
     if listed is None:
         if source is not None:
-            raise KitError("--inventory has the cards of spares, and --spares names none")
+            raise KitError("--inventory needs --spares")
         return given
     with named_option("--spares"):
         names = hostlist.expand(listed)
@@ -77,17 +77,17 @@ def _from_servers(names: Sequence[str], table: RankTable, product: Product | Non
 
 def _table_in(name: str, reply: Reply) -> RankTable:
     """The table in the reply of one spare. Raises KitError if there is none, it has errors or names another server."""
-    hint = "--inventory FILE has the cards of servers that cannot be asked"
+    hint = "--inventory FILE gives the cards of spares that cannot be queried over ssh"
     if reply.error is not None:
         raise KitError(f"spare {name} did not answer: {printable(reply.error)}", hint=hint)
     found = _TABLE.search(reply.text)
     if found is None:
         why = reply.stderr or "it prints no rank table"
-        raise KitError(f"spare {name} does not know its cards: {printable(why)}", hint=hint)
+        raise KitError(f"spare {name} could not list its cards: {printable(why)}", hint=hint)
     report = check_text(found[1], f"of {name}")
     if not report.ok or report.table is None:
         first = next((one.message for one in report.findings if one.severity == "error"), "no rank table")
-        raise KitError(f"spare {name} describes its cards with an error: {printable(first)}", hint=hint)
+        raise KitError(f"the rank table of spare {name} has an error: {printable(first)}", hint=hint)
     if [server.id for server in report.table.servers] != [name]:
-        raise KitError(f"spare {name} describes another server", hint=hint)
+        raise KitError(f"the rank table of spare {name} describes another server", hint=hint)
     return report.table

@@ -66,7 +66,7 @@ def add_timeout(parser: argparse._ArgumentGroup, default: float) -> None:
 
 def add_job(parser: argparse.ArgumentParser | argparse._ArgumentGroup, *, default: int | None = None) -> None:
     """Add `--job K` and `--jobs-per-host N`."""
-    what = "which job of its hosts this is, from 0: jobs with different numbers never meet at a port"
+    what = "number of this job on its hosts, from 0; jobs with different numbers use different ports"
     parser.add_argument(
         "--job",
         metavar="K",
@@ -79,7 +79,7 @@ def add_job(parser: argparse.ArgumentParser | argparse._ArgumentGroup, *, defaul
         dest="jobs",
         metavar="N",
         type=whole("--jobs-per-host"),
-        help="how many jobs a host may have, equal for all of them (default: 8)",
+        help="maximum number of jobs on a host, the same for all of them (default: 8)",
     )
 
 

@@ -131,7 +131,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 def _file(name: str) -> Path:
     if name == "-":
-        raise KitError("--output - is not a file; accepted: the name of a file")
+        raise KitError("--output cannot be - (standard output) here")
     return Path(name)
 
 

@@ -79,6 +79,8 @@ def make_parser() -> Parser:
 def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     how = group.add_mutually_exclusive_group()
     how.add_argument("--all", action="store_true", help="check every server over ssh, and compare them")
-    how.add_argument("--mpi", action="store_true", help="this is a process of mpirun, one on each server")
+    how.add_argument(
+        "--mpi", action="store_true", help="check every server under mpirun, which starts one process on each"
+    )
     add_remote(group)
     add_timeout(group, 60.0)

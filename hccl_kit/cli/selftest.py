@@ -104,7 +104,7 @@ def make_parser() -> Parser:
     )
     group = parser.add_argument_group("the report")
     group.add_argument("--format", choices=["text", "json"], default="text", help="format (default: text)")
-    group.add_argument("--svg", metavar="FILE", type=path_with(".svg", "--svg"), help="draw the matrix of pairs too")
+    group.add_argument("--svg", metavar="FILE", type=path_with(".svg", "--svg"), help="also draw the matrix of pairs")
     group.add_argument("--force", action="store_true", help="overwrite a file with other content")
     group = parser.add_argument_group("several servers")
     how = group.add_mutually_exclusive_group()
@@ -143,7 +143,7 @@ def _selftest(request: SelftestRequest) -> int:
     if request.hccl_test:
         (output, *more) = request.hccl_test
         if more:
-            raise KitError("--hccl-test is given several times", hint="check one output after the other")
+            raise KitError("--hccl-test can be given only once", hint="check the outputs one after the other")
         measured = _read(job, *output)
         _assert_comparable(request, measured, baseline)
     else:

@@ -11,8 +11,8 @@ examples:
   hccl-kit watch hccl_logs/latest --serve
   hccl-kit watch hccl_2s_16p.json --ssh --html run.html
 
-Exit codes: 0 the job is well, or ended well; 1 a problem was found, see the lines "problem:"; 2 no
-run was found, or could not run; 130 ended by Ctrl-C.
+Exit codes: 0 no problem was found; 1 a problem was found, see the lines "problem:"; 2 no run was
+found, or could not run; 130 ended by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def _watch(request: WatchRequest) -> int:
         if os.path.lexists(request.html) and not request.force:
             raise KitError(f"{request.html} exists", hint="--force overwrites it, or write to another file")
     if request.serve is not None and (request.once or request.format == "json"):
-        raise KitError("--serve goes on until Ctrl-C, --once and --format json end at once; one of the two must go")
+        raise KitError("--serve cannot be combined with --once or --format json")
     source = _source(request)
     if request.once or request.format == "json":
         found = source.look()
@@ -144,10 +144,10 @@ def _source(request: WatchRequest) -> Source:
         raise KitError(f"{len(request.run)} arguments; accepted: RUN, and with --ssh a rank table")
     if not request.ssh:
         if tables or request.ssh_option or request.remote:
-            raise KitError(f"{tables[0] if tables else '--ssh-option and --remote'} needs --ssh")
+            raise KitError(f"{tables[0]} needs --ssh" if tables else "--ssh-option and --remote need --ssh")
         return Folder(run_folder.find(Path(runs[0]) if runs else None))
     if not tables:
-        raise KitError("--ssh needs a rank table, whose servers are asked", hint="hccl-kit watch TABLE --ssh")
+        raise KitError("--ssh needs a rank table that lists the servers", hint="hccl-kit watch TABLE --ssh")
     from hccl_kit.cli.tables import read_table  # noqa: PLC0415 - only with --ssh
     from hccl_kit.launch.plan import address_of  # noqa: PLC0415
     from hccl_kit.preflight.over_ssh import program_there, ssh_command  # noqa: PLC0415

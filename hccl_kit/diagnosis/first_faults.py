@@ -17,7 +17,7 @@ OWN_FAILURE = _rule(
 
 What:           one rank reports an error that no other rank caused: an exception of its program, a port that is taken,
                 a memory or card error, a signal, a full disk. Of several such ranks it is the first.
-Why it matters: the others report time-outs, minutes or half an hour later, and their messages name wrong causes.
+Why it matters: the others report timeouts, minutes or half an hour later, and their messages name wrong causes.
 Example:        rank 27: could not listen on port 16666, it is taken
 Fix:            what the line `fix` says for its error; `hccl-kit explain CODE` has the page of a code.
 HCCL:           the code that the rank itself reports, such as EI0019, EI0020, EI0007 or EJ0001.
@@ -68,7 +68,7 @@ UNREACHABLE_ROOT = _rule(
     "EI0015",
     """Ranks could not connect to the root of their communicator.
 
-What:           the connection to the root's address and port failed while the root was there.
+What:           the connection to the root's address and port failed while the root was running.
 Why it matters: the interface that the root listens on is not one that the others reach.
 Example:        HCCL_SOCKET_IFNAME names docker0 on the root
 Fix:            `hccl-kit env TABLE` names the interface of each server; open the ports in the firewall.
@@ -108,7 +108,7 @@ UNEQUAL_TLS = _rule(
     """TLS is on for a card and off for the others, or the other way round.
 
 What:           the state of TLS in the logs differs between cards.
-Why it matters: cards with and without TLS cannot connect; both ends report a time-out.
+Why it matters: cards with and without TLS cannot connect; both ends report a timeout.
 Example:        TLS is on for card 6 only
 Fix:            `hccn_tool -i N -tls -s enable 0` on every server switches it off.
 HCCL:           EI0016, or EI0006 in older releases.
@@ -124,7 +124,7 @@ What:           HCCL_ALGO, HCCL_BUFFSIZE, HCCL_CONNECT_TIMEOUT or another such v
                 was not set up has such a rank at one end.
 Why it matters: the variable decides to which ranks a rank connects, how, and how long it waits.
 Example:        HCCL_ALGO is set on the second of three servers only
-Fix:            give all ranks one value; `hccl-kit env TABLE --check LOG` compares them.
+Fix:            set it to the same value on all ranks; `hccl-kit env TABLE --check LOG` compares them.
 HCCL:           EI0006 on both ends.
 """,
 )
@@ -188,9 +188,9 @@ LATE_RANK = _rule(
     "EI0006",
     """A rank was late: the others had already timed out.
 
-What:           it began to wait later than the time-out after the first; or others are inside a collective that it has
+What:           it began to wait more than the timeout after the first; or others are inside a collective that it has
                 not entered.
-Why it matters: what delayed it takes longer than the time-out: loading, compiling, a slow disk.
+Why it matters: what delayed it takes longer than the timeout: loading, compiling, a slow disk.
 Example:        rank 5 started to connect 300 s after the first rank
 Fix:            find what delayed it, or raise HCCL_CONNECT_TIMEOUT on all ranks.
 HCCL:           EI0006 on all ranks.
@@ -213,7 +213,7 @@ NEVER_TOOK_PART = _rule(
     16,
     "never-took-part",
     None,
-    """All ranks but one report a time-out.
+    """All ranks but one report a timeout.
 
 What:           the log of one rank is complete and has no error, while all others timed out.
 Why it matters: it never entered the operator that the others waited in.

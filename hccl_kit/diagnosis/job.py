@@ -51,9 +51,10 @@ def _assert_has_logs(evidence: Evidence) -> None:
     """Raises KitError if not one line of a log was read."""
     if evidence.events or any(file.first is not None for file in evidence.files):
         return
-    found = f"{counted(len(evidence.files), 'file')} without a line that is known" if evidence.files else "no file"
+    found = f"{counted(len(evidence.files), 'file')} without a line that is recognised" if evidence.files else "no file"
     why = f": {evidence.notes[0]}" if evidence.notes else ""
     raise KitError(
         f"nothing to diagnose, {found}{why}",
-        hint="name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher",
+        hint="name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher; "
+        "hccl-kit explain FILE knows more messages",
     )

@@ -45,7 +45,7 @@ def explain_log(stream: BufferedReader, name: str) -> Explanation:
             notes=(*found.notes, f"{name} is long: only its start was read (`hccl-kit diagnose` reads all)")
         )
     if found is None:
-        raise KitError(f"no line of {name} is known", hint=_hint(suspects or traces[:1]))
+        raise KitError(f"no line of {name} is recognised", hint=_hint(suspects or traces[:1]))
     return found
 
 

@@ -42,7 +42,7 @@ _OWN_ERROR = re.compile(
     r"(?:: |\N{FULLWIDTH COLON}|$)|Segmentation fault"
     r"|\bcore dumped\b|\bKilled\b|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
 )
-"""An error of the program itself, or its end by the system: it beats every time-out. ChildFailedError is torchrun's."""
+"""An error of the program itself, or its end by the system: it beats every timeout. ChildFailedError is torchrun's."""
 _ROOT_CAUSE = "Root Cause (first observed failure):"
 """Starts a table of torchrun, which has one value on each line."""
 _TABLE_LINES = 10
@@ -277,7 +277,7 @@ def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[str]:
     """An error of the program itself above a consequence is the one to read first."""
     if own_error and best.line and own_error[0] < best.line and best.row.role not in ("cause", "fact", "value"):
         yield (
-            f"line {own_error[0]} has an error of the program itself, which is earlier: read it first:"
+            f"line {own_error[0]} has an earlier error of the program itself; read it first:"
             f" {_bounded(own_error[1].strip())}"
         )
 

@@ -67,7 +67,7 @@ def _of_process(pid: str) -> Had:
         raise KitError(f"process {pid}: {error.message}", hint="run as its user, while it runs") from None
     values = dict(_entries(data))
     if not values:
-        raise KitError(f"process {pid} has no variables: it has ended, or is one of the kernel")
+        raise KitError(f"process {pid} has no variables: it has ended, or is a kernel thread")
     return Had(f"process {pid}", values, is_complete=True)
 
 
@@ -75,7 +75,7 @@ def _of_logs(source: str, path: Path) -> list[Had]:
     found = of_evidence(read([path]))
     if not found:
         raise KitError(
-            f"{shown(source)} prints no variable of HCCL", hint="they stand in run/plog, at the start of a process"
+            f"{shown(source)} prints no variable of HCCL", hint="they are in run/plog, at the start of a process"
         )
     return found
 

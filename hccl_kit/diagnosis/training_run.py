@@ -34,7 +34,7 @@ def described(folder: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         summary = None
     if not isinstance(summary, Mapping):
-        raise KitError(f"{path} is not the summary of a training")
+        raise KitError(f"{path} is not the summary of a training run")
     started = summary.get("started_from")
     named = started if isinstance(started, Mapping) else {}
     found: dict[str, Any] = {name: value for name in FACTS if (value := _short(summary.get(name))) is not None}

@@ -45,13 +45,13 @@ def find(name: str, usual_places: Sequence[str]) -> str | None:
     return shutil.which(name) or next((place for place in usual_places if may_be_file(Path(place))), None)
 
 
-def query_each(ids: Sequence[int], question: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
-    """The answers by card, and the reasons of the cards for which `question` raised NoAnswerError."""
+def query_each(ids: Sequence[int], query_card: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
+    """The answers by card, and the reasons of the cards for which `query_card` raised NoAnswerError."""
     found, reasons = {}, {}
 
     def ask(device_id: int) -> None:
         try:
-            found[device_id] = question(device_id)
+            found[device_id] = query_card(device_id)
         except NoAnswerError as error:
             reasons[device_id] = str(error)
 

@@ -37,10 +37,10 @@ def cards(
     every card without address; `timeout` is in seconds per query.
     """
 
-    def question(device_id: int) -> Card:
+    def query_card(device_id: int) -> Card:
         return card(lambda *words: driver_tool.query([tool, "-i", str(device_id), *words], timeout), vnic=vnic)
 
-    found, failures = driver_tool.query_each(ids, question)
+    found, failures = driver_tool.query_each(ids, query_card)
     if failures:
         raise KitError(
             f"{tool} gave no address for {len(failures)} of {len(ids)} cards:{driver_tool.reason_lines(failures)}",
@@ -52,20 +52,20 @@ def cards(
     return found
 
 
-def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
-    """One card; `put("-ip", "-g")` returns the tool's answer for it.
+def card(query: Callable[..., str], *, vnic: bool = False) -> Card:
+    """One card; `query("-ip", "-g")` returns the tool's answer for it.
 
     Raises NoAddressError if the tool reports that it has none, NoAnswerError for any other answer. IPv6 is queried only
     if no IPv4 address is set, and the address in the super pod only if neither is.
     """
-    first = answer = put("-ip", "-g")
+    first = answer = query("-ip", "-g")
     found = _IPV4.search(answer)
     on_vnic = False
     if not found and _NONE_SET.search(first):
-        answer = put("-ip", "-inet6", "-g")
+        answer = query("-ip", "-inet6", "-g")
         found = _IPV6.search(answer)
         if vnic and not found:
-            answer = put("-vnic", "-g")
+            answer = query("-vnic", "-g")
             found = _VNIC.search(answer)
             on_vnic = True
     if not found:
@@ -79,11 +79,11 @@ def card(put: Callable[..., str], *, vnic: bool = False) -> Card:
     return Card(ip=found[1], prefix=prefix_length(mask[1]) if mask else None, on_vnic=on_vnic)
 
 
-def every_address(put: Callable[..., str], *, vnic: bool = False) -> tuple[str, ...]:
+def every_address(query: Callable[..., str], *, vnic: bool = False) -> tuple[str, ...]:
     """All addresses of one card as the tool prints them: IPv4, IPv6 and, with `vnic`, the one in the super pod."""
     questions = [(_IPV4, ("-ip", "-g")), (_IPV6, ("-ip", "-inet6", "-g")), (_VNIC, ("-vnic", "-g"))]
     asked = questions if vnic else questions[:2]
-    return tuple(text for pattern, words in asked for text in pattern.findall(put(*words)))
+    return tuple(text for pattern, words in asked for text in pattern.findall(query(*words)))
 
 
 def is_answer(text: str) -> bool:

@@ -44,11 +44,11 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOU
     Raises KitError with the reason of every card without a place, or if the cards are in several super pods.
     """
 
-    def question(device_id: int) -> Place:
+    def query_card(device_id: int) -> Place:
         npu, chip = divmod(device_id, CHIPS)
         return place(driver_tool.query([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
 
-    found, failures = driver_tool.query_each(ids, question)
+    found, failures = driver_tool.query_each(ids, query_card)
     plain = "--table-version 1.0 writes a table of plain servers, which connect over RoCE"
     if failures:
         count = f"{len(failures)} of {len(ids)} cards"

@@ -1,4 +1,4 @@
-"""The variables of a job with their reasons: ports that no other job has, the interface of each server, time-outs.
+"""The variables of a job with their reasons: ports that no other job has, the interface of each server, timeouts.
 
 Sources: the pages of HCCL's variables (CANN 8.0 to 9.1), and topoinfo_detect.cc of hcomm. HCCL_IF_BASE_PORT is known
 to all releases; the two ranges since CANN 8.1.RC1, on Atlas A2 and newer, where the range of the host overrides the
@@ -61,7 +61,7 @@ class ServerVariables(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """Which job of a host this is, how many there may be, and time-outs in seconds (None: chosen)."""
+    """Which job of a host this is, how many there may be, and timeouts in seconds (None: chosen)."""
 
     job: int = 0
     jobs: int = JOBS
@@ -89,7 +89,7 @@ class VariablePlan(NamedTuple):
 def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) -> VariablePlan:
     """The plan for a table; `hosts` are the servers that are known, by their id.
 
-    Raises KitError if the requested ports or time-outs are not possible.
+    Raises KitError if the requested ports or timeouts are not possible.
     """
     several = len(table.servers) > 1
     known = [hosts[server.id].kernel for server in table.servers if server.id in hosts]
@@ -122,7 +122,7 @@ def script_variables(table: RankTable, job: int | None, jobs: int | None = None)
     """
     if job is None:
         if jobs is not None:
-            raise KitError(f"--jobs-per-host {jobs} without --job", hint="--job K, from 0: which of them this is")
+            raise KitError(f"--jobs-per-host {jobs} without --job", hint="--job K, from 0: the number of this job")
         return []
     planned = plan_variables(table, Wanted(job, JOBS if jobs is None else jobs), {}).variables
     apart = {HOST_RANGE, *RECORDER_SWITCHES}
@@ -141,8 +141,8 @@ def _of_ports(ports: JobPorts) -> tuple[Variable, ...]:
         Variable(
             HOST_RANGE,
             str(host),
-            "the same ports for several processes on a card; beats the base port from CANN 8.1.RC1 on, older releases"
-            " ignore it",
+            "the same ports for several processes on a card; overrides the base port from CANN 8.1.RC1 on, older"
+            " releases ignore it",
         ),
         Variable(
             CARD_RANGE,
@@ -163,8 +163,8 @@ def _of_timeouts(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
         raise KitError(f"--exec-timeout is {execute}; accepted: 0 (no limit) to {MOST_EXEC} seconds")
     if 0 < execute <= connect:
         raise KitError(
-            f"--exec-timeout {execute} is not above --connect-timeout {connect}: an operator would be given up while"
-            " its links are being made",
+            f"--exec-timeout {execute} is not above --connect-timeout {connect}: an operator would time out while"
+            " its links are still being established",
             hint=f"--exec-timeout {connect + 120}",
         )
     where = "on several servers ranks start minutes apart" if several else "the ranks of one server start together"
@@ -178,8 +178,8 @@ def _of_timeouts(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
 
 
 def _of_rendezvous(ports: JobPorts, *, several: bool) -> tuple[Variable, ...]:
-    master = Variable(MASTER_PORT, str(ports.master), "where rank 0 listens for torch and our scripts")
-    link = Variable(LINK_PORT, str(ports.link), "where our scripts on the servers meet")
+    master = Variable(MASTER_PORT, str(ports.master), "port of rank 0, for torch and the launch scripts")
+    link = Variable(LINK_PORT, str(ports.link), "rendezvous port of the launch scripts")
     return (master, link) if several else (master,)
 
 
@@ -195,7 +195,7 @@ def _of_server(server: Server, host: Host | None) -> ServerVariables:
     if is_loopback(str(address)):
         return ServerVariables(server.id, (), "a loopback address; HCCL chooses the interface")
     family = [Variable(FAMILY, "AF_INET6", "the address of the server is IPv6")] if address.version == 6 else []
-    own = Variable(IF_IP, str(address), "the address of this server in the table; beats every interface")
+    own = Variable(IF_IP, str(address), "the address of this server in the table; overrides HCCL_SOCKET_IFNAME")
     if host is None:
         note = "its interfaces are not known here; --ssh asks it, or run this on it"
         return ServerVariables(server.id, (own, *family), note)

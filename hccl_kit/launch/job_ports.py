@@ -114,7 +114,8 @@ def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> Job
     raise KitError(
         f"job {job} has no ports: outgoing connections may get all of its blocks (net.ipv4.ip_local_port_range is"
         f" {low} to {high})",
-        hint=f"sysctl -w net.ipv4.ip_local_reserved_ports={needed} (and those reserved before) on every server",
+        hint=f"sysctl -w net.ipv4.ip_local_reserved_ports={needed} on every server (append to the ports that are"
+        " already reserved)",
     )
 
 

@@ -38,7 +38,7 @@ RECORDERS = (
         " 600 s (TORCH_HCCL_HEARTBEAT_TIMEOUT_SEC)",
         ("HCCL_ENABLE_MONITORING", "TORCH_HCCL_TRACE_BUFFER_SIZE"),
     ),
-    RecorderVariable("TORCH_HCCL_DUMP_ON_TIMEOUT", "1", "torch_npu dumps on all ranks after a time-out or an error"),
+    RecorderVariable("TORCH_HCCL_DUMP_ON_TIMEOUT", "1", "torch_npu dumps on all ranks after a timeout or an error"),
     RecorderVariable(
         "TORCH_HCCL_DEBUG_INFO_TEMP_FILE", "./hccl_trace_rank_", "where torch_npu's dumps go; the rank is added"
     ),
@@ -51,7 +51,7 @@ RECORDERS = (
     RecorderVariable(
         "TORCH_NCCL_DUMP_ON_TIMEOUT",
         "1",
-        "torch dumps after a time-out of NCCL; TORCH_FR_DUMP_ON_TIMEOUT from torch 2.15 on",
+        "torch dumps after a timeout of NCCL; TORCH_FR_DUMP_ON_TIMEOUT from torch 2.15 on",
         ("TORCH_FR_DUMP_ON_TIMEOUT",),
     ),
     RecorderVariable(

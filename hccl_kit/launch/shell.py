@@ -33,7 +33,7 @@ def set_unless_set(variables: Sequence[tuple[str, str]]) -> list[str]:
     """Export variables, whose values are numbers and ranges, unless they are set already, even to an empty text."""
     lines = [f'export {name}="${{{name}-{value}}}"' for name, value in variables]
     return (
-        ["", "# Ports that no other job of the host has, and time-outs; what is set already is kept.", *lines]
+        ["", "# Ports that no other job of the host has, and timeouts; what is set already is kept.", *lines]
         if lines
         else []
     )

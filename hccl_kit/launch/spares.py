@@ -45,7 +45,7 @@ def check_names(names: Sequence[str], table: RankTable) -> None:
         if not is_host(name):
             raise KitError(f"spare {name!r} is not a valid address or host name")
         if _plain(name) in known:
-            raise KitError(f"spare {name} is a server of the table already")
+            raise KitError(f"spare {name} is already a server of the table")
         if _plain(name) in map(_plain, names[:number]):
             raise KitError(f"spare {name} is listed twice")
 
@@ -95,7 +95,7 @@ def _require_known_keys(table: RankTable, spare: Server) -> None:
     """Raises KitError if the cards of the table have keys that those of the spare lack."""
     known = {*OF_RANK, *(key for device in spare.devices for key in device.extra)}
     if unknown := sorted(table.keys - known):
-        message = f"spare {spare.id} does not fit: the cards of the table have {unknown[0]}, and its own are not known"
+        message = f"spare {spare.id} does not fit: the cards of the table have {unknown[0]}, those of the spare do not"
         raise KitError(message, hint=f"write the table without {unknown[0]}, or the job without spares")
 
 
@@ -116,7 +116,7 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
     try:
         made = new_table(file.text, Path(file.name), Path(), texts)
     except MisfitError as why:
-        raise KitError(f"{why}, so it does not fit") from why
+        raise KitError(f"the spare does not fit: {why}") from why
     report = check_text(made.text, file.name, product)
     for found in report.findings:
         if found.severity == "error":

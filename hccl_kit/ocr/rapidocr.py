@@ -39,7 +39,7 @@ def path(name: str) -> Path:
     Raises KitError if the package is not installed, the name is another, or the file is not the known one.
     """
     if name not in FILES:
-        raise KitError(f"{name} is not known", hint=f"accepted: {' or '.join(FILES)}")
+        raise KitError(f"unknown name {name}", hint=f"accepted: {' or '.join(FILES)}")
     inside, expected = FILES[name]
     try:
         package = metadata.distribution("rapidocr")

@@ -175,7 +175,7 @@ def one_host_twice(found: Round) -> Iterator[Finding]:
     for servers in hosts.values():
         if len(servers) > 1:
             yield Finding(
-                f"{folded(servers)} are several servers in the table, and one host",
+                f"{folded(servers)} are several servers in the table, but one host",
                 "give them one server_id, or take one container with all their cards",
             )
 

@@ -76,8 +76,8 @@ def _without_address(error: str, name: str) -> str:
 def _summary(name: str, report: Report) -> list[str]:
     counts = [sum(found.severity == severity for found in report.findings) for severity in ("error", "warning", "note")]
     parts = [counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
-    fine = len(set(report.checked) - {found.rule for found in report.findings})
-    parts += [f"{counted(fine, 'check')} fine"]
+    passed = len(set(report.checked) - {found.rule for found in report.findings})
+    parts += [f"{counted(passed, 'check')} passed"]
     lines = [f"{printable(name)}: {', '.join(parts)}"]
     by_reason: dict[str, list[str]] = {}
     for rule, reason in report.skipped:

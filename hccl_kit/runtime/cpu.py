@@ -52,7 +52,7 @@ def rendezvous(env: WorkerEnv) -> Any:
     except RuntimeError as error:
         first = str(error).strip().split("\n")[0]
         raise KitError(
-            f"rank {env.rank} of {env.size} found no group at {env.master_addr}:{env.master_port}: {first}",
+            f"rank {env.rank} of {env.size} could not join the group at {env.master_addr}:{env.master_port}: {first}",
             hint="check that every rank was started; each has its own log",
         ) from error
     return store

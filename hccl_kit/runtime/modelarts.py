@@ -89,8 +89,8 @@ def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
         if len(found) == 1:
             return found[0]
     raise KitError(
-        f"this container is not in the rank table: it is {', '.join(known) or 'nameless'}, the table has "
-        + listed(names[0] for names, _ in held),
+        f"this container is not in the rank table: {f'it is {listed(known)}' if known else 'its name is unknown'},"
+        " the table has " + listed(names[0] for names, _ in held),
         hint="export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME: the name of this container in the table",
     )
 

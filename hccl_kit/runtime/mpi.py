@@ -34,7 +34,7 @@ def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
     if (world.Get_rank(), world.Get_size()) != (env.rank, env.size):
         raise KitError(
             f"mpirun reports rank {env.rank} of {env.size}, mpi4py {world.Get_rank()} of {world.Get_size()}",
-            hint="mpi4py and mpirun come from different MPI installations; pip install -e '.[mpi]' brings a pair",
+            hint="mpi4py and mpirun come from different MPI installations; pip install 'hccl-kit[mpi]' brings a pair",
         )
     host = socket.gethostname()
     port = _free_port() if env.rank == 0 else None
@@ -76,7 +76,7 @@ def _start_mpi() -> Any:
         from mpi4py import MPI  # noqa: PLC0415  # starts MPI
     except (ImportError, RuntimeError) as error:
         raise KitError(
-            f"mpirun started this program, but mpi4py cannot be loaded: {error}", hint="pip install -e '.[mpi]'"
+            f"mpirun started this program, but mpi4py cannot be loaded: {error}", hint="pip install 'hccl-kit[mpi]'"
         ) from error
     return MPI
 

@@ -1,6 +1,6 @@
 """What torch's flight recorder has of this process, written when the process stands still or fails.
 
-torch records the collectives of gloo, but dumps only for NCCL, and torch_npu only for HCCL, after their time-outs. So
+torch records the collectives of gloo, but dumps only for NCCL, and torch_npu only for HCCL, after their timeouts. So
 a thread of ours asks every second how far the process groups are. The question without the collectives is cheap; the
 whole recording is written when the answer has not changed for STILL seconds, and removed when the job goes on.
 Nothing here imports torch: it asks the module that the program has loaded, by a name that a release may move.

@@ -105,4 +105,4 @@ def _compared(
 def _doubt(fault: Fault, compared: str) -> Fault:
     """The fault with a message that it is not certain."""
     hint = "other programs use these servers or their network: run again when they are idle, or with a lower --slow"
-    return fault._replace(message=f"cannot tell, the machine is busy: {fault.message}; {compared}", hint=hint)
+    return fault._replace(message=f"uncertain, since the machine is busy: {fault.message}; {compared}", hint=hint)

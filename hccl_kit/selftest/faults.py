@@ -132,7 +132,7 @@ def bad_fabric(bad: Sequence[Judged]) -> Fault:
             _pairs(bad),
         )
     if all(one.link.bandwidth is None for one in bad):
-        hint = f"check the network and its firewall; one pair says: {_problem(bad)}"
+        hint = f"check the network and its firewall; one pair reports: {_problem(bad)}"
         return Fault("broken-link", ranks, f"no pair {where} could exchange data", hint, _pairs(bad))
     best = max(one.quality for one in bad)
     hint = "no part stands out: check what is common to all, such as switches, MTU and other jobs"
@@ -176,7 +176,7 @@ _HOW: dict[Loss, tuple[str, str]] = {
 _LOST_HINTS: dict[Loss, str] = {
     "unreachable": "check the server and ssh to it",
     "not started": "run the command there by hand to see why",
-    "dead": "check dmesg of its server for the killer of the process, then hccl-kit preflight",
+    "dead": "check dmesg of its server for what killed the process, then hccl-kit preflight",
     "stopped": "look at the process and card of that rank: a stopped process, a hung driver or an overloaded server",
     "no result": "look at its process and card; all servers need the same version of hccl-kit",
 }

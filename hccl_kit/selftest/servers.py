@@ -31,7 +31,7 @@ def backend_here() -> str:
     found = next((name for name, package in BACKENDS.items() if find_spec(package)), None)
     if found is None:
         raise KitError(
-            "neither torch, mindspore nor mpi4py is installed here", hint="pip install torch, or -e '.[mpi]'"
+            "neither torch, mindspore nor mpi4py is installed here", hint="pip install torch, or 'hccl-kit[mpi]'"
         )
     return found
 

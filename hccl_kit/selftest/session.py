@@ -35,7 +35,7 @@ from hccl_kit.selftest.protocol import (
 SILENCE = 6.0
 """Seconds without a sign of life after which a rank counts as stopped."""
 MARGIN = 5.0
-"""Seconds beyond the time-out of a step in which its results arrive."""
+"""Seconds beyond the timeout of a step in which its results arrive."""
 GRACE = 3.0
 """Seconds in which an agent ends its ranks."""
 _LAST = 1.0
@@ -145,7 +145,7 @@ class Session:
 
     def _why_late(self, rank: int, seconds: float) -> str:
         if self._phase.get(rank) == "loaded":
-            return f"it found no group within {seconds:g} s"
+            return f"it did not join the group within {seconds:g} s"
         if rank in self._seen:
             return f"its framework did not load within {seconds:g} s"
         return f"no sign of it within {seconds:g} s"

@@ -112,7 +112,9 @@ def _cell(row: _Line, column: _Line, worst: Mapping[frozenset[str], float], slow
 def _legend() -> Piece:
     boxes = [moved(rectangle(_SIDE - 2, 14, radius=3, fill=fill, edge=fill), place * _SIDE, 0)
              for place, fill in enumerate(_SCALE)]  # fmt: skip
-    caption = "percent of what most ranks reach, inside and between servers apart; framed red: bad; grey: not measured"
+    caption = (
+        "percent of the typical bandwidth, separately inside and between servers; framed red: bad; grey: not measured"
+    )
     text = moved(label(caption, 12, color=PALE), len(_SCALE) * _SIDE + 10, 12)
     return Piece("".join(boxes) + text, 640, 16)
 

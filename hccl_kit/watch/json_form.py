@@ -104,9 +104,9 @@ def job_in(text: str) -> Job:
     with suppress(ValueError, RecursionError):
         row = json.loads(line)
     if not isinstance(row, dict) or not isinstance(row.get("ranks"), list):
-        raise ValueError("its answer is not that of hccl-kit watch")
+        raise ValueError("the answer is not a report of hccl-kit watch")
     if row.get("version") != JSON_VERSION:
-        raise ValueError(f"its answer has version {str(row.get('version'))[:20]}, accepted: {JSON_VERSION}")
+        raise ValueError(f"the answer has version {str(row.get('version'))[:20]}, accepted: {JSON_VERSION}")
     ranks = [rank for one in row["ranks"][:MAX_RANKS] if (rank := _rank_in(one)) is not None]
     shown = 0
     for place, rank in enumerate(ranks):  # no watch sends more than this, and it takes memory

@@ -50,7 +50,9 @@ class Servers:
             except ValueError as error:
                 lost.append(printable(f"{server.name}: {reply.stderr or error}"))
         if not found:
-            raise KitError(f"no server answered; {lost[0]}", hint="HCCL_KIT_SSH and --remote say how it is reached")
+            raise KitError(
+                f"no server answered; {lost[0]}", hint="set HCCL_KIT_SSH or --remote if it is reached in another way"
+            )
         return joined(printable(self.run), found, lost)
 
 

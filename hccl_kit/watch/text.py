@@ -108,7 +108,7 @@ def said(shown: Sequence[Rank], job: Job) -> list[str]:
     slow = job.straggler.lag.rank if job.straggler else job.slowest.rank if job.slowest else -1
     telling = [rank for rank in shown if rank.state in ("failed", "silent")][:3]
     telling += [rank for rank in shown if rank.rank in (0, slow) and rank not in telling]
-    return [f"rank {rank.rank} says: {rank.last_line[:MAX_SAID]}" for rank in telling if rank.last_line]
+    return [f"rank {rank.rank}, last log line: {rank.last_line[:MAX_SAID]}" for rank in telling if rank.last_line]
 
 
 def notes(job: Job) -> list[str]:

@@ -176,7 +176,11 @@ def _holds_up(job: Job, found: Straggler) -> str:
     rank = job.rank(found.lag.rank)
     name = rank.name if rank else f"rank {found.lag.rank}"
     since = "" if found.since_step is None else f" since step {found.since_step}"
-    more = f"; {counted(found.others, 'other')} {'lags' if found.others == 1 else 'lag'} too" if found.others else ""
+    more = (
+        f"; {counted(found.others, 'other rank')} {'is' if found.others == 1 else 'are'} slow too"
+        if found.others
+        else ""
+    )
     return f"{name} slows down the others{since}, by its {found.lag.part}: {found.lag}{more}"
 
 

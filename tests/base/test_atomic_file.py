@@ -1,5 +1,6 @@
 """A file has either its old or its new content at every moment, and no temporary file is left behind."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -104,3 +105,27 @@ def test_an_open_reader_still_sees_the_old_content(tmp_path: Path) -> None:
         write_atomically(path, "new")
         assert reader.read() == "old"
     assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_new_file_replaces_none_that_exists(has_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_links:
+        monkeypatch.setattr(Path, "hardlink_to", no_link)
+    write_atomically(tmp_path / "t", "first", is_new=True)
+    with pytest.raises(KitError, match="File exists"):
+        write_atomically(tmp_path / "t", "second", is_new=True)
+    assert {entry.name: entry.read_text() for entry in tmp_path.iterdir()} == {"t": "first"}
+
+
+def test_a_failing_rename_leaves_no_empty_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without hard links, an empty file takes the name before the rename."""
+    monkeypatch.setattr(Path, "hardlink_to", no_link)
+    monkeypatch.setattr(Path, "replace", no_link)
+    with pytest.raises(KitError, match="Operation not permitted"):
+        write_atomically(tmp_path / "t", "text", is_new=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def no_link(_path: Path, _target: Path) -> None:
+    """What a file system without hard links answers."""
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))

@@ -141,26 +141,26 @@ def test_a_process_without_stderr_works() -> None:
     assert done.stdout == "a\nb\nc\nFalse\n"
 
 
-TOLD = """
+REPORTED = """
 from hccl_kit.base import progress
 progress.DELAY = progress.INTERVAL = {wait}
-with progress.told("reading logs") as tell:
+with progress.show_progress("reading logs") as show:
     for done in (0, 250, 500):
-        tell(done, 500)
+        show(done, 500)
 print("tqdm" in __import__("sys").modules)
 """
 
 
 def test_work_with_callbacks_has_a_bar_on_a_terminal() -> None:
-    out, shown = started(TOLD.format(wait=0), terminal=True)
+    out, shown = started(REPORTED.format(wait=0), terminal=True)
     assert out == "True\n"
     assert "reading logs:   0%" in shown
     assert last_line(shown) == ""
 
 
 def test_work_with_callbacks_has_lines_in_a_log() -> None:
-    assert started(TOLD.format(wait=0), terminal=False) == (
+    assert started(REPORTED.format(wait=0), terminal=False) == (
         "False\n",
         "reading logs: 0 %\nreading logs: 50 %\nreading logs: 100 %\n",
     )
-    assert started(TOLD.format(wait=60), terminal=False) == ("False\n", "")
+    assert started(REPORTED.format(wait=60), terminal=False) == ("False\n", "")

@@ -91,7 +91,7 @@ def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
         (["job.json", "other.json", "plog-7_1.log"], "two rank tables: job.json, other.json; a job has one"),
         (["plog-7_1.log", "--html", "plog-7_1.log"], "--html 'plog-7_1.log' does not end in .html"),
         (["plog-7_1.log", "--html", "no/such.html"], "no is not a folder"),
-        (["plog-7_1.log", "--ssh"], "--ssh needs a rank table, whose servers are asked"),
+        (["plog-7_1.log", "--ssh"], "--ssh needs a rank table that lists the servers"),
         (["plog-7_1.log", "--remote-folder", "x"], "--ssh-option and --remote-folder need --ssh"),
         (["job.json", "--ssh", "--timeout", "0"], "--timeout must be greater than 0 seconds, got 0"),
         (["none.log"], "cannot read none.log: No such file or directory"),

@@ -114,7 +114,7 @@ def test_running_ranks_and_logs_are_compared(folder: Path) -> None:
         (["one.json", "--job", "x"], "error: --job must be a whole number, got 'x'"),
         (["one.json", "--jobs-per-host", "65"], "error: 65 jobs on a host (--jobs-per-host); accepted: 1 to 64"),
         (["one.json", "--connect-timeout", "60"], "error: --connect-timeout is 60; accepted: 120 to 7200 seconds"),
-        (["two.json", "--format", "sh"], "error: this machine is not one server of the table"),
+        (["two.json", "--format", "sh"], "error: this machine is not in the table"),
         (["two.json", "--server", "a"], 'error: the table has no server "a"; it has "198.51.100.1", "198.51.100.2"'),
         (["one.json", "--check", "none"], "error: cannot read none: No such file or directory"),
     ],
@@ -170,5 +170,5 @@ def test_a_server_that_does_not_answer_is_a_warning(lab: Hosts, tmp_path: Path) 
     command = [*KIT, "two.json", "--ssh", "--ssh-option", "ConnectTimeout=1", "--timeout", "3"]
     done = lab.run(0, command, environ=environ_of({}), folder=tmp_path)
     assert done.returncode == 0
-    assert "warning: server 192.0.2.9 was not asked: " in done.stderr
+    assert "warning: server 192.0.2.9 was not queried: " in done.stderr
     assert f"ports {job_ports(0).first} to " in done.stdout

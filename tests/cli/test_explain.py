@@ -33,7 +33,7 @@ def test_an_error_text_and_a_table_give_the_finding_and_its_fix(tmp_path: Path) 
         "here:        HCCL found 2 for server_count\n"
         '             the table has "server_count": "2", but its server_list has another\n'
         "             number of servers\n"
-        "it is:       a root error: it says itself what is wrong\n"
+        "it is:       a root error: its message states the cause\n"
         "when:        creation of the communicator, before any connection\n"
         "\n"
         "HK207 server-count-mismatch (error): `server_count` does not match the number of\n"
@@ -109,8 +109,8 @@ def test_several_sources_are_distinguished(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stdin", "error"),
     [
-        ("", "error: no line of <stdin> is known\n"),
-        ("all is well\n", "error: no line of <stdin> is known\n"),
+        ("", "error: no line of <stdin> is recognised\n"),
+        ("all is well\n", "error: no line of <stdin> is recognised\n"),
         ("\0\0", "error: <stdin> is not a log: it has NUL bytes\n"),
     ],
 )

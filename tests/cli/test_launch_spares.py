@@ -83,7 +83,7 @@ def test_without_inventory_the_spares_are_queried_over_ssh(folder: Path) -> None
         ("-oProxyCommand=touch hacked", "--spares: ' ' is not allowed here; accepted: "),
         ("-oProxyCommand=id", "--spares: spare '-oProxyCommand=id' is not a valid address or host name"),
         ("$(touch hacked)", "--spares: ' ' is not allowed here; accepted: "),
-        ("10.0.0.2", "--spares: spare 10.0.0.2 is a server of the table already"),
+        ("10.0.0.2", "--spares: spare 10.0.0.2 is already a server of the table"),
         ("10.0.0.9,10.0.0.9", "--spares: spare 10.0.0.9 is listed twice"),
         ("a[1-99999]", "--spares: the list names more than 65536 hosts"),
         ("", "--spares: the host list is empty"),
@@ -103,13 +103,13 @@ def test_an_invalid_spare_is_refused_before_ssh(
     ("says", "message"),
     [
         (None, "spare 10.0.0.9 did not answer: ssh: connect to host 10.0.0.9 port 22: No route to host"),
-        ("hello\n", "spare 10.0.0.9 does not know its cards: it prints no rank table"),
-        ("would write: t.json\n{\n}\n", "spare 10.0.0.9 describes its cards with an error: "),
-        ("would write: t.json\n{\n" + '"a": [' * 90000 + "\n}\n", "spare 10.0.0.9 describes its cards with an error: "),
-        ("would write: t.json\n{\n\x1b]0;x\x07\n}\n", "spare 10.0.0.9 describes its cards with an error: "),
+        ("hello\n", "spare 10.0.0.9 could not list its cards: it prints no rank table"),
+        ("would write: t.json\n{\n}\n", "the rank table of spare 10.0.0.9 has an error: "),
+        ("would write: t.json\n{\n" + '"a": [' * 90000 + "\n}\n", "the rank table of spare 10.0.0.9 has an error: "),
+        ("would write: t.json\n{\n\x1b]0;x\x07\n}\n", "the rank table of spare 10.0.0.9 has an error: "),
         (
             f"would write: t.json\n{formats.write(table_of(('10.0.0.7',)))}\n",
-            "spare 10.0.0.9 describes another server",
+            "the rank table of spare 10.0.0.9 describes another server",
         ),
         (
             f"would write: t.json\n{formats.write(table_of(('10.0.0.9',)))}\n",
@@ -136,12 +136,12 @@ def test_a_spare_that_lacks_a_card_is_refused(folder: Path, capsys: pytest.Captu
     assert "inventory.yaml has no address for:\n" in capsys.readouterr().err
     (folder / "10.0.0.10" / "ipv4.1").unlink()
     assert launch("--spares", "10.0.0.10") == 2
-    assert capsys.readouterr().err.startswith("error: --spares: spare 10.0.0.10 does not know its cards: error: ")
+    assert capsys.readouterr().err.startswith("error: --spares: spare 10.0.0.10 could not list its cards: error: ")
 
 
 def test_spare_options_require_each_other(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert launch("--inventory", "inventory.yaml") == 2
-    assert capsys.readouterr().err == "error: --inventory has the cards of spares, and --spares names none\n"
+    assert capsys.readouterr().err == "error: --inventory needs --spares\n"
     assert main([TABLE, "--to", "mpirun", "--spares", "10.0.0.9", "--", "true"]) == 2
     assert capsys.readouterr().err == "error: --spares is for --to bash, not for --to mpirun\n"
 

@@ -103,7 +103,7 @@ def test_reads_an_inventory_and_node_names(desk: Path, capsys: pytest.CaptureFix
         (("t.json", "--tp", "2", "--layers", "0"), "--layers must be 1 or more"),
         (("t.json", "--color", "tensor"), "--color needs --svg FILE"),
         (("t.json", "--svg", "a.json"), "does not end in .svg"),
-        (("t.json", "-o", "-"), "--output - is not a file"),
+        (("t.json", "-o", "-"), "--output cannot be - (standard output)"),
         (("t.json", "-o", "none/t.json"), "none is not a folder"),
         (("t.json", "--nodes", "n[1-4]"), "--nodes needs --to"),
         (("t.json", "--to", "hypernode", "--tp", "2"), "--tp does not belong to --to hypernode"),

@@ -53,7 +53,7 @@ def test_a_machine_without_error_is_one_line(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     (line, *_) = done.stdout.splitlines()
     assert line.startswith(f"server {HERE} ({socket.gethostname()}): ")
-    assert line.endswith(" checks fine")
+    assert line.endswith(" checks passed")
 
 
 def test_a_port_in_use_is_reported_with_code_and_process(folder: Path) -> None:
@@ -137,10 +137,10 @@ def test_quiet_prints_errors_only(folder: Path) -> None:
 def test_unselected_rules_are_counted_neither_as_passed_nor_as_skipped(folder: Path) -> None:
     left_over = {"MS_ROLE": "MS_WORKER"}
     done = preflight("t.json", "--select", "HK607,HK608", folder=folder, environ=left_over)
-    assert done.stdout.splitlines()[-1].endswith(": 1 warning, 1 check fine")
+    assert done.stdout.splitlines()[-1].endswith(": 1 warning, 1 check passed")
     done = preflight("t.json", "--select", "HK607,HK608", "--ignore", "HK608", folder=folder, environ=left_over)
     (line,) = done.stdout.splitlines()
-    assert line.endswith(": 1 check fine")
+    assert line.endswith(": 1 check passed")
     done = preflight("t.json", "--select", "HK607", "--format", "json", folder=folder, environ=left_over)
     (server,) = json.loads(done.stdout)["servers"]
     assert (server["findings"], server["checked"], server["skipped"]) == ([], ["HK607"], [])

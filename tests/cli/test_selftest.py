@@ -143,4 +143,4 @@ def test_several_hccl_test_options_are_refused(tmp_path: Path) -> None:
     given = ["--hccl-test", f"all_reduce={tmp_path / 'run.log'}"]
     done = run(table(tmp_path, 8), *given, *given)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: --hccl-test is given several times\n")
+    assert done.stderr.startswith("error: --hccl-test can be given only once\n")

@@ -419,9 +419,7 @@ def test_a_note_points_at_a_program_error_above_a_timeout() -> None:
         f"Traceback\nValueError: no such key\n{HEAD}wait socket establish timeout, role[1] rank[1] timeout[9]"
     )
     assert found.answers[0].line == 3
-    assert found.notes == (
-        "line 2 has an error of the program itself, which is earlier: read it first: ValueError: no such key",
-    )
+    assert found.notes == ("line 2 has an earlier error of the program itself; read it first: ValueError: no such key",)
 
 
 def test_values_are_bounded() -> None:

@@ -54,7 +54,7 @@ def test_describes_a_training_from_scratch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "1", "[" * 100_000, "NaN"])
 def test_a_file_that_is_not_a_summary_is_an_error(tmp_path: Path, content: str) -> None:
-    with pytest.raises(KitError, match=r"summary\.json is not the summary of a training"):
+    with pytest.raises(KitError, match=r"summary\.json is not the summary of a training run"):
         described(written(tmp_path, content))
 
 

@@ -221,7 +221,10 @@ def test_a_file_or_folder_named_latest_is_not_replaced(tmp_path: Path, is_folder
         latest.parent.mkdir()
         latest.write_text("precious")
     done = job.run()
-    assert (done.returncode, done.stderr) == (0, "note: hccl_logs/latest is not a link, and stays as it is\n")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "note: hccl_logs/latest is not a symbolic link, so it is not changed\n",
+    )
     assert not list(latest.iterdir()) if is_folder else latest.read_text() == "precious"
 
 

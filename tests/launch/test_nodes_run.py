@@ -220,7 +220,7 @@ def test_a_host_with_another_table_is_refused(tmp_path: Path, lab: Hosts) -> Non
     assert f"error: {lab.addresses[0]} refuses this node: node 0 has the table " in refused.stderr
     processes[0].terminate()
     waiting = finish(processes[0])
-    assert f"error: {lab.addresses[1]} has another rank table, sha256 " in waiting.stderr
+    assert f"error: {lab.addresses[1]} has a different rank table, sha256 " in waiting.stderr
     assert not list((tmp_path / "hccl_logs").glob("*/rank_*")) if (tmp_path / "hccl_logs").exists() else True
 
 

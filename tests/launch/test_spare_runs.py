@@ -100,7 +100,7 @@ def test_a_spare_has_the_ranks_of_the_lost_server(tmp_path: Path, place: int) ->
     lose(job, IDS[place])
     done = finish(process)
     assert done.returncode == 0, done.stderr
-    assert f"\nspare 10.9.8.3 takes the place of server {IDS[place]}; left: 10.9.8.4\nstarting again in " in done.stderr
+    assert f"\nspare 10.9.8.3 takes the place of server {IDS[place]}; left: 10.9.8.4\nrestarting in " in done.stderr
     servers = [*IDS]
     servers[place] = SPARES[0]
     expected = [f"1 {rank} {servers[rank // 2]} {servers[rank // 2]} {servers[0]}\n" for rank in range(4)]
@@ -128,7 +128,7 @@ def test_a_server_that_does_not_answer_at_the_start_is_replaced_at_once(tmp_path
     (tmp_path / f"down_{IDS[1]}").touch()
     done = finish(start(job))
     assert done.returncode == 0, done.stderr
-    assert "starting again in 0 s\n" in done.stderr
+    assert "restarting in 0 s\n" in done.stderr
     assert [line.split()[:3] for line in lines(job, 0)][3] == ["0", "3", "10.9.8.3"]
 
 
@@ -146,7 +146,7 @@ def test_a_signal_before_the_restart_ends_the_job(tmp_path: Path, name: str) -> 
     lose(job, IDS[1])
     assert process.stderr
     while not re.fullmatch(
-        r"starting again in (5\d\d|600) s, when no rank is left on a lost server\n", process.stderr.readline()
+        r"restarting in (5\d\d|600) s, when no rank is left on a lost server\n", process.stderr.readline()
     ):
         assert process.poll() is None
     number = getattr(signal, f"SIG{name}")
@@ -235,7 +235,7 @@ def test_a_server_that_creates_another_table_does_not_start(tmp_path: Path) -> N
     assert done.returncode == 2
     (table,) = (tmp_path / "hccl_logs").glob("*.json")
     assert done.stderr == (
-        f"error: the table with the spares is another one here: {table}\n  expected sha256 {'0' * 64}\n"
+        f"error: the table with the spares is different on this server: {table}\n  expected sha256 {'0' * 64}\n"
         f"  found    sha256 {hashlib.sha256(table.read_bytes()).hexdigest()}\n"
         "  fix: copy script and table of the first server here\n"
     )

@@ -47,7 +47,7 @@ def test_a_spare_needs_the_cards_of_all_servers() -> None:
         ("a=b", "spare 'a=b' is not a valid address or host name"),
         ("\x1b[31m", "spare '\\x1b[31m' is not a valid address or host name"),
         ("", "spare '' is not a valid address or host name"),
-        ("10.0.0.2", "spare 10.0.0.2 is a server of the table already"),
+        ("10.0.0.2", "spare 10.0.0.2 is already a server of the table"),
         ("10.0.0.8", "spare 10.0.0.8 is listed twice"),
     ],
 )
@@ -104,5 +104,5 @@ def test_a_spare_with_unknown_card_properties_is_refused() -> None:
     value["server_list"][0]["device"][0]["backup_device_ip"] = "192.168.101.1"
     table = check_text(json.dumps(value), "t.json").table
     assert table
-    with pytest.raises(KitError, match=r"the cards of the table have backup_device_ip, and its own are not known"):
+    with pytest.raises(KitError, match=r"the cards of the table have backup_device_ip, those of the spare do not"):
         fitted(*hosts(1, [0, 1], first=9), table=table)

@@ -68,5 +68,5 @@ def test_weights_with_an_unknown_digest_are_refused(tmp_path: Path, monkeypatch:
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with pytest.raises(KitError, match="rapidocr:cut is not known"):
+    with pytest.raises(KitError, match="unknown name rapidocr:cut"):
         rapidocr.path("rapidocr:cut")

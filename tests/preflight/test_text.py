@@ -20,14 +20,14 @@ def test_report_of_one_machine() -> None:
         "   = HCCL would stop with EI0019\n"
         "   = fix: end it\n"
         "HK613 warning: ulimit -n is 10\n"
-        "server node1 (host-node1): 1 error, 1 warning, 1 check fine\n"
+        "server node1 (host-node1): 1 error, 1 warning, 1 check passed\n"
         "    not checked: HK620 to HK621, HK630 (no NPU here)\n"
         "    not checked: HK631 (no tool)"
     )
 
 
 def test_a_machine_without_findings_is_one_line() -> None:
-    assert as_text(server("node1")) == "server node1 (host-node1): 3 checks fine"
+    assert as_text(server("node1")) == "server node1 (host-node1): 3 checks passed"
 
 
 def test_equal_findings_of_many_servers_are_one_line() -> None:

@@ -377,4 +377,4 @@ while True:
             await asyncio.wait_for(started.ready(0.5), 60)
             return started
 
-    assert losses(asyncio.run(play())) == [(0, "not started", "it found no group within 0.5 s")]
+    assert losses(asyncio.run(play())) == [(0, "not started", "it did not join the group within 0.5 s")]

@@ -81,7 +81,9 @@ half of the servers   GB/s
 def test_an_uncertain_fault_is_a_warning() -> None:
     measured = in_passes(slowed(healthy(3, 1), lambda pair: 2 in pair, 0.2), 1)
     *_, warning, hint, last = text(measured).split("\n")
-    assert warning.startswith("warning: cannot tell, the machine is busy: server 10.0.0.3 (rank 2) is slow with all 2")
+    assert warning.startswith(
+        "warning: uncertain, since the machine is busy: server 10.0.0.3 (rank 2) is slow with all 2"
+    )
     assert warning.endswith("; healthy ones were slow in 0 of 1 measurements")
     assert hint.startswith("  fix: other programs use these servers")
     assert last == "ok: 3 pairs, 0 collectives"

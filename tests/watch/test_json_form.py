@@ -44,11 +44,11 @@ def test_curves_are_thinned_but_cover_the_whole_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is not that of hccl-kit watch"),
-        ("bash: hccl-kit: command not found", "is not that of hccl-kit watch"),
-        ("{}", "is not that of hccl-kit watch"),
-        ("[" * 100_000, "is not that of hccl-kit watch"),
-        ('{"ranks": ' + "[" * 100_000, "is not that of hccl-kit watch"),
+        ("", "is not a report of hccl-kit watch"),
+        ("bash: hccl-kit: command not found", "is not a report of hccl-kit watch"),
+        ("{}", "is not a report of hccl-kit watch"),
+        ("[" * 100_000, "is not a report of hccl-kit watch"),
+        ('{"ranks": ' + "[" * 100_000, "is not a report of hccl-kit watch"),
         ('{"ranks": [], "version": 2}', "has version 2, accepted: 1"),
         ('{"ranks": [], "version": "' + "x" * 1000 + '"}', "has version xxxxxxxxxxxxxxxxxxxx, accepted: 1"),
     ],

@@ -73,7 +73,7 @@ def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     job = cluster.source.look()
     assert not job.is_well
     assert problems(job) == [
-        "no answer from server s1: its answer is not that of hccl-kit watch",
+        "no answer from server s1: the answer is not a report of hccl-kit watch",
         "no answer from server s2: ssh: connect to host 10.0.0.2 port 22: Connection refused",
     ]
 

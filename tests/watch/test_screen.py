@@ -27,7 +27,7 @@ def test_shows_ranks_shares_and_the_straggler(tmp_path: Path) -> None:
         *("2", "n0", "2", "running", "40", *slow.split()[5:7], "3.12", "0.21", "s"),
         *("\N{FULL BLOCK}" * 12, "5%", "91%", "5%", "1.5", "512", "MiB"),
     ]
-    assert "rank 2 says: step of rank 2" in "\n".join(found)
+    assert "rank 2, last log line: step of rank 2" in "\n".join(found)
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 10), (200, 60)])

@@ -34,7 +34,7 @@ def test_reads_a_running_training(tmp_path: Path) -> None:
     assert (job.state, rank.step, rank.loss, job.size) == ("running", 20, 1.0, 1)
     assert job.speed == 20 / 8.0
     assert [point.span.step for point in rank.curve] == [10, 20]
-    assert "rank 0 says: 2026-01-01 INFO hello" in as_text(job)
+    assert "rank 0, last log line: 2026-01-01 INFO hello" in as_text(job)
     assert (job.is_over, job.is_well) == (False, True)
 
 

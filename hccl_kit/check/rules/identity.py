@@ -68,7 +68,7 @@ def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
 def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     """A server id is empty or too long.
 
-    What:           a `server_id` that does not have 1 to 64 characters.
+    What:           a `server_id` that does not have 1 to 64 bytes.
     Why it matters: HCCL refuses the table.
     Example:        "server_id": ""
     Fix:            write the address or the name of the host.

@@ -18,7 +18,7 @@ ROWS = in_stage(
         codes=("EI0001",),
         causes=(
             "the value is outside the range that the message names",
-            "two variables exclude each other, such as HCCL_INTRA_PCIE_ENABLE=1 and HCCL_INTRA_ROCE_ENABLE=1",
+            "two variables are mutually exclusive, such as HCCL_INTRA_PCIE_ENABLE=1 and HCCL_INTRA_ROCE_ENABLE=1",
             "HCCL_SOCKET_IFNAME or HCCL_IF_IP names no interface of this host or container",
         ),
         tells_apart='grep -rh "EnvConfig" ~/ascend/log/debug/plog; ip -brief address',

@@ -7,11 +7,11 @@ from hccl_kit.diagnosis.errors.row import KnownError
 _WATCHED = (
     "a rank is behind, or called another operator: its SeqNum or OpType differs",
     "a rank ended, or its card failed, before",
-    "the operator is slow on purpose (save, load, compile) and the time-out too short",
+    "the operator is slow on purpose (save, load, compile) and the timeout too short",
 )
 _LINK = (
     "the other end is not reachable: address, port, TLS, or the card network between prefill and decode",
-    "the other end ended, or is not ready yet; the time-out is short (1 s by default)",
+    "the other end ended, or is not ready yet; the timeout is short (1 s by default)",
     "prefill and decode share a host and its ports: Mooncake takes 20000 and up, by 1000 (newer: 100) for each card",
 )
 _LINK_APART = (
@@ -42,7 +42,7 @@ ROWS: tuple[KnownError, ...] = (
         ),
         causes=_WATCHED,
         tells_apart="compare SeqNum and OpType over all ranks; then EI0002 and heartbeats in the plogs",
-        fix="correct the rank that is behind or ended; else raise the time-out of init_process_group on all ranks",
+        fix="correct the rank that is behind or ended; else raise the timeout of init_process_group on all ranks",
     ),
     KnownError(
         "torch_npu's watchdog ends the process because of an error of HCCL; the text after it names that error",
@@ -220,7 +220,7 @@ ROWS: tuple[KnownError, ...] = (
         says=("it waits {seconds} s at a time",),
         causes=(
             "a worker compiles, captures a graph or loads weights",
-            "a worker hangs in an operator of HCCL, or ended: the message then repeats until a time-out",
+            "a worker hangs in an operator of HCCL, or ended: the message then repeats until a timeout",
         ),
         tells_apart="if it repeats for more than a few minutes: EI0002, EI0006, heartbeats in the plogs; py-spy dump",
         fix="wait, or follow the first error of a worker; VLLM_RINGBUFFER_WARNING_INTERVAL only silences it",
@@ -256,7 +256,7 @@ ROWS: tuple[KnownError, ...] = (
         ),
         says=(
             "the other end is {peer}",
-            "the status is {status}: 103900 refused argument or link, 103901 time-out, 103902 not connected, 503900"
+            "the status is {status}: 103900 refused argument or link, 103901 timeout, 103902 not connected, 503900"
             " failed",
         ),
         causes=_LINK,

@@ -6,7 +6,7 @@ from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 
 _STAGE = "links between prefill and decode"
 _ONE_SIDED = (
-    "the ends call more than the time-out apart (a few seconds): the other end was not ready, or is connected to"
+    "the ends call more than the timeout apart (a few seconds): the other end was not ready, or is connected to"
     " another",
     "one end uses HCCS (192.x addresses), the other RoCE: HCCL_INTRA_ROCE_ENABLE must be equal at both",
     "TLS is on at one end and off at the other, or the card network does not connect the two",

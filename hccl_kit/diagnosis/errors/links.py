@@ -75,7 +75,7 @@ ROWS = in_stage(
             r"listening for the NPU network adapter socket(?:[^\n]{0,60}?IP address (?P<ip>\S{1,80}) (?:and|add) port "
             r"(?P<port>[0-9]{1,5}))?",
         ),
-        says=("card address {ip}, port {port}; time-outs that follow are consequences",),
+        says=("card address {ip}, port {port}; timeouts that follow are consequences",),
         causes=_CARD_CAUSES,
         tells_apart=_CARD_PORT,
         fix=_CARD_FIX,
@@ -125,7 +125,7 @@ ROWS = in_stage(
             *_FAR_END,
         ),
         tells_apart=_APART,
-        fix="look for the earlier error, here and at the far end, before the time-out is raised; " + _FIX,
+        fix="look for the earlier error, here and at the far end, before the timeout is raised; " + _FIX,
     ),
     KnownError(
         "a row of the table of links that were not set up: this rank waited for another",

@@ -1,4 +1,4 @@
-"""Operators that run: waits that end in a time-out, copies that fail, arguments that are refused, memory."""
+"""Operators that run: waits that end in a timeout, copies that fail, arguments that are refused, memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROWS = in_stage(
         fix=_FIX,
     ),
     KnownError(
-        "an operator waited for another rank until its time-out",
+        "an operator waited for another rank until its timeout",
         role="symptom",
         codes=("EI0002",),
         patterns=(

@@ -345,7 +345,7 @@ ROWS = in_stage(
         causes=(
             "with EJ0001 near it: a process of an earlier job still holds the card",
             "with EI0004 or EI0014 near it: the table is refused",
-            "with EI0006 or a time-out: another rank did not join",
+            "with EI0006 or a timeout: another rank did not join",
         ),
         tells_apart="read the first ERROR line of this process, and `npu-smi info` for processes on the cards",
         fix="end the earlier job and wait 30 s, or correct the table",

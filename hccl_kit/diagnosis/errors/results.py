@@ -78,7 +78,7 @@ ROWS: tuple[KnownError, ...] = (
     _row(
         9,
         "TIMEOUT",
-        "a time-out: a link was not set up, or another rank did not arrive in time",
+        "a timeout: a link was not set up, or another rank did not arrive in time",
         "the far end ended, hangs or is late: EI0006, EI0002 or EI0015 near it name it",
         "the network or TLS between the two",
         fix="correct the far end; only if it is late on purpose, raise HCCL_CONNECT_TIMEOUT or HCCL_EXEC_TIMEOUT",

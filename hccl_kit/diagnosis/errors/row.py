@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 Role = Literal["cause", "pointer", "symptom", "result", "frame", "fact", "value"]
 
 ROLES: Mapping[Role, str] = {
-    "cause": "a root error: it says itself what is wrong",
+    "cause": "a root error: its message states the cause",
     "pointer": "a pointer: it names the end to look at, whose own log has the cause",
     "symptom": "a consequence: this process waited, or got the error from another rank; the cause is in the log of"
     " another rank, or earlier",

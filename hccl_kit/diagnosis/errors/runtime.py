@@ -315,7 +315,7 @@ ROWS: tuple[KnownError, ...] = (
         role="symptom",
         apart='grep -h "event wait timeout\\|fftsplus\\|errcode\\|Task run failed"'
         " ~/ascend/log/debug/plog/plog-PID_*.log",
-        fix="a time-out: find the rank that is late (it evaluates, saves or compiles) or ended; a kernel:"
+        fix="a timeout: find the rank that is late (it evaluates, saves or compiles) or ended; a kernel:"
         " ASCEND_LAUNCH_BLOCKING=1 names the operator",
     ),
     _row(
@@ -476,10 +476,10 @@ ROWS: tuple[KnownError, ...] = (
         "103901",
         "HIXL/ADXL: a transfer or a link did not finish in time",
         "the other end is slow, or has ended",
-        "the time-out is short (1 s by default)",
+        "the timeout is short (1 s by default)",
         role="symptom",
         apart="the plog of both ends",
-        fix="raise the time-out (ASCEND_CONNECT_TIMEOUT, ASCEND_TRANSFER_TIMEOUT); correct the other end",
+        fix="raise the timeout (ASCEND_CONNECT_TIMEOUT, ASCEND_TRANSFER_TIMEOUT); correct the other end",
     ),
     _row(
         "103902",

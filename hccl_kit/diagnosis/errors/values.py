@@ -210,14 +210,14 @@ ROWS: tuple[KnownError, ...] = (
         fix="compare the time with that of the error; change cable or module",
     ),
     KnownError(
-        "one end of a one-sided link (prefill and decode) starts to connect; the other must follow within the time-out",
+        "one end of a one-sided link (prefill and decode) starts to connect; the other must follow within the timeout",
         role="fact",
         patterns=(
             r"Entry-HcclCommPrepare ?:? ?comm ?\[(?P<ends>[^\]\n]{1,160})\](?:, ?timeout"
             r" ?\[(?P<seconds>[0-9]{1,6}) ?s?\])?",
         ),
         says=("between {ends}", "within {seconds} s"),
-        causes=("if the two ends start further apart than the time-out, both fail",),
+        causes=("if the two ends start further apart than the timeout, both fail",),
         tells_apart='grep -rh "Entry-HcclCommPrepare" */run/plog of both ends: compare the times of one comm',
     ),
     KnownError(

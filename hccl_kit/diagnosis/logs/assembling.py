@@ -13,6 +13,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Fault,
     GroupLeft,
     GroupNamed,
+    Heartbeat,
     Joined,
     Listening,
     OperatorEntered,
@@ -33,13 +34,23 @@ A_LINE = 8
 """Ranks in a line of the list of connected ranks; only the last line has fewer."""
 APART = 32
 """Maximum number of lines between two parts of one fact, and between a line without a time and the one that has it."""
+IN_MESSAGE = 8
+"""Maximum number of lines from the start of a message about a timeout to what the heartbeats found, which is in it."""
 MOST_ABOVE = 64
 """Maximum number of facts above an error that may be its frames."""
 AWAITED = 500
 """Lines until the end of a traceback or list is given up."""
 MAX_OPEN = 1024
 
-_KEYS = ("total connected num", "need connect rankNum", "connected rankinfo", "Traceback (most recent", "(local_rank:")
+ROOT = "Root Cause (first observed failure)"
+_KEYS = (
+    "total connected num",
+    "need connect rankNum",
+    "connected rankinfo",
+    "Traceback (most recent",
+    "(local_rank:",
+    ROOT,
+)
 _SHARED = (
     rb"E(?:[IJL][09]|C0|E[19]|Z99|39|RR02|ntry-Hccl|nv config|nforceNotMet)",
     rb"S(?:etupAgent|WITCH|tage\]\[)",
@@ -83,12 +94,17 @@ class Assembler:
         self._connected = _Connected()
         self._tracebacks: dict[tuple[int | None, int | None], int] = {}
         self._elastic: tuple[int, int] | None = None
+        self._is_root = False
+        self._ranks: dict[int, int] = {}
+        self._waiting: tuple[int, int | None] | None = None
 
     def take(self, line: Line) -> bool:
         """Take a line; returns whether the next line is needed too."""
         for record in records(line.text, is_whole=line.is_whole):
             if record.time is not None:
                 self._time = line.number, record.time
+            if record.pid is not None and record.rank is not None and len(self._ranks) < MAX_OPEN:
+                self._ranks.setdefault(record.pid, record.rank)
             self._take(line.number, record)
         while self._tracebacks and next(iter(self._tracebacks.values())) < line.number - AWAITED:
             del self._tracebacks[next(iter(self._tracebacks))]
@@ -96,12 +112,19 @@ class Assembler:
 
     def end(self) -> list[Noted]:
         """All that was noted, in the order of lines."""
+        if self._is_root:  # the log is cut in the block of the rank that ended first
+            self._noted = [one for one in self._noted if not isinstance(one.fact, Exited)]
         for one in self._operators.values():
             self._noted.append(one.noted._replace(fact=one.fact))
         self._operators.clear()
         if noted := self._connected.close():
             self._noted.append(noted)
-        return sorted(self._noted, key=lambda noted: noted.line)
+        return sorted(map(self._with_rank, self._noted), key=lambda noted: noted.line)
+
+    def _with_rank(self, noted: Noted) -> Noted:
+        """With the rank that another line names for the same process."""
+        known = self._ranks.get(noted.pid) if noted.pid is not None and noted.rank is None else None
+        return noted if known is None else noted._replace(rank=known)
 
     def _take(self, line: int, record: Record) -> None:
         if noted := self._connected.take(self._note(line, record, Connected((), None)), record):
@@ -112,6 +135,7 @@ class Assembler:
         for fact in patterns.facts_of(record):
             noted = self._note(line, record, fact)
             if isinstance(fact, OperatorTimedOut):
+                self._waiting = line, record.pid
                 self._operator(noted, fact, record)
                 continue
             if isinstance(fact, Fault) and not fact.is_symptom:
@@ -126,14 +150,16 @@ class Assembler:
         self._noted[start:] = [one for one in self._noted[start:] if not _is_frame_of(one, found)]
 
     def _note(self, line: int, record: Record, fact: Fact) -> Noted:
-        time = record.time
+        time, pid = record.time, record.pid
         if time is None and record.level is None and self._time and line - self._time[0] <= APART:
             time = self._time[1]
+        if pid is None and record.level is None and isinstance(fact, Heartbeat) and self._waiting:
+            pid = self._waiting[1] if line - self._waiting[0] <= IN_MESSAGE else None
         is_error = record.level == "ERROR" or (record.level is None and not isinstance(fact, _CALM))
-        return Noted(line, fact, time, is_error, record.pid, record.rank)
+        return Noted(line, fact, time, is_error, pid, record.rank)
 
     def _operator(self, noted: Noted, fact: OperatorTimedOut, record: Record) -> None:
-        """Join the parts of one time-out: base, para, groupRank and opData information of one thread in a row."""
+        """Join the parts of one timeout: base, para, groupRank and opData information of one thread in a row."""
         key = record.pid, record.thread
         before = self._operators.pop(key, None)
         is_new = "base information" in record.text
@@ -162,16 +188,22 @@ class Assembler:
             self._noted.append(self._note(line, record, fault))
 
     def _elastic_exit(self, line: int, record: Record) -> None:
-        """The block of torchrun for a rank: `rank : 3 (local_rank: 3)`, then `exitcode : -9 (pid: 4711)`."""
+        """The block of torchrun for a rank: `rank : 3 (local_rank: 3)`, then `exitcode : -9 (pid: 4711)`.
+
+        The block of the rank that torchrun saw end first comes last, after a heading.
+        """
         text = without_prefix(record.text)
-        if found := _ELASTIC.match(text):
+        if ROOT in text:
+            self._is_root = True
+        elif found := _ELASTIC.match(text):
             own = rank(found["rank"])
             self._elastic = None if own is None else (line, own)
         elif self._elastic and (found := _EXIT_CODE.match(text)):
             code, own = int(found["code"]), self._elastic[1]
             fact = Exited(own, None, -code, -code == 15) if code < 0 else Exited(own, code, None)
+            fact = fact._replace(is_first=self._is_root)
             self._noted.append(self._note(line, record, fact)._replace(pid=number(found["pid"])))
-            self._elastic = None
+            self._elastic, self._is_root = None, False
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
 

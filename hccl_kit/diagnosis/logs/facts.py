@@ -288,6 +288,7 @@ class Fault(NamedTuple):
 
     `kind` is a short phrase for people, such as "out of device memory". `is_symptom`: others cause it, such as a stream
     that did not finish in time. `is_frame`: the error of a caller, which a library prints around its own.
+    `is_unknown`: an error of a module whose text no pattern knows.
     """
 
     code: str | None
@@ -296,6 +297,7 @@ class Fault(NamedTuple):
     text: str
     is_symptom: bool = False
     is_frame: bool = False
+    is_unknown: bool = False
 
 
 class Oversized(NamedTuple):
@@ -308,7 +310,7 @@ class Oversized(NamedTuple):
 class Exited(NamedTuple):
     """A launcher saw a rank end. One of `code` and `signal` is None, both if it does not tell how.
 
-    `by_launcher`: it ended the rank itself.
+    `by_launcher`: it ended the rank itself. `is_first`: the launcher names this end as the first one.
     """
 
     rank: int
@@ -317,6 +319,7 @@ class Exited(NamedTuple):
     by_launcher: bool = False
     server: str | None = None
     physical: int | None = None
+    is_first: bool = False
 
 
 class Step(NamedTuple):

@@ -61,7 +61,8 @@ _SCREEN = re.compile(
 )
 _TORCH = re.compile(
     r"\[(?P<level>ERROR|WARNING|INFO)\] (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})"
-    r"(?:\.(?P<milli>[0-9]{3}))?(?P<micro>)? \(PID:(?P<pid>[0-9]{1,10}), Device:-?[0-9]{1,10}, RankID:-?[0-9]{1,10}\)"
+    r"(?:\.(?P<milli>[0-9]{3}))?(?P<micro>)? "
+    r"\(PID:(?P<pid>[0-9]{1,10}), Device:-?[0-9]{1,10}, RankID:(?P<rank>-1|[0-9]{1,8})\)"
 )
 _MINDIE = re.compile(
     r"\[(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- T][0-9]{2}:[0-9]{2}:[0-9]{2})"
@@ -181,6 +182,7 @@ def _without_header(line: str, is_whole: bool) -> Record:
     if found := _TORCH.search(line):
         time = time_of(found["date"], found["milli"], None)
         text = line[found.end() :]
+        rank = rank if found["rank"] == "-1" else int(found["rank"])
         return Record(found["level"], "TORCH", int(found["pid"]), time, None, text, False, is_whole, rank)
     if (found := _MINDIE.match(line)) and not _SCREEN.search(line):
         time = time_of(found["date"], found["milli"], found["micro"])

@@ -109,7 +109,7 @@ def _traced(entry: dict[str, Any], own: int, config: dict[str, tuple[int, ...]])
     backend, _, operator = named[:MAX_TEXT].rpartition(":")
     name, title = (_text(group[0]), _text(group[1])) if isinstance(group, Sequence) and len(group) == 2 else ("", "")
     state = entry.get("state")
-    # gloo never says "completed": what it has retired is done. Elsewhere that may be a time-out.
+    # gloo never says "completed": what it has retired is done. Elsewhere that may be a timeout.
     is_done = state == "completed" or bool(_integer(entry.get("time_discovered_completed_ns")))
     left = is_done or (backend == "gloo" and entry.get("retired") is True)
     return Traced(

@@ -69,8 +69,17 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     if table is not None:
         size = max(size or 0, len(table.every))
     places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
+    has_others = len(by_process) > 1
     found = [
-        _rank(process, tuple(sorted(events, key=_order)), groups[process], world, places, is_cut=process in cut)
+        _rank(
+            process,
+            tuple(sorted(events, key=_order)),
+            groups[process],
+            world,
+            places,
+            is_cut=process in cut,
+            folder=process.worker if has_others else None,
+        )
         for process, events in by_process.items()
     ]
     ranks, dropped = _latest(rank for rank in found if not _is_screen(rank))
@@ -148,7 +157,9 @@ def _rank(
     places: _Places,
     *,
     is_cut: bool,
+    folder: str | None,
 ) -> Rank:
+    """`folder` stands for the server where no line names it: it tells the processes of several folders apart."""
     card = _card(events)
     number = groups.get(world) if world is not None else None
     if number is None and process.pid is None:
@@ -156,9 +167,7 @@ def _rank(
     if number is None:
         number = _own_number(events, process, alone=not groups)
     number, card = places.completed(number, card)
-    return Rank(
-        process, number, Suspect(number, card.server or process.worker, card.physical), card, groups, events, is_cut
-    )
+    return Rank(process, number, Suspect(number, card.server or folder, card.physical), card, groups, events, is_cut)
 
 
 def _card(events: Sequence[Event]) -> Card:

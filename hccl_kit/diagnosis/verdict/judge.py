@@ -86,7 +86,8 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     rank = job.by_suspect.get(first)
     if first.rank is not None or first.device is not None or rank is None:
         return cause
-    reason = f"a process of {first.server} has failed ({cause.kind}), but "
+    of_server = f" of {first.server}" if first.server else ""
+    reason = f"a process{of_server} has failed ({cause.kind}), but "
     if rank.is_cut:
         reason += "its log is cut before it names its rank"
     elif sum(other.process.worker == rank.process.worker for other in job.ranks) > 1:
@@ -99,18 +100,19 @@ def _if_known(cause: Cause, job: Job) -> Cause:
 def _unknown(case: Case) -> Cause:
     events = [edge.event for edge in case.waits.edges]
     if not case.job.ranks:
-        return cannot_tell("nothing in these logs is of a job with HCCL")
+        nothing = cannot_tell("no line of these logs is known as an error or as one of a rank")
+        return nothing._replace(fix="hccl-kit explain FILE knows more messages")
     if not case.waits.waiting:
         return _without_waits(case)
     if missing := missing_logs(case.job):
         return cannot_tell(missing, (), events)
     if case.waits.targets and not case.waits.ends:
         return cannot_tell(
-            f"{listed(case.waits.rings)} wait for each other, in the same operator as far as the logs tell", (), events
+            f"{listed(case.waits.rings)} wait for each other, in the same operator as far as the logs show", (), events
         )
     if lost := _without_log(case):
         return cannot_tell(f"there is no log of {listed(lost)}, for which others waited", lost, events)
-    return cannot_tell("the logs have time-outs only, and none names the rank that was waited for", (), events)
+    return cannot_tell("the logs have only timeouts, and none names the rank that was waited for", (), events)
 
 
 def _without_log(case: Case) -> list[Suspect]:
@@ -125,11 +127,11 @@ def _without_waits(case: Case) -> Cause:
     also = f", but {missing_logs(case.job)}" if case.job.silent else ""
     errors = [event for rank in case.job.ranks for event in rank.events if event.is_error]
     if not errors:
-        return cannot_tell(f"no log has an error that tells a cause{also}")
+        return cannot_tell(f"no log has an error that shows a cause{also}")
     first = min(errors, key=lambda event: (event.time is None, event.time or 0.0))
     place = f"{first.place.file}:{first.place.line}"
     reason = f"the errors of these logs are consequences of another one: {_phrase(first.fact)} ({place}){also}"
-    fix = f"hccl-kit explain {shlex.quote(first.place.file)} tells what its lines mean"
+    fix = f"see `hccl-kit explain {shlex.quote(first.place.file)}`, which explains its lines"
     return cannot_tell(reason, (), errors)._replace(fix=fix)
 
 
@@ -151,7 +153,7 @@ def _of_ends(ends: Clocks) -> tuple[str, ...]:
         return ()
     return (
         f"the clocks of {', '.join(sorted(ends.offsets))} are estimated from when both ends of links gave up: the "
-        "clock of a server whose ranks began later seems to be ahead",
+        "clock of a server whose ranks started later seems to be ahead",
     )
 
 

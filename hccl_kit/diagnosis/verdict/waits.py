@@ -1,4 +1,4 @@
-"""Which rank waits for which: the edges that link tables, time-outs of operators and the rendezvous state."""
+"""Which rank waits for which: the edges that link tables, timeouts of operators and the rendezvous state."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CODES = {
     RootSilent: "EI0015",
     JoinFailed: "EI0015",
 }
-"""The code that HCCL prints with each of these facts; EI0006 stands for all link time-outs, as in HCCL since 8.0."""
+"""The code that HCCL prints with each of these facts; EI0006 stands for all link timeouts, as in HCCL since 8.0."""
 WAITING = (*CODES, Watchdog)
 
 
@@ -217,10 +217,13 @@ def _root(job: Job, rank: Rank) -> Suspect | None:
 
 
 def missing(job: Job, rank: Rank, fact: Connected | NeverConnected) -> frozenset[int]:
-    """The ranks that the root of a communicator has not heard from, as the communicator counts."""
+    """The ranks that the root of a communicator has not heard from, as the communicator counts.
+
+    If nothing tells its size, those below the highest one that the root has heard from.
+    """
     if isinstance(fact, NeverConnected):
         return frozenset(fact.ranks)
-    size = fact.expected or _size(rank) or job.size
+    size = fact.expected or _size(rank) or job.size or max(fact.ranks, default=-1) + 1
     return frozenset(range(size)) - frozenset(fact.ranks) if size and size <= MAX_RANKS else frozenset()
 
 

@@ -219,7 +219,7 @@ def _restarts(kind: Kind, text: str | None) -> int:
 
 def _assert_host_network(table_map: str | None, *, host_network: bool) -> None:
     if table_map is not None:
-        raise KitError("--fixed-table and --table-map exclude each other", hint="leave one of them out")
+        raise KitError("--fixed-table and --table-map are mutually exclusive", hint="leave one of them out")
     if not host_network:
         raise KitError("--fixed-table needs --host-network: a rank table has the addresses of hosts")
 

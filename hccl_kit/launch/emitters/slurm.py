@@ -55,7 +55,7 @@ def emit(
     """The batch script, which needs the rank table in its folder, on a disk that all nodes share.
 
     The options are those of sbatch, srun and pyxis; `gres` is per node. Raises KitError if a value is not accepted, or
-    two options exclude each other.
+    two options are mutually exclusive.
     """
     table.assert_is_name()
     given = {

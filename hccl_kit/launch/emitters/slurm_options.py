@@ -82,7 +82,7 @@ class Options(NamedTuple):
 
 
 def checked(plan: LaunchPlan, given: Mapping[str, str | None], *, hetjob: bool) -> Options:
-    """The options for a plan. Raises KitError if a value is not accepted, or two of them exclude each other."""
+    """The options for a plan. Raises KitError if a value is not accepted, or two of them are mutually exclusive."""
     values = {option: value for option, value in given.items() if value is not None}
     for option, value in values.items():
         pattern, accepted = _OPTIONS[option]
@@ -155,12 +155,12 @@ def _assert_nodes(plan: LaunchPlan, values: Mapping[str, str]) -> None:
 
 
 def _assert_together(values: Mapping[str, str], *, hetjob: bool) -> None:
-    """Raises KitError for options that exclude each other, or that need another one."""
+    """Raises KitError for options that are mutually exclusive, or that need another one."""
     if hetjob and "array" in values:
-        raise KitError("--hetjob and --array exclude each other in Slurm", hint="leave one of them out")
+        raise KitError("--hetjob and --array are mutually exclusive in Slurm", hint="leave one of them out")
     if hetjob and "mpi" in values:
         raise KitError(
-            "--hetjob and --mpi exclude each other: Slurm orders ranks within a part only",
+            "--hetjob and --mpi are mutually exclusive: Slurm orders ranks within a part only",
             hint="without --hetjob, every node is asked for as many tasks as the largest server has cards",
         )
     if hetjob and re.search(r":[0-9]+(,|$)", values.get("gres", "").partition(",")[0]):
@@ -170,7 +170,7 @@ def _assert_together(values: Mapping[str, str], *, hetjob: bool) -> None:
         )
     if "container-image" in values and "apptainer-image" in values:
         raise KitError(
-            "--container-image (pyxis) and --apptainer-image exclude each other", hint="leave one of them out"
+            "--container-image (pyxis) and --apptainer-image are mutually exclusive", hint="leave one of them out"
         )
     if "container-mounts" in values and not {"container-image", "apptainer-image"} & set(values):
         raise KitError("--container-mounts needs an image", hint="--container-image or --apptainer-image")

@@ -121,7 +121,7 @@ def _text(service: Service) -> Iterator[str]:
     if shared:
         yield (
             "servers with the same address are pods of one host: run them in its network (hostNetwork), so that HCCL"
-            " takes them for one server"
+            " treats them as one server"
         )
     for number, (node, address) in enumerate(zip(plan.nodes, _addresses(service), strict=True)):
         ranks = range(service.starts[number], service.starts[number] + service.counts[number])

@@ -45,8 +45,8 @@ def emit(
     most = restarts.number(max_restarts, most=restarts.MOST)
     if most and not fixed_table:
         raise KitError(
-            "--max-restarts of --to volcano needs --fixed-table: the table that the cluster writes is not written anew,"
-            " and pods on other servers would read that of the earlier start",
+            "--max-restarts of --to volcano needs --fixed-table: the table that the cluster writes is not rewritten"
+            " after a restart, and pods on other servers would read the old one",
             hint="--to ascendjob, jobset, trainjob or rayjob starts all pods again without a table",
         )
     config = _config(job, plan, table if fixed_table else None)

@@ -53,7 +53,7 @@ def fetch_all(nodes: Sequence[Node], folder: Path) -> None:
         except FileNotFoundError:
             pass  # ssh is missing, which was reported, or the user removed this folder
         except (OSError, ValueError) as why:
-            write(2, f"note: logs of server {node.name!r} were not all fetched: {why}\n".encode())
+            write(2, f"note: not all logs of server {node.name!r} were fetched: {why}\n".encode())
 
 
 def fetch(node: Node, folder: Path) -> None:

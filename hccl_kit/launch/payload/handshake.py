@@ -73,7 +73,7 @@ def read_secret(path: str) -> bytes:
         os.close(descriptor)
     if not re.fullmatch(rb"\s*(?:[0-9a-fA-F]{2}){16,512}\s*", text) or len(set(text.strip().lower())) < 6:
         raise SecretError(
-            f"error: the secret {path} is not of at least 128 bits, 32 to 1024 random hexadecimal digits\n  fix: {make}"
+            f"error: the secret {path} is not 32 to 1024 random hexadecimal digits (128 bits or more)\n  fix: {make}"
         )
     return bytes.fromhex(text.decode())
 

@@ -76,7 +76,7 @@ class Membership:
         except OSError as error:
             raise NoSpareError(f"cannot read {self.table}: {error.strerror}") from error
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-            raise NoSpareError(f"{self.table} is not the table any more with which the job started") from error
+            raise NoSpareError(f"{self.table} has changed since the job started") from error
         try:
             save_table(made)
         except OSError as error:

@@ -56,7 +56,7 @@ class Node0:
             return False
         if hello.sha256 != self.options.sha256:
             channel.send(Refused(OTHER_TABLE, self.options.sha256).line())
-            log(f"error: {self.options.servers[hello.node]} has another rank table, sha256 {hello.sha256}")
+            log(f"error: {self.options.servers[hello.node]} has a different rank table, sha256 {hello.sha256}")
             log(f"  this one is    sha256 {self.options.sha256}\n  fix: copy table and script of this node there")
             return False
         self.peers[hello.node] = channel

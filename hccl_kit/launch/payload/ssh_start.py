@@ -167,7 +167,7 @@ async def start(request: Request, membership: Membership, folder: str, run: str)
         if job.signaled.is_set():
             return job.signal_code, True
         pause = max(0.0, job.lost_at + FENCE - time.monotonic()) if job.lost_with_ranks else 0.0
-        lines.append(f"starting again in {pause:.0f} s" + (", when no rank is left on a lost server" if pause else ""))
+        lines.append(f"restarting in {pause:.0f} s" + (", when no rank is left on a lost server" if pause else ""))
         write(2, "".join(f"{printable(line, 500)}\n" for line in lines).encode())
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(job.signaled.wait(), pause + 0.1)  # a signal may have come meanwhile

@@ -38,10 +38,10 @@ def substituted(table: Mapping[str, Any], lost: str, spare: Mapping[str, Any]) -
     servers = table.get("server_list")
     places = [n for n, server in enumerate(servers or ()) if server["server_id"] == lost]
     if len(places) != 1:
-        raise MisfitError(f"the table has no list of servers with {lost!r} in it once")
+        raise MisfitError(f"the table does not list server {lost!r} exactly once")
     names = {server["server_id"] for server in servers or ()}
     if spare["server_id"] in names:
-        raise MisfitError(f"spare {spare['server_id']} is a server of the table already")
+        raise MisfitError(f"spare {spare['server_id']} is already a server of the table")
     (place,) = places
     cards = {card["device_id"]: card for card in spare["device"]}
     devices = []

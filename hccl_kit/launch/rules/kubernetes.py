@@ -29,7 +29,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
         if len(node.workers) != len(first.workers):
             this, other = (f"server {shown(one.id)} has {counted(len(one.workers), 'card')}" for one in (node, first))
             message = f"{this}, {other}; all pods of a job need the same number"
-            yield Finding(message, "take the same number of cards on every server, or start it with --to bash")
+            yield Finding(message, "use the same number of cards on every server, or --to bash")
             return
 
 
@@ -70,7 +70,7 @@ def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
         yield Finding(
             f"the rank table for {plan.size} ranks has {size} bytes without whitespace; a ConfigMap holds "
             f"{manifest.MAX_MAP}",
-            "start it with --to ascendjob, which needs no table, or with --fixed-table, which compresses this one",
+            "use --to ascendjob, which needs no table, or --fixed-table, which compresses this one",
         )
 
 

@@ -29,7 +29,7 @@ def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     for node in plan.nodes:
         if node.devices != largest.devices[: len(node.devices)]:
             message = f"{_cards(node)}, {_cards(largest)}; mpirun needs the same cards on every node"
-            yield Finding(message, "take the same cards everywhere, or start it with --to bash")
+            yield Finding(message, "use the same cards on every node, or --to bash")
             return
 
 
@@ -47,7 +47,7 @@ def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding
         if list(node.devices) != sorted(node.devices):
             yield Finding(
                 f"{_cards(node)} for ranks {listed(node.ranks, 16)}; this launcher gives local rank i the i-th card",
-                "generate the table again with hccl-gen, which numbers by card, or start it with --to bash",
+                "generate the table again with hccl-gen, which numbers by card, or use --to bash",
             )
             return
 
@@ -66,7 +66,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
         if len(node.workers) != len(first.workers):
             this, other = (f"server {shown(one.id)} has {counted(len(one.workers), 'rank')}" for one in (node, first))
             message = f"{this}, {other}; msrun needs the same number on every node"
-            hint = "take the same number of cards on every node, or start it with --to bash or --to mpirun"
+            hint = "use the same number of cards on every node, or --to bash or --to mpirun"
             yield Finding(message, hint)
             return
 
@@ -84,7 +84,7 @@ def ranks_not_together(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]
         if node.ranks != tuple(range(node.ranks[0], node.ranks[0] + len(node.ranks))):
             yield Finding(
                 f"server {shown(node.id)} has ranks {listed(node.ranks, 16)}; this launcher numbers ranks node by node",
-                "hccl-merge numbers the ranks server by server, or start it with --to bash",
+                "hccl-merge numbers the ranks server by server, or use --to bash",
             )
             return
 

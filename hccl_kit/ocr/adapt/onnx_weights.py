@@ -197,9 +197,9 @@ class _Graph:
 
         row = self.rows[name]
         if row.data_location == row.EXTERNAL:
-            raise KitError(f"it keeps {name!r:.80} in another file", hint="save it as one file")
+            raise KitError(f"it stores {name!r:.80} in another file", hint="save it as one file")
         if any(side < 1 for side in row.dims):
-            raise ValueError(f"{name!r:.80} has the sides {list(row.dims)[:8]}")
+            raise ValueError(f"{name!r:.80} has the dimensions {list(row.dims)[:8]}")
         array = np.asarray(numpy_helper.to_array(row), np.float32)
         if not np.isfinite(array).all():
             raise ValueError(f"{name!r:.80} holds numbers that are not finite")

@@ -115,7 +115,7 @@ def _onnx(
     except KitError as error:
         branched = any(parameter.name.endswith(".bn.gamma") for parameter in network.get_parameters())
         raise KitError(
-            f"{key}: {path} is of another network: {error.message}",
+            f"{key}: {path} has the weights of another network: {error.message}",
             hint="ONNX files of PP-OCR hold folded convolutions: set model.backbone.branches: False"
             if branched
             else None,

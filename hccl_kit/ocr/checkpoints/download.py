@@ -28,7 +28,7 @@ def copy(url: str, file: IO[bytes], say: Say) -> str:
     end, digest, count = time.monotonic() + DEADLINE, hashlib.sha256(), 0
     with _opened(url) as answer:
         size = _size(answer, file)
-        say(f"fetching {url}" + (f", {size / 1e6:.1f} MB" if size is not None else ""))
+        say(f"downloading {url}" + (f", {size / 1e6:.1f} MB" if size is not None else ""))
         while block := _read(answer):
             count += len(block)
             if count > MAX_BYTES:
@@ -68,7 +68,7 @@ def _size(answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
     if answer.status != http.client.OK:
         raise KitError(_answered(answer.status, answer.reason))
     if answer.headers.get_content_type() == "text/html":
-        raise KitError("the server answers with a page of HTML")
+        raise KitError("the server returned an HTML page")
     announced = answer.headers.get("Content-Length") or ""
     if not re.fullmatch("[0-9]{1,18}", announced):
         return None

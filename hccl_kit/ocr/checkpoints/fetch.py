@@ -108,7 +108,7 @@ def _split(key: str, name: str) -> urllib.parse.SplitResult:
     if "@" in parts.netloc:
         raise KitError(
             f"{key} holds a user name or a password before {parts.hostname}; no credentials are sent",
-            hint="fetch the file yourself, and name it by its path",
+            hint="download the file manually, and give its path instead of the URL",
         )
     return parts
 
@@ -126,7 +126,7 @@ def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
     if is_new or not record.is_file():
         write_atomically(record, f"{digest}  {path.name}\n")
     _assert_sum(path, digest, expected or _recorded(record))
-    where = f"fetched from {url} to {path}" if is_new else f"{path}, fetched from {url} before"
+    where = f"downloaded from {url} to {path}" if is_new else f"{path}, downloaded from {url} before"
     return f"weights: {where}; SHA-256 {digest}{_doubt(path, digest, expected)}"
 
 
@@ -156,7 +156,7 @@ def _assert_sum(path: Path, digest: str, expected: str) -> None:
     if digest != expected.lower():
         raise KitError(
             f"{path} has the SHA-256 {digest}; expected {expected.lower()}",
-            hint=f"it is damaged or another file: remove {path} and fetch it again, or correct the checksum",
+            hint=f"it is damaged or another file: remove {path} and download it again, or correct the checksum",
         )
 
 
@@ -205,7 +205,7 @@ def _silent(_: str) -> None:
 
 def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
     """Fetch a file; returns its SHA-256. Raises OSError only if the file cannot be written."""
-    by_hand = f"fetch it by hand and put it at {path}, or name the file itself by its path"
+    by_hand = f"download it manually to {path}, or give the path of the file instead of the URL"
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     for left in path.parent.glob(".*.part"):  # of a killed process: a running one holds the lock
         left.unlink(missing_ok=True)
@@ -217,7 +217,7 @@ def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
             raise KitError(f"the download has the SHA-256 {digest}; expected {expected.lower()}")
         temporary.replace(path)
     except KitError as error:
-        raise KitError(f"cannot fetch {url}: {error.message}", hint=by_hand) from error
+        raise KitError(f"cannot download {url}: {error.message}", hint=by_hand) from error
     finally:
         temporary.unlink(missing_ok=True)
     return digest

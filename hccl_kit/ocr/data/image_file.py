@@ -42,7 +42,7 @@ def read_image(sample: Sample, max_pixels: int) -> bytes:
         width, height = size_of(io.BytesIO(data) if data else file)
         if width * height > max_pixels:
             raise BadSampleError(
-                f"an image of {width} x {height} pixels; accepted: up to {max_pixels} in all, "
+                f"an image of {width} x {height} pixels; accepted: up to {max_pixels} in total, "
                 "see max_pixels of DecodeImage"
             )
         if not data:

@@ -26,7 +26,7 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
     ratios = _listed(dataset.get("sample_ratio", 1.0))
     if not {len(folders), len(ratios)} <= {1, len(labels)}:
         raise KitError(
-            f"{len(labels)} label_file, {len(folders)} data_dir and {len(ratios)} sample_ratio do not go together",
+            f"{len(labels)} label_file, {len(folders)} data_dir and {len(ratios)} sample_ratio differ in number",
             hint="give each label_file its own, or one to all of them",
         )
     folders, ratios = (values * len(labels) if len(values) == 1 else values for values in (folders, ratios))

@@ -100,7 +100,7 @@ def _called() -> list[Path]:
     files = [folder / name for name in LIBRARIES]
     absent = [file.name for file in files if not file.is_file()]
     if absent:
-        raise KitError(f"MindSpore has no {absent[0]} here")
+        raise KitError(f"this installation of MindSpore has no {absent[0]}")
     return files
 
 

@@ -142,7 +142,7 @@ def _own_texts(path: Path) -> dict[str, list[str]]:
     """The lines of a file, every tenth for the test. Raises KitError if there are too few for both, or too many."""
     lines = [line.strip() for _, line in islice(numbered_lines(path), MAX_TEXTS + 1)]
     if len(lines) > MAX_TEXTS:
-        raise KitError(f"{path} holds more than {MAX_TEXTS} texts", hint="draw some of them: shuf -n 100000")
+        raise KitError(f"{path} holds more than {MAX_TEXTS} texts", hint="take a sample: shuf -n 100000")
     sets = {"train": [line for number, line in enumerate(lines) if number % TENTH], "test": lines[::TENTH]}
     if not sets["train"]:
         raise KitError(f"{path} holds {counted(len(lines), 'text')}; at least two are needed, one for the test")

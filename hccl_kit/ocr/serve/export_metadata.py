@@ -40,7 +40,7 @@ def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tupl
     height, width = _page_size(config, given) if is_page else _line_size(config, given)
     if batch < 1 or min(height, width) < 1 or batch * height * width > MAX_PIXELS:
         raise KitError(
-            f"{batch} images of {height} x {width}: accepted: 1 to {MAX_PIXELS} pixels in total",
+            f"{batch} images of {height} x {width}; accepted: 1 to {MAX_PIXELS} pixels in total",
             hint="see --batch and --shape",
         )
     return batch, 3, height, width
@@ -62,7 +62,8 @@ def _fixed_size(config: Config) -> Size:
         if target and (name == "ScalePadImage" or options.get("padding") or not options.get("keep_ratio", True)):
             return page_transforms.target_of(**options) if name == "DetResize" else (target[0], target[1])
     raise KitError(
-        "the evaluation takes pages of many sizes, and an exported network takes one", hint="add --shape 736 1280"
+        "the evaluation uses pages of different sizes, but an exported network accepts only one size",
+        hint="add --shape 736 1280",
     )
 
 
@@ -70,7 +71,8 @@ def _line_size(config: Config, given: Sequence[int] | None) -> Size:
     height, width = line_images.image_shape(config, "eval")
     if given and given[0] != height:
         raise KitError(
-            f"--shape {given[0]} {given[1]}: the evaluation makes lines {height} high", hint=f"--shape {height} WIDTH"
+            f"--shape {given[0]} {given[1]}: the evaluation resizes lines to height {height}",
+            hint=f"--shape {height} WIDTH",
         )
     return height, given[1] if given else width
 
@@ -92,7 +94,7 @@ def paddle_order(classes: Sequence[str | None]) -> list[int]:
     if breaking:
         raise KitError(
             f"the dictionary has {breaking[0]!r}, at which a program that reads the ONNX file would break a line",
-            hint="take it out of the dictionary, or --format mindir",
+            hint="remove it from the dictionary, or use --format mindir",
         )
     numbers = {token: number for number, token in enumerate(classes)}
     inner = [number for token, number in numbers.items() if token not in (None, " ")]

@@ -91,7 +91,7 @@ class Detection:
         if bad:
             warn(f"evaluation: {len(bad)} of {len(pages) + len(bad)} pages are left out: {'; '.join(bad[:3])}")
         if all(page.ignored.all() for page in pages):
-            raise KitError("no page of the evaluation has a text that counts")
+            raise KitError("no page of the evaluation has a text that is not ignored")
         return pages
 
     def lengths(self, samples: Sequence[Page], world: World) -> None:

@@ -93,9 +93,9 @@ def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict
         return {device_id: Card(ip=texts[0]) for device_id, texts in there.items()}, missing
     on_vnic = bool(node.table.super_pods)
 
-    def read(put: Callable[..., str]) -> Card | NoAnswerError:
+    def read(query: Callable[..., str]) -> Card | NoAnswerError:
         try:
-            return hccn_tool.card(put, vnic=on_vnic)
+            return hccn_tool.card(query, vnic=on_vnic)
         except hccn_tool.NoAddressError as reason:
             return reason
 
@@ -139,7 +139,7 @@ def _all_addresses(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]
     if _has_file_alone(node):
         return _in_file(node, ids)
     on_vnic = bool(node.table.super_pods)
-    found, _ = tools.hccn(node, ids, lambda put: hccn_tool.every_address(put, vnic=on_vnic))
+    found, _ = tools.hccn(node, ids, lambda query: hccn_tool.every_address(query, vnic=on_vnic))
     return found
 
 

@@ -28,8 +28,8 @@ _UNSET_ADDRESS = "0.0.0.0"  # noqa: S104 - what the driver has if nothing was se
 def link_down(node: Node) -> Iterator[Finding]:
     """The network port of a card has no link.
 
-    What:           hccn_tool says "link status: DOWN" for a card of a job that uses the network: of several servers or
-                    super pods, or with HCCL_INTRA_ROCE_ENABLE=1.
+    What:           hccn_tool reports "link status: DOWN" for a card of a job that uses the network: of several servers
+                    or super pods, or with HCCL_INTRA_ROCE_ENABLE=1.
     Why it matters: the card cannot reach those of other servers; all ranks wait until their timeout.
     Example:        card 5: link status DOWN
     Fix:            check the cable and the optical module: hccn_tool -i 5 -optical -g, hccn_tool -i 5 -lldp -g; if it
@@ -44,8 +44,8 @@ def link_down(node: Node) -> Iterator[Finding]:
 def network_unreachable(node: Node) -> Iterator[Finding]:
     """A card does not reach its netdetect address.
 
-    What:           hccn_tool says something else than "net health status: Success" for a card with a netdetect address,
-                    such as Finding, Unreachable or Receive timeout.
+    What:           hccn_tool reports a net health status such as Finding, Unreachable or Receive timeout, and not
+                    Success, for a card with a netdetect address.
     Why it matters: the address is usually that of the gateway, so the networks behind it are not reached either. Or no
                     host answers at that address, and the network is healthy.
     Example:        card 2: net health status Receive timeout
@@ -94,7 +94,7 @@ def gateway_not_set(node: Node) -> Iterator[Finding]:
 def tls_mixed(node: Node) -> Iterator[Finding]:
     """TLS is switched on for some cards of this server and off for others.
 
-    What:           hccn_tool -i N -tls -g says "tls switch[1]" for some cards of the table and "tls switch[0]" for
+    What:           hccn_tool -i N -tls -g reports "tls switch[1]" for some cards of the table and "tls switch[0]" for
                     others. HK617 compares the servers.
     Why it matters: a card with TLS and one without do not connect.
     Example:        card 4 was replaced, and came with TLS on.
@@ -124,8 +124,8 @@ def _ask(node: Node, parse: hccn_state.Reader, *words: str) -> tuple[dict[int, s
 
 
 def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) -> _Unset:
-    def read(put: Callable[..., str]) -> str:
-        return _UNSET_ADDRESS if hccn_state.says_unset(put(word, "-g")) else _reader(parse, word, "-g")(put)
+    def read(query: Callable[..., str]) -> str:
+        return _UNSET_ADDRESS if hccn_state.says_unset(query(word, "-g")) else _reader(parse, word, "-g")(query)
 
     found, failures = tools.hccn(node, ids, read)
     return [device_id for device_id, text in found.items() if text == _UNSET_ADDRESS], failures
@@ -138,8 +138,8 @@ def _not_set(unset: _Unset, text: str, hint: str) -> Iterator[Finding]:
 
 
 def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., str]], str]:
-    def read(put: Callable[..., str]) -> str:
-        answer = put(*words)
+    def read(query: Callable[..., str]) -> str:
+        answer = query(*words)
         found = parse(answer)
         if found is None:
             raise NoAnswerError(f"{words[0]} -g: {excerpt(answer)}")

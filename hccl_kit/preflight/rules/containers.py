@@ -81,7 +81,7 @@ def no_topology(node: Node) -> Iterator[Finding]:
 
 
 def other_cards_in_container(node: Node) -> Iterator[Finding]:
-    """ASCEND_VISIBLE_DEVICES does not say which cards this container has, or ASCEND_RT_VISIBLE_DEVICES counts others.
+    """ASCEND_VISIBLE_DEVICES or ASCEND_RT_VISIBLE_DEVICES does not match the cards of this container.
 
     What:           ASCEND_VISIBLE_DEVICES names a card that is not in /dev, or is not ascending; or
                     ASCEND_RT_VISIBLE_DEVICES in such a container has a number that is not below the number of its
@@ -103,12 +103,12 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
     absent = sorted(set(wanted) - set(there))
     if absent:
         yield Finding(
-            f"{CONTAINER_VARIABLE}={shown(text)}, and /dev does not have {named(absent)} but {named(there)}",
+            f"{CONTAINER_VARIABLE}={shown(text)}, but /dev has {named(there)}, not {named(absent)}",
             "set it where the container is started, with the container runtime of Ascend, or give it --device options",
         )
     if any(one > other for one, other in pairwise(wanted)):
         yield Finding(
-            f"{CONTAINER_VARIABLE}={shown(text)}: its order does not count, programs number these cards ascending",
+            f"{CONTAINER_VARIABLE}={shown(text)}: the order is ignored, programs number these cards in ascending order",
             f"write {','.join(map(str, sorted(wanted)))}",
         )
     beyond = [number for number in listed_devices(node.environ) or () if number >= len(there)] if text else []

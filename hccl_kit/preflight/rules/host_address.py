@@ -37,7 +37,7 @@ def no_interface(node: Node) -> Iterator[Finding]:
 
 
 def another_interface(node: Node) -> Iterator[Finding]:
-    """HCCL will take another network interface than the table names.
+    """HCCL will use another network interface than the table names.
 
     What:           in a job of several servers, the address that HCCL chooses on this machine is neither `host_ip` nor
                     the server's id. It takes HCCL_IF_IP, then what HCCL_SOCKET_IFNAME names, then the first by name
@@ -66,7 +66,7 @@ def another_interface(node: Node) -> Iterator[Finding]:
         else f"export HCCL_IF_IP={wanted[0]}, if that is an address of this host"
     )
     written = " and ".join(map(shown, dict.fromkeys(wanted)))
-    yield Finding(f"HCCL will take {choice.address} ({choice.reason}); the table has {written}", hint)
+    yield Finding(f"HCCL will use {choice.address} ({choice.reason}); the table has {written}", hint)
 
 
 def _is_address(name: object) -> bool:

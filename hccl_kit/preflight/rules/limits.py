@@ -94,7 +94,7 @@ def _shm(folder: Path, cards: int) -> Iterator[Finding]:
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
-        message = f"{folder} is not there; data loaders pass batches through it"
+        message = f"{folder} does not exist; data loaders pass batches through it"
         yield Finding(message, "mount it: docker run --shm-size=8g")
         return
     wanted = SHM_PER_CARD * cards

@@ -42,7 +42,7 @@ def port_taken(node: Node) -> Iterator[Finding]:
         other = "give this job the ports of another number: hccl-kit env TABLE --job 1"
         yield Finding(
             f"port {port} of {address} is taken by {who.text if who else 'a process that this user may not see'}",
-            f"end it, or {other}" if who is None or who.listens else f"keep connections away (HK605), or {other}",
+            f"end it, or {other}" if who is None or who.listens else f"reserve the port (HK605), or {other}",
         )
 
 
@@ -67,7 +67,8 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
     if given:
         first, last = given[0], given[-1]
         message = f"ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections"
-        yield Finding(message, f"sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (and those reserved before)")
+        new = f"{first}-{last} (append to the ports that are already reserved)"
+        yield Finding(message, f"sysctl -w net.ipv4.ip_local_reserved_ports={new}")
 
 
 def ports(node: Node) -> Iterator[int]:

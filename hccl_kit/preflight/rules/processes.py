@@ -33,13 +33,13 @@ class Who(NamedTuple):
 
 
 def card_in_use(node: Node) -> Iterator[Finding]:
-    """A process is on a card of the table.
+    """A process uses a card of the table.
 
     What:           npu-smi lists a process on a card that the table gives to a rank. It is reported by id, user and
                     command, and left alone.
     Why it matters: two jobs on a card share its memory, and only one can listen on port 16666 of its network port. The
                     host does not show the ports of a card; a process on it is the only sign.
-    Example:        process 4711 of user ma ("python train.py") is on cards 0 to 7
+    Example:        process 4711 of user ma ("python train.py") uses cards 0 to 7
     Fix:            ask its owner, or end it if it is left over from an old job: kill 4711; then wait 10 s, which the
                     driver needs. In a container npu-smi shows the processes of that container only.
     HCCL:           EJ0001 "the last training process is running"; EI0020 or EI0019 if the port is taken.
@@ -59,7 +59,7 @@ def card_in_use(node: Node) -> Iterator[Finding]:
         pids = sorted({process.pid for process in group})
         on = set().union(*(cards[process] for process in group))
         yield Finding(
-            f"{_listed(pids)} {_described(who, name)} {'are' if len(pids) > 1 else 'is'} on {named(on)}",
+            f"{_listed(pids)} {_described(who, name)} {'use' if len(pids) > 1 else 'uses'} {named(on)}",
             f"ask the owner; if left over from an old job: kill {' '.join(map(str, pids[:_MAX_PIDS]))}, and wait 10 s",
             device=next(iter(on)) if len(on) == 1 else None,
         )

@@ -16,11 +16,11 @@ from hccl_kit.table.finding import Finding
 MAX_PATH = 4095
 """Bytes, PATH_MAX without the zero at its end."""
 _SUFFIX = ".json"
-_BEATS = "MINDSPORE_HCCL_CONFIG_PATH"
+_OVERRIDE = "MINDSPORE_HCCL_CONFIG_PATH"
 
 
 def path_not_taken(node: Node) -> Iterator[Finding]:
-    """HCCL does not take the path of the table.
+    """HCCL does not accept the path of the table.
 
     What:           the file is here and cannot be read, or its path is too long or does not have ".json" at its end and
                     nowhere else. A missing file is reported by HK661, over all servers.
@@ -43,7 +43,7 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
         return
     for name in dict.fromkeys([str(path), str(real)]):
         if name.find(_SUFFIX) != len(name) - len(_SUFFIX):
-            message = f'the path {shown(name)} does not have "{_SUFFIX}" at its end only'
+            message = f'the path {shown(name)} must contain "{_SUFFIX}" only once, at its end'
             yield Finding(message, "rename the file or its folder")
         if len(os.fsencode(name)) > MAX_PATH:
             yield Finding(f"the path of the table has {len(os.fsencode(name))} bytes; accepted: {MAX_PATH}")
@@ -81,12 +81,12 @@ def another_table(node: Node) -> Iterator[Finding]:
     Fix:            unset the variable; scripts of `hccl-kit launch` do that themselves.
     HCCL:           no code; the job takes the other table.
     """
-    for name in (_BEATS, RANK_TABLE_FILE):
+    for name in (_OVERRIDE, RANK_TABLE_FILE):
         value = node.environ.get(name)
         if value and node.path and not _same(Path(value), node.path):
             message = f"{name}={shown(value)}, which is not the checked table, {shown(str(node.path))}"
             yield Finding(message, f"unset {name}")
-        elif value and not node.path and name == _BEATS:
+        elif value and not node.path and name == _OVERRIDE:
             yield Finding(f"{name}={shown(value)}, which overrides {RANK_TABLE_FILE}", f"unset {name}")
 
 

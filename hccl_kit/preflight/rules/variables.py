@@ -97,7 +97,7 @@ def visible_devices(node: Node) -> Iterator[Finding]:
         yield Finding(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers separated by commas, without spaces", hint)
         return
     if any(one >= other for one, other in pairwise(ids)):
-        yield Finding(f"{VISIBLE_DEVICES}={shown(text)} does not ascend", hint)
+        yield Finding(f"{VISIBLE_DEVICES}={shown(text)} is not in ascending order", hint)
     wanted = set(node.device_ids)
     hidden = min(wanted - set(ids), wanted - set(_in_container(node, ids)), key=len)
     if hidden:
@@ -130,7 +130,7 @@ def _in_container(node: Node, ids: Iterable[int]) -> Iterator[int]:
 def _links(pcie: str | None, roce: str | None) -> Iterator[Finding]:
     """The findings for (1, 1), (0, unset) and (unset, 0). HCCL reads (0, 0) as PCIe."""
     if (pcie, roce) == ("1", "1"):
-        yield Finding(f"{_PCIE}=1 and {_ROCE}=1; one of them at most", f"unset {_ROCE}")
+        yield Finding(f"{_PCIE}=1 and {_ROCE}=1; at most one of them may be 1", f"unset {_ROCE}")
     elif (pcie, roce) == ("0", None):
         message = f"{_PCIE}=0 and {_ROCE} is not set, so no transport is left"
         yield Finding(message, f"export {_ROCE}=1 too, or unset {_PCIE}")

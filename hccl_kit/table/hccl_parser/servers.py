@@ -17,7 +17,7 @@ from hccl_kit.table.products import Product
 
 _SERVERS, _PODS = "server_list", "super_pod_list"
 _NO_SDID = 2**32 - 1
-_BETWEEN = "1.2"
+_SUPER_POD_VERSION = "1.2"
 
 
 class _Context(NamedTuple):
@@ -38,7 +38,7 @@ def read_servers(reading: Reading, table: Any, product: Product) -> Cluster:
     if declared is not None and reading.unsigned(declared, ("server_count",)) != size(servers):
         reading.stop(("server_count",), INVALID)
     names, addresses, ranks = set[str](), set[str](), list[Rank]()
-    has_sdids = table["version"] == _BETWEEN
+    has_sdids = table["version"] == _SUPER_POD_VERSION
     for index, server in enumerate(reading.items(servers, (_SERVERS,))):
         at = (_SERVERS, index)
         name = _server_id(reading, server, names, at)

@@ -168,7 +168,7 @@ def _lines(lines: Sequence[str]) -> str:
 
 def _check_server_id(text: str) -> None:
     if not text:
-        raise KitError("the server id is empty; accepted: 1 to 64 characters, by convention the server's address")
+        raise KitError("the server id is empty; accepted: 1 to 64 bytes, by convention the server's address")
     for character in text:
         if character.isspace() or not character.isprintable() or character in "/\\":
             raise KitError(f"the server id {text!r} contains {character!r}, which is not allowed in a file name")

@@ -379,11 +379,11 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     ),
     (
         plog("topo exchange server get socket timeout! timeout[120 s]"),
-        [Fault("EI0015", "HCCL", "the root waited for other ranks for too long", "topo", True)],
+        [Fault("EI0015", "HCCL", "the root timed out waiting for other ranks", "topo", True)],
     ),
     (
         "(train pid=77) RuntimeError: create:a.ts:1 HCCL function error: hcclCommInitRootInfo(n, &(c->h)), error code is 15\n",
-        [Fault(None, "TORCH", "a call of HCCL or of the runtime failed", "(train", True, True)],
+        [Fault(None, "TORCH", "a call to HCCL or to the runtime failed", "(train", True, True)],
     ),
     (
         "[ERROR] 2025-06-15-15:06:40 (PID:77, Device:1, RankID:-1) ERR02200 DIST call hccl api failed.\n",
@@ -484,7 +484,82 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
         plog("PrintErrorInfo:Aicore kernel execute failed, device_id=0", module="RUNTIME", thread="78 "),
         [Fault(None, "RUNTIME", "the kernel of an operator failed", "PrintErrorInfo", False)],
     ),
-    (plog("Do:something nobody knows", module="GE", thread="78 "), [Fault(None, "GE", "an error of GE", "Do:", False)]),
+    (
+        plog("Do:something nobody knows", module="GE", thread="78 "),
+        [Fault(None, "GE", "an error of GE", "Do:", is_unknown=True)],
+    ),
+    (plog('[X]"Traceback (most recent call last):', module="TUNE", thread="78 "), []),
+    (
+        plog("LoadLib: error = /x/libops.so: undefined symbol: _ZN2ge1xE", module="GE", thread="78 "),
+        [Fault(None, "GE", "a library lacks a symbol: packages of different versions are installed", "LoadLib")],
+    ),
+    (
+        plog("InitTCPServer] Failed to init the tcp server", module="DISTRIBUTED", thread="78 "),
+        [
+            Fault(
+                None,
+                "DISTRIBUTED",
+                "MindSpore's scheduler could not listen on its port (MS_SCHED_PORT)",
+                "InitTCPServer",
+            )
+        ],
+    ),
+    (
+        plog("SetDevice:Set visible device failed, invalid device=0", module="RUNTIME", thread="78 "),
+        [
+            Fault(
+                None,
+                "RUNTIME",
+                "a card is not among those that the process may see (ASCEND_RT_VISIBLE_DEVICES)",
+                "SetDevice",
+            )
+        ],
+    ),
+    (
+        plog("SyncStream] Call aclrtSynchronizeStreamWithTimeout error.", module="DEVICE", thread="78 "),
+        [Fault(None, "DEVICE", "a task did not finish", "SyncStream", True, True)],
+    ),
+    (
+        "RuntimeError: ACL stream synchronize failed, error code:507035\n",
+        [Fault(None, "RUNTIME", "the kernel of an operator failed", "RuntimeError: ACL")],
+    ),
+    (
+        "NPU function error: c10_npu::acl::AclrtSynchronizeStream(stream), error code is 507015\n",
+        [Fault(None, "RUNTIME", "the kernel of an operator failed", "NPU function")],
+    ),
+    (
+        "HCCL_BUFFSIZE_EP is too SMALL, maxBs = 512, NEEDED_BUFFSIZE = 600MB, HCCL_BUFFSIZE=256MB.\n",
+        [Fault(None, "RUNTIME", "HCCL_BUFFSIZE is too small for an operator", "HCCL_BUFFSIZE_EP")],
+    ),
+    (
+        "[W socket.cpp:464] [c10d] The client socket has timed out after 60000ms while trying to connect to (n1, 2).\n",
+        [Fault(None, "RUNTIME", "torch's store waited for other processes", "[W socket", True)],
+    ),
+    (
+        "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/8 clients joined.\n",
+        [Fault(None, "RUNTIME", "torch's store waited for other processes", "torch.distributed.DistStore", True)],
+    ),
+    (
+        "[ERROR] ME(77:281473590168608,MainProcess):2025-03-10-09:40:38.720.000 [m/_api.py:331] Worker process 78 exit"
+        " with exception.\n",
+        [Fault(None, "ME", "the launcher saw a process end", "[m/_api.py:331]", True)],
+    ),
+    (
+        "[ERROR] ME(77:281473590168608,MainProcess):2025-03-10-09:40:38.722.000 [m/_api.py:431] Time out nodes are"
+        " ['3', '7']\n",
+        [
+            Exited(3, None, None),
+            Exited(7, None, None),
+            Fault(None, "ME", "the launcher saw a process end", "[m/_api.py:431]", True),
+        ],
+    ),
+    (
+        "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 3 (pid: 78) of binary:"
+        " /usr/bin/python3\n",
+        [Fault(None, "LAUNCHER", "local rank 3 was killed by signal 9", "ERROR:torch")],
+    ),
+    ("failed (exitcode: -15) local_rank: 3 (pid: 78) of binary: /usr/bin/python3\n", []),
+    ("failed (exitcode: 1) local_rank: 3 (pid: 78) of binary: /usr/bin/python3\n", []),
     (plog("[x]call trace: hcclRet -> 9"), []),
     (plog("dump_err_cqe(7) : CQ(0x10) CQE(0x5)", module="ROCE"), []),
     (info("attr init success, timeout=0ms."), []),

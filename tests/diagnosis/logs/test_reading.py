@@ -32,6 +32,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Evidence,
     Exited,
     Fault,
+    Heartbeat,
     Joined,
     LinkTimedOut,
     OperatorEntered,
@@ -349,13 +350,61 @@ def test_reads_the_last_line_of_a_traceback() -> None:
     assert events == [(None, "OutOfMemoryError: out of device memory", 5), (1, "KeyError", 9), (2, "ValueError", 10)]
 
 
-def test_reads_the_failed_rank_from_torchrun() -> None:
-    text = "Root Cause (first observed failure):\n[0]:\n  time      : 2025-06-15_15:06:40\n  host      : n1\n  rank      : 3 (local_rank: 1)\n  exitcode  : -9 (pid: 4711)\n[1]:\n  rank      : 4 (local_rank: 2)\n  exitcode  : -15 (pid: 4712)\n"
-    events = events_of(text, "torchrun.log")
+ELASTIC = """\
+Failures:
+[1]:
+  time      : 2025-06-15_15:06:40
+  rank      : 4 (local_rank: 2)
+  exitcode  : 1 (pid: 4712)
+[2]:
+  rank      : 5 (local_rank: 3)
+  exitcode  : -15 (pid: 4713)
+Root Cause (first observed failure):
+[0]:
+  time      : 2025-06-15_15:06:40
+  host      : n1
+  rank      : 3 (local_rank: 1)
+"""
+
+
+def test_reads_the_failed_ranks_and_the_first_one_from_torchrun() -> None:
+    events = events_of(f"{ELASTIC}  exitcode  : -9 (pid: 4711)\n", "torchrun.log")
     assert [(event.process.pid, event.fact) for event in events] == [
-        (4711, Exited(3, None, 9)),
-        (4712, Exited(4, None, 15, True)),
+        (4712, Exited(4, 1, None)),
+        (4713, Exited(5, None, 15, True)),
+        (4711, Exited(3, None, 9, is_first=True)),
     ]
+
+
+def test_failed_ranks_of_torchrun_do_not_count_if_the_first_one_is_cut_off() -> None:
+    assert events_of(ELASTIC, "torchrun.log") == ()
+
+
+def test_the_rank_in_a_header_of_torch_is_that_of_the_process() -> None:
+    text = (
+        "[ERROR] 2025-06-15-15:06:40 (PID:77, Device:0, RankID:2) ERR02200 DIST call hccl api failed.\n"
+        "EJ0001: [PID: 77] 2025-06-15-15:06:40.500.000 Failed to initialize the HCCP process.\n"
+    )
+    (event,) = (event for event in events_of(text, "train.log") if isinstance(event.fact, Fault))
+    assert isinstance(event.fact, Fault)
+    assert event.fact.code == "EJ0001"
+    assert Joined(None, 2) in [one.fact for one in events_of(text, "train.log") if one.process == event.process]
+
+
+def test_heartbeats_in_a_message_on_a_screen_are_of_its_process() -> None:
+    wait = "EI0002: [PID: 77] 2025-06-15-15:06:40.500.000 The wait execution of the Notify register times out.\n"
+    stuck = (
+        "Cluster Exception Location[IP/ID]:[10.0.0.1/6], Arrival Time:[Sun Jun 15 15:00:00 2025],"
+        " ExceptionType:[Stuck Occurred]\n"
+    )
+
+    def process(text: str) -> int | None:
+        (found,) = (event for event in events_of(text, "train.log") if isinstance(event.fact, Heartbeat))
+        return found.process.pid
+
+    assert process(f"{wait}there is 1 abnormal device:\n{stuck}") == 77
+    assert process(stuck) is None
+    assert process(wait + "\n" * 20 + stuck) is None
 
 
 def test_reads_the_files_of_our_launchers(tmp_path: Path) -> None:

@@ -377,8 +377,17 @@ def test_settings_that_differ_are_noted() -> None:
 
 
 def test_logs_without_a_job_are_undecided() -> None:
-    assert of(Logs(0)).reason == "nothing in these logs is of a job with HCCL"
-    assert of(Logs(4)).reason == "no log has an error that tells a cause"
+    assert of(Logs(0)).reason == "no line of these logs is known as an error or as one of a rank"
+    assert of(Logs(4)).reason == "no log has an error that shows a cause"
+
+
+def test_an_error_that_is_not_known_is_the_cause_only_if_others_waited_for_its_rank() -> None:
+    logs = Logs(4).fail(2, JOINED, Fault(None, "GE", "an error of GE", "something", is_unknown=True))
+    assert of(logs).certainty == "cannot_tell"
+    assert "an error of GE that is not known: something" in of(logs).reason
+    for rank in (0, 1, 3):
+        unlinked(logs, rank, [2])
+    assert named(of(logs)) == 2
 
 
 def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None:

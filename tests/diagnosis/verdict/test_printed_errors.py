@@ -65,7 +65,7 @@ def test_a_frame_around_a_timeout_is_not_a_fault(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, *(frame(rank, "59") + LATE for rank in range(2)))
     assert (found.certainty, found.first_fault) == ("cannot_tell", None)
     assert found.reason.startswith("the errors of these logs are consequences of another one: ")
-    assert found.fix.startswith(f"hccl-kit explain {tmp_path / 'rank_0.log'}")
+    assert found.fix.startswith(f"see `hccl-kit explain {tmp_path / 'rank_0.log'}")
 
 
 def test_a_frame_far_above_an_error_is_another_message(tmp_path: Path) -> None:
@@ -137,3 +137,55 @@ def test_a_rank_without_a_log_that_others_waited_for_is_named(tmp_path: Path) ->
     found = diagnosed(tmp_path, f"{head}{row}\n")
     assert found.reason == "there is no log of rank 27, for which others waited"
     assert [one.rank for one in found.suspects] == [27]
+
+
+UNKNOWN = "[ERROR] GE(500,python):2026-03-02-10:00:01.000.000 [a.cc:1]500 Do:[X]something nobody knows\n"
+
+
+def test_an_error_that_is_not_known_is_no_cause_by_itself(tmp_path: Path) -> None:
+    found = diagnosed(tmp_path, UNKNOWN)
+    assert (found.certainty, found.first_fault) == ("cannot_tell", None)
+    assert "an error of GE that is not known: Do:[X]something nobody knows" in found.reason
+    assert found.fix == f"read {tmp_path / 'rank_0.log'} from line 1 on"
+
+
+def test_the_first_failure_of_torchrun_is_not_the_first_in_its_list(tmp_path: Path) -> None:
+    block = "  rank      : {rank} (local_rank: {rank})\n  exitcode  : 1 (pid: {rank}1)\n"
+    text = f"Failures:\n{block.format(rank=3)}Root Cause (first observed failure):\n{block.format(rank=1)}"
+    (tmp_path / "train.log").write_text(text)
+    found = diagnose([tmp_path])
+    assert found.first_fault is not None
+    assert found.first_fault.suspect.rank == 1
+
+
+def test_the_rank_below_the_highest_that_the_root_has_not_heard_from_is_named(tmp_path: Path) -> None:
+    """Without the size of the communicator."""
+    head = "[ERROR] HCCL(500,python):2026-03-02-10:02:00.000.000 [a.cc:1] [9][DisplayConnectedRank]"
+    text = f"{head}total connected num is [3],line num is [1]\n{head}connected rankinfo[LINE 0]: "
+    text += ",".join(f"[{rank:016}]" for rank in (0, 1, 3)) + ";\n"
+    found = diagnosed(tmp_path, text)
+    assert found.first_fault is not None
+    assert (found.first_fault.suspect.rank, found.first_fault.code) == (2, "EI0015")
+
+
+def test_the_reason_of_an_argument_that_is_not_valid_is_shown(tmp_path: Path) -> None:
+    text = (
+        "EE1001: [PID: 500] 2026-03-02-10:00:01.000.000 The argument is invalid.Reason: set"
+        " ASCEND_RT_VISIBLE_DEVICES:1,0 error, it must be configured in ascending order\n"
+    )
+    found = diagnosed(tmp_path, text)
+    assert found.first_fault is not None
+    assert found.first_fault.kind.endswith("VISIBLE_DEVICES:1,0 error, it must be configured in ascending order")
+
+
+def test_a_fault_in_a_single_log_does_not_name_its_folder_as_a_host(tmp_path: Path) -> None:
+    text = "EJ0001: [PID: 500] 2026-03-02-10:00:01.000.000 Failed to initialize the HCCP process.\n"
+    (tmp_path / "train.log").write_text(text)
+    found = diagnose([tmp_path])
+    assert tmp_path.name not in as_text(found).replace(str(tmp_path), "")
+    assert "earlier jobs on its host" in found.fix
+
+
+def test_a_process_killed_by_signal_9_points_to_the_kernel_log(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text("failed (exitcode: -9) local_rank: 3 (pid: 7) of binary: /usr/bin/python\n")
+    assert diagnose([tmp_path]).fix.startswith("see the kernel log of its host (dmesg)")

@@ -218,7 +218,7 @@ def test_hosts_with_scripts_of_different_tables_do_not_start(tmp_path: Path, lin
     _, said = first.communicate(timeout=PATIENCE)
     assert refused.returncode == 2
     assert refused.stderr.startswith("error: 127.0.0.1 refuses this node: node 0 has the table ")
-    assert said.startswith("error: node2 has another rank table, sha256 ")
+    assert said.startswith("error: node2 has a different rank table, sha256 ")
     assert not [*tmp_path.glob("**/options")]
 
 

@@ -257,7 +257,7 @@ LONGEST = {kind: 63 - len(getattr(MODULES[kind], "suffix", MODULES["jobset"].suf
         ({"fixed_table": True}, "--fixed-table needs --host-network: a rank table has the addresses of hosts"),
         (
             {"fixed_table": True, "table_map": "a", "host_network": True},
-            "--fixed-table and --table-map exclude each other",
+            "--fixed-table and --table-map are mutually exclusive",
         ),
     ],
     ids=str,

@@ -90,7 +90,7 @@ def test_a_table_too_large_for_the_cluster_is_refused_with_alternatives() -> Non
     assert [(one.rule, one.hint) for one in found] == [
         (
             "HK532",
-            "start it with --to ascendjob, which needs no table, or with --fixed-table, which compresses this one",
+            "use --to ascendjob, which needs no table, or --fixed-table, which compresses this one",
         )
     ]
 

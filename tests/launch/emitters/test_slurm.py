@@ -154,7 +154,7 @@ def test_a_gres_name_without_a_number_requests_the_cards_of_the_table(given: str
     [
         ({"hetjob": True}, "--hetjob is for servers with different numbers of cards; here each has 2"),
         ({"container_mounts": "/a:/a"}, "--container-mounts needs an image"),
-        ({**PYXIS, **APPTAINER}, "--container-image (pyxis) and --apptainer-image exclude each other"),
+        ({**PYXIS, **APPTAINER}, "--container-image (pyxis) and --apptainer-image are mutually exclusive"),
         (
             {"max_restarts": "1", "signal": "TERM@60"},
             "--signal TERM@60 with --max-restarts: a job that you cancel gets this signal too, and would be queued "
@@ -176,8 +176,8 @@ def test_incompatible_options_are_refused_in_one_line(options: dict[str, Any], m
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"array": "0-3"}, "--hetjob and --array exclude each other in Slurm"),
-        ({"mpi": "pmix"}, "--hetjob and --mpi exclude each other: Slurm orders ranks within a part only"),
+        ({"array": "0-3"}, "--hetjob and --array are mutually exclusive in Slurm"),
+        ({"mpi": "pmix"}, "--hetjob and --mpi are mutually exclusive: Slurm orders ranks within a part only"),
         ({"gres": "npu:8"}, "--gres npu:8 with --hetjob would ask for one number of cards on all nodes"),
     ],
 )

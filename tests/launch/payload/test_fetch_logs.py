@@ -116,7 +116,7 @@ def test_a_folder_that_is_a_link_is_not_followed(
     (tmp_path / "top" / "logs" / "restart_1").symlink_to(outside)
     fetch(archive(file("restart_1/rank_8.log")))
     assert list(outside.iterdir()) == []
-    assert "logs of server 'n2' were not all fetched: " in capfd.readouterr().err
+    assert "not all logs of server 'n2' were fetched: " in capfd.readouterr().err
 
 
 def test_a_folder_of_plogs_that_is_a_link_is_not_followed(fetch: Fetch, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_logs_beyond_the_size_limits_are_not_fetched(
     monkeypatch.setattr(fetch_logs, name, value)
     found = fetch(archive(file("rank_8.log", b"small"), file("rank_9.log", b"x" * 100)))
     assert found == {"rank_8.log": "small"}
-    assert "note: logs of server 'n2' were not all fetched: " in capfd.readouterr().err
+    assert "note: not all logs of server 'n2' were fetched: " in capfd.readouterr().err
 
 
 def broken(at: int, new: bytes) -> bytes:
@@ -175,7 +175,7 @@ def test_a_damaged_archive_gives_the_files_before_the_damage(
     fetch: Fetch, sent: bytes, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert fetch(sent) == {"rank_8.log": "theirs\n"}
-    assert "note: logs of server 'n2' were not all fetched: " in capfd.readouterr().err
+    assert "note: not all logs of server 'n2' were fetched: " in capfd.readouterr().err
 
 
 def test_a_server_with_the_same_disk_sends_nothing(fetch: Fetch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -92,7 +92,7 @@ def test_a_missing_folder_is_one_error_line(members: Membership, tmp_path: Path)
 )
 def test_a_table_that_was_damaged_meanwhile_is_one_line(members: Membership, content: bytes) -> None:
     members.table.write_bytes(content)
-    with pytest.raises(NoSpareError, match="is not the table any more with which the job started"):
+    with pytest.raises(NoSpareError, match="has changed since the job started"):
         replaced(members, {B})
 
 

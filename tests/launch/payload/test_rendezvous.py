@@ -151,7 +151,7 @@ def test_a_node_with_another_table_is_refused_and_named(job_nodes: Nodes) -> Non
     one, other = job_nodes.start(0), job_nodes.start(1, sha256="cd" * 32)
     assert f"error: first refuses this node: node 0 has the table {SHA}\n" in other.communicate(timeout=PATIENCE)[1]
     assert other.returncode == 2
-    assert heard(one, one.stderr) == f"error: second has another rank table, sha256 {'cd' * 32}"
+    assert heard(one, one.stderr) == f"error: second has a different rank table, sha256 {'cd' * 32}"
 
 
 def test_a_node_that_is_started_twice_is_refused(job_nodes: Nodes) -> None:

@@ -73,8 +73,8 @@ def test_the_spare_takes_the_position_of_the_server_in_its_super_pod() -> None:
 @pytest.mark.parametrize(
     ("lost", "spare", "message"),
     [
-        ("10.0.0.7", hosts(1, [0, 1], first=9)[0], "the table has no list of servers with '10.0.0.7' in it once"),
-        ("10.0.0.1", hosts(1, [0, 1], first=2)[0], "spare 10.0.0.2 is a server of the table already"),
+        ("10.0.0.7", hosts(1, [0, 1], first=9)[0], "the table does not list server '10.0.0.7' exactly once"),
+        ("10.0.0.1", hosts(1, [0, 1], first=2)[0], "spare 10.0.0.2 is already a server of the table"),
         ("10.0.0.1", hosts(1, [0], first=9)[0], "spare 10.0.0.9 has no card 1, which server 10.0.0.1 uses"),
     ],
 )

@@ -283,7 +283,7 @@ def test_a_scalar_bias_is_found_behind_an_identity(tmp_path: Path) -> None:
 def test_an_onnx_file_for_a_network_with_branches_is_refused_with_the_key(tmp_path: Path) -> None:
     write(tmp_path / "toy.onnx")
     network = lines.build({**TINY, "backbone": {**TINY["backbone"], "branches": True}})
-    with pytest.raises(KitError, match="is of another network") as caught:
+    with pytest.raises(KitError, match="has the weights of another network") as caught:
         pretrained.load(tmp_path / "toy.onnx", network, strict=True)
     assert caught.value.hint is not None
     assert "model.backbone.branches: False" in caught.value.hint
@@ -332,7 +332,7 @@ def _outside() -> onnx.TensorProto:
     ("row", "message"),
     [
         (onnx.TensorProto(name="w", data_type=99, dims=[4, 5], raw_data=b"\0" * 80), "damaged"),
-        (onnx.TensorProto(name="w", data_type=1, dims=[-4, 5], raw_data=b"\0" * 80), r"has the sides \[-4, 5\]"),
+        (onnx.TensorProto(name="w", data_type=1, dims=[-4, 5], raw_data=b"\0" * 80), r"has the dimensions \[-4, 5\]"),
         (onnx.TensorProto(name="w", data_type=1, dims=[1 << 40, 5], raw_data=b"\0" * 80), "damaged"),
         (onnx.numpy_helper.from_array(np.full((4, 5), np.nan, np.float32), "w"), "not finite"),
         (_outside(), "'w' in another file"),

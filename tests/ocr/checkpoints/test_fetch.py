@@ -92,11 +92,11 @@ def test_a_file_is_fetched_once_and_kept_with_its_checksum(tmp_path: Path, serve
     path = place(tmp_path / "cache", url)
     assert path.read_bytes() == DATA
     assert path.name == "net.ckpt"
-    assert note == f"weights: fetched from {url} to {path}; SHA-256 {SHA}"
-    assert said == [f"fetching {url}, 0.0 MB"]
+    assert note == f"weights: downloaded from {url} to {path}; SHA-256 {SHA}"
+    assert said == [f"downloading {url}, 0.0 MB"]
     assert sorted(file.name for file in path.parent.iterdir()) == ["net.ckpt", "net.ckpt.sha256"]
     (note,), said = get(tmp_path / "cache", url)
-    assert note.startswith(f"weights: {path}, fetched from {url} before")
+    assert note.startswith(f"weights: {path}, downloaded from {url} before")
     assert said == []
     assert Handler.asked == ["/a/net.ckpt"]
 
@@ -136,9 +136,9 @@ def test_a_file_changed_in_the_cache_is_refused(tmp_path: Path, server: str) -> 
 def test_a_file_copied_to_the_cache_by_hand_is_accepted(tmp_path: Path) -> None:
     url = "https://127.0.0.1:9/net.ckpt"
     path = place(tmp_path, url)
-    with pytest.raises(KitError, match=f"cannot fetch {url}: ") as caught:
+    with pytest.raises(KitError, match=f"cannot download {url}: ") as caught:
         get(tmp_path, url)
-    assert caught.value.hint == f"fetch it by hand and put it at {path}, or name the file itself by its path"
+    assert caught.value.hint == f"download it manually to {path}, or give the path of the file instead of the URL"
     path.write_bytes(DATA)
     assert len(get(tmp_path, url)[0]) == 1
     path.write_bytes(b"other")
@@ -150,7 +150,7 @@ def test_a_file_copied_to_the_cache_by_hand_is_accepted(tmp_path: Path) -> None:
     ("kind", "words"),
     [
         ("missing", "the server answers 404 Not Found"),
-        ("page", "the server answers with a page of HTML"),
+        ("page", "the server returned an HTML page"),
         ("short", f"incomplete: {len(DATA)} of {len(DATA) + 5} bytes"),
         ("huge", "accepted: up to"),
         ("empty", "incomplete: 0 of 0 bytes"),
@@ -226,7 +226,7 @@ def test_a_status_line_without_a_reason_is_a_one_line_error(
     url, _ = raw_server(f"{line}\r\nContent-Length: 0\r\n\r\n".encode())
     with pytest.raises(KitError) as caught:
         get(tmp_path, url)
-    assert caught.value.message == f"cannot fetch {url}: the server answers {line.split()[1]}"
+    assert caught.value.message == f"cannot download {url}: the server answers {line.split()[1]}"
 
 
 def test_the_body_of_a_redirect_is_not_read(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:

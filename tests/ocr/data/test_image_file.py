@@ -40,7 +40,9 @@ def test_the_size_of_every_format_is_known_before_it_is_decoded(kind: str, tmp_p
     image = transforms.decode_image(max_pixels=600)(sample, GENERATOR).image
     assert image is not None
     assert image.shape == (20, 30, 3)
-    with pytest.raises(BadSampleError, match="an image of 30 x 20 pixels; accepted: up to 599 in all, see max_pixels"):
+    with pytest.raises(
+        BadSampleError, match="an image of 30 x 20 pixels; accepted: up to 599 in total, see max_pixels"
+    ):
         transforms.decode_image(max_pixels=599)(sample, GENERATOR)
 
 
@@ -69,7 +71,7 @@ def test_only_the_header_of_a_large_file_of_a_huge_image_is_read(tmp_path: Path)
 @pytest.mark.parametrize("kind", [TextLine, Page])
 def test_a_small_file_of_a_huge_image_is_refused(kind: type[Sample], tmp_path: Path) -> None:
     (tmp_path / "bomb.png").write_bytes(png_of(30_000, 30_000))
-    with pytest.raises(BadSampleError, match=f"30000 x 30000 pixels; accepted: up to {MAX_PIXELS} in all"):
+    with pytest.raises(BadSampleError, match=f"30000 x 30000 pixels; accepted: up to {MAX_PIXELS} in total"):
         transforms.decode_image()(kind(tmp_path / "bomb.png"), GENERATOR)
 
 

@@ -40,7 +40,7 @@ def test_folder_and_share_apply_to_each_label_file_or_to_all(dataset: dict[str, 
         ({"data_dir": "one.txt"}, "data_dir .*one.txt is not a folder"),
         (
             {"label_file": ["one.txt"] * 3, "data_dir": ["one"] * 2},
-            "3 label_file, 2 data_dir and 1 sample_ratio do not go together",
+            "3 label_file, 2 data_dir and 1 sample_ratio differ in number",
         ),
         ({"sample_ratio": [0.5, 0.5]}, "1 label_file, 1 data_dir and 2 sample_ratio"),
     ],

@@ -1,4 +1,4 @@
-"""Evaluation: every word counts once over any number of ranks, and unreadable images count as wrong."""
+"""Evaluation: every word counts once over any number of ranks, and a black image replaces one that cannot be read."""
 
 import gc
 from dataclasses import replace

@@ -40,7 +40,7 @@ for verb, *options in json.load(sys.stdin):
             found.append((end.code, errors.getvalue()))
 json.dump(found, sys.stdout)
 """
-OTHER = "is of another network: layer 1 of the file is a convolution 4x3x3x3 with bias"
+OTHER = "has the weights of another network: layer 1 of the file is a convolution 4x3x3x3 with bias"
 WEIGHTS = {
     "another_size.ckpt": "another_size.ckpt does not fit",
     "another_network.ckpt": "another_network.ckpt does not fit",

@@ -238,7 +238,7 @@ def test_invalid_rows_are_named_and_counted(tmp_path: Path, capsys: pytest.Captu
     assert main(["-d", "mlt2017", "-i", str(images), "-l", str(labels), "-o", str(output)]) == 0
     out, err = capsys.readouterr()
     assert out == f"1 page, 3 left out: {output}\n"
-    assert f"warning: left out: {label}:3: no text: ''" in err
+    assert f"warning: left out: {label}:3: text is missing or blank: ''" in err
     assert f"warning: left out: {labels / 'gt_img_2.txt'}:1: expected x1,y1" in err
     assert f"warning: left out: {images / 'img_2.jpg'}: none of its regions can be used" in err
 

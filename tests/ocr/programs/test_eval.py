@@ -40,7 +40,7 @@ def test_the_evaluation_lists_misread_words(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--picture", "a.txt"], "--picture a.txt: accepted are names that end in .png"),
+        (["--picture", "a.txt"], "--picture a.txt: accepted: names that end in .png"),
         (["--picture", "taken.png"], "taken.png already exists"),
         (["--worst", "0"], "--worst is 0; accepted: 1 to 200"),
     ],

@@ -71,8 +71,8 @@ def test_a_training_from_a_url_ends_without_an_evaluation(
     monkeypatch.setattr(Handler, "data", (tmp_path / "net.ckpt").read_bytes())
     done = tool("train", "-c", path)
     assert done.returncode == 0, done.stderr + done.stdout
-    assert f"fetching {url}, " in done.stdout
-    assert f"weights: fetched from {url} to {tmp_path / 'cache'}" in done.stdout
+    assert f"downloading {url}, " in done.stdout
+    assert f"weights: downloaded from {url} to {tmp_path / 'cache'}" in done.stdout
     assert "parameters are taken" in done.stdout
     assert summary(tmp_path / "run")["steps"] == 2
     assert "f-score" not in summary(tmp_path / "run")
@@ -81,6 +81,6 @@ def test_a_training_from_a_url_ends_without_an_evaluation(
     monkeypatch.setenv("HCCL_KIT_CACHE", str(tmp_path / "other"))
     offline = tool("train", "-c", path, "-o", "model.pretrained=http://127.0.0.1:9/net.ckpt")
     assert offline.returncode == 2
-    assert "cannot fetch http://127.0.0.1:9/net.ckpt" in offline.stderr
-    assert f"fetch it by hand and put it at {tmp_path / 'other'}" in offline.stderr
+    assert "cannot download http://127.0.0.1:9/net.ckpt" in offline.stderr
+    assert f"download it manually to {tmp_path / 'other'}" in offline.stderr
     assert not (tmp_path / "run").exists()

@@ -62,7 +62,7 @@ def test_an_explicit_size_is_accepted() -> None:
         ("det/dbnet/db_r18_icdar15", (32, 32), 0, "0 images of 32 x 32"),
         ("det/dbnet/db_r18_icdar15", (32000, 32000), 1, "1 images of 32000 x 32000"),
         ("det/dbnet/db_r18_icdar15", (32, 32), 10**12, "1000000000000 images of 32 x 32"),
-        ("rec/crnn/crnn_small", (48, 160), 1, "--shape 48 160: the evaluation makes lines 32 high"),
+        ("rec/crnn/crnn_small", (48, 160), 1, "--shape 48 160: the evaluation resizes lines to height 32"),
     ],
 )
 def test_an_unsupported_size_is_refused(name: str, given: tuple[int, int], batch: int, message: str) -> None:

@@ -151,7 +151,7 @@ def test_evaluation_keeps_pages_without_text(tmp_path: Path) -> None:
 
 def test_an_evaluation_needs_a_text_that_is_not_ignored(tmp_path: Path) -> None:
     made = task(with_pages(tmp_path, [f"[{region('###')}]", "[]"], "eval"))
-    with pytest.raises(KitError, match="no page of the evaluation has a text that counts"):
+    with pytest.raises(KitError, match="no page of the evaluation has a text that is not ignored"):
         made.eval_samples(lambda _: None)
 
 

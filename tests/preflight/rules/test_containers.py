@@ -46,7 +46,7 @@ def test_an_order_of_visible_devices_without_effect_is_reported(a2: Machine) -> 
         (a2.root / f"dev/davinci{card}").unlink()
     a2.environ["ASCEND_VISIBLE_DEVICES"] = "4,3"
     assert messages(other_cards_in_container, a2.node()) == [
-        'ASCEND_VISIBLE_DEVICES="4,3": its order does not count, programs number these cards ascending'
+        'ASCEND_VISIBLE_DEVICES="4,3": the order is ignored, programs number these cards in ascending order'
     ]
 
 

@@ -31,7 +31,7 @@ def test_the_interface_of_the_table_is_not_reported() -> None:
 
 def test_an_interface_other_than_in_the_table_is_reported_with_a_fix() -> None:
     (fault,) = faults(another_interface, node(made=table_value(2), environ={"HCCL_SOCKET_IFNAME": "lo"}))
-    assert fault.message.startswith("HCCL will take 127.0.0.1 (interface lo, HCCL_SOCKET_IFNAME=lo); the table has ")
+    assert fault.message.startswith("HCCL will use 127.0.0.1 (interface lo, HCCL_SOCKET_IFNAME=lo); the table has ")
     assert fault.hint == f"export HCCL_SOCKET_IFNAME='={NAME}'   # '=': exactly this interface"
 
 

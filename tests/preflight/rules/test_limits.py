@@ -55,7 +55,7 @@ def test_the_core_limit_is_checked_only_without_a_core_handler(tmp_path: Path) -
 
 def test_a_machine_without_shared_memory_is_reported(tmp_path: Path) -> None:
     found = messages(too_little, node(root=tmp_path))
-    assert f"{tmp_path / 'dev' / 'shm'} is not there; data loaders pass batches through it" in found
+    assert f"{tmp_path / 'dev' / 'shm'} does not exist; data loaders pass batches through it" in found
 
 
 def test_a_folder_without_write_permission_is_reported(no_privileges: None) -> None:

@@ -38,7 +38,7 @@ def test_a_process_is_named_with_user_and_command_and_all_its_cards(machine: Mac
     uses(machine, *[(npu, 4711, "python") for npu in range(8)])
     runs(machine, 4711, "python -u train.py", user=0)
     (found,) = faults(card_in_use, machine.node())
-    assert found.message == 'process 4711 of user root ("python -u train.py") is on cards 0 to 7'
+    assert found.message == 'process 4711 of user root ("python -u train.py") uses cards 0 to 7'
     assert found.hint == "ask the owner; if left over from an old job: kill 4711, and wait 10 s"
     assert found.device is None
 
@@ -48,22 +48,22 @@ def test_equal_processes_of_a_job_are_one_line(machine: Machine) -> None:
     for npu in range(8):
         runs(machine, 100 + npu, "python train.py", user=4242)
     assert messages(card_in_use, machine.node()) == [
-        'processes 100, 101, 102, 103, 104, 105, 106, 107 of user 4242 ("python train.py") are on cards 0 to 7'
+        'processes 100, 101, 102, 103, 104, 105, 106, 107 of user 4242 ("python train.py") use cards 0 to 7'
     ]
 
 
 def test_an_invisible_process_is_reported_with_the_data_of_npu_smi(machine: Machine) -> None:
     machine.smi_says("info", sample("a2/npu-smi-info-busy.txt"))
     assert messages(card_in_use, machine.node()) == [
-        "process 1333928 (not visible from here) is on card 2",
-        'processes 47881, 47892 ("python", not visible from here) are on card 3',
+        "process 1333928 (not visible from here) uses card 2",
+        'processes 47881, 47892 ("python", not visible from here) use card 3',
     ]
 
 
 def test_another_process_with_the_same_id_is_not_mistaken_for_it(machine: Machine) -> None:
     uses(machine, (0, 4711, "python"))
     runs(machine, 4711, "sshd", opens="/dev/null")
-    assert messages(card_in_use, machine.node()) == ['process 4711 ("python", not visible from here) is on card 0']
+    assert messages(card_in_use, machine.node()) == ['process 4711 ("python", not visible from here) uses card 0']
 
 
 def test_the_id_inside_the_container_takes_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_the_id_inside_the_container_takes_precedence(tmp_path: Path, monkeypatc
     runs(machine, 42, "python3.11 train.py")
     runs(machine, 632268, "another of this container")
     (found,) = faults(card_in_use, machine.node())
-    assert found.message == 'process 632268 of user root ("python3.11 train.py") is on card 3'
+    assert found.message == 'process 632268 of user root ("python3.11 train.py") uses card 3'
     assert found.device == 3
 
 

@@ -21,7 +21,7 @@ def test_a_path_may_contain_json_only_at_its_end(tmp_path: Path, name: str) -> N
     path.parent.mkdir(exist_ok=True)
     write_table(tmp_path).rename(path)
     (message,) = messages(path_not_taken, node(path=path))
-    assert message.endswith('does not have ".json" at its end only')
+    assert message.endswith('must contain ".json" only once, at its end')
 
 
 def test_the_resolved_path_is_checked_too() -> None:

@@ -57,7 +57,7 @@ CODES = {
     "E39007": Code("the helper of the card did not start in time"),
     "E39999": Code("an internal error of the card's process manager", True),
     "EZ9999": Code("an internal error of an operator", True),
-    "ERR02200": Code("a call of HCCL failed", True),
+    "ERR02200": Code("a call to HCCL failed", True),
 }
 
 
@@ -78,15 +78,30 @@ class Phrase(NamedTuple):
 PHRASES = (
     Phrase(
         r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT"
-        r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed|event wait error"
-        r"|PrintStreamTimeoutSnapshotInfo",
+        r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed"
+        r"|event wait (?:error|timeout)|PrintStreamTimeoutSnapshotInfo",
         "a task did not finish in time",
         None,
         True,
     ),
     Phrase(
+        r"client socket has (?:timed out|failed)|[0-9] clients joined",
+        "torch's store waited for other processes",
+        None,
+        True,
+    ),
+    Phrase(r"\b5070(?:15|35)\b", "the kernel of an operator failed"),
+    Phrase(r"HCCL_BUFFSIZE\w{0,8} is too SMALL", "HCCL_BUFFSIZE is too small for an operator"),
+    Phrase(
+        r"[Ss]tream ?[Ss]ynchronize failed\.?$|SynchronizeStream\w{0,20} error",
+        "a task did not finish",
+        None,
+        True,
+        True,
+    ),
+    Phrase(
         r"HCCL function error|ERR02200|E[IJ][0-9]{4}|HcclAll|hcclComm|HcclComm|WorkHCCL|hccl.{0,40}(?:fail|error)",
-        "a call of HCCL failed",
+        "a call to HCCL failed",
         None,
         True,
         True,
@@ -95,7 +110,13 @@ PHRASES = (
         r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
         r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
         r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
-        "the program was ended, or lost another one",
+        "the program was ended, or lost the connection to another one",
+        None,
+        True,
+    ),
+    Phrase(
+        r"process [0-9]{1,10} exit with exception|worker exits with exception|Time out nodes are",
+        "the launcher saw a process end",
         None,
         True,
     ),
@@ -109,8 +130,10 @@ PHRASES = (
         r"out of memory|OutOfMemory|207001|alloc(?:ate|ation)? (?:device )?mem(?:ory)? fail", "out of device memory"
     ),
     Phrase(r"No space left on device", "a disk is full"),
+    Phrase(r"undefined symbol: ", "a library lacks a symbol: packages of different versions are installed"),
+    Phrase(r"Failed to init the tcp server", "MindSpore's scheduler could not listen on its port (MS_SCHED_PORT)"),
     Phrase(
-        r"GetDeviceIndexByPhyId",
+        r"GetDeviceIndexByPhyId|Set visible device failed",
         "a card is not among those that the process may see (ASCEND_RT_VISIBLE_DEVICES)",
     ),
     Phrase(
@@ -129,7 +152,7 @@ _PHRASES = tuple((re.compile(phrase.pattern), phrase) for phrase in PHRASES)
 
 _NOISE = re.compile(
     r"call trace|may be due to the following|dump_err_cqe|args dump|args\(|AIC_INFO|\[Dump\]|tilingKey|Nnopbase|aclnn"
-    r"|report error module_type|^\W*$"
+    r"|report error module_type|Traceback \(most recent|^\W*$"
 )
 
 
@@ -148,7 +171,7 @@ def of_module(record: Record) -> Fault | None:
     if _NOISE.search(record.text) or "Ascend Error Message" in record.text:
         return None
     return of_text(record.module, record.text) or Fault(
-        None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD]
+        None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD], is_unknown=True
     )
 
 
@@ -193,7 +216,7 @@ def _torch(found: Found) -> Iterator[Fact]:
 
 
 def _waited(found: Found) -> Iterator[Fact]:
-    yield Fault("EI0015", "HCCL", "the root waited for other ranks for too long", found.record.text[:MAX_WORD], True)
+    yield Fault("EI0015", "HCCL", "the root timed out waiting for other ranks", found.record.text[:MAX_WORD], True)
 
 
 def _no_link(found: Found) -> Iterator[Fact]:
@@ -216,7 +239,7 @@ _STAGES = {
 
 
 def _stage(found: Found) -> Iterator[Fact]:
-    """The tags of 8.5 and newer; those of time-outs say nothing that other rows do not."""
+    """The tags of 8.5 and newer; those of timeouts say nothing that other rows do not."""
     text = found.record.text
     code = _STAGES[found.match["tag"]]
     if "CMD information" in text or "call trace" in text:
@@ -244,7 +267,7 @@ def _gloo_sizes(found: Found) -> Iterator[Fact]:
 def _call(found: Found) -> Iterator[Fact]:
     """torch_npu's text for a call that failed, where the traceback around it is lost."""
     text = found.record.text[:MAX_WORD].strip()
-    yield Fault(None, "TORCH", "a call of HCCL or of the runtime failed", text, is_symptom=True, is_frame=True)
+    yield Fault(None, "TORCH", "a call to HCCL or to the runtime failed", text, is_symptom=True, is_frame=True)
 
 
 def _phrase(found: Found) -> Iterator[Fact]:
@@ -288,6 +311,10 @@ ROWS = (
         before=True,
         whole=True,
     ),
+    Row("is too SMALL", r"HCCL_BUFFSIZE\w{0,8} is too SMALL", _phrase, before=True),
+    Row("client socket has", r"client socket has (?:timed out|failed)", _phrase),
+    Row("clients joined", r"[0-9]{1,6}/[0-9]{1,6} clients joined", _phrase, before=True),
+    *(Row(key, rf"error code(?: is|:) ?{key}\b", _phrase, before=True) for key in ("507015", "507035")),
     *(Row(key, key, _phrase, before=True) for key in ("there is an exception of", "there is a sdma error")),
     Row("out of memory. Tried to allocate", r"NPU out of memory\. Tried to allocate", _phrase, before=True),
     *(

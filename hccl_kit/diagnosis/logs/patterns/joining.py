@@ -103,7 +103,7 @@ def _silent(found: Found) -> Iterator[Fact]:
 
 
 _OF_OTHERS = (4, 9, 11, 12, 13)
-"""HcclResults of a communicator that others may have broken: internal, time-out, and connections."""
+"""HcclResults of a communicator that others may have broken: internal, timeout, and connections."""
 
 
 def _not_joined(found: Found) -> Iterator[Fact]:

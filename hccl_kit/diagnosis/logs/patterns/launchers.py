@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from signal import SIGTERM
 
 from hccl_kit.diagnosis.logs.facts import Exited, Fact, Fault
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row, rank
 
+MAX_NODES = 4096
 _SIGNALS = {"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Hangup": 1}
 
 
@@ -37,6 +40,21 @@ def _timed_out(found: Found) -> Iterator[Fact]:
         yield Exited(own, None, None)
 
 
+def _timed_out_nodes(found: Found) -> Iterator[Fact]:
+    """The list of msrun, at its end: nodes whose heartbeats the scheduler no longer received."""
+    for digits in re.findall(r"[0-9]{1,8}", found.match["nodes"])[:MAX_NODES]:
+        if (own := rank(digits)) is not None:
+            yield Exited(own, None, None)
+
+
+def _elastic(found: Found) -> Iterator[Fact]:
+    """A line of torchrun about a process that it started; what it did to the others is SIGTERM."""
+    code, local = -int(found.match["code"]), found.match["local"]
+    if code > 0 and code != SIGTERM:
+        kind = f"local rank {local} was killed by signal {code}"
+        yield Fault(None, "LAUNCHER", kind, found.record.text[:MAX_WORD].strip())
+
+
 ROWS = (
     Row(
         "error: rank ",
@@ -62,6 +80,18 @@ ROWS = (
     *(
         Row(key, r"oom[-_]kill event|oom-kill:|Out of memory: Killed process", _out_of_memory, before=True, whole=True)
         for key in ("oom-kill", "oom_kill", "Out of memory: Killed")
+    ),
+    Row(
+        "Time out nodes are",
+        r"Time out nodes are \[(?P<nodes>(?:'[0-9]{1,8}'(?:, )?){1,4096})\]",
+        _timed_out_nodes,
+    ),
+    Row(
+        "of binary:",
+        r"failed \(exitcode: (?P<code>-?[0-9]{1,3})\) local_rank: (?P<local>[0-9]{1,6}) \(pid: [0-9]{1,10}\)"
+        r" of binary:",
+        _elastic,
+        before=True,
     ),
     Row("is timed out. It may exit", r"node: (?P<node>[0-9]{1,8}) is timed out", _timed_out, before=True),
 )

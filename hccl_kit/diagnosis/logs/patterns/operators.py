@@ -1,6 +1,6 @@
 """Lines about operators: entered, divergent, or waiting for another rank for too long.
 
-HCCL prints one time-out as up to four records in a row (base, para, groupRank and opData information); each yields a
+HCCL prints one timeout as up to four records in a row (base, para, groupRank and opData information); each yields a
 fact with its part of the values, and `assembling.py` joins them into one.
 """
 
@@ -137,8 +137,8 @@ ROWS = (
     Row("GenerateOpTag", r"GenerateOpTag:", _tagged),
     Row(
         "inconsistent between ranks",
-        r"parameter \[?(?P<field>\w{1,40})\]?, local(?: end)? \[?(?P<own>[^\s,\[\]]{1,512})\]?,"
-        r" remote(?: end)? \[?(?P<other>[^\s,\[\]]{1,512})",
+        r"parameter ?\[?(?P<field>\w{1,40})\]?, local(?: end)? ?\[?(?P<own>[^\s,\[\]]{1,512})\]?,"
+        r" remote(?: end)? ?\[?(?P<other>[^\s,\[\]]{1,512})",
         _mismatch,
         whole=True,
     ),

@@ -10,7 +10,7 @@ ENOUGH = 3
 
 
 def alone_without_error(case: Case) -> Cause | None:
-    """All ranks that left a log report a time-out but one, which never took part."""
+    """All ranks that left a log report a timeout but one, which never took part."""
     quiet, others = case.without_error, [rank for rank in case.job.ranks if rank.suspect in case.waits.waiting]
     if not others or (case.waits.targets and not _only_at_root(case)):
         return None
@@ -28,7 +28,7 @@ def alone_without_error(case: Case) -> Cause | None:
         return cannot_tell(f"{listed(suspects)} reports no error, but only one other rank left a log", suspects)
     return Cause(
         "likely",
-        "reports no error, all others a time-out",
+        "reports no error, all others a timeout",
         (rank.suspect,),
         None,
         tuple(case.waits.waiting[other.suspect] for other in others),

@@ -115,9 +115,9 @@ def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
             return missing_logs(case.job) or f"the log of {named(end)} is missing"
         return ""
     if rank.is_cut or end in case.waits.waiting:
-        return f"the log of {named(end)} does not tell whom it waited for"
+        return f"the log of {named(end)} does not show which rank it waited for"
     if direct == 1 and all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges_to(end)):
-        return f"one rank alone waits for {named(end)}, whose log may end before its own time-out"
+        return f"only one rank waits for {named(end)}, whose log may end before its own timeout"
     return missing_logs(case.job) if case.job.silent and direct < max(ENOUGH, len(targets)) else ""
 
 

@@ -17,8 +17,8 @@ MARGIN = 5.0
 """Seconds by which clocks of two workers may still differ."""
 _PRIORITY = ("error cqe", "stuck", "lost")
 _KINDS = {
-    "lost": "stopped answering: its process is gone, or its network is",
-    "stuck": "stands still",
+    "lost": "stopped answering: its process has ended, or its network is down",
+    "stuck": "is stuck",
     "error cqe": "no longer acknowledges packets",
 }
 
@@ -46,7 +46,7 @@ def named_by_heartbeat(case: Case) -> Cause | None:
         return cannot_tell(reason, votes, [event for _, event, *_ in same])
     contradicts = tuple(f"{count} ranks name {named(suspect)} instead" for suspect, count in others)
     if status == "lost" and first in case.waits.waiting and not _names_itself(same, first):
-        contradicts += (f"{named(first)} was alive later: its log has a time-out of its own",)
+        contradicts += (f"{named(first)} was alive later: its log has a timeout of its own",)
     return Cause(
         "likely" if contradicts or (len(events) < 2 and not _names_itself(same, first)) else "certain",
         _KINDS[status],

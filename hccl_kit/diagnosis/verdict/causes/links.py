@@ -47,11 +47,11 @@ def tls(case: Case) -> Cause | None:
     state = "on" if few[0][1].fact.on else "off"
     return Cause(
         "certain" if len(few) == 1 and case.is_complete and len(few) + len(many) == len(case.job.ranks) else "likely",
-        f"has TLS switched {state}, unlike {len(many)} others",
+        f"has TLS {state}, unlike {len(many)} others",
         tuple(suspects),
         "EI0016",
         tuple(events),
-        fix="give all cards one state: `hccn_tool -i N -tls -s enable 0` on every server switches it off",
+        fix="set TLS to the same value on all cards: `hccn_tool -i N -tls -s enable 0` on every server switches it off",
         supports=("cards with and without TLS cannot connect",),
     )
 
@@ -115,7 +115,7 @@ def _by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
 
 
 def _before(case: Case, rank: Rank, event: Event) -> bool:
-    """Whether the rank's first time-out is earlier than its lost packets."""
+    """Whether the rank's first timeout is earlier than its lost packets."""
     waiting = case.waits.waiting[rank.suspect]
     return waiting.time is not None and event.time is not None and waiting.time < event.time
 
@@ -155,11 +155,11 @@ def detector(case: Case) -> Cause | None:
         )
     return Cause(
         "likely",
-        "cannot be connected to",
+        "is not reachable",
         (end,),
         "EI0006",
         tuple(events),
-        fix=f"see whether {named(end)} lives and called the operator; else check the network of its card",
+        fix=f"check whether {named(end)} is running and called the operator; if so, check the network of its card",
         supports=("HCCL's own detector of broken connections names it",),
     )
 
@@ -191,8 +191,8 @@ def late(case: Case) -> Cause | None:
         (suspect,),
         "EI0006",
         (last[2], waiting[0][2]),
-        fix=f"see what held up {named(suspect)}, or set HCCL_CONNECT_TIMEOUT above {seconds:.0f} on all ranks",
-        supports=(f"it gave up {seconds:.0f} s after the first rank, more than the time-out of {timeout:.0f} s",),
+        fix=f"find out what delayed {named(suspect)}, or set HCCL_CONNECT_TIMEOUT above {seconds:.0f} on all ranks",
+        supports=(f"it gave up {seconds:.0f} s after the first rank, more than the timeout of {timeout:.0f} s",),
     )
 
 

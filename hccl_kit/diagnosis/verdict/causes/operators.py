@@ -72,7 +72,7 @@ def _compared(positions: list[Position]) -> Iterator[tuple[str, Sequence[Hashabl
     yield "is behind the others", [one.number for one in positions]
     yield "is in another operator than the others", [one.operator for one in positions]
     yield "called the operator with another number of elements", [one.elements for one in positions]
-    yield "called the operator with another type of data", [one.data_type for one in positions]
+    yield "called the operator with another data type", [one.data_type for one in positions]
 
 
 def _pair(case: Case, positions: list[Position]) -> Cause | None:

@@ -1,11 +1,12 @@
 """A rank with a fault of its own: an exception, an error of another module, a port that is taken, a signal.
 
-Such a fault goes before all time-outs. A fault after the first wait of the same process is a consequence: a process
+Such a fault goes before all timeouts. A fault after the first wait of the same process is a consequence: a process
 that gives up waiting ends with an exception.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import PurePath
 from signal import SIGTERM
@@ -25,6 +26,9 @@ MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
 _OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
 """Codes of errors between two ranks or more: the lines above them name the ranks, and have causes of their own."""
+_GENERIC = ("EE1001", "EL0003")
+"""Codes whose text alone says what is wrong."""
+_REASON = re.compile(r"Reason: ?([^\n]+)")
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
@@ -50,12 +54,10 @@ def own_fault(case: Case) -> Cause | None:
         reason = f"the log of {listed(one.suspect for one in disordered)} is not in the order of its times"
         return cannot_tell(reason, [one.suspect for one in disordered], [one.event for one in disordered])
     first = found[0] if len(found) == 1 else _first(case, found)
-    suspects = [one.suspect for one in found]
-    if first is None and len(found) == len(case.job.ranks) and _is_of_program(found):
-        return _program(found)
     if first is None:
-        reason = f"{listed(suspects)} failed by themselves; the logs do not show which was first"
-        return cannot_tell(reason, suspects, [one.event for one in found])
+        return _undecided(case, found)
+    if unknown := _unknown(case, first):
+        return unknown
     if case.job.size is not None and len(case.job.silent) * 2 >= case.job.size > 1:
         return cannot_tell(missing_logs(case.job), [first.suspect], [first.event])
     contradicts = _contradictions(case, first)
@@ -70,6 +72,15 @@ def own_fault(case: Case) -> Cause | None:
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
     )
+
+
+def _undecided(case: Case, found: list[Own]) -> Cause:
+    """Several ranks have faults of their own, and none is known to be the first."""
+    if len(found) == len(case.job.ranks) and _is_of_program(found):
+        return _program(found)
+    suspects = [one.suspect for one in found]
+    reason = f"{listed(suspects)} failed by themselves; the logs do not show which was first"
+    return cannot_tell(reason, suspects, [one.event for one in found])
 
 
 def _is_of_program(found: list[Own]) -> bool:
@@ -89,6 +100,16 @@ def _program(found: list[Own]) -> Cause:
     told = cannot_tell(reason, suspects, [one.event for one in found])
     fix = f"fix the error that {place.file}:{place.line} reports; it occurs on every rank"
     return told._replace(fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix)
+
+
+def _unknown(case: Case, own: Own) -> Cause | None:
+    """An error whose text no pattern knows is the cause only if other ranks timed out."""
+    fact, place = own.event.fact, own.event.place
+    if not isinstance(fact, Fault) or not fact.is_unknown or case.waits.waiting:
+        return None
+    reason = f"{listed([own.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
+    fix = f"read {place.file} from line {place.line} on"
+    return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=fix)
 
 
 def _candidates(case: Case) -> Iterator[Own]:
@@ -116,7 +137,8 @@ def _exits(case: Case) -> Iterator[Own]:
         if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
             own = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
-            first.setdefault(event.place.file, own)
+            if fact.is_first or event.place.file not in first:
+                first[event.place.file] = own
     yield from (own for own in first.values() if not _gave_up(case, own.suspect))
 
 
@@ -158,25 +180,30 @@ def _is_own(event: Event) -> bool:
 
 def _words(rank: Rank, event: Event) -> tuple[str, str | None, str]:
     fact = event.fact
+    host = rank.suspect.server or "its host"
     if isinstance(fact, ListenFailed):
         port = "a port" if fact.port is None else f"port {fact.port}"
         code = "EI0020" if fact.side == "card" else "EI0019"
         variable = "HCCL_NPU_SOCKET_PORT_RANGE=auto" if fact.side == "card" else "another HCCL_IF_BASE_PORT"
-        where = rank.suspect.server or rank.process.worker
         return (
             f"could not listen on {port}, it is taken",
             code,
-            f"end the other job that uses {port} on {where}, or set {variable} on all ranks",
+            f"end the other job that uses {port} on {host}, or set {variable} on all ranks",
         )
     assert isinstance(fact, Fault)
-    fix = f"read the log of {named(rank.suspect)} from {event.place.file}:{event.place.line} on"
+    fix = f"read {event.place.file} from line {event.place.line} on"
     if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
         fix = f"see `hccl-kit explain {fact.code}`; {fix}"
     if fact.code == "EJ0001":
         fix = (
-            f"end the processes of earlier jobs on {rank.suspect.server or rank.process.worker}, wait 30 s, start again"
+            f"end the processes of earlier jobs on {host}, wait 30 s, start again; if there are none, two ranks of this"
+            " job use one card: check LOCAL_RANK and ASCEND_RT_VISIBLE_DEVICES"
         )
+    if fact.module == "LAUNCHER" and "killed by signal 9" in fact.kind:
+        fix = f"{_killer(host)}; {fix}"
     kind = fact.text[:MAX_TEXT] if fact.text.startswith(f"{fact.kind}: ") else fact.kind  # an unknown exception
+    if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
+        kind = f"{kind}: {reason[1][:MAX_TEXT]}"
     return kind, fact.code, fix
 
 
@@ -186,10 +213,12 @@ def _exit(fact: Exited) -> str:
 
 def _exit_fix(fact: Exited, suspect: Suspect) -> str:
     if fact.signal == 9:
-        return (
-            f"see the kernel log of {suspect.server or 'its server'} for the out-of-memory killer, and who else sent it"
-        )
+        return _killer(suspect.server or "its host")
     return f"read the last lines of the log of {named(suspect)}"
+
+
+def _killer(host: str) -> str:
+    return f"see the kernel log of {host} (dmesg) for the out-of-memory killer, and who else sent the signal"
 
 
 def _clock(case: Case, event: Event) -> str:

@@ -69,6 +69,8 @@ def missing_at_root(case: Case) -> Cause | None:
 def _speaker(rank: Rank) -> str:
     """The root, or a rank that knows from the root which ranks are absent."""
     is_root = rank.number in (0, None) or any(isinstance(event.fact, RootCreated) for event in rank.events)
+    if is_root and rank.suspect == (None, None, None):
+        return "the root"
     return f"{named(rank.suspect)}, the root," if is_root else f"as {named(rank.suspect)} says, the root"
 
 
@@ -91,7 +93,7 @@ def _doubt(case: Case, roll: _Roll, held_up: list[Suspect]) -> Cause | None:
 
 
 def _waits_in(case: Case, suspect: Suspect) -> object:
-    """The fact of a rank's first time-out; None if it has none."""
+    """The fact of a rank's first timeout; None if it has none."""
     event = case.waits.waiting.get(suspect)
     return None if event is None else event.fact
 
@@ -121,7 +123,7 @@ def root_not_reached(case: Case) -> Cause | None:
             missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
         )
     return Cause(
-        "likely", "was not there when the others connected", (root,), "EI0015", tuple(events), "", _FIX,
+        "likely", "was not reachable when the others connected", (root,), "EI0015", tuple(events), "", _FIX,
         (f"{listed(ranks)} could not connect to it",),
     )  # fmt: skip
 
@@ -141,7 +143,7 @@ def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
 
 def _words(case: Case, absent: list[Suspect]) -> tuple[str, str, bool]:
     rank = case.job.by_suspect.get(absent[0])
-    start = f"see why {listed(absent)} did not start, or did not get as far as creating the communicator"
+    start = f"find out why {listed(absent)} did not start, or did not get as far as creating the communicator"
     if rank is None:
         return "never joined the communicator, and left no log", start, True
     if any(isinstance(event.fact, RootUnreachable) for event in rank.events):

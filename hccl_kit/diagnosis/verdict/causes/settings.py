@@ -59,7 +59,7 @@ def settings(case: Case) -> Cause | None:
             tuple(odd.few),
             involved[0].code,
             events,
-            fix=f"give all ranks one {odd.name}; `hccl-kit env TABLE --check LOG` compares them",
+            fix=f"set {odd.name} to the same value on all ranks; `hccl-kit env TABLE --check LOG` compares them",
             supports=("every link that was not set up has such a rank at one end",),
         )
     return None

@@ -103,7 +103,7 @@ def _ending(rank: Rank, end: End) -> str:
 
 def _ending_fix(end: End) -> str:
     if FULL.search(end.message):
-        return "make room on that disk, or write to another one"
+        return "free space on that disk, or write to another one"
     if end.signal == signal.SIGKILL:
         return "look for the out-of-memory killer on that server: dmesg -T | grep -i -E 'out of memory|oom'"
     return "see the end of its log"
@@ -143,7 +143,7 @@ def stands_still(job: Job) -> Cause | None:
     first = min(still, key=lambda rank: order(rank.corrected(rank.alive)))
     return Cause(
         (first.number, *(rank.number for rank in still if rank is not first)),
-        f"stands still since step {first.step}: its process is stopped, frozen, or hangs in native code",
+        f"unresponsive since step {first.step}: its process is stopped, frozen, or hangs in native code",
         "certain" if len(still) == 1 else "likely",
         f"its last sign of life is {_lag(job, first):.0f} s older than that of the others",
         "look at its process: ps -o pid,stat,wchan:30,cmd (T: stopped; D: waits for a disk or a driver)",

@@ -48,7 +48,7 @@ def late(job: Job) -> Cause | None:
         "certain" if len(behind) == 1 else "likely",
         f"{len(waiting)} of {counted(job.size, 'rank')} have entered {entry.operator} {entry.sequence}, it has not"
         + ("; it is alive" if first.alive is not None else ""),
-        "its data comes too slowly: look at the disk and the loader of that server"
+        "its data arrives too slowly: check the disk and the data loader of that server"
         if first.doing == "data"
         else "see its stacks and log",
         first.since or first.alive,
@@ -92,7 +92,7 @@ def crossed(job: Job) -> Cause | None:
         f"{inside[other].sequence} of another group: they wait for each other",
         "likely",
         f"{rank_list(both)} each wait in a collective that another of them has not entered",
-        "all ranks must enter the collectives of different groups in one order",
+        "all ranks must enter the collectives of different groups in the same order",
         inside[first].begun,
         inside[first].place,
     )

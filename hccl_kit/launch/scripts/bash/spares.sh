@@ -21,7 +21,7 @@ take_spares() { # sets servers, names, addresses, master, table and table_sha256
     answer=$("$python" -I -c "$take_spare_program" "$table" "$PWD/hccl_logs" "${pairs[@]}") || exit 2
     table_sha256=${answer%% *} table=${answer#* }
     [[ -z $expected_sha256 || $expected_sha256 == "$table_sha256" ]] ||
-        die "error: the table with the spares is another one here: $table" "  expected sha256 $expected_sha256" \
+        die "error: the table with the spares is different on this server: $table" "  expected sha256 $expected_sha256" \
             "  found    sha256 $table_sha256" '  fix: copy script and table of the first server here'
 }
 

@@ -48,7 +48,7 @@ make_logs() { # sets logs
     echo "$restart" >"$PWD/hccl_logs/$run/restarts" || :
     rm -f -- "$logs"/{refused,failed,hosts} "$logs"/{node,end,error,facts,step}_* # of an earlier start in the same allocation
     if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
-        echo 'note: hccl_logs/latest is not a link, and stays as it is' >&2
+        echo 'note: hccl_logs/latest is not a symbolic link, so it is not changed' >&2
     else
         ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
     fi

@@ -30,7 +30,7 @@ def find_folders(root: Path) -> list[Path]:
     # Opening a named pipe, LMDB would wait for a writer.
     found = sorted(path.parent for path in root.rglob(FILE) if path.is_file()) if root.is_dir() else []
     if not found:
-        raise KitError(f"{root} has no {FILE}, nor has a folder in it", hint="set data_dir to a folder of LMDB")
+        raise KitError(f"neither {root} nor a folder in it has {FILE}", hint="set data_dir to a folder of LMDB")
     return found
 
 

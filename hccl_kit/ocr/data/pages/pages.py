@@ -102,4 +102,4 @@ def unreadable(texts: Iterable[str]) -> NDArray[np.bool_]:
 def assert_drawable(height: int, width: int) -> None:
     """Raises BadSampleError if an image would become too large, as an enlarged thin strip may."""
     if height * width > MAX_PIXELS:
-        raise BadSampleError(f"it would become {width} x {height} pixels; accepted: up to {MAX_PIXELS} in all")
+        raise BadSampleError(f"it would become {width} x {height} pixels; accepted: up to {MAX_PIXELS} in total")

@@ -49,7 +49,7 @@ class Font:
         width, height = max(1, right - left), max(1, bottom - top)
         if width * height > MAX_PIXELS:
             raise KitError(
-                f"{self.path} draws {text[:40]!r} in {width} x {height} pixels; accepted: up to {MAX_PIXELS} in all",
+                f"{self.path} draws {text[:40]!r} in {width} x {height} pixels; accepted: up to {MAX_PIXELS} in total",
                 hint="draw shorter texts, or name another font",
             )
         image = Image.new("L", (width, height))

@@ -97,8 +97,8 @@ VICTIM = ("ConnectionResetError", "a peer has closed the connection")
 CHANGES: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "kill": ({"code": 137, "inside": None, "silent_s": 0.5}, "was killed by SIGKILL", {"end": VICTIM, "code": 1}),
     "kill inside": ({"code": 137, "silent_s": 0.5}, "was killed by SIGKILL", {"end": VICTIM, "code": 1}),
-    "stop": ({"inside": None, "silent_s": 9.0}, f"stands still since step {STEPS}", {}),
-    "stop inside": ({"silent_s": 9.0}, f"stands still since step {STEPS}", {}),
+    "stop": ({"inside": None, "silent_s": 9.0}, f"unresponsive since step {STEPS}", {}),
+    "stop inside": ({"silent_s": 9.0}, f"unresponsive since step {STEPS}", {}),
     "starve": (
         {"inside": None, "doing": "data"},
         f"{LATE}waits for data since step {STEPS}",
@@ -228,7 +228,7 @@ def test_one_stopped_rank_is_not_a_lost_server() -> None:
     job[3] = replace(job[3], silent_s=9.0, inside=None)
     assert told(judged(job, JobEnding("hang", 3, 124))) == (
         3,
-        "stands still since step 6: its process is stopped, frozen, or hangs in native code",
+        "unresponsive since step 6: its process is stopped, frozen, or hangs in native code",
     )
 
 

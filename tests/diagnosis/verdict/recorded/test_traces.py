@@ -174,7 +174,7 @@ def test_ranks_that_wait_for_each_other_in_two_groups_are_both_suspects() -> Non
 def test_our_records_take_precedence() -> None:
     """Ranks that were stopped, ended normally or were killed leave no dump."""
     others = [one for rank in range(2) for one in trace(rank, 3) + records(rank, 3)]
-    assert told(judged(*others, *records(2, 3, silent_s=9)))[1].startswith("stands still since step 5")
+    assert told(judged(*others, *records(2, 3, silent_s=9)))[1].startswith("unresponsive since step 5")
     assert told(judged(*others, *records(2, 3, ProgramEnded(2, "done", ""))))[1].startswith("finished after step")
     killed = event(2, Exited(2, None, 9), START + 99, "launcher_0")
     assert told(judged(*others, *records(2, 3), killed))[1].startswith("was killed by SIGKILL")

@@ -80,7 +80,7 @@ def test_folders_are_found_at_any_depth(folder: Path, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "base" / "pipe" / "data.mdb")
     assert find_folders(tmp_path) == [folder, other]
     for path in (other / "nothing", tmp_path / "image.png"):
-        with pytest.raises(KitError, match=f"{path} has no data.mdb"):
+        with pytest.raises(KitError, match=f"neither {path} nor a folder in it has data.mdb"):
             find_folders(path)
 
 

@@ -243,7 +243,7 @@ def test_grid_resize_rounds_up() -> None:
 
 def test_an_extremely_long_strip_is_a_bad_sample() -> None:
     strip = page_of(height=1, width=1000)
-    with pytest.raises(BadSampleError, match="it would become 736000 x 736 pixels; accepted: up to 67108864 in all"):
+    with pytest.raises(BadSampleError, match="it would become 736000 x 736 pixels; accepted: up to 67108864 in total"):
         page_transforms.resize(limit_type="min")(strip, GENERATOR)
     with pytest.raises(BadSampleError, match="it would become 100000 x 100000 pixels"):
         page_moves.scale(scale_range=[100, 100], p=1)(page_of(height=1000, width=1000), GENERATOR)

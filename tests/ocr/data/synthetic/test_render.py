@@ -31,7 +31,7 @@ def test_a_file_of_too_many_texts_is_refused(tmp_path: Path) -> None:
     done = tool("render_words", "--texts", tmp_path / "texts", "--output", tmp_path / "words")
     assert (done.returncode, done.stderr) == (
         2,
-        f"error: {tmp_path}/texts holds more than 1000000 texts\n  fix: draw some of them: shuf -n 100000\n",
+        f"error: {tmp_path}/texts holds more than 1000000 texts\n  fix: take a sample: shuf -n 100000\n",
     )
 
 

@@ -93,7 +93,7 @@ exec -- \"\$@\""
 # Open MPI 5 does not start if a killed mpirun that had its PID has left /tmp/ompi.PID, so it gets another folder.
 if [[ -z ${PRTE_MCA_prte_tmpdir_base:-}${PRTE_MCA_prte_local_tmpdir_base:-} ]]; then
     PRTE_MCA_prte_local_tmpdir_base=$(mktemp -d -t mpirun.XXXXXX) ||
-        die 'error: mpirun gets no folder for its files' '  fix: set TMPDIR to a folder with free space'
+        die 'error: cannot create a folder for the files of mpirun' '  fix: set TMPDIR to a folder with free space'
     export PRTE_MCA_prte_local_tmpdir_base
     trap 'rm -rf -- "$PRTE_MCA_prte_local_tmpdir_base"' EXIT
 fi

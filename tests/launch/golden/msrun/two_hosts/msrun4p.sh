@@ -454,7 +454,7 @@ def read_secret(path: str) -> bytes:
         os.close(descriptor)
     if not re.fullmatch(rb"\s*(?:[0-9a-fA-F]{2}){16,512}\s*", text) or len(set(text.strip().lower())) < 6:
         raise SecretError(
-            f"error: the secret {path} is not of at least 128 bits, 32 to 1024 random hexadecimal digits\n  fix: {make}"
+            f"error: the secret {path} is not 32 to 1024 random hexadecimal digits (128 bits or more)\n  fix: {make}"
         )
     return bytes.fromhex(text.decode())
 
@@ -1005,7 +1005,7 @@ class Node0:
             return False
         if hello.sha256 != self.options.sha256:
             channel.send(Refused(OTHER_TABLE, self.options.sha256).line())
-            log(f"error: {self.options.servers[hello.node]} has another rank table, sha256 {hello.sha256}")
+            log(f"error: {self.options.servers[hello.node]} has a different rank table, sha256 {hello.sha256}")
             log(f"  this one is    sha256 {self.options.sha256}\n  fix: copy table and script of this node there")
             return False
         self.peers[hello.node] = channel
