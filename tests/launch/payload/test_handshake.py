@@ -351,7 +351,7 @@ def test_a_secret_is_created_once_and_only_its_owner_can_read_it(tmp_path: Path)
 @pytest.mark.parametrize("text", ["", "abc", "0" * 64, SECRET[:30], SECRET + "g", SECRET + "\n" + SECRET, "\0" * 64])
 def test_a_weak_secret_is_refused(tmp_path: Path, text: str) -> None:
     path = write_secret(tmp_path / "job.sh", text)
-    with pytest.raises(SecretError, match="not of at least 128 bits") as error:
+    with pytest.raises(SecretError, match=r"is not 32 to 1024 random hexadecimal digits") as error:
         read_secret(str(path))
     assert f"  fix: (umask 077; openssl rand -hex 32 >{path}), then copy it to every server" in str(error.value)
 
