@@ -126,7 +126,8 @@ def explain_lines(lines: Iterable[str]) -> Explanation | None:
     joined: list[int] = []
     needed: set[int] = set()
     for number, line, rows in _with_candidates(lines):
-        joined += (int(rank) for row in _JOINED.findall(line) for rank in _RANK.findall(row))
+        if len(joined) <= _MOST_RANKS:
+            joined += (int(rank) for row in _JOINED.findall(line) for rank in _RANK.findall(row))
         needed |= {int(count) for count in _NEEDED.findall(line)}
         answer = _best_of(line, number, rows)
         if answer is None:
@@ -284,7 +285,9 @@ def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[str]:
 
 def _absent(joined: Sequence[int], needed: Set[int]) -> Iterator[str]:
     """The gaps in the list of ranks that joined. A list with a rank twice is of several communicators."""
-    if not joined or len(set(joined)) < len(joined) or len(needed) > 1 or max([*joined, *needed]) > _MOST_RANKS:
+    if not 0 < len(joined) <= _MOST_RANKS or len(set(joined)) < len(joined) or len(needed) > 1:
+        return
+    if max([*joined, *needed]) > _MOST_RANKS:
         return
     missing = sorted(set(range(max([*needed, max(joined) + 1]))) - set(joined))
     if missing:
