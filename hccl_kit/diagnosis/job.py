@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
@@ -53,8 +54,9 @@ def _assert_has_logs(evidence: Evidence) -> None:
         return
     found = f"{counted(len(evidence.files), 'file')} without a line that is recognised" if evidence.files else "no file"
     why = f": {evidence.notes[0]}" if evidence.notes else ""
+    one = shlex.quote(evidence.files[0].file) if len(evidence.files) == 1 else "FILE"
     raise KitError(
         f"nothing to diagnose, {found}{why}",
         hint="name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher; "
-        "hccl-kit explain FILE knows more messages",
+        f"`hccl-kit explain {one}` knows the messages of more programs",
     )

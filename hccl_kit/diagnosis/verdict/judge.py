@@ -101,7 +101,7 @@ def _unknown(case: Case) -> Cause:
     events = [edge.event for edge in case.waits.edges]
     if not case.job.ranks:
         nothing = cannot_tell("no line of these logs is known as an error or as one of a rank")
-        return nothing._replace(fix="hccl-kit explain FILE knows more messages")
+        return nothing._replace(fix="`hccl-kit explain FILE` knows the messages of more programs")
     if not case.waits.waiting:
         return _without_waits(case)
     if missing := missing_logs(case.job):
