@@ -43,8 +43,8 @@ def run(program: Callable[[], int]) -> int:
     except BrokenPipeError:
         return _stopped(EXIT_PIPE)
     except OSError as error:
-        failed = KitError(f"{error.filename or 'standard output'}: {error.strerror}")
-        return _stopped(EXIT_CANNOT_RUN, failed.render())
+        place = f"{error.filename or 'standard output'}: " if error.strerror else ""
+        return _stopped(EXIT_CANNOT_RUN, KitError(f"{place}{error.strerror or error}").render())
     finally:
         gc.enable()  # for callers from Python
     return code

@@ -32,6 +32,9 @@ from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables of the ranks unless the user has set them: the ranks of a server share its cores."""
 _ROOT_MAY_RUN = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+_PREFIX = "hccl-kit-selftest-"
+_MAX_PATH = 107
+"""Bytes of the path of a Unix socket."""
 _LOOK = 0.05
 """Seconds between two polls of the states of the processes."""
 _LOOKS = 20
@@ -72,7 +75,7 @@ class Agent:
 
     def __init__(self, order: Order) -> None:
         self.order = order
-        self.folder = Path(tempfile.mkdtemp(prefix="hccl-kit-selftest-"))
+        self.folder = _new_folder()
         self.writers: dict[int, asyncio.StreamWriter] = {}
         self.processes: dict[int | None, Process] = {}
         self.errors: dict[int | None, bytearray] = {}
@@ -185,6 +188,15 @@ class Agent:
         shutil.rmtree(self.folder, ignore_errors=True)
         with suppress(TimeoutError, asyncio.TimeoutError):
             await asyncio.wait_for(asyncio.gather(*(process.wait() for process in self.processes.values())), _LAST)
+
+
+def _new_folder() -> Path:
+    """A temporary folder; in /tmp if TMPDIR is too long for a socket in it."""
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    if len(os.fsencode(folder / "socket")) > _MAX_PATH:
+        folder.rmdir()
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp"))  # mkdtemp makes a folder of its own
+    return folder
 
 
 def _is_stopped(writer: asyncio.StreamWriter) -> bool:

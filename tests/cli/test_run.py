@@ -127,3 +127,21 @@ def test_only_a_large_table_skips_deallocation_at_exit() -> None:
         gc.unfreeze()
         gc.collect()
     assert references[1]() is None
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError("AF_UNIX path too long"), "error: AF_UNIX path too long\n"),
+        (OSError(28, "No space left on device"), "error: standard output: No space left on device\n"),
+        (OSError(28, "No space left on device", "x.json"), "error: x.json: No space left on device\n"),
+    ],
+)
+def test_an_error_of_the_system_is_shown_with_its_place(
+    error: OSError, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def program() -> int:
+        raise error
+
+    assert run(program) == 2
+    assert capsys.readouterr().err == message

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,3 +53,17 @@ def test_an_error_that_arrives_in_pieces_is_shown_completely(
     asyncio.run(watched())
     said = json.loads(capfd.readouterr().out)
     assert (said["event"], said["detail"]) == ("gone", "ImportError: libnothing.so: cannot open")
+
+
+@pytest.mark.parametrize("length", [10, 70, 90, 200])
+def test_the_socket_fits_a_path_if_tmpdir_is_long(length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path of a Unix socket has at most 107 bytes."""
+    folder = tmp_path / ("x" * length)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    agent = Agent(Order("torch", {}, []))
+    try:
+        assert len(os.fsencode(agent.folder / "socket")) <= 107
+        assert [agent.folder] == list(folder.iterdir()) or not list(folder.iterdir())
+    finally:
+        agent.folder.rmdir()

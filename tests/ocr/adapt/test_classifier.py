@@ -93,7 +93,7 @@ def test_values_that_belong_to_no_character_are_kept(name: str, before: str, aft
 def test_the_note_counts_kept_new_and_removed_characters(before: str, after: str) -> None:
     shared = set(before) & set(after)
     if not shared:
-        with pytest.raises(KitError, match="no character of that of the configuration"):
+        with pytest.raises(KitError, match="no character in common with the configuration's"):
             by_character({}, before, after)
         return
     _, note = by_character({}, before, after)

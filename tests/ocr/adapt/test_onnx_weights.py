@@ -109,7 +109,7 @@ def test_characters_keep_their_rows_and_new_ones_start_with_the_mean(tmp_path: P
 
 def test_a_dictionary_without_common_characters_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "toy.onnx", characters="a\nb\nc")
-    with pytest.raises(KitError, match="no character of that of the configuration"):
+    with pytest.raises(KitError, match="no character in common with the configuration's"):
         load(tmp_path / "toy.onnx", Toy(classes=3), ("x", "y", None))
 
 

@@ -74,7 +74,7 @@ def test_an_unsupported_size_is_refused(name: str, given: tuple[int, int], batch
 def test_pages_of_variable_size_need_an_explicit_size(options: str) -> None:
     name, step = "det/dbnet/dbpp_r50_icdar15", "eval.dataset.transform_pipeline.2.DetResize"
     varying = loaded(name, f"{step}.{options}", f"{step}.keep_ratio=True")
-    with pytest.raises(KitError, match="pages of many sizes") as caught:
+    with pytest.raises(KitError, match="pages of different sizes") as caught:
         export_metadata.input_shape(varying, None, 1)
     assert caught.value.hint == "add --shape 736 1280"
     assert export_metadata.input_shape(varying, (64, 64), 1) == (1, 3, 64, 64)
