@@ -38,8 +38,8 @@ TOKEN = 16
 """Random bytes in the name of the socket."""
 CREDENTIALS = struct.Struct("3i")
 """SO_PEERCRED: process, user and group of the other end, as the kernel knows them."""
-PATIENCE = 10
-"""Seconds for a connection to be made, which takes none unless another process is in the way."""
+PATIENCE = 60
+"""Seconds for a connection to be made: none, unless the machine is overloaded or another process is in the way."""
 COUNT_BYTES = 8
 UNEQUAL = 0
 """What rank 0 answers if the ranks have different numbers of values."""
