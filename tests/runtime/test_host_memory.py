@@ -63,6 +63,9 @@ def connect(size: int) -> list[HostMemory | None]:
 def connected(size: int) -> Iterator[list[HostMemory]]:
     found = [memory for memory in connect(size) if memory is not None]
     assert len(found) == size
+    for memory in found:
+        for peer in memory.peers:
+            peer.settimeout(20)  # so that a test with an error fails and does not hang
     try:
         yield found
     finally:
