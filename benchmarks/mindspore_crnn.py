@@ -42,9 +42,9 @@ def main() -> None:
     )
     network = build.network_to_train(config, world, say)
     update = optimizer.build(config["optimizer"], network)
-    all_reduce = parallel.all_reduce("auto", world, say) if world.size > 1 else None
+    join = parallel.join("auto", network, world, say)
     loss = recipes.task(config).loss()
-    step = TrainStep(network, loss, update, size=world.size, clip_norm=5.0, all_reduce=all_reduce)
+    step = TrainStep(network, loss, update, clip_norm=5.0, join=join)
     results = [step(batch, 1e-3) for _ in range(steps)][steps // 5 :]
     if world.is_main:
         print(

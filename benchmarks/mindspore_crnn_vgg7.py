@@ -47,9 +47,8 @@ def main() -> None:
         network,
         CTCLoss(BLANK),
         optimizer.build(config["optimizer"], network),
-        size=world.size,
         clip_norm=5.0,
-        all_reduce=parallel.all_reduce("auto", world, say) if world.size > 1 else None,
+        join=parallel.join("auto", network, world, say),
     )
     seconds, processor, communication = [], [], []
     for _ in range(steps):

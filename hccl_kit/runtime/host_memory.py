@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.join import World
+from hccl_kit.runtime.pieces import pieces
 
 PIECE = 1 << 18
 """Values of one rank that the others read at once, at most: they stay in the cache of a processor."""
@@ -59,22 +60,24 @@ class HostMemory:
         self.places = np.frombuffer(memory, np.float32).reshape(TURNS, size, -1)
         self.turn = 0
 
-    def sum_over_ranks(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The sum of contiguous `values` (any shape, float32) over all ranks, in place, and bit by bit equal on all.
+    def sum_over_ranks(self, given: Sequence[NDArray[np.float32]], sums: Sequence[NDArray[np.float32]]) -> None:
+        """Write the sums of `given` over all ranks, bit by bit equal on all, into contiguous `sums` of these shapes.
 
         Every rank must call it. Raises JointError if the ranks have different numbers of values, and KitError if
         another rank has ended.
         """
-        flat = values.reshape(-1)
-        length = self.places.shape[2]
-        for start in range(0, flat.size, length):
-            piece = flat[start : start + length]
-            places = self.places[self.turn, :, : piece.size]
-            places[self.rank] = piece
-            self._wait_for_all(flat.size)
-            np.sum(places, axis=0, out=piece)
+        count = sum(one.size for one in sums)
+        for piece in pieces(given, sums, self.places.shape[2]):
+            places = self.places[self.turn]
+            for place, values, _ in piece:
+                places[self.rank, place] = values
+            self._wait_for_all(count)
+            for place, _, into in piece:
+                first, second, *others = places[:, place]
+                np.add(first, second, out=into)  # takes two thirds of the time of np.sum (measured)
+                for other in others:
+                    np.add(into, other, out=into)
             self.turn = (self.turn + 1) % TURNS
-        return values
 
     def close(self) -> None:
         """Close the sockets; the other ranks then see this rank as ended."""

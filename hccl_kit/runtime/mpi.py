@@ -7,12 +7,14 @@ The only module of this folder that imports mpi4py; importing `MPI` starts MPI, 
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.runtime.consistency import assert_identical
+from hccl_kit.runtime.pieces import pieces
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 if TYPE_CHECKING:
@@ -54,16 +56,21 @@ def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
     )
 
 
-def sum_over_ranks(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The sum of contiguous `values` (any shape, float32) over all ranks, in place.
+def sum_over_ranks(given: Sequence[NDArray[np.float32]], sums: Sequence[NDArray[np.float32]]) -> None:
+    """Write the sums of `given` over all ranks into contiguous `sums` of the same shapes.
 
-    Every rank must call it, with one shape.
+    Every rank must call it, with these shapes.
     """
+    import numpy as np  # noqa: PLC0415  # heavy
+
     mpi = _start_mpi()
-    flat = values.reshape(-1)
-    for start in range(0, flat.size, PIECE):
-        mpi.COMM_WORLD.Allreduce(mpi.IN_PLACE, flat[start : start + PIECE], op=mpi.SUM)
-    return values
+    packed = np.empty(PIECE, np.float32)
+    for piece in pieces(given, sums, PIECE):
+        for place, values, _ in piece:
+            packed[place] = values
+        mpi.COMM_WORLD.Allreduce(mpi.IN_PLACE, packed[: piece[-1][0].stop], op=mpi.SUM)
+        for place, _, into in piece:
+            into[...] = packed[place]
 
 
 def finish() -> None:

@@ -20,6 +20,7 @@ from hccl_kit.runtime.worker_env import WorkerEnv
 
 SMALL = 64
 """Values of a piece in these tests."""
+THREE = np.array([1, 2, 4], np.float32)
 
 
 class Group:
@@ -84,18 +85,20 @@ def descriptors() -> set[str]:
 
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("count", [0, 1, SMALL - 1, SMALL, 2 * SMALL + 3, 7 * SMALL])
-def test_sums_in_place_and_equally_on_all_ranks(size: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_equally_on_all_ranks(size: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_memory, "PIECE", SMALL)
     given = np.random.default_rng(count).standard_normal((size, 1, count)).astype(np.float32)
     with connected(size) as ranks:
         for factor in (1, 3):  # the second sum starts where the first one ended
             values = given * np.float32(factor)
-            summed = on_all(ranks, lambda memory: memory.sum_over_ranks(values[memory.rank]))  # noqa: B023  # used here
-            for rank, total in enumerate(summed):
-                assert total.shape == (1, count)
-                assert np.shares_memory(total, values[rank]) == bool(count)
-                np.testing.assert_array_equal(total, summed[0])
-            np.testing.assert_allclose(summed[0], (given * np.float32(factor)).sum(axis=0), rtol=1e-5, atol=1e-5)
+            before = values.copy()
+            summed = [[np.empty((1, count), np.float32), np.empty(3, np.float32)] for _ in ranks]
+            on_all(ranks, lambda one: one.sum_over_ranks([values[one.rank], THREE], summed[one.rank]))  # noqa: B023  # here
+            np.testing.assert_array_equal(values, before)
+            for total, of_three in summed:
+                np.testing.assert_array_equal(total, summed[0][0])
+                np.testing.assert_array_equal(of_three, size * THREE)
+            np.testing.assert_allclose(summed[0][0], (given * np.float32(factor)).sum(axis=0), rtol=1e-5, atol=1e-5)
 
 
 def test_memory_is_bounded_for_any_number_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +175,7 @@ def test_all_ranks_refuse_different_sizes(different: int, less: int, monkeypatch
     def message(memory: HostMemory) -> str:
         count = 2 * SMALL - less * (memory.rank == different)
         with pytest.raises(JointError) as caught:
-            memory.sum_over_ranks(np.zeros(count, np.float32))
+            memory.sum_over_ranks([np.zeros(count, np.float32)], [np.zeros(count, np.float32)])
         return caught.value.message
 
     with connected(3) as ranks:
@@ -190,7 +193,7 @@ def test_names_the_cause_when_a_rank_ends(gone: int, monkeypatch: pytest.MonkeyP
     def sum_or_end(memory: HostMemory) -> str:
         try:
             if memory.rank != gone:
-                memory.sum_over_ranks(values.copy())
+                memory.sum_over_ranks([values], [values.copy()])
         except KitError as error:
             return error.message
         finally:

@@ -129,14 +129,12 @@ def train_step(config: Config, network: nn.Cell, task: Task, world: World, say: 
         network,
         task.loss(),
         optimizer.build(config["optimizer"], network),
-        size=world.size,
         clip_norm=train["clip_norm"] if train["clip_grad"] else None,
         accumulate=train["gradient_accumulation_steps"],
         scaling=Scaling.of(config["loss_scaler"], drop_overflow_update=system["drop_overflow_update"]),
         ema=Ema(network, train["ema_decay"]) if train["ema"] else None,
         start_share=StartShare(network, train["start_share"]) if train["start_share"] else None,
-        all_reduce=parallel.all_reduce(config["parallel"]["strategy"], world, say) if world.size > 1 else None,
-        recorder=world.recorder,
+        join=parallel.join(config["parallel"]["strategy"], network, world, say),
     )
 
 

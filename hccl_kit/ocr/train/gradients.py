@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import mindspore as ms
 import numpy as np
-from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
+from mindspore import ParameterTuple, Tensor, nn, ops
 from mindspore.ops import functional
 from numpy.typing import NDArray
 
@@ -79,69 +79,4 @@ class Squares:
                 # Not by BLAS, whose threads would wait for more while MindSpore computes.
                 return np.array([np.square(gradient.asnumpy()).sum() for gradient in gradients], np.float32)
         sums: NDArray[np.float32] = self.compiled(*gradients).asnumpy()
-        return sums
-
-
-class Flatten(nn.Cell):
-    """Inputs: the loss and the gradients. Outputs: one vector of them and of the batch norm statistics.
-
-    The statistics are averaged too: otherwise each rank would keep those of its own shard, and the checkpoint would
-    depend on the rank that saves it.
-    """
-
-    def __init__(self, statistics: Sequence[Parameter]) -> None:
-        super().__init__(auto_prefix=False)
-        self.statistics = ParameterTuple(statistics)
-
-    def construct(self, loss: Tensor, *gradients: Tensor) -> Tensor:
-        parts: tuple[Tensor, ...] = (ops.reshape(loss, (1,)),)
-        for index in range(len(gradients)):
-            parts = (*parts, ops.reshape(gradients[index], (-1,)))
-        for index in range(len(self.statistics)):
-            parts = (*parts, ops.reshape(self.statistics[index], (-1,)))
-        return ops.concat(parts)
-
-
-class First(nn.Cell):
-    """Inputs: a vector. Outputs: its first value: reading it waits for the whole vector but copies one value."""
-
-    def construct(self, vector: Tensor) -> Tensor:
-        return vector[0]
-
-
-class AllReduce(nn.Cell):
-    """The framework's all-reduce of one vector, a sum over the ranks."""
-
-    def __init__(self) -> None:
-        super().__init__(auto_prefix=False)
-        self.sum = ops.AllReduce()
-
-    def construct(self, vector: Tensor) -> Tensor:
-        return self.sum(vector)
-
-
-class Unflatten(nn.Cell):
-    """Inputs: the sum over the ranks of Flatten's vector. Outputs: the sums of the loss and of each gradient.
-
-    The batch norm statistics are set to their means. Means of the gradients would be one more pass over all of them.
-    """
-
-    def __init__(self, parameters: Sequence[Parameter], statistics: Sequence[Parameter], size: int) -> None:
-        super().__init__(auto_prefix=False)
-        self.statistics = ParameterTuple(statistics)
-        self.size = size
-        self.shapes = [tuple(parameter.shape) for parameter in (*parameters, *statistics)]
-        self.sizes = [parameter.size for parameter in (*parameters, *statistics)]
-        self.gradients = len(parameters)
-
-    def construct(self, vector: Tensor) -> tuple[Tensor, ...]:
-        sums: tuple[Tensor, ...] = (vector[0],)
-        start = 1
-        for index in range(len(self.sizes)):
-            piece = ops.reshape(vector[start : start + self.sizes[index]], self.shapes[index])
-            start += self.sizes[index]
-            if index < self.gradients:
-                sums = (*sums, piece)
-            else:
-                ops.assign(self.statistics[index - self.gradients], piece / self.size)
         return sums

@@ -1,4 +1,4 @@
-"""The all-reduce of the gradients: the section `parallel`.
+"""How the gradients of several ranks are summed: the section `parallel`.
 
 framework   MindSpore's AllReduce: HCCL on Ascend, its own implementation on CPU
 memory      memory that the ranks of one host share, on CPU: a tenth of the time of MindSpore's own there
@@ -13,27 +13,29 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from mindspore import Tensor
+from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.train.gradients import AllReduce
+from hccl_kit.ocr.train.join import DeviceJoin, HostJoin, Join, Total, total_of_vector
 from hccl_kit.runtime import World, host_memory, mpi
 
-Sum = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
-
-def all_reduce(strategy: str, world: World, say: Callable[[str], None]) -> Callable[[Tensor], Tensor]:
-    """The all-reduce of `strategy`: sums a vector on the device over the ranks, and may overwrite it.
+def join(strategy: str, network: nn.Cell, world: World, say: Callable[[str], None]) -> Join | None:
+    """How the ranks sum the gradients of `network`; None for a single rank.
 
     Every rank must call this; `say` takes a line for the log. Raises KitError if the ranks cannot use `strategy`.
     """
+    if world.size == 1:
+        return None
     name, total = _chosen(strategy, world)
     say(f"all-reduce of gradients: {name}")
-    return AllReduce() if total is None else _through_memory(total)
+    if total is None:
+        return DeviceJoin(network, world.size, world.recorder)
+    return HostJoin(network, world.size, total, world.recorder)
 
 
-def _chosen(strategy: str, world: World) -> tuple[str, Sum | None]:
+def _chosen(strategy: str, world: World) -> tuple[str, Total | None]:
     """The strategy in use and its sum, None for that of the framework.
 
     `auto` on CPU is mpi under mpirun, else memory if the ranks can share it; everything else is the framework.
@@ -54,10 +56,10 @@ def _chosen(strategy: str, world: World) -> tuple[str, Sum | None]:
             f"parallel.strategy is memory, but these {world.size} ranks on {world.device_target} cannot share any",
             hint="it needs ranks of one user on CPU, on one host with Linux; or set parallel.strategy: auto",
         )
-    return ("framework", None) if strategy in ("auto", "framework") else (strategy, load(strategy))
+    return ("framework", None) if strategy in ("auto", "framework") else (strategy, total_of_vector(load(strategy)))
 
 
-def load(path: str) -> Sum:
+def load(path: str) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
     """The function at a dotted path. Raises KitError if there is none."""
     module, _, name = path.rpartition(".")
     try:
@@ -69,18 +71,5 @@ def load(path: str) -> Sum:
         ) from error
     if not callable(found):
         raise KitError(f"parallel.strategy is {path!r}; accepted: auto, framework, memory, mpi, or module.function")
-    called: Sum = found
+    called: Callable[[NDArray[np.float32]], NDArray[np.float32]] = found
     return called
-
-
-def _through_memory(total: Sum) -> Callable[[Tensor], Tensor]:
-    def reduce(vector: Tensor) -> Tensor:
-        values = np.ascontiguousarray(vector.asnumpy())
-        summed = total(values if values.flags.writeable else values.copy())
-        if summed.shape != vector.shape or summed.dtype != np.float32:
-            raise KitError(
-                f"parallel.strategy returned {summed.dtype} {summed.shape} for a float32 vector {tuple(vector.shape)}"
-            )
-        return Tensor.from_numpy(summed)
-
-    return reduce

@@ -1,18 +1,17 @@
 """One training step in compiled parts, so that each can be timed and the all-reduce swapped out:
 
     compute   images, targets -> loss and gradients, once for every part of an accumulated batch
-    join      the sum of both over the ranks, and the mean of the batch norm statistics: one all-reduce of one vector
+    join      the sum of both over the ranks, and the mean of the batch norm statistics, in one all-reduce
     update    gradients, learning rate -> new weights, and their moving average if there is one
 
-On one rank there is no join and no copy of the gradients. On several ranks the gradients are one vector: measured on
-CPU, 26 small all-reduces cost more than the step itself.
+On one rank there is no join.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -25,12 +24,10 @@ from hccl_kit.ocr.adapt.precision import LossScale, Scaling
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.models import dropout
 from hccl_kit.ocr.train.ema import Ema
-from hccl_kit.ocr.train.gradients import Add, AllReduce, Compute, First, Flatten, Squares, Unflatten
+from hccl_kit.ocr.train.gradients import Add, Compute, Squares
+from hccl_kit.ocr.train.join import Gradients, Join
 from hccl_kit.ocr.train.optimizer import Update
 from hccl_kit.ocr.train.weights_in_use import StartShare
-from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder
-
-Gradients = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class TrainStep:
 
     `clip_norm` None: gradients are not clipped. `accumulate`: the equal parts in which the batch is computed, one after
     the other; the gradient is that of the whole batch if the loss is a mean over samples, and batch normalisation
-    normalises each part separately. `all_reduce` returns the sum of one vector over the ranks.
+    normalises each part separately. `join` is that of several ranks.
     """
 
     def __init__(
@@ -69,14 +66,12 @@ class TrainStep:
         loss: nn.Cell,
         update: Update,
         *,
-        size: int,
         clip_norm: float | None = None,
         accumulate: int = 1,
         scaling: Scaling | None = None,
         ema: Ema | None = None,
         start_share: StartShare | None = None,
-        all_reduce: Callable[[Tensor], Tensor] | None = None,
-        recorder: FlightRecorder = OFF,
+        join: Join | None = None,
     ) -> None:
         self.network = network
         self.update = update
@@ -85,18 +80,12 @@ class TrainStep:
         self.loss_scale = LossScale(scaling or Scaling())
         self.ema = ema
         self.start_share = start_share
-        self.size = size
-        self.recorder = recorder
+        self.join = join
+        self.size = join.size if join is not None else 1
         self.compute = Compute(network, loss)
         self.dropouts = dropout.cells(network)
         self.add = Add()
         self.squares = Squares()
-        if size > 1:
-            statistics = [p for p in network.get_parameters() if p.name.endswith(("moving_mean", "moving_variance"))]
-            self.flatten = Flatten(statistics)
-            self.all_reduce = all_reduce or AllReduce()
-            self.first = First()
-            self.unflatten = Unflatten(network.trainable_params(), statistics, size)
         self._idle: NDArray[np.bool_] | None = None
 
     @property
@@ -107,9 +96,8 @@ class TrainStep:
     @property
     def parts(self) -> dict[str, nn.Cell]:
         """All compiled cells but `compute`, by their names here. The shapes of their inputs never change."""
-        names = ("add", "flatten", "first", "all_reduce", "unflatten", "update", "ema")
-        found = {name: getattr(self, name, None) for name in names}
-        return {name: cell for name, cell in found.items() if isinstance(cell, nn.Cell)}
+        ema = {"ema": self.ema} if self.ema is not None else {}
+        return {"add": self.add, **(self.join.parts if self.join is not None else {}), "update": self.update, **ema}
 
     @contextmanager
     def weights_in_use(self) -> Iterator[None]:
@@ -142,8 +130,8 @@ class TrainStep:
         scale = self.loss_scale.read()
         loss, gradients = self._compute(batch, scale.value, np.random.default_rng(seed))
         communication_s = 0.0
-        if self.size > 1:
-            loss, gradients, communication_s = self._join(loss, gradients)
+        if self.join is not None:
+            loss, gradients, communication_s = self.join(loss, gradients)
         squares = self.squares(gradients)
         times = scale.value * self.size  # the factor of loss and gradients over those of the joint batch
         norm = math.sqrt(float(squares.sum(dtype=np.float64))) / times
@@ -179,15 +167,3 @@ class TrainStep:
             loss = loss + one if parts > 1 else one
             gradients = self.add(*gradients, *more) if gradients else more
         return loss, gradients
-
-    def _join(self, loss: Tensor, gradients: Gradients) -> tuple[Tensor, Gradients, float]:
-        """The sums over the ranks, and the seconds of communication."""
-        vector = self.flatten(loss, *gradients)
-        self.first(vector).asnumpy()  # waits for the computation; the next one waits for the all-reduce
-        started = time.perf_counter()
-        with self.recorder.collective("all_reduce", vector.nbytes):
-            vector = self.all_reduce(vector)
-            self.first(vector).asnumpy()
-        seconds = time.perf_counter() - started
-        loss, *sums = self.unflatten(vector)
-        return loss, tuple(sums), seconds

@@ -15,7 +15,7 @@ SHAPE = (4, 1, 4, 4)
 
 def moved(network: Normed) -> set[str]:
     """The parameters that change in two steps."""
-    step = TrainStep(network, Squares(), optimizer.build(ADAMW, network), size=1)
+    step = TrainStep(network, Squares(), optimizer.build(ADAMW, network))
     before = values(network)
     for n in range(2):
         step(batch(SHAPE, n), 0.1)

@@ -18,7 +18,7 @@ SHAPE = (4, 1, 4, 4)
 
 def step_of(network: Normed, decay: float) -> tuple[TrainStep, Ema]:
     ema = Ema(network, decay)
-    return TrainStep(network, Squares(), optimizer.build(SGD, network), size=1, ema=ema), ema
+    return TrainStep(network, Squares(), optimizer.build(SGD, network), ema=ema), ema
 
 
 def test_the_average_follows_the_formula() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from mindspore import Tensor
-from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.train import parallel
+from hccl_kit.ocr.train.join import Arrays, DeviceJoin, HostJoin
 from hccl_kit.runtime import World, host_memory
-from tests.ocr.tiny import ALONE
+from tests.ocr.tiny import ALONE, Linear
 
 PAIR = replace(ALONE, env=replace(ALONE.env, size=2))
 
@@ -20,16 +20,18 @@ PAIR = replace(ALONE, env=replace(ALONE.env, size=2))
 def chosen(strategy: str, world: World) -> str:
     """What the log says of the all-reduce in use."""
     said: list[str] = []
-    parallel.all_reduce(strategy, world, said.append)
+    join = parallel.join(strategy, Linear(), world, said.append)
     (line,) = said
-    return line.removeprefix("all-reduce of gradients: ")
+    name = line.removeprefix("all-reduce of gradients: ")
+    assert isinstance(join, DeviceJoin if name == "framework" else HostJoin)
+    return name
 
 
 class Memory:
     """A group that shares memory."""
 
-    def sum_over_ranks(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        return values
+    def sum_over_ranks(self, given: Arrays, sums: Arrays) -> None:
+        """Never called."""
 
 
 @pytest.mark.parametrize(
@@ -80,10 +82,23 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.train
 def test_a_function_of_the_user_reduces_the_gradients(module: str) -> None:
-    vector = Tensor(np.array([1.0, 2.0, 3.0], np.float32))
-    assert parallel.all_reduce(f"{module}.double", PAIR, print)(vector).asnumpy().tolist() == [2, 4, 6]
-    with pytest.raises(KitError, match=r"returned float32 \(1,\) for a float32 vector \(3,\)"):
-        parallel.all_reduce(f"{module}.short", PAIR, print)(vector)
+    network = Linear()
+    loss = Tensor(np.float32(5))
+    gradients = tuple(Tensor(one.asnumpy() + 1) for one in network.trainable_params())
+    join = parallel.join(f"{module}.double", network, PAIR, print)
+    assert join is not None
+    total, sums, _ = join(loss, gradients)
+    assert total.asnumpy() == 10
+    for one, other in zip(sums, gradients, strict=True):
+        np.testing.assert_array_equal(one.asnumpy(), 2 * other.asnumpy())
+    short = parallel.join(f"{module}.short", network, PAIR, print)
+    assert short is not None
+    with pytest.raises(KitError, match=r"returned float32 \(1,\) for a float32 vector \([0-9]+,\)"):
+        short(loss, gradients)
+
+
+def test_a_single_rank_joins_nothing() -> None:
+    assert parallel.join("auto", Linear(), ALONE, print) is None
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_change_of_the_weights_is_detected() -> None:
 
 def test_the_state_names_every_parameter_once() -> None:
     network = Normed()
-    step = TrainStep(network, Squares(), optimizer.build(OPTIMIZER, network), size=1)
+    step = TrainStep(network, Squares(), optimizer.build(OPTIMIZER, network))
     names = [parameter.name for parameter in parameters.state(network, step)]
     assert len(set(names)) == len(names)
     assert {parameter.name for parameter in network.get_parameters()} < set(names)

@@ -1,5 +1,7 @@
 """One training step: the gradient is correct, clipped on request, and discarded if it is not finite."""
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
@@ -17,7 +19,7 @@ from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models.dropout import Dropout
 from hccl_kit.ocr.train import checks, optimizer, parameters
 from hccl_kit.ocr.train.ema import Ema
-from hccl_kit.ocr.train.gradients import Flatten, Unflatten
+from hccl_kit.ocr.train.join import Arrays, Average, DeviceJoin, Flatten, HostJoin, Unflatten, statistics
 from hccl_kit.ocr.train.step import TrainStep
 from tests.ocr.tiny import OPTIMIZER, Linear, Normed, Squares, batch, values
 
@@ -27,7 +29,7 @@ LINEAR, NORMED = (4, 1, 1, 3), (4, 1, 4, 4)
 
 
 def step_of(network: nn.Cell, section: dict[str, Any] = SGD, **options: Any) -> TrainStep:
-    return TrainStep(network, Squares(), optimizer.build(section, network), **{"size": 1, **options})
+    return TrainStep(network, Squares(), optimizer.build(section, network), **options)
 
 
 def state(network: nn.Cell, step: TrainStep) -> dict[str, NDArray[Any]]:
@@ -268,14 +270,43 @@ def test_the_log_says_that_the_scale_is_lowered_only_if_it_is(scaling: Scaling, 
     log.say.assert_called_once_with(f"step 7 overflowed with loss scale 1.32923e+36: {message}")
 
 
-def test_ranks_with_equal_data_take_the_step_of_a_single_rank() -> None:
+class OnDevice(DeviceJoin):
+    """Two ranks of which the other one gives what `total` adds, in the framework's vector."""
+
+    def __init__(self, network: nn.Cell, total: Callable[[Arrays, Arrays], None]) -> None:
+        super().__init__(network, 2)
+        self.shapes = [(), *(one.shape for one in (*network.trainable_params(), *statistics(network)))]
+        self.total = total
+        self.all_reduce = self.reduced
+
+    def reduced(self, vector: Tensor) -> Tensor:
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])
+        pieces = np.split(vector.asnumpy(), ends[:-1])
+        given = [piece.reshape(shape) for piece, shape in zip(pieces, self.shapes, strict=True)]
+        sums = [np.empty_like(one) for one in given]
+        self.total(given, sums)
+        return Tensor(np.concatenate([one.reshape(-1) for one in sums]))
+
+
+def on_host(network: nn.Cell, total: Callable[[Arrays, Arrays], None]) -> HostJoin:
+    return HostJoin(network, 2, total)
+
+
+def doubled(given: Arrays, sums: Arrays) -> None:
+    """The other rank has the same values."""
+    for one, into in zip(given, sums, strict=True):
+        np.add(one, one, out=into)
+
+
+@pytest.mark.parametrize("join_of", [OnDevice, on_host])
+def test_ranks_with_equal_data_take_the_step_of_a_single_rank(join_of: Any) -> None:
     """Bit for bit, including statistics; the sum over two equal ranks is twice that of one."""
     alone, joint = alike(Normed, 2)
     results = [
         [step(batch(NORMED, n), 0.1) for n in range(2)]
         for step in (
             step_of(alone, ADAMW, clip_norm=0.5),
-            step_of(joint, ADAMW, clip_norm=0.5, size=2, all_reduce=lambda vector: vector * 2),
+            step_of(joint, ADAMW, clip_norm=0.5, join=join_of(joint, doubled)),
         )
     ]
     assert parameters.digest(alone) == parameters.digest(joint)
@@ -284,20 +315,20 @@ def test_ranks_with_equal_data_take_the_step_of_a_single_rank() -> None:
     assert results[1][1].communication_s > 0
 
 
-def test_the_gradient_is_the_mean_over_the_ranks() -> None:
+@pytest.mark.parametrize("join_of", [OnDevice, on_host])
+def test_the_gradient_is_the_mean_over_the_ranks(join_of: Any) -> None:
     """The other rank has a gradient of zero, a loss of 4 and different statistics."""
     alone, joint = alike(Normed, 2)
     one = step_of(alone)(batch(NORMED), 0.1)
-    size = sum(parameter.size for parameter in joint.trainable_params())
+    gradients = len(joint.trainable_params())
 
-    def all_reduce(vector: Tensor) -> Tensor:
-        other = np.zeros(vector.shape, np.float32)
-        other[0] = 4.0
-        other[1 + size :] = 10.0
-        return Tensor(vector.asnumpy() + other)
+    def total(given: Arrays, sums: Arrays) -> None:
+        others = [4.0, *[0.0] * gradients, *[10.0] * 2]
+        for one, other, into in zip(given, others, sums, strict=True):
+            np.add(one, other, out=into)
 
     before = values(joint)
-    result = step_of(joint, size=2, all_reduce=all_reduce)(batch(NORMED), 0.1)
+    result = step_of(joint, join=join_of(joint, total))(batch(NORMED), 0.1)
     assert result.norm == pytest.approx(one.norm / 2, rel=1e-6)
     assert result.loss == pytest.approx((one.loss + 4) / 2)
     after = values(joint)
@@ -360,12 +391,13 @@ def unregistered(cell: nn.Cell) -> list[str]:
 def test_every_cell_registers_the_parameters_that_it_uses() -> None:
     """A graph from the cache has a copy of all others: see `ocr.run.kept_graphs`."""
     network = Normed()
-    step = step_of(network, size=2, ema=Ema(network, 0.9))
-    cells = [value for value in vars(step).values() if isinstance(value, nn.Cell)]
-    assert {type(cell) for cell in cells} >= {Flatten, Unflatten, Ema}
+    joins = DeviceJoin(network, 2), on_host(network, doubled)
+    steps = [step_of(network, join=join, ema=Ema(network, 0.9)) for join in joins]
+    cells = [step.compute for step in steps] + [cell for step in steps for cell in step.parts.values()]
+    assert {type(cell) for cell in cells} >= {Flatten, Unflatten, Average, Ema}
     assert not [name for cell in cells for name in unregistered(cell)]
-    assert step.flatten.parameters_dict().keys() == step.unflatten.parameters_dict().keys()
-    assert len(step.flatten.parameters_dict()) == 2
+    names = [list(cell.parameters_dict()) for cell in (joins[0].flatten, joins[0].unflatten, joins[1].average)]
+    assert names == [["stem.1.moving_mean", "stem.1.moving_variance"]] * 3
 
 
 def test_dropout_keys_are_only_registered_by_the_step() -> None:

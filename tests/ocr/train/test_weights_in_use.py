@@ -16,7 +16,7 @@ SHAPE = (4, 1, 4, 4)
 
 def step_of(network: Normed, share: float, ema: Ema | None = None) -> TrainStep:
     update = optimizer.build(SGD, network)
-    return TrainStep(network, Squares(), update, size=1, ema=ema, start_share=StartShare(network, share))
+    return TrainStep(network, Squares(), update, ema=ema, start_share=StartShare(network, share))
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 1.0])

@@ -61,7 +61,7 @@ def test_a_network_for_inference_has_no_auxiliary_heads() -> None:
 def losses(network: Network, replacement: str) -> list[float]:
     """The losses of two steps with two pages of one text; every parameter has a gradient."""
     loss = AuxDBLoss(bce_replace=replacement)
-    step = TrainStep(network, loss, optimizer.build({**OPTIMIZER, "opt": "adam"}, network), size=1)
+    step = TrainStep(network, loss, optimizer.build({**OPTIMIZER, "opt": "adam"}, network))
     text = np.zeros((2, 64, 64), np.float32)
     text[:, 8:20, 8:32] = 1
     images = np.concatenate([image(64, 64), image(64, 64)[..., ::-1]])

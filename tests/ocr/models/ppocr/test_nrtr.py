@@ -68,7 +68,7 @@ def test_training_lowers_the_loss_of_both_and_every_parameter_has_a_gradient() -
     ms.set_recursion_limit(CALL_DEPTH)
     backbone = nn.Conv2d(3, 8, (48, 8), stride=(48, 8), pad_mode="valid")
     guided = nrtr.GuidedNetwork(backbone, Columns(), nrtr.MultiHead(8, 8, out_channels=11, nrtr_dims=32, nrtr_layers=1))
-    step = TrainStep(guided, MultiLoss(10, nrtr.PADDING), optimizer.build({**OPTIMIZER, "opt": "adam"}, guided), size=1)
+    step = TrainStep(guided, MultiLoss(10, nrtr.PADDING), optimizer.build({**OPTIMIZER, "opt": "adam"}, guided))
     batch = Batch(IMAGES, MULTI.targets(LABELS, 6), ())
     losses = [step(batch, 1e-2, seed=(number,)).loss for number in range(20)]
     assert losses[-1] < 0.6 * losses[0]
