@@ -11,6 +11,8 @@ TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 if TYPE_CHECKING:
     from typing import TextIO
 
+_MIN_WIDTH, _MAX_WIDTH = 40, 120
+"""Columns of wrapped text."""
 _EXCERPT = 100
 """Characters shown of a long line; a table may be one line of megabytes."""
 
@@ -26,6 +28,13 @@ def wants_color(stream: TextIO | None) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def paragraph_width() -> int:
+    """The columns of wrapped text: those of the terminal, from 40 to 120."""
+    from shutil import get_terminal_size  # noqa: PLC0415 - most programs do not wrap
+
+    return max(_MIN_WIDTH, min(_MAX_WIDTH, get_terminal_size().columns))
 
 
 def printable(text: str) -> str:

@@ -1,4 +1,5 @@
 """Read the logs of a failed job and report which rank failed first, who waited for it, and the fix.
+If the logs do not show it, the most telling line is explained.
 
 LOG is a file, a folder or an archive: logs of CANN (plogs, debug and run), output of launchers,
 error_<rank>.json. Keep the logs of each server in a folder of its own; the clocks of the servers
@@ -27,14 +28,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
-from hccl_kit.base.colors import with_headings
+from hccl_kit.base.colors import with_headings, with_labels
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.progress import show_progress
-from hccl_kit.base.terminal import wants_color
+from hccl_kit.base.terminal import clean, paragraph_width, printable, wants_color
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.options import add_ssh_option, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
-from hccl_kit.diagnosis.job import diagnosis_of
+from hccl_kit.diagnosis.job import UnrecognisedError, diagnosis_of
 from hccl_kit.diagnosis.logs.remote import Host, Remote
 from hccl_kit.diagnosis.report.json_form import as_json
 from hccl_kit.diagnosis.report.masked import masked
@@ -101,7 +102,14 @@ def _diagnose(request: DiagnoseRequest) -> int:
             hint="name the folder of the logs too, or read them with --ssh",
         )
     with show_progress("reading logs") as progress:
-        diagnosis = diagnosis_of(logs, table, progress, remote)
+        try:
+            diagnosis = diagnosis_of(logs, table, progress, remote)
+        except UnrecognisedError:
+            known = _most_telling(request, logs)
+            if known is None:
+                raise
+            print(f"first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank\n\n{known}")
+            return EXIT_FINDINGS
     if request.mask:
         diagnosis = masked(diagnosis, _own_names())
     if request.html:
@@ -111,7 +119,25 @@ def _diagnose(request: DiagnoseRequest) -> int:
     else:
         text = as_text(diagnosis)
         print(with_headings(text) if wants_color(sys.stdout) else text)
+        is_open = not (diagnosis.first_fault or diagnosis.suspects or diagnosis.cascade)
+        if is_open and (known := _most_telling(request, logs)):
+            print(f"\n{known}")
     return EXIT_FINDINGS if diagnosis.first_fault is None else EXIT_OK
+
+
+def _most_telling(request: DiagnoseRequest, logs: Sequence[Path]) -> str | None:
+    """What the most telling line says, for a reader of text; None if no line is known, and for other output."""
+    if request.mask or request.html or request.format != "text":
+        return None
+    from hccl_kit.diagnosis.answer_text import as_page  # noqa: PLC0415 - most logs show the first fault
+    from hccl_kit.diagnosis.most_telling import most_telling  # noqa: PLC0415
+
+    found = most_telling(logs)
+    if found is None:
+        return None
+    page = clean(as_page(found.explanation, paragraph_width()))
+    text = f"the most telling line is in {printable(str(found.file))}:\n{page}"
+    return with_labels(text) if wants_color(sys.stdout) else text
 
 
 def _table_and_logs(arguments: Sequence[str]) -> tuple[RankTable | None, list[Path]]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
@@ -27,7 +26,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.terminal import printable, wants_color
+from hccl_kit.base.terminal import clean, paragraph_width, printable, wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.rules import RULE_BY_ID
@@ -42,8 +41,6 @@ from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 from hccl_kit.table.source import MAX_BYTES, STDIN
 
-_MIN_WIDTH = 40
-_MAX_WIDTH = 120
 _MAX_EMBEDDED = 10
 """Findings that are shown of a table in a line."""
 _OF_ADDRESSES = ("HK205", "HK3")
@@ -95,7 +92,7 @@ def _explain(request: ExplainRequest) -> int:
     names = [*([""] if text.strip() else []), *(file for file, _ in logs)]
     for number, (name, explanation) in enumerate(zip(names, explanations, strict=True)):
         heading = f"{name}:\n" if name and len(explanations) > 1 else ""
-        _show(("\n" if number else "") + heading + as_page(explanation, _width()))
+        _show(("\n" if number else "") + heading + as_page(explanation, paragraph_width()))
         for found in _embedded(explanation, request.product):
             print(f"\n{found}")
     found_by = frozenset(rule for explanation in explanations for rule in _of_tables(explanation))
@@ -104,17 +101,13 @@ def _explain(request: ExplainRequest) -> int:
     for step in dict.fromkeys(
         step for explanation in explanations for step in _next_steps(explanation, has_files=bool(tables))
     ):
-        _show("\n" + filled(f"next: {step}", _width()))
+        _show("\n" + filled(f"next: {step}", paragraph_width()))
     return EXIT_OK
 
 
 def _show(text: str) -> None:
     paint = with_labels if wants_color(sys.stdout) else str
-    print(paint("\n".join(map(printable, text.split("\n")))))
-
-
-def _width() -> int:
-    return max(_MIN_WIDTH, min(_MAX_WIDTH, shutil.get_terminal_size().columns))
+    print(paint(clean(text)))
 
 
 def _next_steps(explanation: Explanation, *, has_files: bool) -> Iterator[str]:

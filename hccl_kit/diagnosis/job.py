@@ -20,6 +20,10 @@ from hccl_kit.table.model import RankTable
 _CERTAINTIES = ("certain", "likely", "cannot_tell")
 
 
+class UnrecognisedError(KitError):
+    """No line of the logs is recognised."""
+
+
 def diagnose(paths: Iterable[str | PathLike[str]], table: RankTable | None = None) -> Diagnosis:
     """Who broke a job, from its logs: files, folders and archives. `table` joins servers and cards to ranks.
 
@@ -49,13 +53,13 @@ def diagnosis_of(
 
 
 def _assert_has_logs(evidence: Evidence) -> None:
-    """Raises KitError if not one line of a log was read."""
+    """Raises UnrecognisedError if not one line of a log was read."""
     if evidence.events or any(file.first is not None for file in evidence.files):
         return
     found = f"{counted(len(evidence.files), 'file')} without a line that is recognised" if evidence.files else "no file"
     why = f": {evidence.notes[0]}" if evidence.notes else ""
     one = shlex.quote(evidence.files[0].file) if len(evidence.files) == 1 else "FILE"
-    raise KitError(
+    raise UnrecognisedError(
         f"nothing to diagnose, {found}{why}",
         hint="name the folder of the logs: ~/ascend/log, ASCEND_PROCESS_LOG_PATH or that of the launcher; "
         f"`hccl-kit explain {one}` knows the messages of more programs",

@@ -136,7 +136,7 @@ def explain_lines(lines: Iterable[str]) -> Explanation | None:
             continue
         if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
             of_tables.append(answer)
-        if best is None or _tells_more(answer, best):
+        if best is None or tells_more(answer, best):
             best = answer
     if best is None:
         return None
@@ -184,7 +184,7 @@ def _pieces(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         yield start, " ".join(table)[:MAX_LINE]
 
 
-def _tells_more(answer: Answer, best: Answer) -> bool:
+def tells_more(answer: Answer, best: Answer) -> bool:
     """Whether a later line tells more than the best one so far; of one row, a line with values does."""
     place, best_place = (_ORDER[answer.row.role], answer.after), (_ORDER[best.row.role], best.after)
     return place < best_place or (

@@ -75,6 +75,39 @@ def test_no_first_fault_is_exit_1(
     assert (told["certainty"], told["first_fault"]) == ("cannot_tell", None)
 
 
+BUS_ERROR = "*** SIGBUS received at time=1763674671 on cpu 133 ***\n"
+
+
+@pytest.mark.parametrize("others", ["", LINE])
+def test_the_most_telling_line_is_explained_if_the_logs_show_no_more(others: str, tmp_path: Path) -> None:
+    (tmp_path / "engine.log").write_text(others + BUS_ERROR)
+    done = kit("engine.log", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith("first fault:  cannot tell, because no ")
+    assert (
+        "\n\nthe most telling line is in engine.log:\n"
+        "A process got a bus error: usually the shared memory of the container (/dev/shm)\nis full\n"
+        f"line:        {1 + bool(others)}: {BUS_ERROR}"
+    ) in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["--mask"], ["--format", "json"], ["--html", "page.html"]])
+def test_other_forms_have_no_explanation(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "engine.log").write_text(BUS_ERROR)
+    done = kit("engine.log", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: nothing to diagnose, 1 file without a line that is recognised")
+
+
+def test_an_explanation_has_no_control_characters(tmp_path: Path) -> None:
+    name = "worker\x1b[31m.log"
+    (tmp_path / name).write_text("\x1b]0;x\x07" + BUS_ERROR)
+    done = kit(name, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    assert "\x07" not in done.stdout
+
+
 def test_the_table_is_found_among_the_logs(desk: Path, judged: Judged) -> None:
     (desk / "error_3.json").write_text('{"message": "x"}')
     assert diagnose.main(["error_3.json", "job.json", "plog-7_1.log"]) == 0

@@ -139,6 +139,29 @@ def test_a_rank_without_a_log_that_others_waited_for_is_named(tmp_path: Path) ->
     assert [one.rank for one in found.suspects] == [27]
 
 
+NO_HCCL = """\
+Traceback (most recent call last):
+ImportError: libhccl.so: cannot open shared object file: No such file or directory
+"""
+KNOWN_FIX = "source /usr/local/Ascend/ascend-toolkit/set_env.sh in the shell"
+
+
+def test_a_known_error_has_its_fix(tmp_path: Path) -> None:
+    found = diagnosed(tmp_path, NO_HCCL, "")
+    assert found.first_fault is not None
+    assert found.first_fault.code is None
+    assert found.fix.startswith(KNOWN_FIX)
+    (tmp_path / "rank_0.log").write_text(PORT)
+    assert diagnose([tmp_path]).fix.endswith("; see `hccl-kit explain EJ0003`")
+
+
+def test_a_known_error_of_every_rank_has_its_fix(tmp_path: Path) -> None:
+    found = diagnosed(tmp_path, NO_HCCL, NO_HCCL)
+    assert "so the program is the cause, not a rank" in found.reason
+    assert found.fix.startswith(KNOWN_FIX)
+    assert found.fix.endswith("; every rank has this error")
+
+
 UNKNOWN = "[ERROR] GE(500,python):2026-03-02-10:00:01.000.000 [a.cc:1]500 Do:[X]something nobody knows\n"
 
 

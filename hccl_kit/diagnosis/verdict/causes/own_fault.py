@@ -13,6 +13,7 @@ from signal import SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, ListenFailed, PeerClosed
+from hccl_kit.diagnosis.lookup import explain_lines
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
@@ -98,18 +99,18 @@ def _program(found: list[Own]) -> Cause:
     culprit = "the rank table" if fact.code in _OF_TABLE else "the program"
     reason = f"{listed(suspects)} failed with the same error, so {culprit} is the cause, not a rank: {error}"
     told = cannot_tell(reason, suspects, [one.event for one in found])
-    fix = f"fix the error that {place.file}:{place.line} reports; it occurs on every rank"
+    known = _known_fix(found[0].event) or f"fix the error that {place.file}:{place.line} reports"
+    fix = f"{known}; every rank has this error"
     return told._replace(fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix)
 
 
 def _unknown(case: Case, own: Own) -> Cause | None:
     """An error whose text no pattern knows is the cause only if other ranks timed out."""
-    fact, place = own.event.fact, own.event.place
+    fact = own.event.fact
     if not isinstance(fact, Fault) or not fact.is_unknown or case.waits.waiting:
         return None
     reason = f"{listed([own.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
-    fix = f"read {place.file} from line {place.line} on"
-    return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=fix)
+    return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=_fix_of(own.event))
 
 
 def _candidates(case: Case) -> Iterator[Own]:
@@ -191,9 +192,9 @@ def _words(rank: Rank, event: Event) -> tuple[str, str | None, str]:
             f"end the other job that uses {port} on {host}, or set {variable} on all ranks",
         )
     assert isinstance(fact, Fault)
-    fix = f"read {event.place.file} from line {event.place.line} on"
+    fix = _fix_of(event)
     if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
-        fix = f"see `hccl-kit explain {fact.code}`; {fix}"
+        fix = f"{fix}; see `hccl-kit explain {fact.code}`"
     if fact.code == "EJ0001":
         fix = (
             f"end the processes of earlier jobs on {host}, wait 30 s, start again; if there are none, two ranks of this"
@@ -205,6 +206,18 @@ def _words(rank: Rank, event: Event) -> tuple[str, str | None, str]:
     if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
         kind = f"{kind}: {reason[1][:MAX_TEXT]}"
     return kind, fact.code, fix
+
+
+def _fix_of(event: Event) -> str:
+    """The fix of the known error that a fault is, else where to read."""
+    return _known_fix(event) or f"read {event.place.file} from line {event.place.line} on"
+
+
+def _known_fix(event: Event) -> str:
+    assert isinstance(event.fact, Fault)
+    known = explain_lines(event.fact.text.split("\n"))
+    row = known.answers[0].row if known and known.answers else None
+    return row.fix if row and row.role == "cause" else ""
 
 
 def _exit(fact: Exited) -> str:
