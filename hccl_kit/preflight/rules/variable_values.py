@@ -102,6 +102,35 @@ def _are_retries(text: str) -> bool:
     return found is not None and 1 <= int(found[1]) <= 10 and max(int(found[2]), int(found[3])) <= 60_000
 
 
+_LEVEL = re.compile("level([0-3]):(?:null|ring|pipeline|fullmesh|H-D_R|pairwise|NHR|NHR_V1|AHC|AHC_BROKE|NB|NA)")
+_OPERATOR = re.compile(
+    "(?:broadcast|allreduce|reduce|send|receive|allgather|reducescatter|alltoall|gather|scatter|sendrecv|others)=(.+)"
+)
+
+
+def _are_algorithms(text: str) -> bool:
+    """`level0:NA;level1:ring` for all operators, or `allreduce=.../alltoall=...`; empty means the default.
+
+    Spaces are ignored. The sources handle `others=`, but those of 2026 then refuse it; it counts as accepted here.
+    """
+    text = text.replace(" ", "")
+    if not text or not {"=", "/"} & set(text):
+        return not text or _is_each_level_once(text)
+    operators = [_OPERATOR.fullmatch(part) for part in text.split("/")]
+    return all(one and "level0:null" not in one[1] and _is_each_level_once(one[1]) for one in operators)
+
+
+def _is_each_level_once(text: str) -> bool:
+    levels = [_LEVEL.fullmatch(part) for part in text.split(";")]
+    return all(levels) and len({one[1] for one in levels if one}) == len(levels)
+
+
+def _are_topics(text: str) -> bool:
+    """`ALG,TASK`, or `^ALG` for all others; HCCL skips empty ones."""
+    topics = text.removeprefix("^").upper().split(",")
+    return set(topics) <= {"ALG", "TASK", "RESOURCE", "AIV_OPS_EXC", ""}
+
+
 _SWITCH = _one_of("0", "1")
 _PORTS = Accepted("auto, or ports and ranges that do not overlap, such as 60000-60015,61000", _are_ports)
 
@@ -142,6 +171,12 @@ _VALUES: Mapping[str, Accepted] = {
     "HCCL_OP_RETRY_PARAMS": Accepted(
         "MaxCnt:N,HoldTime:N,IntervalTime:N, a count from 1 to 10 and up to 60000 milliseconds", _are_retries
     ),
+    "HCCL_ALGO": Accepted(
+        "an algorithm for each level, such as level0:NA;level1:ring, or the same for operators, such as "
+        "allreduce=level0:NA;level1:ring/alltoall=level0:NA;level1:pairwise",
+        _are_algorithms,
+    ),
+    "HCCL_DEBUG_CONFIG": Accepted("ALG, TASK and RESOURCE, separated by commas, after ^ for all others", _are_topics),
     "HCCL_LOGIC_SUPERPOD_ID": Accepted("a text of less than 128 bytes", lambda text: len(os.fsencode(text)) < 128),
 }
 
