@@ -39,7 +39,7 @@ def explain_log(stream: BufferedReader, name: str) -> Explanation:
     if b"\0" in start:
         raise KitError(f"{name} is not a log: it has NUL bytes", hint="pass a text file; unpack archives first")
     suspects, traces = list[str](), list[str]()
-    found = explain_lines(_watched(_lines(stream), suspects, traces))
+    found = explain_lines(_watched(lines_of(stream), suspects, traces))
     if found and stream.peek(1):
         found = found._replace(
             notes=(*found.notes, f"{name} is long: only its start was read (`hccl-kit diagnose` reads all)")
@@ -83,7 +83,7 @@ def opened(descriptor: int, *, closes: bool = True) -> BufferedReader:
     return BufferedReader(FileIO(descriptor, closefd=closes), _PIECE)
 
 
-def _lines(stream: BufferedReader) -> Iterator[str]:
+def lines_of(stream: BufferedReader) -> Iterator[str]:
     """The lines, each cut at MAX_LINE bytes: a line may be the whole log."""
     left = MAX_BYTES
     for _ in range(MAX_LINES):

@@ -52,12 +52,23 @@ def test_a_missing_path_is_an_error(tmp_path: Path) -> None:
         most_telling([tmp_path / "none.log"])
 
 
-@pytest.mark.parametrize(("name", "bound"), [("MAX_FILES", 2), ("MAX_BYTES", 2 * len(CONSEQUENCE) + 5)])
-def test_files_and_bytes_are_bounded(name: str, bound: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_files_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, line in enumerate((CONSEQUENCE, CONSEQUENCE, CAUSE)):
         (tmp_path / f"{number}.log").write_text(line)
     assert (found := most_telling([tmp_path]))
     assert found.file.name == "2.log"
-    monkeypatch.setattr(module, name, bound)
+    monkeypatch.setattr(module, "MAX_FILES", 2)
     assert (found := most_telling([tmp_path]))
     assert found.file.name == "0.log"
+
+
+def test_only_the_end_of_a_log_is_searched_and_its_lines_keep_their_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.log").write_text(CAUSE + "a line\n" * 100 + CONSEQUENCE)
+    assert (found := most_telling([tmp_path]))
+    assert found.explanation.answers[0].line == 1
+    for end in (len(CONSEQUENCE), len(CONSEQUENCE) + 3, len(CONSEQUENCE) + 7 * 50):
+        monkeypatch.setattr(module, "END", end)
+        assert (found := most_telling([tmp_path]))
+        assert (found.explanation.answers[0].line, found.explanation.answers[0].row.role) == (102, "symptom")
