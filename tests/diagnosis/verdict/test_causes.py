@@ -398,7 +398,7 @@ def test_a_program_that_fails_on_every_rank_is_named_instead_of_a_rank() -> None
     found = judge(logs.evidence())
     assert (found.first_fault, found.certainty, len(found.suspects)) == (None, "cannot_tell", 4)
     assert found.reason.endswith("so the program is the cause, not a rank: TypeError: f() takes 0 arguments")
-    assert "occurs on every rank" in found.fix
+    assert "every rank has this error" in found.fix
 
 
 def test_two_different_exceptions_are_not_a_common_program_error() -> None:
