@@ -101,15 +101,15 @@ def _diagnose(request: DiagnoseRequest) -> int:
             f"{request.logs[0]} is a rank table, and no log is given",
             hint="name the folder of the logs too, or read them with --ssh",
         )
-    with show_progress("reading logs") as progress:
-        try:
+    try:
+        with show_progress("reading logs") as progress:
             diagnosis = diagnosis_of(logs, table, progress, remote)
-        except UnrecognisedError:
-            known = _most_telling(request, logs)
-            if known is None:
-                raise
-            print(f"first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank\n\n{known}")
-            return EXIT_FINDINGS
+    except UnrecognisedError:
+        known = _most_telling(request, logs)
+        if known is None:
+            raise
+        print(f"first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank\n\n{known}")
+        return EXIT_FINDINGS
     if request.mask:
         diagnosis = masked(diagnosis, _own_names())
     if request.html:
