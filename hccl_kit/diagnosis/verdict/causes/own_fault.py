@@ -40,7 +40,6 @@ class Own(NamedTuple):
     event: Event
     kind: str
     code: str | None
-    fix: str
     is_ordered: bool = True
 
 
@@ -69,7 +68,7 @@ def own_fault(case: Case) -> Cause | None:
         (first.suspect,),
         first.code,
         tuple(one.event for one in [first, *(one for one in found if one is not first)]),
-        fix=first.fix,
+        fix=_fix(first),
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
     )
@@ -137,7 +136,7 @@ def _exits(case: Case) -> Iterator[Own]:
         fact = event.fact
         if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
-            own = Own(suspect, event, _exit(fact), None, _exit_fix(fact, suspect))
+            own = Own(suspect, event, _exit(fact), None)
             if fact.is_first or event.place.file not in first:
                 first[event.place.file] = own
     yield from (own for own in first.values() if not _gave_up(case, own.suspect))
@@ -169,8 +168,7 @@ def _own(rank: Rank) -> Own | None:
             return None
         if in_file and not in_time:
             ordered = False
-    kind, code, fix = _words(rank, first)
-    return Own(rank.suspect, first, kind, code, fix, ordered)
+    return Own(rank.suspect, first, *_words(first), ordered)
 
 
 def _is_own(event: Event) -> bool:
@@ -179,33 +177,37 @@ def _is_own(event: Event) -> bool:
     return isinstance(event.fact, ListenFailed)
 
 
-def _words(rank: Rank, event: Event) -> tuple[str, str | None, str]:
+def _words(event: Event) -> tuple[str, str | None]:
+    """What happened, in a phrase, and its code."""
     fact = event.fact
-    host = rank.suspect.server or "its host"
     if isinstance(fact, ListenFailed):
         port = "a port" if fact.port is None else f"port {fact.port}"
-        code = "EI0020" if fact.side == "card" else "EI0019"
-        variable = "HCCL_NPU_SOCKET_PORT_RANGE=auto" if fact.side == "card" else "another HCCL_IF_BASE_PORT"
-        return (
-            f"could not listen on {port}, it is taken",
-            code,
-            f"end the other job that uses {port} on {host}, or set {variable} on all ranks",
-        )
+        return f"could not listen on {port}, it is taken", "EI0020" if fact.side == "card" else "EI0019"
     assert isinstance(fact, Fault)
-    fix = _fix_of(event)
-    if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
-        fix = f"{fix}; see `hccl-kit explain {fact.code}`"
-    if fact.code == "EJ0001":
-        fix = (
-            f"end the processes of earlier jobs on {host}, wait 30 s, start again; if there are none, two ranks of this"
-            " job use one card: check LOCAL_RANK and ASCEND_RT_VISIBLE_DEVICES"
-        )
-    if fact.module == "LAUNCHER" and "killed by signal 9" in fact.kind:
-        fix = f"{_killer(host)}; {fix}"
     kind = fact.text[:MAX_TEXT] if fact.text.startswith(f"{fact.kind}: ") else fact.kind  # an unknown exception
     if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
         kind = f"{kind}: {reason[1][:MAX_TEXT]}"
-    return kind, fact.code, fix
+    return kind, fact.code
+
+
+def _fix(own: Own) -> str:
+    fact, host = own.event.fact, own.suspect.server or "its host"
+    if isinstance(fact, ListenFailed):
+        port = "a port" if fact.port is None else f"port {fact.port}"
+        variable = "HCCL_NPU_SOCKET_PORT_RANGE=auto" if fact.side == "card" else "another HCCL_IF_BASE_PORT"
+        return f"end the other job that uses {port} on {host}, or set {variable} on all ranks"
+    if isinstance(fact, Exited):
+        return _killer(host) if fact.signal == 9 else f"read the last lines of the log of {named(own.suspect)}"
+    assert isinstance(fact, Fault)
+    if fact.code == "EJ0001":
+        return (
+            f"end the processes of earlier jobs on {host}, wait 30 s, start again; if there are none, two ranks of this"
+            " job use one card: check LOCAL_RANK and ASCEND_RT_VISIBLE_DEVICES"
+        )
+    fix = _fix_of(own.event)
+    if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
+        fix = f"{fix}; see `hccl-kit explain {fact.code}`"
+    return f"{_killer(host)}; {fix}" if fact.module == "LAUNCHER" and "killed by signal 9" in fact.kind else fix
 
 
 def _fix_of(event: Event) -> str:
@@ -222,12 +224,6 @@ def _known_fix(event: Event) -> str:
 
 def _exit(fact: Exited) -> str:
     return f"was killed by signal {fact.signal}" if fact.signal else f"ended with exit code {fact.code}"
-
-
-def _exit_fix(fact: Exited, suspect: Suspect) -> str:
-    if fact.signal == 9:
-        return _killer(suspect.server or "its host")
-    return f"read the last lines of the log of {named(suspect)}"
 
 
 def _killer(host: str) -> str:
