@@ -4,7 +4,7 @@
     join      the sum of both over the ranks, and the mean of the batch norm statistics, in one all-reduce
     update    gradients, learning rate -> new weights, and their moving average if there is one
 
-On one rank there is no join.
+A single rank skips `join`.
 """
 
 from __future__ import annotations
