@@ -13,7 +13,6 @@ from signal import SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, ListenFailed, PeerClosed
-from hccl_kit.diagnosis.lookup import explain_lines
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
@@ -216,6 +215,8 @@ def _fix_of(event: Event) -> str:
 
 
 def _known_fix(event: Event) -> str:
+    from hccl_kit.diagnosis.lookup import explain_lines  # noqa: PLC0415 - 50 ms, which only a fault needs
+
     assert isinstance(event.fact, Fault)
     known = explain_lines(event.fact.text.split("\n"))
     row = known.answers[0].row if known and known.answers else None
