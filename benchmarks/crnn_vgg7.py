@@ -42,7 +42,7 @@ def measured(python: str, *, batch: int, steps: int, rounds: int) -> Rounds:
 
 def rows(*, full: bool) -> Iterator[Row]:
     """For `python -m benchmarks`."""
-    found = measured(sys.executable, batch=BATCH, steps=20 if full else 10, rounds=3 if full else 2)
+    found = measured(sys.executable, batch=BATCH, steps=20 if full else 10, rounds=5 if full else 2)
     theirs, ours, ranks, mpirun = (min(row[side]["seconds"] for row in found) for side in range(4))
     what = f"training CRNN VGG7, 32 x 100, batch {BATCH}"
     yield Row(f"{what}, two threads", "PyTorch", "images/s", BATCH / ours, BATCH / theirs)

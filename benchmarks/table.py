@@ -17,6 +17,8 @@ CPUINFO = Path("/proc/cpuinfo")
 SECTION = "### "
 """The beginning of a section; each processor has one."""
 NONE = "-"
+LIMIT = "ONEDNN_MAX_CPU_ISA"
+"""The variable that limits the instructions of oneDNN, so of MindSpore and PyTorch."""
 BUSY = 2
 """With more load than this per core, other programs ran beside the benchmarks."""
 BESIDE = "**Other programs ran beside it**: rates and seconds of several threads say little; processor time does."
@@ -50,8 +52,11 @@ def load() -> float:
 
 
 def section(rows: Iterable[Row], *, full: bool, loads: Sequence[float]) -> str:
-    """The part of the page on one processor: its name, a sentence on the run, and the table."""
-    return f"{SECTION}{processor(CPUINFO)}\n\n{machine(full=full, loads=loads)}\n\n{markdown(rows)}"
+    """The part of the page on one processor: its name with the limit, a sentence on the run, and the table."""
+    name = processor(CPUINFO)
+    limit = os.environ.get(LIMIT)
+    title = f"{name}, {LIMIT}={limit}" if limit else name
+    return f"{SECTION}{title}\n\n{machine(full=full, loads=loads)}\n\n{markdown(rows)}"
 
 
 def machine(*, full: bool, loads: Sequence[float]) -> str:

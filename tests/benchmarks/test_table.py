@@ -6,7 +6,19 @@ from pathlib import Path
 import pytest
 
 from benchmarks.row import Row
-from benchmarks.table import BEGIN, BESIDE, CPUINFO, END, PageError, machine, markdown, placed, processor, section
+from benchmarks.table import (
+    BEGIN,
+    BESIDE,
+    CPUINFO,
+    END,
+    LIMIT,
+    PageError,
+    machine,
+    markdown,
+    placed,
+    processor,
+    section,
+)
 
 
 def test_a_row_has_both_figures_and_the_ratio() -> None:
@@ -50,12 +62,18 @@ def test_the_processor_is_named_with_its_instruction_sets(tmp_path: Path) -> Non
     assert processor(tmp_path / "absent")
 
 
-def test_a_section_names_the_processor_and_the_run() -> None:
+def test_a_section_names_the_processor_and_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(LIMIT, raising=False)
     rows = [Row("reading", "grep -c", "MB/s", 1.0, 2.0)]
     parts = section(rows, full=False, loads=[1]).split("\n\n")
     assert parts[0] == f"### {processor(CPUINFO)}"
     assert parts[1] == machine(full=False, loads=[1])
     assert parts[2] == markdown(rows)
+
+
+def test_a_processor_with_a_limit_has_a_section_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIMIT, "AVX2")
+    assert section([], full=False, loads=[1]).startswith(f"### {processor(CPUINFO)}, ONEDNN_MAX_CPU_ISA=AVX2\n\n")
 
 
 def test_the_load_is_that_of_the_whole_run() -> None:
