@@ -252,7 +252,7 @@ def main() -> None:
     results = []
     with tempfile.TemporaryDirectory() as words:
         if args.train:
-            _render(Path(words))
+            render(Path(words))
         for number in range(args.runs):
             fault = draw(dice, [kinds[number % len(kinds)]])
             if args.train:
@@ -278,7 +278,8 @@ def main() -> None:
     print(f"{'all':9} {counted.total():5} {counted['right']:6} {counted['cannot tell']:12} {counted['wrong']:6}")
 
 
-def _render(folder: Path) -> None:
+def render(folder: Path) -> None:
+    """Images of words for `run_train`."""
     subprocess.run(
         [*KIT, "render-words", "--output", str(folder), "--force", "--train", "64", "--test", "16"],
         check=True,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.real_fault_kinds import KINDS, OF_TORCH, Fault
-from benchmarks.real_faults import run_small, run_torch
+from benchmarks.real_faults import render, run_small, run_torch, run_train
 from hccl_kit.runtime.worker_env import DIAGNOSE
 from tests.lab.hosts import needs_hosts
 from tests.launch.jobs import python_job
@@ -14,6 +14,8 @@ from tests.launch.jobs import python_job
 QUICK = ("kill", "raise", "exit", "operator")
 NEEDS_ROOT = ("full", "full-logs")
 OF_TRAINING = ("cut", "check")
+IN_TRAINING = ("starve", "delay", "cut", "check")
+"""They are planted in modules of ours, which a change may rename."""
 
 
 def assert_right(kind: str, *, ranks: int = 3) -> None:
@@ -30,6 +32,14 @@ def test_a_planted_fault_is_named(kind: str) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*QUICK, *NEEDS_ROOT, *OF_TRAINING, "host")])
 def test_any_other_planted_fault_is_named(kind: str) -> None:
     assert_right(kind)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", IN_TRAINING)
+def test_names_the_faults_of_a_training(kind: str, tmp_path: Path) -> None:
+    render(tmp_path)
+    result = run_train(Fault(kind, 2, 1, step=8, moment=0.3), tmp_path)
+    assert result.verdict == "right", result
 
 
 @pytest.mark.torch
