@@ -24,7 +24,7 @@ from hccl_kit.launch.hccl_variables import (
     VariablePlan,
 )
 from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Ports, job_ports
-from hccl_kit.preflight.rules.variable_values import accepted_values
+from hccl_kit.preflight.rules.variable_values import ROCE, accepted_values, links_contradict
 from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
 from hccl_kit.table.document import shown
 
@@ -61,6 +61,8 @@ def _refused(rank: Had, product: str) -> Iterator[Difference]:
         value = rank.values.get(name) if rank.is_complete else None  # a log prints what HCCL took, in its own form
         if value is not None and not accepted.takes(value):
             yield Difference(rank.source, name, f"{name}={shown(value)}; accepted: {accepted.words} (EI0001)")
+    if rank.is_complete and (links := links_contradict(rank.values)):
+        yield Difference(rank.source, ROCE, f"{links.message} (EI0001)")
     connect, execute = _seconds(rank, CONNECT_TIMEOUT), _seconds(rank, EXEC_TIMEOUT)
     if connect is not None and execute is not None and 0 < execute <= connect:
         text = f"{EXEC_TIMEOUT} {execute:g} is not above {CONNECT_TIMEOUT} {connect:g}, so operators give up first"

@@ -74,6 +74,14 @@ def test_the_ports_of_another_job_are_reported_as_such(jobs: list[int]) -> None:
             {"HCCL_IF_BASE_PORT": "40000"},
             'HCCL_IF_BASE_PORT="40000"; planned: 65408; 40000 to 40031 are in the ephemeral port range',
         ),
+        (
+            {"HCCL_INTRA_PCIE_ENABLE": "1", "HCCL_INTRA_ROCE_ENABLE": "1"},
+            "HCCL_INTRA_PCIE_ENABLE=1 and HCCL_INTRA_ROCE_ENABLE=1; at most one of them may be 1 (EI0001)",
+        ),
+        (
+            {"HCCL_INTRA_ROCE_ENABLE": "0"},
+            "HCCL_INTRA_ROCE_ENABLE=0 and HCCL_INTRA_PCIE_ENABLE is not set (EI0001)",
+        ),
         ({"MASTER_PORT": "29500"}, 'MASTER_PORT="29500"; planned: 65520'),
         ({"HCCL_IF_IP": "10.9.9.9"}, 'HCCL_IF_IP="10.9.9.9" is not an address of the table, which has 10.0.0.1'),
     ],
@@ -86,6 +94,12 @@ def test_ports_in_the_ephemeral_range_are_reported() -> None:
     wide = Kernel((60000, 65535), ((60000, 60031), (64000, 65535)))
     found = texts(had(job=7, changed={"HCCL_IF_BASE_PORT": "61500"}), job=7, kernel=wide)
     assert any("61500 to 61531 are in the ephemeral port range" in text for text in found)
+
+
+def test_switches_of_links_contradict_only_if_all_variables_are_known() -> None:
+    values = {"HCCL_INTRA_ROCE_ENABLE": "0"}
+    assert texts(Had("a plog", values, is_complete=False)) == []
+    assert texts(had(changed={**values, "HCCL_INTRA_PCIE_ENABLE": "1"})) == []
 
 
 def test_an_invalid_value_is_one_line() -> None:

@@ -41,6 +41,32 @@ def in_words(name: str) -> str | None:
     return "; ".join([_VALUES[name].words, *special])
 
 
+PCIE, ROCE = "HCCL_INTRA_PCIE_ENABLE", "HCCL_INTRA_ROCE_ENABLE"
+
+
+class Contradiction(NamedTuple):
+    """Two values that HCCL refuses together, each of which it accepts; and what to do."""
+
+    message: str
+    hint: str
+
+
+def links_contradict(environ: Mapping[str, str]) -> Contradiction | None:
+    """Whether the switches of PCIe and RoCE inside a server contradict: (1, 1), (0, unset) and (unset, 0) do.
+
+    HCCL reads (0, 0) as PCIe.
+    """
+    pcie, roce = environ.get(PCIE), environ.get(ROCE)
+    if (pcie, roce) == ("1", "1"):
+        return Contradiction(f"{PCIE}=1 and {ROCE}=1; at most one of them may be 1", f"unset {ROCE}")
+    if (pcie, roce) == ("0", None):
+        message = f"{PCIE}=0 and {ROCE} is not set, so no transport is left"
+        return Contradiction(message, f"export {ROCE}=1 too, or unset {PCIE}")
+    if (pcie, roce) == (None, "0"):
+        return Contradiction(f"{ROCE}=0 and {PCIE} is not set", f"export {PCIE}=1 too, or unset {ROCE}")
+    return None
+
+
 def _whole(least: int, most: int, *, step: int = 1) -> Accepted:
     def takes(text: str) -> bool:
         if len(text) > _MAX_DIGITS or not re.fullmatch("[0-9]+", text):

@@ -11,12 +11,11 @@ from pathlib import Path
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import ids_in_dev, named
-from hccl_kit.preflight.rules.variable_values import accepted_values
+from hccl_kit.preflight.rules.variable_values import accepted_values, links_contradict
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, VISIBLE_DEVICES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
-_PCIE, _ROCE = "HCCL_INTRA_PCIE_ENABLE", "HCCL_INTRA_ROCE_ENABLE"
 _CHIEF = ("CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP")
 _WHITELIST_OFF, _WHITELIST = "HCCL_WHITELIST_DISABLE", "HCCL_WHITELIST_FILE"
 _OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in ("MINDSPORE_HCCL_CONFIG_PATH", VISIBLE_DEVICES))
@@ -49,7 +48,8 @@ def variables_contradict(node: Node) -> Iterator[Finding]:
     HCCL:           EI0001; for the whitelist, connections that are refused and EI0006.
     """
     environ = node.environ
-    yield from _links(environ.get(_PCIE), environ.get(_ROCE))
+    if links := links_contradict(environ):
+        yield Finding(*links)
     chief = [name for name in _CHIEF if name in environ]
     if chief:
         mixed = [name for name in (RANK_TABLE_FILE, *NAMES["rank"][:1], *NAMES["size"][:1]) if name in environ]
@@ -125,17 +125,6 @@ def _in_container(node: Node, ids: Iterable[int]) -> Iterator[int]:
     """The cards in /dev that `ids` count from 0."""
     there = ids_in_dev(node)
     return (there[number] for number in ids if number < len(there))
-
-
-def _links(pcie: str | None, roce: str | None) -> Iterator[Finding]:
-    """The findings for (1, 1), (0, unset) and (unset, 0). HCCL reads (0, 0) as PCIe."""
-    if (pcie, roce) == ("1", "1"):
-        yield Finding(f"{_PCIE}=1 and {_ROCE}=1; at most one of them may be 1", f"unset {_ROCE}")
-    elif (pcie, roce) == ("0", None):
-        message = f"{_PCIE}=0 and {_ROCE} is not set, so no transport is left"
-        yield Finding(message, f"export {_ROCE}=1 too, or unset {_PCIE}")
-    elif (pcie, roce) == (None, "0"):
-        yield Finding(f"{_ROCE}=0 and {_PCIE} is not set", f"export {_PCIE}=1 too, or unset {_ROCE}")
 
 
 def _whitelist(node: Node) -> Iterator[Finding]:
