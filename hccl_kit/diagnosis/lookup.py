@@ -11,7 +11,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.errors.links import COMMANDS, REDUCTIONS
-from hccl_kit.diagnosis.errors.row import ROLES, KnownError
+from hccl_kit.diagnosis.errors.row import ROLES, KnownError, words_of
 from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in, may_have_code, only_maybe
 from hccl_kit.preflight.rules.variable_values import accepted_values, in_words
 
@@ -43,6 +43,11 @@ _OWN_ERROR = re.compile(
     r"|\bcore dumped\b|\bKilled\b|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
 )
 """An error of the program itself, or its end by the system: it beats every timeout. ChildFailedError is torchrun's."""
+_PARTS_OF_OWN = (
+    *("Error", "Exception", "Interrupt", "Segmentation fault", "core dumped", "Killed"),
+    *("Out of memory: Kill", "oom-kill", "No space left on device", "Bus error"),
+)
+"""One of them is in each such line: they are found much faster."""
 _ROOT_CAUSE = "Root Cause (first observed failure):"
 """Starts a table of torchrun, which has one value on each line."""
 _TABLE_LINES = 10
@@ -131,7 +136,7 @@ def explain_lines(lines: Iterable[str]) -> Explanation | None:
         needed |= {int(count) for count in _NEEDED.findall(line)}
         answer = _best_of(line, number, rows)
         if answer is None:
-            if own_error is None and _OWN_ERROR.search(line):
+            if own_error is None and _may_be_own(line) and _OWN_ERROR.search(line):
                 own_error = number, line
             continue
         if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
@@ -157,9 +162,18 @@ def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[
     numbered = _pieces(lines)
     while block := [*islice(numbered, _BLOCK)]:
         text = "\n".join(line for _, line in block)
-        rows = [row for row in ROWS if row.may_be_in(text)]
-        if rows or may_have_code(text) or _OWN_ERROR.search(text):
+        words = words_of(text)
+        rows = [row for row in ROWS if row.may_be_in(text, words)]
+        if rows or may_have_code(text) or _may_be_own(text):
             yield from ((number, line, rows) for number, line in block)
+
+
+def _may_be_own(text: str) -> bool:
+    return any(part in text for part in _PARTS_OF_OWN)
+
+
+def _may_have_value(text: str) -> bool:
+    return "ranktable variable" in text.casefold()
 
 
 def _pieces(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -202,7 +216,7 @@ def _best_of(line: str, number: int, rows: Sequence[KnownError]) -> Answer | Non
             values = {**_sentence(line), **_values(match)}
             code = next((one for one in row.codes if one in codes), row.codes[0] if row.codes else None)
             found.append(Answer(row, code, (*_found(line), *row.about(values)), after=int(row.vague)))
-    if not found and (sentence := _VALUE.search(line)):
+    if not found and _may_have_value(line) and (sentence := _VALUE.search(line)):
         code = next((one for one in codes if BY_CODE[one].role == "cause"), "EI0014")
         found.append(Answer(BY_CODE[code], code, tuple(_found(sentence[0]))))
     found += (

@@ -3,7 +3,7 @@
 import pytest
 
 from hccl_kit.diagnosis.answer_text import as_page
-from hccl_kit.diagnosis.lookup import Explanation, explain
+from hccl_kit.diagnosis.lookup import Explanation, explain, explain_lines
 
 HEAD = "[ERROR] HCCL(4711,train):2026-02-03-04:05:06.007.008 [some_file.cc:12] [4712]"
 INFO = HEAD.replace("ERROR", "INFO")
@@ -420,6 +420,35 @@ def test_a_note_points_at_a_program_error_above_a_timeout() -> None:
     )
     assert found.answers[0].line == 3
     assert found.notes == ("line 2 has an earlier error of the program itself; read it first: ValueError: no such key",)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "KeyError: 3",
+        "my.own.StopException",
+        "KeyboardInterrupt",
+        "Segmentation fault (core dumped)",
+        "timeout: the monitored command dumped core, core dumped",
+        "Killed",
+        "Out of memory: Killed process 7 (python)",
+        "oom-kill:constraint=CONSTRAINT_MEMCG",
+        "OSError: [Errno 28] No space left on device",
+        "Bus error",
+    ],
+)
+def test_a_program_error_far_above_a_timeout_is_found_too(line: str) -> None:
+    """Other lines of its part of the log need not be known."""
+    log = [line, *["step"] * 1000, f"{HEAD}wait socket establish timeout, role[1] rank[1] timeout[9]"]
+    found = explain_lines(log)
+    assert found is not None
+    assert any(line in text for text in (*found.notes, found.answers[0].text))
+
+
+def test_the_value_of_a_message_is_found_far_from_known_lines() -> None:
+    found = explain_lines([*["step"] * 1000, "Value 9 for ranktable variable new_name is invalid."])
+    assert found is not None
+    assert (found.answers[0].line, found.answers[0].code) == (1001, "EI0014")
 
 
 def test_values_are_bounded() -> None:

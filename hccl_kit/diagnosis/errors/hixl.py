@@ -106,7 +106,7 @@ ROWS = in_stage(
         "the far end is suspected: a remote card did not answer (suspect remote error)",
         role="pointer",
         codes=("507057",),
-        patterns=(r"(?i:suspect remote error)",),
+        patterns=("suspect remote error", "Suspect remote error", "SUSPECT REMOTE ERROR"),
         causes=(
             "the card or process at the other end failed first: see its log",
             "the fabric of the super pod (LingQu) is older than 1.5.0",

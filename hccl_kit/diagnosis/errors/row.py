@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from string import Formatter
 from typing import Literal, NamedTuple
@@ -50,9 +50,12 @@ class KnownError(NamedTuple):
     needs_context: bool = False
     vague: bool = False
 
-    def may_be_in(self, text: str) -> bool:
-        """Whether one of many lines may have one of the patterns."""
-        return any(literal_of(pattern) in text for pattern in self.patterns)
+    def may_be_in(self, text: str, words: Set[str]) -> bool:
+        """Whether one of many lines, which have these words, may have one of the patterns."""
+        return any(
+            (not (word := word_of(pattern)) or word in words) and literal_of(pattern) in text
+            for pattern in self.patterns
+        )
 
     def found_in(self, line: str) -> re.Match[str] | None:
         """The match of the first pattern that is in a line; None if there is none."""
@@ -81,11 +84,24 @@ def blanks_of(sentence: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(sentence) if name}
 
 
+_WORD = re.compile(r"[A-Za-z0-9_]+")
+_WHOLE_WORD = re.compile(r"(?<=[^A-Za-z0-9_])[A-Za-z0-9_]+(?=[^A-Za-z0-9_])")
 _PART = re.compile(
     r"\\(?P<escaped>[^\w])|(?P<plain>[^\\\[\](){}?*+.|^$])"
     r"|(?P<break>\\\w|\[\^?\]?(?:\\.|[^\]\\])*\]|\{[0-9,]*\}|[.^$+])|(?P<optional>[?*])|(?P<other>.)",
     re.DOTALL,
 )
+
+
+def words_of(text: str) -> Set[str]:
+    """The words of many lines: to look one up is much faster than to look for a text in all of them."""
+    return set(_WORD.findall(text))
+
+
+@cache
+def word_of(pattern: str) -> str:
+    """The longest whole word of the text that every match has; empty if it has none."""
+    return max(_WHOLE_WORD.findall(literal_of(pattern)), key=len, default="")
 
 
 @cache

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.diagnosis.catalogue import CATALOGUE
-from hccl_kit.diagnosis.errors.row import ROLES, KnownError, blanks_of, literal_of
+from hccl_kit.diagnosis.errors.row import ROLES, KnownError, blanks_of, literal_of, word_of, words_of
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS, codes_in, fix, meaning
 from hccl_kit.diagnosis.lookup import MAX_LINE, explain_lines
 
@@ -30,13 +30,14 @@ def test_a_row_is_complete_and_only_refers_to_existing_names(row: KnownError) ->
 
 
 @pytest.mark.parametrize(("row", "pattern"), PATTERNS, ids=lambda part: part[:40] if isinstance(part, str) else "")
-def test_the_literal_prefilter_is_part_of_every_match(row: KnownError, pattern: str) -> None:
+def test_a_row_may_be_in_every_text_with_a_match(row: KnownError, pattern: str) -> None:
     found: list[str] = []
 
     @settings(max_examples=5, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.from_regex(pattern))
     def law(line: str) -> None:
-        assert literal_of(pattern) in line
+        text = f"word{line}word\nother"
+        assert row.may_be_in(text, words_of(text))
         found.append(line)
 
     law()
@@ -59,6 +60,13 @@ def test_the_literal_prefilter_is_part_of_every_match(row: KnownError, pattern: 
 )
 def test_finds_the_longest_literal_of_a_pattern(pattern: str, text: str) -> None:
     assert literal_of(pattern) == text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word"), [(r"one other, third", "other"), (r"\[one\]", "one"), (r"one other", ""), (r"one_x", "")]
+)
+def test_finds_the_longest_word_that_ends_inside_the_literal(pattern: str, word: str) -> None:
+    assert word_of(pattern) == word
 
 
 @pytest.mark.parametrize(("row", "pattern"), PATTERNS, ids=lambda part: part[:40] if isinstance(part, str) else "")
