@@ -18,7 +18,7 @@ SECTION = "### "
 """The beginning of a section; each processor has one."""
 NONE = "-"
 LIMIT = "ONEDNN_MAX_CPU_ISA"
-"""The variable that limits the instructions of oneDNN, so of MindSpore and PyTorch."""
+"""The variable that limits the instructions of oneDNN, which MindSpore and PyTorch use."""
 BUSY = 2
 """With more load than this per core, other programs ran beside the benchmarks."""
 BESIDE = "**Other programs ran beside it**: rates and seconds of several threads say little; processor time does."
