@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.row import Row
+from hccl_kit.ocr.adapt.instruction_set import VARIABLE
 
 BEGIN, END = "<!-- written by python -m benchmarks --write -->", "<!-- end of what it writes -->"
 HEAD = ("what", "ours", "peer", "the peer's", "ratio")
@@ -17,8 +18,6 @@ CPUINFO = Path("/proc/cpuinfo")
 SECTION = "### "
 """The beginning of a section; each processor has one."""
 NONE = "-"
-LIMIT = "ONEDNN_MAX_CPU_ISA"
-"""The variable that limits the instructions of oneDNN, which MindSpore and PyTorch use."""
 BUSY = 2
 """With more load than this per core, other programs ran beside the benchmarks."""
 BESIDE = "**Other programs ran beside it**: rates and seconds of several threads say little; processor time does."
@@ -54,8 +53,8 @@ def load() -> float:
 def section(rows: Iterable[Row], *, full: bool, loads: Sequence[float]) -> str:
     """The part of the page on one processor: its name with the limit, a sentence on the run, and the table."""
     name = processor(CPUINFO)
-    limit = os.environ.get(LIMIT)
-    title = f"{name}, {LIMIT}={limit}" if limit else name
+    limit = os.environ.get(VARIABLE)
+    title = f"{name}, {VARIABLE}={limit}" if limit else name
     return f"{SECTION}{title}\n\n{machine(full=full, loads=loads)}\n\n{markdown(rows)}"
 
 

@@ -37,17 +37,18 @@ _VALUE = re.compile(
     re.IGNORECASE,
 )
 """The message of EI0014."""
-_OWN_ERROR = re.compile(
-    r"(?m)^(?:\w{1,60}\.){0,6}(?!ChildFailedError)[A-Z]\w{0,60}(?:Error|Exception|Interrupt)\b"
-    r"(?:: |\N{FULLWIDTH COLON}|$)|Segmentation fault"
-    r"|\bcore dumped\b|\bKilled\b|Out of memory: Kill|oom-kill|\bNo space left on device\b|Bus error"
+_OWN_ERROR = KnownError(
+    "an error of the program itself, or its end by the system: it beats every timeout",
+    patterns=(
+        *(
+            # ChildFailedError is torchrun's
+            rf"^(?:\w{{1,60}}\.){{0,6}}(?!ChildFailedError)[A-Z]\w{{0,60}}{end}\b(?:: |\N{{FULLWIDTH COLON}}|$)"
+            for end in ("Error", "Exception", "Interrupt")
+        ),
+        *("Segmentation fault", r"\bcore dumped\b", r"\bKilled\b", "Out of memory: Kill", "oom-kill"),
+        *(r"\bNo space left on device\b", "Bus error"),
+    ),
 )
-"""An error of the program itself, or its end by the system: it beats every timeout. ChildFailedError is torchrun's."""
-_PARTS_OF_OWN = (
-    *("Error", "Exception", "Interrupt", "Segmentation fault", "core dumped", "Killed"),
-    *("Out of memory: Kill", "oom-kill", "No space left on device", "Bus error"),
-)
-"""One of them is in each such line: they are found much faster."""
 _ROOT_CAUSE = "Root Cause (first observed failure):"
 """Starts a table of torchrun, which has one value on each line."""
 _TABLE_LINES = 10
@@ -136,7 +137,7 @@ def explain_lines(lines: Iterable[str]) -> Explanation | None:
         needed |= {int(count) for count in _NEEDED.findall(line)}
         answer = _best_of(line, number, rows)
         if answer is None:
-            if own_error is None and _may_be_own(line) and _OWN_ERROR.search(line):
+            if own_error is None and _OWN_ERROR.found_in(line):
                 own_error = number, line
             continue
         if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
@@ -164,12 +165,8 @@ def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[
         text = "\n".join(line for _, line in block)
         words = words_of(text)
         rows = [row for row in ROWS if row.may_be_in(text, words)]
-        if rows or may_have_code(text) or _may_be_own(text):
+        if rows or may_have_code(text) or _OWN_ERROR.may_be_in(text, words):
             yield from ((number, line, rows) for number, line in block)
-
-
-def _may_be_own(text: str) -> bool:
-    return any(part in text for part in _PARTS_OF_OWN)
 
 
 def _may_have_value(text: str) -> bool:

@@ -11,7 +11,6 @@ from benchmarks.table import (
     BESIDE,
     CPUINFO,
     END,
-    LIMIT,
     PageError,
     machine,
     markdown,
@@ -19,6 +18,7 @@ from benchmarks.table import (
     processor,
     section,
 )
+from hccl_kit.ocr.adapt.instruction_set import VARIABLE
 
 
 def test_a_row_has_both_figures_and_the_ratio() -> None:
@@ -63,7 +63,7 @@ def test_the_processor_is_named_with_its_instruction_sets(tmp_path: Path) -> Non
 
 
 def test_a_section_names_the_processor_and_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(LIMIT, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
     rows = [Row("reading", "grep -c", "MB/s", 1.0, 2.0)]
     parts = section(rows, full=False, loads=[1]).split("\n\n")
     assert parts[0] == f"### {processor(CPUINFO)}"
@@ -72,7 +72,7 @@ def test_a_section_names_the_processor_and_the_run(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_processor_with_a_limit_has_a_section_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LIMIT, "AVX2")
+    monkeypatch.setenv(VARIABLE, "AVX2")
     assert section([], full=False, loads=[1]).startswith(f"### {processor(CPUINFO)}, ONEDNN_MAX_CPU_ISA=AVX2\n\n")
 
 
