@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,14 +104,6 @@ class Job:
     def summary(self) -> dict[str, Any]:
         values: dict[str, Any] = json.loads((self.folder / "run" / "summary.json").read_text(encoding="utf-8"))
         return values
-
-
-def free_port() -> int:
-    """A port that is currently unused."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def torch_names(rank: int, port: int) -> dict[str, str]:

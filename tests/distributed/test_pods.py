@@ -5,10 +5,11 @@ import json
 import pytest
 
 from hccl_kit.launch.emitters import ascendjob, lws, volcano
-from tests.distributed.jobs import Job, free_port
+from tests.distributed.jobs import Job
 from tests.launch.manifests import Cluster
 from tests.launch.ways import planned, servers
 from tests.places import ROOT
+from tests.ports import free_port
 
 pytestmark = pytest.mark.train
 

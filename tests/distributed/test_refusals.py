@@ -7,8 +7,9 @@ from os import kill
 
 import pytest
 
-from tests.distributed.jobs import Job, free_port, torch_names
+from tests.distributed.jobs import Job, torch_names
 from tests.distributed.test_ways import MPIRUN, needs_mpirun
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.train

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from hccl_kit.runtime.worker_env import RESTART
-from tests.distributed.jobs import DUMP, Job, free_port, torch_names
+from tests.distributed.jobs import DUMP, Job, torch_names
 from tests.distributed.test_parameters import difference, parameters
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.train

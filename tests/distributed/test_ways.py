@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.distributed.jobs import Job, free_port, torch_names
+from tests.distributed.jobs import Job, torch_names
+from tests.ports import free_port
 
 pytestmark = pytest.mark.train
 

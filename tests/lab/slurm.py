@@ -28,6 +28,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.jobs import clean_environ
+from tests.ports import free_port
 
 PREFIX = "hkslurm"
 PATIENCE = 180.0
@@ -65,7 +66,7 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SlurmdParameters=config_overrides
 GresTypes=npu
-NodeName=n[1-2] NodeAddr=127.0.0.1 Port=[{ports[1]}-{ports[2]}] CPUs={cpus} Gres=npu:8 State=UNKNOWN
+NodeName=n[1-2] NodeAddr=127.0.0.1 Port=[{ports[1]},{ports[2]}] CPUs={cpus} Gres=npu:8 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -186,7 +187,7 @@ def _write_files(made: Cluster) -> None:
             host=_host(),
             user=getpass.getuser(),
             folder=folder,
-            ports=_free_ports(3),
+            ports=[free_port() for _ in range(3)],
             cpus=CPUS,
             first_job=1
             + os.getpid() * 10 % 1_000_000,  # ports are derived from job ids, so two clusters must not share any
@@ -202,18 +203,6 @@ def _address() -> str:
     """A non-loopback address of this machine, as nodes have one."""
     found = subprocess.run(["hostname", "-I"], check=True, capture_output=True, text=True).stdout.split()
     return next((address for address in found if ":" not in address), "127.0.0.1")
-
-
-def _free_ports(count: int) -> list[int]:
-    """Consecutive unused ports, below the ephemeral range of the system."""
-    for first in range(10_000 + os.getpid() * count % 8_000, 20_000, count):
-        ports = list(range(first, first + count))
-        with suppress(OSError):
-            for port in ports:
-                with socket.socket() as probe:
-                    probe.bind(("", port))
-            return ports
-    raise RuntimeError("no free ports from 10000 to 20000")
 
 
 def _start(made: Cluster, name: str, command: Sequence[str], *, host: str | None = None) -> subprocess.Popen[bytes]:

@@ -17,6 +17,7 @@ from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, TABLE, Job, clean_environ, make_job, python_job
 from tests.launch.nodes import make_nodes_job
 from tests.launch.ways import fake
+from tests.ports import free_port
 from tests.waiting import PATIENCE
 
 (PORT,) = NAMES["master_port"]
@@ -137,9 +138,7 @@ def test_a_path_that_hccl_would_truncate_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_explicit_port_is_used(tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     job = make_job(tmp_path, ("env",), ranks=1)
     assert job.run(environ={PORT: str(port)}).returncode == 0
     assert f"{PORT}={port}\n" in job.log(0)

@@ -59,6 +59,9 @@ while not os.path.exists("go"):
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Hosts]:
     with hosts(2) as made:
+        for host in range(2):  # as docs/launch.md tells users: or the connection of a host takes a port of its ranks
+            reserve = "echo 60000-60001 >/proc/sys/net/ipv4/ip_local_reserved_ports"
+            assert made.run(host, ["sh", "-c", reserve]).returncode == 0
         yield made
 
 
@@ -89,6 +92,10 @@ class Job:
     @property
     def ports(self) -> set[int]:
         return {port for path in self.ranks for port in json.loads(path.read_text())["ports"]}
+
+    @property
+    def logs(self) -> str:
+        return "".join(path.read_text() for path in self.folder.glob("hccl_logs/[0-9]*/rank_*.log"))
 
     def let_go(self) -> None:
         (self.folder / "go").touch()
@@ -133,9 +140,9 @@ def test_with_numbers_both_jobs_run_at_once(tmp_path: Path, lab: Hosts) -> None:
 
 def test_variables_set_by_the_user_are_kept(tmp_path: Path, lab: Hosts) -> None:
     job = Job(tmp_path / "own", lab, "bash", "--job", "1")
-    own = {"HCCL_IF_BASE_PORT": "50000", "HCCL_NPU_SOCKET_PORT_RANGE": "", "HCCL_CONNECT_TIMEOUT": "700"}
+    own = {"HCCL_IF_BASE_PORT": "30000", "HCCL_NPU_SOCKET_PORT_RANGE": "", "HCCL_CONNECT_TIMEOUT": "700"}
     job.let_go()
-    for done in map(finish, job.start(**own, MASTER_PORT="50100")):
-        assert done.returncode == 0, done.stdout
-    assert job.ports == {50000, 50001, 16666, 50100}
+    ended = [finish(process) for process in job.start(**own, MASTER_PORT="30100")]
+    assert [done.returncode for done in ended] == [0, 0], job.logs
+    assert job.ports == {30000, 30001, 16666, 30100}
     assert {json.loads(path.read_text())["connect"] for path in job.ranks} == {"700"}

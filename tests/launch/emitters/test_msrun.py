@@ -29,6 +29,7 @@ from tests.launch.ways import (
     write,
     write_secret,
 )
+from tests.ports import free_port
 from tests.waiting import PATIENCE, wait_until
 
 PLANS = {
@@ -106,9 +107,7 @@ def test_passes_the_options_of_msrun(tmp_path: Path) -> None:
 @pytest.fixture
 def link_port() -> str:
     """A free port, so that jobs of parallel test runs do not interfere."""
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        return str(probe.getsockname()[1])
+    return str(free_port())
 
 
 class TwoHosts:

@@ -15,6 +15,7 @@ import pytest
 
 from hccl_kit.launch.shell import program_text
 from tests.launch.ways import write_secret
+from tests.ports import free_port
 from tests.waiting import PATIENCE, wait_until
 
 SHA = "ab" * 32
@@ -27,9 +28,7 @@ class Nodes:
 
     def __init__(self, folder: Path) -> None:
         self.secret = write_secret(folder / "job.sh")
-        with socket.socket() as probe:
-            probe.bind(("", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
         self.processes: list[subprocess.Popen[str]] = []
 
     def start(
@@ -195,9 +194,7 @@ def test_a_script_that_sends_invalid_messages_counts_as_lost_at_its_end(job_node
 @pytest.mark.parametrize("node", [0, 1], ids=["waiting", "connecting"])
 def test_the_program_ends_with_its_script(job_nodes: Nodes, node: int) -> None:
     nodes = met(job_nodes)
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     words = f"{node} 127.0.0.1 {port} NAME {SHA} {20 * PATIENCE} 1-2 5 {job_nodes.secret} a b"
     script = f'"$0" -I -c "$1" {words} < <(sleep 600) >/dev/null & echo $!; wait'
     parent = subprocess.Popen(
