@@ -34,8 +34,9 @@ from hccl_kit.check.selection import narrowed
 from hccl_kit.cli import run
 from hccl_kit.cli.options import add_product
 from hccl_kit.diagnosis.answer_text import as_page, filled
+from hccl_kit.diagnosis.explanation import Explanation
 from hccl_kit.diagnosis.log_reading import explain_log, open_log, opened
-from hccl_kit.diagnosis.lookup import Explanation, explain
+from hccl_kit.diagnosis.lookup import explain
 from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULES
 from hccl_kit.diagnosis.first_faults import FIRST_FAULTS
@@ -12,3 +14,11 @@ from hccl_kit.preflight.rules import NODE_RULES
 CATALOGUE: tuple[Rule[...], ...] = tuple(
     sorted((*RULES, *PLAN_RULES, *NODE_RULES, *CLUSTER_RULES, *FIRST_FAULTS), key=lambda rule: rule.id)
 )
+
+
+def rule_ids_of(variable: str) -> Iterator[str]:
+    """The ids of the rules with this name of HCCL; "... of server Id X" matches every server."""
+    for rule in CATALOGUE:
+        for name in rule.variables:
+            if variable == name or (name.endswith(" X") and variable.startswith(name[:-1])):
+                yield rule.id

@@ -11,7 +11,8 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.lookup import MAX_LINE, Explanation, explain_lines
+from hccl_kit.diagnosis.explanation import Explanation
+from hccl_kit.diagnosis.known_lines import MAX_LINE, explain_lines
 
 MAX_BYTES = 64 << 20
 """Bytes of a log that are read; `hccl-kit diagnose` reads larger ones."""

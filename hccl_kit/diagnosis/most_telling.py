@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.explanation import Explanation
+from hccl_kit.diagnosis.known_lines import explain_lines, tells_more
 from hccl_kit.diagnosis.log_reading import lines_of, open_log
 from hccl_kit.diagnosis.logs.sources import listing
-from hccl_kit.diagnosis.lookup import Explanation, explain_lines, tells_more
 
 MAX_FILES = 16
 """Files that are searched."""

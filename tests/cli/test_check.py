@@ -243,7 +243,7 @@ def test_a_check_loads_only_what_it_needs(tmp_path: Path) -> None:
     code = (
         "import sys; from hccl_kit.cli.check import main; main(['t.json', '--product', '910']);"
         "heavy = ['jsonschema', 'yaml', 'difflib', 'hccl_kit.check.rule_pages', 'hccl_kit.check.report.sarif',"
-        " 'hccl_kit.check.report.github', 'hccl_kit.check.fix', 'hccl_kit.diagnosis.lookup',"
+        " 'hccl_kit.check.report.github', 'hccl_kit.check.fix', 'hccl_kit.diagnosis.known_lines',"
         " 'hccl_kit.table.hccl_parser.first_error'];"
         "print([name for name in heavy if name in sys.modules])"
     )

@@ -3,7 +3,8 @@
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.lookup import MAYBE, explain, explain_lines
+from hccl_kit.diagnosis.known_lines import explain_lines
+from hccl_kit.diagnosis.lookup import MAYBE, explain
 from tests.diagnosis.errors.other_logs import lines
 
 

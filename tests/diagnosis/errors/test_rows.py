@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.errors.row import ROLES, KnownError, blanks_of, literal_of, word_of, words_of
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS, codes_in, fix, meaning
-from hccl_kit.diagnosis.lookup import MAX_LINE, explain_lines
+from hccl_kit.diagnosis.known_lines import MAX_LINE, explain_lines
 
 PATTERNS = [(row, pattern) for row in ROWS for pattern in row.patterns]
 

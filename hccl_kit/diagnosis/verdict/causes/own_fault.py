@@ -215,7 +215,7 @@ def _fix_of(event: Event) -> str:
 
 
 def _known_fix(event: Event) -> str:
-    from hccl_kit.diagnosis.lookup import explain_lines  # noqa: PLC0415 - 50 ms, which only a fault needs
+    from hccl_kit.diagnosis.known_lines import explain_lines  # noqa: PLC0415 - 50 ms, which only a fault needs
 
     assert isinstance(event.fact, Fault)
     known = explain_lines(event.fact.text.split("\n"))

@@ -1,0 +1,183 @@
+"""The most telling line of many, and what is known about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import islice
+
+from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
+from hccl_kit.diagnosis.errors.row import ROLES, KnownError, words_of
+from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in, may_have_code
+from hccl_kit.diagnosis.explanation import Answer, Explanation
+from hccl_kit.diagnosis.line_values import bounded, values_found, values_of, variables_in
+
+MAX_LINE = 16 << 10
+"""Characters of a line that are searched."""
+MAX_OF_TABLES = 100
+"""Answers about a rank table that are shown."""
+_BLOCK = 256
+"""Lines that are searched at once."""
+_ORDER = {role: place for place, role in enumerate(ROLES)}
+_OWN_ERROR = KnownError(
+    "an error of the program itself, or its end by the system: it beats every timeout",
+    patterns=(
+        *(
+            # ChildFailedError is torchrun's
+            rf"^(?:\w{{1,60}}\.){{0,6}}(?!ChildFailedError)[A-Z]\w{{0,60}}{end}\b(?:: |\N{{FULLWIDTH COLON}}|$)"
+            for end in ("Error", "Exception", "Interrupt")
+        ),
+        *("Segmentation fault", r"\bcore dumped\b", r"\bKilled\b", "Out of memory: Kill", "oom-kill"),
+        *(r"\bNo space left on device\b", "Bus error"),
+    ),
+)
+_ROOT_CAUSE = "Root Cause (first observed failure):"
+"""Starts a table of torchrun, which has one value on each line."""
+_TABLE_LINES = 10
+_JOINED = re.compile(r"connected rankinfo\[LINE [0-9]{1,6}\]: ?([\[\]0-9, ]{1,400})")
+_NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,6})\]")
+_RANK = re.compile(r"\[([0-9]{16})\]")
+_MOST_RANKS = 1 << 17
+_MAX_MISSING = 32
+
+
+def explain_lines(lines: Iterable[str]) -> Explanation | None:
+    """What the most telling line says: a root error goes before a consequence, and that before a frame or a fact.
+
+    Of equally telling lines, the first one counts; a message goes before the number that a call returned. None if no
+    line is known.
+    """
+    best: Answer | None = None
+    of_tables: list[Answer] = []
+    own_error: tuple[int, str] | None = None
+    joined: list[int] = []
+    needed: set[int] = set()
+    for number, line, rows in _with_candidates(lines):
+        if len(joined) <= _MOST_RANKS:
+            joined += (int(rank) for row in _JOINED.findall(line) for rank in _RANK.findall(row))
+        needed |= {int(count) for count in _NEEDED.findall(line)}
+        answer = _best_of(line, number, rows)
+        if answer is None:
+            if own_error is None and _OWN_ERROR.found_in(line):
+                own_error = number, line
+            continue
+        if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
+            of_tables.append(answer)
+        if best is None or tells_more(answer, best):
+            best = answer
+    if best is None:
+        return None
+    answers = of_tables if _is_of_tables(best.row) else [best]
+    notes = (*_earlier(best, own_error), *_absent(joined, needed))
+    codes = tuple(dict.fromkeys(answer.code for answer in answers if answer.code))
+    exact = {rule for answer in answers for rule in _rules_of_answer(answer)}
+    is_exact = bool(exact or any(answer.row.patterns for answer in answers))
+    ids = exact if is_exact else {rule.id for rule in CATALOGUE if rule.hccl_error in codes}
+    return Explanation(codes, tuple(answers), notes, tuple(rule for rule in CATALOGUE if rule.id in ids), is_exact)
+
+
+def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[KnownError]]]:
+    """Each line with its number, and the rows that may be about it.
+
+    A log has few of the texts that rows look for: looking in many lines at once rules most rows out.
+    """
+    numbered = _pieces(lines)
+    while block := [*islice(numbered, _BLOCK)]:
+        text = "\n".join(line for _, line in block)
+        words = words_of(text)
+        rows = [row for row in ROWS if row.may_be_in(text, words)]
+        if rows or may_have_code(text) or _OWN_ERROR.may_be_in(text, words):
+            yield from ((number, line, rows) for number, line in block)
+
+
+def _pieces(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Each line with its number, and what only counts as one line: a table of torchrun. A log inside JSON is split.
+
+    A line with a rank table stays whole.
+    """
+    table: list[str] = []
+    start = 0
+    for number, whole in enumerate(lines, 1):
+        line = whole[:MAX_LINE]
+        parts = [line] if "server_list" in line else line.split("\\n")
+        yield from ((number, part) for part in parts)
+        if table:
+            table.append(line.strip())
+        elif _ROOT_CAUSE in line:
+            table, start = [line.strip()], number
+        if len(table) > _TABLE_LINES or (table and "=====" in line):
+            yield start, " ".join(table)[:MAX_LINE]
+            table = []
+    if table:
+        yield start, " ".join(table)[:MAX_LINE]
+
+
+def tells_more(answer: Answer, best: Answer) -> bool:
+    """Whether a later line tells more than the best one so far; of one row, a line with values does."""
+    place, best_place = (_ORDER[answer.row.role], answer.after), (_ORDER[best.row.role], best.after)
+    return place < best_place or (
+        place == best_place and answer.row is best.row and not best.says and bool(answer.says)
+    )
+
+
+def _best_of(line: str, number: int, rows: Sequence[KnownError]) -> Answer | None:
+    """What a line says, by the most telling row; messages before codes."""
+    found: list[Answer] = []
+    codes = list(dict.fromkeys(codes_in(line)))
+    for row in rows:
+        match = row.found_in(line)
+        if match and (not row.needs_context or CONTEXT.search(line)):
+            says = (*values_found(line), *row.about(values_of(line, match)))
+            code = next((one for one in row.codes if one in codes), row.codes[0] if row.codes else None)
+            found.append(Answer(row, code, says, after=int(row.vague)))
+    if not found and (first := next(values_found(line), None)):
+        code = next((one for one in codes if BY_CODE[one].role == "cause"), "EI0014")
+        found.append(Answer(BY_CODE[code], code, (first,)))
+    found += (
+        Answer(BY_CODE[code], code, (), after=2 if code.isdecimal() else int(BY_CODE[code].vague)) for code in codes
+    )
+    if not found:
+        return None
+    best = min(found, key=lambda answer: _ORDER[answer.row.role])
+    says = best.says
+    if not says:  # the page of a result: what wraps it names the call
+        says = tuple(text for each in found if each.row.role == "frame" for text in each.says)
+    if _is_of_tables(best.row) and best.row.patterns:
+        same = [each for each in found if each.row.patterns and _is_of_tables(each.row)]
+        says = tuple(dict.fromkeys(text for each in same for text in each.says))
+    also = tuple(code for code in codes if code != best.code and BY_CODE[code].what != best.row.what)
+    return best._replace(says=says, also=also, line=number, text=line)
+
+
+def _is_of_tables(row: KnownError) -> bool:
+    """Whether a row is about the content of a rank table, so that its rules find the error there."""
+    return bool(row.rules or row.variable or {"EI0014", "EI0017"} & set(row.codes))
+
+
+def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[str]:
+    """An error of the program itself above a consequence is the one to read first."""
+    if own_error and best.line and own_error[0] < best.line and best.row.role not in ("cause", "fact", "value"):
+        yield (
+            f"line {own_error[0]} has an earlier error of the program itself; read it first:"
+            f" {bounded(own_error[1].strip())}"
+        )
+
+
+def _absent(joined: Sequence[int], needed: Set[int]) -> Iterator[str]:
+    """The gaps in the list of ranks that joined. A list with a rank twice is of several communicators."""
+    if not 0 < len(joined) <= _MOST_RANKS or len(set(joined)) < len(joined) or len(needed) > 1:
+        return
+    if max([*joined, *needed]) > _MOST_RANKS:
+        return
+    missing = sorted(set(range(max([*needed, max(joined) + 1]))) - set(joined))
+    if missing:
+        shown = ", ".join(map(str, missing[:_MAX_MISSING])) + (", ..." if len(missing) > _MAX_MISSING else "")
+        after = "" if needed else f" (and perhaps ranks after {max(joined)})"
+        yield f"the list of ranks that joined lacks {shown}{after}: read their logs"
+
+
+def _rules_of_answer(answer: Answer) -> Iterator[str]:
+    """The ids of the rules that find an answer's error in a table."""
+    yield from answer.row.rules
+    for variable in [answer.row.variable] if answer.row.patterns else variables_in(answer.text):
+        yield from rule_ids_of(variable)
