@@ -179,6 +179,18 @@ def test_a_plan_that_the_launcher_cannot_start_is_refused(table: Path, capsys: p
     assert files(table.parent) == [TABLE]
 
 
+@pytest.mark.parametrize("fixed", [[], ["--fixed-table", "--host-network"]])
+@pytest.mark.parametrize("launcher", [row.name for row in LAUNCHERS.values() if row.runs_pods])
+def test_a_table_with_a_byte_order_mark_starts_pods(tmp_path: Path, launcher: str, fixed: list[str]) -> None:
+    table = tmp_path / "t.json"
+    table.write_text(formats.write(table_of(("10.0.0.1", "10.0.0.2"))), encoding="utf-8-sig")
+    known = {option.name for option in LAUNCHERS[launcher].options}
+    given = [option for option in fixed if option[2:].replace("-", "_") in known]
+    assert main([str(table), "--to", launcher, "--image", "r/t:1", *given, "--", "true"]) == 0
+    (manifest,) = tmp_path.glob("*.yaml")
+    assert "\ufeff" not in manifest.read_text(encoding="utf-8")
+
+
 def test_a_table_whose_name_does_not_end_in_json_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = table.parent / "with space"
     folder.mkdir()

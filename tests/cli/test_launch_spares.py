@@ -67,6 +67,13 @@ def test_the_inventory_provides_the_cards(folder: Path, capsys: pytest.CaptureFi
     assert not (folder / "asked").exists()
 
 
+def test_a_table_with_a_byte_order_mark_has_spares(folder: Path) -> None:
+    text = (folder / TABLE).read_text(encoding="utf-8")
+    (folder / TABLE).write_text(text, encoding="utf-8-sig")
+    assert launch("--spares", "10.0.0.9", "--inventory", "inventory.yaml") == 0
+    assert entries(folder) == [["10.0.0.9", "192.0.2.9", "192.0.2.10"]]
+
+
 def test_without_inventory_the_spares_are_queried_over_ssh(folder: Path) -> None:
     assert launch("--spares", "10.0.0.[9-10]") == 0
     assert entries(folder) == [

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.table.document import decode
 
 Value = dict[str, Any]
 """An object of a manifest."""
@@ -60,8 +61,8 @@ def verb(documents: Sequence[Value]) -> str:
 
 
 def compact(table: str) -> str:
-    """The text of a rank table without insignificant white space."""
-    return json.dumps(json.loads(table), ensure_ascii=False, separators=(",", ":"))
+    """The text of a rank table without insignificant white space and byte order mark."""
+    return json.dumps(json.loads(decode(table)), ensure_ascii=False, separators=(",", ":"))
 
 
 def to_yaml(comment: Sequence[str], documents: Sequence[Value]) -> str:

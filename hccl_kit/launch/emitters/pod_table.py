@@ -14,7 +14,7 @@ from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.runtime.worker_env import SERVER, TABLE_TIMEOUT
-from hccl_kit.table.document import shown
+from hccl_kit.table.document import decode, shown
 
 FOLDER = "/user/serverid/devindex/config"
 KEY = "hccl.json"
@@ -88,7 +88,7 @@ def about_selected(table: TableFile, why: str) -> list[str]:
 
 
 def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
-    if "server_list" not in json.loads(table.text):
+    if "server_list" not in json.loads(decode(table.text)):
         message = f"{shown(table.name)} has no server_list; a pod reads tables of versions 1.0 and 1.2"
         raise KitError(message, hint="hccl-kit convert TABLE --to 1.0")
     for node in plan.nodes:

@@ -65,7 +65,7 @@ def _pod(pod: Mapping[str, Any], lost: str, spare: str) -> dict[str, Any]:
 
 def new_table(text: str, path: Path, folder: Path, pairs: Sequence[tuple[str, str]]) -> NewTable:
     """The table `text` of the file `path` after pairs of a server and the entry of its spare. Raises MisfitError."""
-    table = json.loads(text)
+    table = json.loads(text.lstrip("\ufeff"))  # a byte order mark is only a warning (HK003)
     for lost, entry in pairs:
         table = substituted(table, lost, json.loads(entry))
     made = json.dumps(table, indent=4) + "\n"
