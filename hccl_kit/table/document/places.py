@@ -57,7 +57,9 @@ class Places:
         """Offsets as line, column and width."""
         block = start // _BLOCK
         line = self._breaks[block] + self._text.count("\n", block * _BLOCK, start) + 1
-        return Span(line, start - self._text.rfind("\n", 0, start), end - start)
+        # Not from the start of the text: a table without line breaks would be searched whole for every finding.
+        before = self._text.rfind("\n", block * _BLOCK, start)
+        return Span(line, start - (before if before >= 0 else self._last_breaks[block]), end - start)
 
     @cached_property
     def _root(self) -> Place:
@@ -72,6 +74,12 @@ class Places:
         """The number of line breaks before each block; a list of all line offsets would need 42 bytes per line."""
         counts = (self._text.count("\n", at, at + _BLOCK) for at in range(0, len(self._text), _BLOCK))
         return list(accumulate(counts, initial=0))
+
+    @cached_property
+    def _last_breaks(self) -> list[int]:
+        """The offset of the last line break before each block, -1 if there is none."""
+        found = (self._text.rfind("\n", at, at + _BLOCK) for at in range(0, len(self._text), _BLOCK))
+        return list(accumulate(found, max, initial=-1))
 
     def _members(self, offset: int) -> _Members:
         if offset not in self._scanned:
