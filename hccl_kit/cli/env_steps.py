@@ -48,6 +48,8 @@ class EnvRequest(NamedTuple):
 
 def print_plan(request: EnvRequest) -> int:
     """Print the plan, or what differs from it; returns the exit code. Raises KitError if there can be no plan."""
+    if "" in (request.check or ()):  # an unset variable; as a folder it would be the current one
+        raise KitError("--check: '' is not a path or process id")
     table = read_table(request.table)
     wanted = Wanted(
         request.job, JOBS if request.jobs is None else request.jobs, request.connect_timeout, request.exec_timeout

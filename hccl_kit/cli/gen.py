@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from hccl_kit.base.arguments import Parser, command_or, split_command
+from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
 from hccl_kit.cli.options import add_job
@@ -16,8 +16,6 @@ from hccl_kit.cli.options import add_job
 TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from hccl_kit.cli.gen_request import GenRequest
     from hccl_kit.table.products import Product
 
@@ -70,12 +68,6 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None, warn: Callab
     hosts = given.pop("hosts")
     hosts = None if hosts is None else hosts_of(hosts, simulate=given["simulate"])
     return check_request(GenRequest(command=command, devices=devices, hosts=hosts, **given))
-
-
-def _path(text: str) -> Path:
-    from pathlib import Path  # noqa: PLC0415 - --help does not load it
-
-    return Path(text)
 
 
 def _product(name: str) -> Product:
@@ -139,8 +131,8 @@ def make_parser() -> Parser:
     many.add_argument("--mpi", action="store_true", help="one table of the servers on which mpirun starts this program")
     source = parser.add_argument_group("where card addresses come from (default: hccn_tool, else /etc/hccn.conf)")
     one = source.add_mutually_exclusive_group()
-    one.add_argument("--hccn-conf", metavar="FILE", type=_path, help="read the driver's file, or a copy of it")
-    one.add_argument("--inventory", metavar="FILE", type=_path, help="read a YAML file of servers and their cards")
+    one.add_argument("--hccn-conf", metavar="FILE", type=a_path, help="read the driver's file, or a copy of it")
+    one.add_argument("--inventory", metavar="FILE", type=a_path, help="read a YAML file of servers and their cards")
     one.add_argument(
         "--simulate", action="store_true", help="no hardware needed: use addresses that exist in no network"
     )
@@ -149,11 +141,11 @@ def make_parser() -> Parser:
         "-o",
         "--output",
         metavar="DIR",
-        type=_path,
+        type=a_path,
         default=".",
         help="where to write; a missing folder is created (default: the current folder)",
     )
-    output.add_argument("--output-dir", dest="output", type=_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    output.add_argument("--output-dir", dest="output", type=a_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     output.add_argument("--force", action="store_true", help="overwrite files with other content")
     output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     add_job(parser.add_argument_group("several jobs on a host"))

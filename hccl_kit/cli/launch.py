@@ -19,7 +19,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from hccl_kit.base.arguments import Parser, command_or, split_command
+from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import default_command
@@ -66,6 +66,7 @@ def make_parser() -> Parser:
         "-o",
         "--output",
         metavar="DIR",
+        type=a_path,
         help="where to write; a missing folder is created (default: the folder of the table)",
     )
     written.add_argument("--force", action="store_true", help="overwrite files with other content")
@@ -77,16 +78,13 @@ def make_parser() -> Parser:
 
 def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchRequest:
     given = vars(make_parser().parse(words))
-    launcher, output = LAUNCHERS[given.pop("to")], given.pop("output")
-    from pathlib import Path  # noqa: PLC0415 - --help does not load these
-
-    from hccl_kit.cli.launch_steps import LaunchRequest  # noqa: PLC0415
+    launcher = LAUNCHERS[given.pop("to")]
+    from hccl_kit.cli.launch_steps import LaunchRequest  # noqa: PLC0415 - --help does not load it
 
     return LaunchRequest(
         launcher=launcher,
         options=_take_launcher_options(launcher, given),
         command=command_or(lambda: default_command(complain), command),
-        output=None if output is None else Path(output),
         **given,
     )
 

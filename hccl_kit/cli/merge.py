@@ -117,6 +117,8 @@ def _files(given: Sequence[str]) -> list[str]:
     """The files to read, in the order given, those of a folder or pattern in natural order, without duplicates."""
     files: list[str] = []
     for one in given:
+        if not one:  # an unset variable; as a folder it would be the root of all
+            raise KitError("'' is not the path of a table")
         if Path(one).is_dir():
             files += _in_folder(escape(one.rstrip("/") or one), one)
         elif has_magic(one) and not Path(one).exists():

@@ -85,6 +85,11 @@ def test_a_shell_that_sources_the_lines_passes_the_check(folder: Path) -> None:
     assert "overlap with those of job 2" in checked.stdout
 
 
+def test_an_empty_source_as_of_an_unset_variable_is_not_the_current_folder(folder: Path) -> None:
+    done = env(folder, "one.json", "--check", "")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: --check: '' is not a path or process id\n")
+
+
 def test_running_ranks_and_logs_are_compared(folder: Path) -> None:
     plan = json.loads(env(folder, "one.json", "--format", "json").stdout)
     values = {one["name"]: one["value"] for one in plan["variables"]}

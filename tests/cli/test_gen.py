@@ -219,6 +219,8 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
         (("--device_num", "[0,8)", "--inventory", "none.yaml"), "cannot read none.yaml: No such file"),
         (("--device_num", "[0,8)", "-o", "/dev/null/new"), "/dev/null is not a folder"),
         (("--device_num", "[0,8)", "-o", "n" * 300), "File name too long"),
+        (("--device_num", "[0,8)", "-o", ""), "argument -o/--output: '' is not a path"),
+        (("--device_num", "[0,8)", "--inventory="), "argument --inventory: '' is not a path"),
     ],
 )
 def test_invalid_usage_is_one_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:

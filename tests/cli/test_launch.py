@@ -131,6 +131,13 @@ def test_the_default_command_is_the_trainer(table: Path) -> None:
     assert f"\ncommand=({' '.join(INSTALLED)})\n" in (table.parent / "ascend4p.sh").read_text()
 
 
+def test_an_empty_folder_as_of_an_unset_variable_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([TABLE, "--to", "slurm", "-o", "", "--", "true"])
+    assert capsys.readouterr().err.endswith("argument -o/--output: '' is not a path\n")
+    assert files(table.parent) == [TABLE]
+
+
 def test_an_option_of_another_launcher_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([TABLE, "--to", "bash", "--gres", "npu:8"]) == 2
     assert capsys.readouterr().err == "error: --gres is for --to slurm, not for --to bash\n"

@@ -127,6 +127,12 @@ def test_order_given_keeps_the_order_of_the_arguments(desk: Path) -> None:
     assert servers(desk / "t.json") == ["10.0.0.10", "10.0.0.1", "10.0.0.2"]
 
 
+def test_an_empty_name_as_of_an_unset_variable_is_not_a_folder(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["", "-o", "job.json"]) == 2
+    assert capsys.readouterr().err == "error: '' is not the path of a table\n"
+    assert not (desk / "job.json").exists()
+
+
 def test_an_existing_file_is_overwritten_only_with_force(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (desk / "job.json").write_text("mine")
     assert main([".", "-o", "job.json"]) == 2
