@@ -29,7 +29,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import indented, listed, shortened
-from hccl_kit.discovery.yaml_tree import Node, Tree, read_tree
+from hccl_kit.discovery.yaml_tree import MAX_SHOWN, Node, Tree, read_tree
 from hccl_kit.table.device_range import MAX_ID
 from hccl_kit.table.hccl_parser import bounds
 from hccl_kit.table.hosts import Card, Host, prefix_length
@@ -83,7 +83,7 @@ def read(path: Path) -> dict[str, Host]:
     for key, value in tree.pairs(tree.root):
         name = tree.text(key)
         if name in servers:
-            raise tree.error(key, f"duplicate server {name}")
+            raise tree.error(key, f"duplicate server {name[:MAX_SHOWN]}")
         servers[name] = _host(tree, name, value, seen)
         count += len(servers[name].cards)
         if count > MAX_CARDS:
@@ -104,7 +104,7 @@ def _host(tree: Tree, name: str, node: Node, seen: dict[str, Node]) -> Host:
             continue
         if not re.fullmatch("0|[1-9][0-9]{0,3}", text) or int(text) > MAX_ID:
             also = " and ".join(_SERVER_KEYS)
-            raise tree.error(key, f"{text!r} is not a device id; accepted: 0 to {MAX_ID}, {also}")
+            raise tree.error(key, f"{text[:MAX_SHOWN]!r} is not a device id; accepted: 0 to {MAX_ID}, {also}")
         if int(text) in cards:
             raise tree.error(key, f"duplicate card {text} in this server")
         cards[int(text)] = card = _card(tree, value)
@@ -125,7 +125,7 @@ def _card(tree: Tree, node: Node) -> Card:
             raise tree.error(mask, "the address already has a prefix length")
         prefix = prefix_length(tree.text(mask))
         if prefix is None:
-            raise tree.error(mask, f"{mask.text!r} is not a netmask; accepted: 255.255.255.0, 24")
+            raise tree.error(mask, f"{tree.text(mask)[:MAX_SHOWN]!r} is not a netmask; accepted: 255.255.255.0, 24")
     return Card(
         ip=ip,
         prefix=prefix,
@@ -144,7 +144,7 @@ def _ip(tree: Tree, node: Node) -> tuple[str, int | None]:
         return address, None
     prefix = prefix_length(written)
     if prefix is None or prefix > bits:
-        raise tree.error(node, f"{written!r} is not a valid prefix length; accepted: 0 to {bits}")
+        raise tree.error(node, f"{written[:MAX_SHOWN]!r} is not a valid prefix length; accepted: 0 to {bits}")
     return address, prefix
 
 
@@ -152,7 +152,7 @@ def _address(tree: Tree, node: Node, text: str) -> str:
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        raise tree.error(node, f"{text!r} is not an IP address") from None
+        raise tree.error(node, f"{text[:MAX_SHOWN]!r} is not an IP address") from None
     return text
 
 

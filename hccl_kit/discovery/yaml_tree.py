@@ -18,6 +18,8 @@ from hccl_kit.base.errors import KitError
 
 MAX_DEPTH = 16
 """Levels of nesting; an inventory needs less than half of them."""
+MAX_SHOWN = 80
+"""Characters of a wrong value in a message."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml if PyYAML was built with it: a tenth of the time."""
@@ -55,7 +57,7 @@ class Tree:
         for key, value in self.pairs(node):
             name = self.text(key)
             if name not in keys:
-                raise self.error(key, f"{name!r} is not a valid key here; accepted: {', '.join(keys)}")
+                raise self.error(key, f"{name[:MAX_SHOWN]!r} is not a valid key here; accepted: {', '.join(keys)}")
             if name in entries:
                 raise self.error(key, f"duplicate key {name}")
             entries[name] = value
@@ -79,7 +81,7 @@ class Tree:
         """A scalar that is an integer from 0 to `largest`, in decimal digits."""
         text = self.text(node)
         if not (text.isascii() and text.isdecimal() and len(text) <= len(str(largest)) and int(text) <= largest):
-            raise self.error(node, f"{text!r} is not an integer from 0 to {largest}")
+            raise self.error(node, f"{text[:MAX_SHOWN]!r} is not an integer from 0 to {largest}")
         return int(text)
 
     def place(self, node: Node) -> str:

@@ -136,6 +136,13 @@ def test_an_error_is_reported_with_its_position(tmp_path: Path, text: str | byte
         inventory.read(file(tmp_path, text))
 
 
+@pytest.mark.parametrize("text", ["a: {0: X}", "a: {X: 1}", "a: {0: {ip: 1.1.1.1, netmask: X}}", "a: {0: {X: 1}}"])
+def test_of_a_long_value_the_beginning_is_shown(tmp_path: Path, text: str) -> None:
+    with pytest.raises(KitError, match=r"'9{80}' is not a") as refused:
+        inventory.read(file(tmp_path, text.replace("X", "9" * 900)))
+    assert len(refused.value.message) < 400
+
+
 @pytest.mark.parametrize("text", [text for text, _ in STRUCTURE])
 def test_the_schema_rejects_what_the_reader_rejects(text: str) -> None:
     assert not obeys_schema(text)
