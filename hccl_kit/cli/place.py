@@ -194,9 +194,10 @@ def _placed(request: PlaceRequest, file: str) -> int:
         files += [OutputFile(request.output, new)] if request.output else []
         files += [OutputFile(request.svg, _drawing(new, str(request.output or file), grid, request.color or KINDS[0]))
                   ] if request.svg else []  # fmt: skip
-    print(*map(printable, [*text.head(file, grid, model), "", *text.report(cluster, kinds, best)]), sep="\n")
-    if files:
-        print(*write_files(files, force=request.force), sep="\n")
+    # Written before anything is printed: a closed pipe (| head -1) must not keep the files from being written.
+    written = write_files(files, force=request.force)
+    lines = map(printable, [*text.head(file, grid, model), "", *text.report(cluster, kinds, best)])
+    print(*lines, *written, sep="\n")
     return EXIT_OK
 
 

@@ -91,7 +91,8 @@ def _show(request: ShowRequest) -> int:
 
         print(report_as_text(report, decode(data), color))
         return EXIT_FINDINGS
-    print(as_text(drawn, request.width or shutil.get_terminal_size().columns, color=color))
-    if request.output:
-        print(*write_files([OutputFile(request.output, as_svg(drawn))], force=request.force), sep="\n")
+    # Written before anything is printed: a closed pipe (| head -1) must not keep the file from being written.
+    files = [OutputFile(request.output, as_svg(drawn))] if request.output else []
+    written = write_files(files, force=request.force)
+    print(as_text(drawn, request.width or shutil.get_terminal_size().columns, color=color), *written, sep="\n")
     return EXIT_OK if report.ok else EXIT_FINDINGS

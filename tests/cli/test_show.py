@@ -1,5 +1,6 @@
 """hccl-kit show as a user runs it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -55,6 +56,32 @@ def test_a_file_that_cannot_be_read_or_written_is_exit_2(tmp_path: Path) -> None
     done = show("t.json", "-o", "no/folder/t.svg", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "error: no/folder is not a folder\n  fix: mkdir -p no/folder\n"
+
+
+def test_the_drawing_is_written_if_the_reader_of_the_output_ends(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(
+        json.dumps(
+            {
+                "version": "1.0",
+                "server_list": [
+                    {
+                        "server_id": f"n{n}",
+                        "device": [
+                            {"device_id": str(n % 8), "device_ip": f"10.0.{n // 250}.{n % 250 + 1}", "rank_id": str(n)}
+                        ],
+                    }
+                    for n in range(1000)
+                ],
+                "status": "completed",
+            }
+        )
+    )
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    with subprocess.Popen([*SHOW, "t.json", "-o", "t.svg"], cwd=tmp_path, env=environ, stdout=subprocess.PIPE) as done:
+        assert done.stdout
+        done.stdout.close()
+    assert done.returncode == 141
+    assert (tmp_path / "t.svg").exists()
 
 
 def test_an_existing_drawing_is_not_overwritten_without_force(tmp_path: Path) -> None:
