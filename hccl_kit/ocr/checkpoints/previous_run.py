@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
+from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.config import BEST
 from hccl_kit.runtime.worker_env import RESTART
 
@@ -67,13 +68,12 @@ def make_room(config: Config, env: WorkerEnv, environ: Mapping[str, str]) -> tup
     folder = own[0].parent
     if env.rank or restarts(environ) or wanted is True or not any((folder / name).exists() for name in _RESULTS):
         return ()
-    sources = {"system.resume": wanted or None, "model.pretrained": config["model"]["pretrained"]}
-    if sources["system.resume"] and _is_one_of(sources["system.resume"], own):
+    if wanted and _is_one_of(wanted, own):
         return ()
     try:
         left = sorted(path for path in folder.iterdir() if _OF_A_RUN.fullmatch(path.name))
-        for key, source in sources.items():
-            if source and _is_one_of(source, left):
+        for key, source in _read_at_the_start(config, environ).items():
+            if _is_one_of(source, left):
                 raise KitError(
                     f"{key} is {source}, a result of the earlier run in {folder}, and a new run moves these aside",
                     hint="give the new run a folder of its own: -o train.ckpt_save_dir=...",
@@ -89,6 +89,17 @@ def make_room(config: Config, env: WorkerEnv, environ: Mapping[str, str]) -> tup
     return (f"{folder} holds the results of an earlier run; they are now in {aside}",)
 
 
+def _read_at_the_start(config: Config, environ: Mapping[str, str]) -> dict[str, Path]:
+    """The keys that name a file from which a run starts, with its path."""
+    found = {key: fetch.local_path(key, name, environ) for key, name in fetch.wanted(config["model"]).items()}
+    wanted, model = wanted_start(config), config.values.get("postprocess", {}).get("language_model")
+    if isinstance(wanted, Path):
+        found["system.resume"] = wanted
+    if model and model["texts"]:
+        found["postprocess.language_model.texts"] = Path(model["texts"])
+    return found
+
+
 def stale_exports(folder: Path) -> list[Path]:
     """Exports in the folder that are older than its best.ckpt."""
     best = folder / BEST
@@ -96,7 +107,7 @@ def stale_exports(folder: Path) -> list[Path]:
     return [path for path in exports if best.exists() and path.stat().st_mtime_ns < best.stat().st_mtime_ns]
 
 
-def _is_one_of(source: Path | str | bool, paths: Iterable[Path]) -> bool:
+def _is_one_of(source: Path | bool, paths: Iterable[Path]) -> bool:
     return Path(str(source)).resolve() in {path.resolve() for path in paths}
 
 

@@ -105,12 +105,20 @@ def test_a_run_that_resumes_from_elsewhere_moves_all_its_results(folder: Path) -
     assert left(folder) == {**FOREIGN, **moved()}
 
 
-@pytest.mark.parametrize("key", ["system.resume", "model.pretrained"])
-def test_a_run_that_starts_from_a_result_in_its_folder_is_refused(folder: Path, key: str) -> None:
-    best = folder / "new" / ".." / "best.ckpt"
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("system.resume", "best.ckpt"),
+        ("model.pretrained", "best.ckpt"),
+        ("model.backbone.pretrained", "best.ckpt"),
+        ("postprocess.language_model.texts", "log_0.txt"),
+    ],
+)
+def test_a_run_that_starts_from_a_result_in_its_folder_is_refused(folder: Path, key: str, name: str) -> None:
+    best = folder / "new" / ".." / name
     (folder / "new").mkdir()
     loaded = config.load(CONFIG, [f"train.ckpt_save_dir={folder}", f"{key}={best}"])
-    with pytest.raises(KitError, match=f"{key} is .*best.ckpt, a result of the earlier run in") as caught:
+    with pytest.raises(KitError, match=f"{key} is .*{name}, a result of the earlier run in") as caught:
         make_room(loaded, WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0), {})
     assert "train.ckpt_save_dir" in (caught.value.hint or "")
     assert left(folder) == {**FOREIGN, **LEFT}
