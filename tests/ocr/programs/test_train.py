@@ -1,7 +1,11 @@
 """Training on rendered words, as a user runs it: tools/train.py in a separate process."""
 
+import fcntl
 import json
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -201,6 +205,29 @@ def test_a_new_run_in_the_same_folder_keeps_the_results_of_the_first(run: Path, 
     assert not (folder / "best.onnx").exists()
     assert summary(folder)["steps"] == 2
     assert summary(folder / "earlier_1") == summary(run)
+
+
+def test_a_second_training_into_the_same_folder_is_refused(words: Path, tmp_path: Path) -> None:
+    """It would move the files of the first aside while these are written. Nothing in the folder changes."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "best.ckpt").write_text("of the first training")
+    with claimed(folder):
+        for resume in ("False", "auto"):
+            done = train(folder, words, f"system.resume={resume}")
+            assert_refused(done, 2, f"another training is writing into {folder}", "-o train.ckpt_save_dir=")
+    assert [path.name for path in folder.iterdir()] == ["best.ckpt"]
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """The lock of a training, as `hccl_kit.ocr.checkpoints.claim` takes it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def test_the_archive_is_the_complete_configuration_in_yaml(run: Path) -> None:

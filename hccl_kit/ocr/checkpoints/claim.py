@@ -1,0 +1,47 @@
+"""A folder has one run at a time: a second one would move files of the first aside, and both would mix their weights.
+
+The kernel ends the claim with the process, also after SIGKILL.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+
+PATIENCE = 5.0
+"""Seconds to wait for a run that is about to end: that of a group that is started again."""
+
+
+def claim(folder: Path, *, patience: float = PATIENCE) -> None:
+    """Create the folder of a run, and keep it for this process until it ends. Rank 0 must call it.
+
+    Raises KitError if another process has it or it cannot be created. File systems without locks have no claims.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # stays open
+    except OSError as error:
+        raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
+    end = time.monotonic() + patience
+    with suppress(OSError):
+        while not _is_locked(descriptor):
+            if time.monotonic() > end:
+                os.close(descriptor)
+                raise KitError(
+                    f"another training is writing into {folder}",
+                    hint="wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
+                )
+            time.sleep(0.1)
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

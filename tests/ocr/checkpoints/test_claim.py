@@ -1,0 +1,67 @@
+"""The claim of a folder: one run at a time, until its process ends."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints.claim import claim
+from tests.places import ROOT
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from hccl_kit.ocr.checkpoints.claim import claim
+claim(Path(sys.argv[1]))
+print("claimed", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "runs" / "one"
+
+
+def held(folder: Path) -> subprocess.Popen[str]:
+    """A process that has claimed the folder."""
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "claimed\n"
+    return process
+
+
+def test_a_folder_of_a_running_training_is_refused(folder: Path) -> None:
+    with held(folder) as process:
+        try:
+            with pytest.raises(KitError, match=f"another training is writing into {folder}") as caught:
+                claim(folder, patience=0.2)
+        finally:
+            process.kill()
+    assert "train.ckpt_save_dir" in (caught.value.hint or "")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_killed_training_leaves_no_claim(folder: Path) -> None:
+    with held(folder) as process:
+        process.kill()
+    claim(folder, patience=0)
+
+
+def test_a_training_that_is_about_to_end_is_waited_for(folder: Path) -> None:
+    ended = [sys.executable, "-c", HOLD.replace("600", "1"), str(folder)]
+    with subprocess.Popen(ended, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "claimed\n"
+        began = time.monotonic()
+        claim(folder)
+        assert time.monotonic() - began > 0.5
+
+
+def test_a_folder_that_cannot_be_created_is_an_error(folder: Path) -> None:
+    folder.parent.write_text("a file")
+    with pytest.raises(KitError, match=f"cannot write into {folder}: Not a directory"):
+        claim(folder)
