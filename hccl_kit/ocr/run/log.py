@@ -119,9 +119,12 @@ class RunLog:
             _write(self.folder / name, text)
 
     def close(self) -> None:
-        """Close the log file and TensorBoard."""
+        """Close the log file and TensorBoard; an error of the latter is a warning, or it would hide that of the run."""
         if self._tensorboard is not None:
-            self._tensorboard.close()
+            try:
+                self._tensorboard.close()
+            except KitError as error:
+                self.warn(error.message)
         for handler in self._log.handlers:
             handler.close()
         self._log.handlers = []

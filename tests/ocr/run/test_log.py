@@ -1,6 +1,7 @@
 """The files of a run: a log for each rank, and the files of the job from rank 0."""
 
 import json
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -98,3 +99,12 @@ def test_a_full_or_closed_standard_output_does_not_end_the_run(
     for name in ("full", "closed"):
         assert len((tmp_path / name / "log_0.txt").read_text().splitlines()) == 2
     assert capsys.readouterr().err == ""
+
+
+def test_events_that_cannot_be_written_at_the_end_are_a_warning(tmp_path: Path) -> None:
+    """The end may be that of a failed training, whose error is to be seen."""
+    log = RunLog(tmp_path, rank=0)
+    log.rewind(0)
+    shutil.rmtree(tmp_path / "tensorboard")
+    log.close()
+    assert f"warning: cannot write into {tmp_path / 'tensorboard'}" in (tmp_path / "log_0.txt").read_text()

@@ -1,5 +1,6 @@
 """The event files for TensorBoard."""
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.run.tensorboard import FOLDER, TensorBoard
 
 ONE_ROW = """
 import sys
 from pathlib import Path
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.run.tensorboard import TensorBoard
 board = TensorBoard(Path(sys.argv[1]), step=0)
 board.row({"step": 1, "loss": 0.5})
@@ -67,3 +70,19 @@ def test_torch_is_not_imported_but_can_be_imported_later(tmp_path: Path) -> None
     pytest.importorskip("torch")
     done = subprocess.run([sys.executable, "-c", ONE_ROW, tmp_path], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"
+
+
+def test_a_full_disk_is_an_error_of_the_row_that_does_not_fit(tmp_path: Path) -> None:
+    """A training must not wait forever for a thread that this error has ended."""
+    board = TensorBoard(tmp_path, step=0)
+    board.row({"step": 1, "loss": 0.5})
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        board.picture("first_batch", np.zeros((4, 6, 3), np.uint8), 0)
+        with pytest.raises(KitError, match=r"cannot write into .*tensorboard: File too large"):
+            for step in range(1000):
+                board.row({"step": step, "loss": 0.5})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    board.close()
