@@ -40,7 +40,8 @@ def east_process_train(*, scale: float = 0.25, length: int = 512) -> Transform[P
 
     def cut(view: View, generator: np.random.Generator) -> View:
         view = enlarged(view, length)
-        texts = shapely.polygons(view.polys[~view.ignored].astype(np.float64))
+        # Valid, because GEOS cannot clip some polygons that are flat or touch themselves.
+        texts = shapely.make_valid(shapely.polygons(view.polys[~view.ignored].astype(np.float64)))
         for _ in range(MAX_TRIES):
             top, left = (int(generator.integers(side - length + 1)) for side in view.size)
             if not _cuts(texts, left, top, length):
@@ -97,9 +98,13 @@ def draw_geometry(
 
 
 def four_corners(poly: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The corners (4, 2) of a text in its order; of its minimum-area rectangle if the polygon has more."""
-    if len(np.unique(poly, axis=0)) <= 4:
-        return poly[:4].astype(np.float64)
+    """The corners (4, 2) of a text in its order; of its minimum-area rectangle if the polygon has more.
+
+    A triangle gets its last corner twice.
+    """
+    rows = np.sort(np.unique(poly, axis=0, return_index=True)[1])
+    if len(rows) <= 4:
+        return poly[rows[np.minimum(range(4), len(rows) - 1)]].astype(np.float64)
     corners = cv2.boxPoints(cv2.minAreaRect(poly)).astype(np.float64)
     if cv2.contourArea(poly, oriented=True) < 0:
         corners = corners[::-1]

@@ -130,3 +130,28 @@ def test_a_polygon_with_many_corners_is_replaced_by_its_bounding_rectangle() -> 
     np.testing.assert_allclose(corners, [[40, 70], [200, 70], [200, 130], [40, 130]], atol=0.1)
     quad = np.array([[40, 80], [200, 80], [200, 120], [40, 120], [40, 120]], np.float32)
     np.testing.assert_array_equal(four_corners(quad), quad[:4])
+
+
+def test_a_triangle_gets_its_last_corner_twice() -> None:
+    corners = [[10, 10], [50, 10], [10, 40]]
+    for poly in (corners, [*corners, corners[-1]], [corners[0], *corners, corners[-1]]):
+        np.testing.assert_array_equal(four_corners(np.array(poly, np.float32)), [*corners, corners[-1]])
+
+
+def test_a_corner_that_is_given_twice_does_not_hide_another() -> None:
+    corners = [[10, 10], [50, 10], [50, 40], [10, 40]]
+    np.testing.assert_array_equal(four_corners(np.array([corners[0], *corners], np.float32)), corners)
+
+
+@pytest.mark.parametrize(
+    "poly",
+    [[[300, 300], [350, 300], [400, 300], [320, 300]], [[400, 300], [560, 320], [410, 340]], [[300, 300]] * 4],
+    ids=["flat", "triangle", "point"],
+)
+def test_texts_without_four_corners_or_area_can_be_trained(poly: list[list[int]]) -> None:
+    """GEOS cannot clip some flat polygons; it depends on the crop."""
+    transform = east_process_train(length=320)
+    for seed in range(40):
+        page = transform(page_of(poly), np.random.default_rng(seed))
+        assert [layer.shape for layer in page.maps] == [(1, 80, 80), (5, 80, 80), (1, 80, 80)]
+        assert all(np.isfinite(layer).all() for layer in page.maps)
