@@ -150,6 +150,10 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
         raise KitError(f"{path} is not a file", hint="name a checkpoint, such as best.ckpt of a run")
     if not path.is_file():
         raise KitError(f"there is no checkpoint {path}", hint="train first, or name a file that exists")
+    if path.suffix != ".ckpt":  # MindSpore reads no other, and the file may be complete
+        raise KitError(
+            f"the checkpoint {path} has no name that ends in .ckpt", hint="rename it if it is one, or name another file"
+        )
     try:
         has_checksum = _has_checksum(path)
         if not has_checksum and _is_ours(path):  # before MindSpore reads it: damaged sizes may crash it

@@ -168,6 +168,12 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path, content: byt
     assert "w.ckpt is damaged or not a checkpoint" in refusal(tmp_path / "w.ckpt", Normed())
 
 
+def test_a_complete_file_with_another_name_is_not_called_damaged(tmp_path: Path) -> None:
+    """MindSpore reads only names that end in .ckpt, and users keep copies as best.ckpt.bak."""
+    copy = saved(tmp_path, Normed()).rename(tmp_path / "w.ckpt.bak")
+    assert refusal(copy, Normed()) == f"the checkpoint {copy} has no name that ends in .ckpt"
+
+
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
     assert refusal(tmp_path / "no.ckpt", Normed()) == f"there is no checkpoint {tmp_path / 'no.ckpt'}"
     assert refusal(tmp_path, Normed()) == f"{tmp_path} is not a file"
