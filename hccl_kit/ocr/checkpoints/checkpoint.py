@@ -116,12 +116,16 @@ def _rows(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{"name": name, "data": Tensor(value)} for name, value in values.items()]
 
 
-def load(path: Path, parameters: Iterable[Parameter]) -> Progress:
+def load(
+    path: Path, parameters: Iterable[Parameter], *, check: Callable[[Mapping[str, Parameter]], None] = lambda _: None
+) -> Progress:
     """Set the parameters from `path`, all or none, and return the progress of its run.
 
-    Raises DamagedError if the file is not complete, and KitError if it is missing or lacks a parameter.
+    `check` gets all rows before, and may raise an error. Raises DamagedError if the file is not complete, and KitError
+    if it is missing or lacks a parameter.
     """
     rows, wanted = read(path), list(parameters)
+    check(rows)
     problems = []
     for parameter in wanted:
         row = rows.get(parameter.name)

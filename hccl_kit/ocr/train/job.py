@@ -12,7 +12,7 @@ import numpy as np
 from mindspore import Parameter, nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import restarts
 from hccl_kit.ocr.config import Config
@@ -64,7 +64,8 @@ class Job:
     def save(self, progress: Progress) -> None:
         """Write what a resumed run needs (rank 0)."""
         if self.world.is_main:
-            resume.save(self.folder, parameters.state(self.network, self.step), progress)
+            mark = dictionary_mark.mark(self.task.dictionary, self.task.characters)
+            resume.save(self.folder, [*parameters.state(self.network, self.step), *mark], progress)
 
 
 def build_job(config: Config, world: World, log: RunLog) -> Job:
@@ -101,19 +102,19 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         evaluator=evaluator,
         network=network,
         step=step,
-        start=_start(config, world, log, parameters.state(network, step)),
+        start=_start(config, world, log, parameters.state(network, step), task.dictionary),
         initial=parameters.copy(network),
         left_out=left_out,
         began=began,
     )
 
 
-def _start(config: Config, world: World, log: RunLog, state: list[Parameter]) -> Progress:
+def _start(config: Config, world: World, log: RunLog, state: list[Parameter], dictionary: str) -> Progress:
     """Where the run begins, decided by rank 0; `state` is set to it, and later lines of metrics.jsonl are removed."""
     restart = restarts(os.environ)
     if world.is_main:
         checkpoint.sweep(Path(config["train"]["ckpt_save_dir"]))
-    start = resume.begin(config, world, state, restart=restart)
+    start = resume.begin(config, world, state, restart=restart, dictionary=dictionary)
     for note in start.notes:
         log.say(note)
     if start.path is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from mindspore import Parameter
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.checkpoints import checkpoint
+from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError, Progress
 from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME, own_checkpoints, wanted_start
 from hccl_kit.ocr.config import Config
@@ -43,15 +43,15 @@ def save(folder: Path, state: Iterable[Parameter], progress: Progress) -> None:
     checkpoint.save(folder / RESUME, state, progress, previous=folder / PREVIOUS)
 
 
-def begin(config: Config, world: World, state: list[Parameter], *, restart: int) -> Start:
+def begin(config: Config, world: World, state: list[Parameter], *, restart: int, dictionary: str = "") -> Start:
     """Where this run begins; `state` is set to it on all ranks, bit by bit. Every rank must call it.
 
-    Raises JointError if the checkpoint of `system.resume` cannot be resumed from, or the group was restarted with
-    another configuration or number of ranks.
+    Raises JointError if the checkpoint of `system.resume` cannot be resumed from, is of another `dictionary`, or the
+    group was restarted with another configuration or number of ranks.
     """
     found: dict[str, Any] = {}
     if world.is_main:
-        found = _as_json(lambda: _begin(config, state, job_of(config, world.size), restart))
+        found = _as_json(lambda: _begin(config, _State(state, dictionary), job_of(config, world.size), restart))
     found = json.loads(world.share(json.dumps(found)))
     if "error" in found:
         raise JointError(found["error"], hint=found["hint"])
@@ -59,6 +59,21 @@ def begin(config: Config, world: World, state: list[Parameter], *, restart: int)
     if start.path is not None:
         parameters.broadcast(state, world)
     return start
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a checkpoint sets, and the digest of the dictionary that it must have; empty if the network has none."""
+
+    parameters: list[Parameter]
+    dictionary: str
+
+    def load(self, path: Path) -> Progress:
+        def check(rows: Mapping[str, Parameter]) -> None:
+            if dictionary_mark.differs(rows, self.dictionary):
+                raise dictionary_mark.other(path)
+
+        return checkpoint.load(path, self.parameters, check=check)
 
 
 def _as_json(find: Callable[[], Start]) -> dict[str, Any]:
@@ -75,7 +90,7 @@ def _as_json(find: Callable[[], Start]) -> dict[str, Any]:
     }
 
 
-def _begin(config: Config, state: list[Parameter], job: str, restart: int) -> Start:
+def _begin(config: Config, state: _State, job: str, restart: int) -> Start:
     own, wanted = own_checkpoints(config), wanted_start(config)
     if restart:
         start = _last_good(own, state)
@@ -90,16 +105,16 @@ def _begin(config: Config, state: list[Parameter], job: str, restart: int) -> St
     files = own if wanted is True else [Path(wanted)]
     start = _last_good(files, state)
     if start.path is None:
-        checkpoint.load(files[0], state)  # raises the error
+        state.load(files[0])  # raises the error
     return start
 
 
-def _last_good(paths: list[Path], state: list[Parameter]) -> Start:
+def _last_good(paths: list[Path], state: _State) -> Start:
     """The first of `paths` that is complete, loaded into `state`; path is None if there is none."""
     notes: tuple[str, ...] = ()
     for path in filter(Path.exists, paths):
         try:
-            return Start(checkpoint.load(path, state), path, notes)
+            return Start(state.load(path), path, notes)
         except DamagedError as error:
             notes = (*notes, f"warning: {error.message}")
     return Start(Progress(), None, notes)

@@ -1,5 +1,6 @@
 """The start of a run: from its last complete checkpoint, and never silently from another one."""
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from mindspore import Tensor
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config
+from hccl_kit.ocr.checkpoints import dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME
 from hccl_kit.ocr.config import Config
@@ -140,3 +142,18 @@ def test_a_file_that_does_not_match_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"head\.bias is missing"):
         resume.begin(config_of(tmp_path), ALONE, list(network.get_parameters()), restart=1)
     assert (network.head.weight.asnumpy() == 1).all()
+
+
+def test_a_file_of_another_dictionary_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    """With as many characters every shape agrees, but the classes mean other characters."""
+    rows = [*Normed().get_parameters(), *dictionary_mark.mark(hashlib.sha256(b"ab").hexdigest(), "ab")]
+    resume.save(tmp_path, rows, Progress(3))
+    network = Normed()
+    before, state = values(network), list(network.get_parameters())
+    loaded = config_of(tmp_path, resume=True)
+    with pytest.raises(KitError, match=f"{tmp_path / RESUME} was trained with another dictionary"):
+        resume.begin(loaded, ALONE, state, restart=0, dictionary=hashlib.sha256(b"ba").hexdigest())
+    for name, value in values(network).items():
+        np.testing.assert_array_equal(value, before[name])
+    same = resume.begin(loaded, ALONE, state, restart=0, dictionary=hashlib.sha256(b"ab").hexdigest())
+    assert same.progress.step == 3
