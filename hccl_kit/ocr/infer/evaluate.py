@@ -18,7 +18,7 @@ from hccl_kit.ocr.drawing import Image
 from hccl_kit.ocr.infer.inference import Inference, Prediction, in_order
 from hccl_kit.ocr.infer.runner import Runner
 from hccl_kit.ocr.metrics.counts import Counts
-from hccl_kit.ocr.run.consistency import assert_one_data_set
+from hccl_kit.ocr.run.consistency import assert_one_data_set, assert_one_dictionary
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.runtime import World
 
@@ -45,6 +45,7 @@ class Evaluator:
         self.world = world
         self.warn = warn
         self.task = recipes.task(config)
+        assert_one_dictionary(self.task.dictionary, world)
         self.samples = self.task.eval_samples(warn)
         assert_one_data_set("eval", len(self.samples), world)
         self.inference = Inference(self.task, config["eval"])

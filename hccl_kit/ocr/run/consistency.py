@@ -34,6 +34,19 @@ def assert_one_data_set(section: str, count: int, world: World) -> None:
         )
 
 
+def assert_one_dictionary(digest: str, world: World) -> None:
+    """Raises JointError if the dictionaries of a task differ between ranks: a class would stand for two characters.
+
+    `digest` is that of the dictionary, empty on all ranks if the task has none. Every rank must call it.
+    """
+    if world.size > 1 and digest:
+        assert_identical(
+            gather_digests(world, digest),
+            what="dictionary",
+            hint="all servers need the same file: compare postprocess.character_dict_path with sha256sum",
+        )
+
+
 def code_digest(folder: Path = Path(hccl_kit.__file__).parent) -> str:
     """SHA-256 of the package's modules, by name and content."""
     digest = hashlib.sha256()

@@ -18,7 +18,7 @@ from hccl_kit.ocr.checkpoints.previous_run import restarts
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.infer.evaluate import Evaluator
-from hccl_kit.ocr.run.consistency import assert_one_data_set
+from hccl_kit.ocr.run.consistency import assert_one_data_set, assert_one_dictionary
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task
@@ -75,6 +75,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
     """
     began = time.perf_counter()
     task = recipes.task(config)
+    assert_one_dictionary(task.dictionary, world)
     samples, left_out = task.train_samples(log.warn)
     assert_one_data_set("train", len(samples), world)
     feed = Feed(

@@ -44,6 +44,16 @@ def test_a_different_number_of_samples_is_reported_with_both_values() -> None:
     assert "same files" in str(caught.value.hint)
 
 
+def test_another_dictionary_is_refused() -> None:
+    """The file has the same name on all servers, and as many characters, so nothing else would notice it."""
+    for world in (ALONE, three(), three("22" * 32)):
+        consistency.assert_one_dictionary("", world)
+    consistency.assert_one_dictionary("11" * 32, three())
+    with pytest.raises(JointError, match="rank 2 has another dictionary than rank 0") as caught:
+        consistency.assert_one_dictionary("11" * 32, three("22" * 32))
+    assert "postprocess.character_dict_path" in str(caught.value.hint)
+
+
 def test_a_different_configuration_is_reported_before_different_code() -> None:
     with pytest.raises(JointError, match="rank 2 has another configuration than rank 0"):
         consistency.assert_one_job(config.load(CONFIG), three("00" * 32))
