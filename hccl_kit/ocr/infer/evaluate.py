@@ -47,7 +47,7 @@ class Evaluator:
         self.task = recipes.task(config)
         assert_one_dictionary(self.task.dictionary, world)
         self.samples = self.task.eval_samples(warn)
-        assert_one_data_set("eval", len(self.samples), world)
+        assert_one_data_set("eval", self.samples, world)
         self.inference = Inference(self.task, config["eval"])
         self.bad: set[str] = set()
 

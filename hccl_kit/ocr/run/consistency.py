@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 import hccl_kit
 from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.data.samples import Sample
 from hccl_kit.runtime import World, assert_identical
+
+LOOKED_AT = 1000
+"""Of a longer data set, ranks compare one to two times this number of samples: millions would take seconds."""
 
 
 def assert_one_job(config: Config, world: World) -> None:
@@ -23,15 +28,23 @@ def assert_one_job(config: Config, world: World) -> None:
         )
 
 
-def assert_one_data_set(section: str, count: int, world: World) -> None:
-    """Raises JointError if the sizes of a data set differ between ranks. Every rank must call it."""
+def assert_one_data_set(section: str, samples: Sequence[Sample], world: World) -> None:
+    """Raises JointError if the labels of a data set differ between ranks. Every rank must call it."""
     if world.size > 1:
-        assert_identical(
-            [f"{int(number, 16)} samples" for number in gather_digests(world, f"{count:016x}")],
-            what=f"data set in {section}.dataset",
-            hint="all servers need the same files: compare the label files with sha256sum",
-            shown=True,
-        )
+        what, hint = f"data set in {section}.dataset", "all servers need the same files: compare them with sha256sum"
+        counts = [f"{int(number, 16)} samples" for number in gather_digests(world, f"{len(samples):016x}")]
+        assert_identical(counts, what=what, hint=hint, shown=True)
+        assert_identical(gather_digests(world, labels_digest(samples)), what=what, hint=hint)
+
+
+def labels_digest(samples: Sequence[Sample]) -> str:
+    """SHA-256 of names and texts of samples, evenly spaced: another order has another digest."""
+    digest = hashlib.sha256()
+    for number in range(0, len(samples), max(1, len(samples) // LOOKED_AT)):
+        sample = samples[number]
+        texts = getattr(sample, "text", None), getattr(sample, "texts", None)
+        digest.update(f"{sample.path.name!r} {texts!r}\n".encode())
+    return digest.hexdigest()
 
 
 def assert_one_dictionary(digest: str, world: World) -> None:

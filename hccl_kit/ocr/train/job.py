@@ -77,7 +77,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
     task = recipes.task(config)
     assert_one_dictionary(task.dictionary, world)
     samples, left_out = task.train_samples(log.warn)
-    assert_one_data_set("train", len(samples), world)
+    assert_one_data_set("train", samples, world)
     feed = Feed(
         config["train"],
         samples,

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hccl_kit.ocr import config
+from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.run import consistency
 from hccl_kit.runtime import JointError, World
 from tests.ocr.run_tool import CONFIG
@@ -33,15 +34,28 @@ def test_consistent_ranks_continue() -> None:
     loaded = config.load(CONFIG)
     for world in (ALONE, three()):
         consistency.assert_one_job(loaded, world)
-        consistency.assert_one_data_set("train", 5, world)
+        consistency.assert_one_data_set("train", lines("a", "b"), world)
 
 
 def test_a_different_number_of_samples_is_reported_with_both_values() -> None:
     with pytest.raises(JointError) as caught:
-        consistency.assert_one_data_set("eval", 70_000, three(f"{2**40:016x}"))
+        consistency.assert_one_data_set("eval", lines("a") * 70_000, three(f"{2**40:016x}"))
     message = "rank 2 has another data set in eval.dataset than rank 0: 1099511627776 samples and 70000 samples (1 of 3"
     assert message in caught.value.message
     assert "same files" in str(caught.value.hint)
+
+
+def test_labels_that_differ_in_content_or_order_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rank would take its share of another list: some samples twice, and others never."""
+    monkeypatch.setattr(consistency, "gather_digests", lambda _, own: [own, own if len(own) == 16 else "00" * 32])
+    with pytest.raises(JointError, match=r"rank 1 has another data set in train\.dataset than rank 0 \(1 of 2"):
+        consistency.assert_one_data_set("train", lines("a", "b"), three())
+    sets = (lines("a", "b"), lines("b", "a"), lines("a", "c"), lines("a"), lines(), lines(*"ab" * 5000))
+    assert len({consistency.labels_digest(samples) for samples in sets}) == len(sets)
+
+
+def lines(*texts: str) -> list[TextLine]:
+    return [TextLine(Path(f"{text}.png"), text=text) for text in texts]
 
 
 def test_another_dictionary_is_refused() -> None:
