@@ -62,7 +62,7 @@ def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
         files = {path.stem.removeprefix("gt_"): path for path in labels.iterdir() if path.suffix == ".txt"}
     except OSError as error:
         raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
-    for name in sorted(found.keys() | files.keys(), key=_natural):
+    for name in sorted(found.keys() | files.keys(), key=lambda name: (_natural(name), name)):
         if name not in found:
             yield f"{files[name]}: {images} has no image {name}.jpg"
         elif name not in files:

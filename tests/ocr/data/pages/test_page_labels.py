@@ -73,6 +73,13 @@ def test_pages_are_sorted_by_their_numbers(tmp_path: Path) -> None:
     assert [page.path.stem for page in pages] == ["img_1", "img_9", "img_10", "img_100"]
 
 
+def test_names_with_the_same_numbers_have_one_order(tmp_path: Path) -> None:
+    """That of a set differs between processes, and a resumed run and all ranks need the same."""
+    names = [f"img_{'0' * zeros}1" for zeros in range(8, -1, -1)]
+    pages, _ = read_pages(folders(tmp_path, dict.fromkeys(names, QUAD.encode() + b",a")))
+    assert [page.path.stem for page in pages] == names
+
+
 def test_labels_need_no_prefix(tmp_path: Path) -> None:
     dataset = folders(tmp_path, {"img_1": b""}, ["X001"])
     (tmp_path / "gt" / "gt_img_1.txt").rename(tmp_path / "gt" / "X001.txt")
