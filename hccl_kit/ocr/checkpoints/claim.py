@@ -15,6 +15,8 @@ from hccl_kit.base.errors import KitError
 
 PATIENCE = 5.0
 """Seconds to wait for a run that is about to end: that of a group that is started again."""
+_CLAIMED: set[tuple[int, int]] = set()
+"""Device and inode of the folders that this process has: it may train into one again."""
 
 
 def claim(folder: Path, *, patience: float = PATIENCE) -> None:
@@ -27,6 +29,9 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # stays open
     except OSError as error:
         raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
+    found = os.fstat(descriptor)
+    if (found.st_dev, found.st_ino) in _CLAIMED:
+        return os.close(descriptor)
     end = time.monotonic() + patience
     with suppress(OSError):
         while not _is_locked(descriptor):
@@ -37,6 +42,8 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
                     hint="wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
                 )
             time.sleep(0.1)
+        _CLAIMED.add((found.st_dev, found.st_ino))
+    return None
 
 
 def _is_locked(descriptor: int) -> bool:

@@ -65,3 +65,8 @@ def test_a_folder_that_cannot_be_created_is_an_error(folder: Path) -> None:
     folder.parent.write_text("a file")
     with pytest.raises(KitError, match=f"cannot write into {folder}: Not a directory"):
         claim(folder)
+
+
+def test_a_process_may_train_into_its_folder_again(folder: Path) -> None:
+    claim(folder)
+    claim(folder, patience=0)
