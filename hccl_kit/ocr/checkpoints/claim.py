@@ -8,13 +8,14 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 
 PATIENCE = 5.0
-"""Seconds to wait for a run that is about to end: that of a group that is started again."""
+"""Seconds to wait for a run that is about to end."""
+PATIENCE_OF_RESTART = 60.0
+"""The same for a group that is started again: its last run may be on another server, and still save."""
 _CLAIMED: set[tuple[int, int]] = set()
 """Device and inode of the folders that this process has: it may train into one again."""
 
@@ -31,24 +32,26 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
         raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
     found = os.fstat(descriptor)
     if (found.st_dev, found.st_ino) in _CLAIMED:
-        return os.close(descriptor)
+        os.close(descriptor)
+        return
     end = time.monotonic() + patience
-    with suppress(OSError):
-        while not _is_locked(descriptor):
-            if time.monotonic() > end:
-                os.close(descriptor)
-                raise KitError(
-                    f"another training is writing into {folder}",
-                    hint="wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
-                )
-            time.sleep(0.1)
-        _CLAIMED.add((found.st_dev, found.st_ino))
-    return None
+    while not _is_ours(descriptor):
+        if time.monotonic() > end:
+            os.close(descriptor)
+            raise KitError(
+                f"another training is writing into {folder}",
+                hint="wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
+            )
+        time.sleep(0.1)
+    _CLAIMED.add((found.st_dev, found.st_ino))
 
 
-def _is_locked(descriptor: int) -> bool:
+def _is_ours(descriptor: int) -> bool:
+    """Whether this process has the lock, or there can be none."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError:  # a file system without locks, or NFS, which has none for a folder
+        return True
     return True

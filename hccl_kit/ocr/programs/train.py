@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.ocr.checkpoints import fetch
-from hccl_kit.ocr.checkpoints.claim import claim
+from hccl_kit.ocr.checkpoints.claim import PATIENCE, PATIENCE_OF_RESTART, claim
 from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts, wanted_start
 from hccl_kit.ocr.run import program
 
@@ -45,7 +45,8 @@ def make_parser() -> Parser:
 def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:
     """What needs no other rank and no heavy import: weights to download, and room in the folder of the run."""
     if env.rank == 0:
-        claim(Path(config["train"]["ckpt_save_dir"]))
+        patience = PATIENCE_OF_RESTART if restarts(os.environ) else PATIENCE
+        claim(Path(config["train"]["ckpt_save_dir"]), patience=patience)
     weights = fetch.fetch(config["model"], os.environ, partial(print, flush=True))
     return (*weights, *make_room(config, env, os.environ))
 
