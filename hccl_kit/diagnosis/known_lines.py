@@ -41,18 +41,18 @@ _MOST_RANKS = 1 << 17
 _MAX_MISSING = 32
 
 
-def explain_lines(lines: Iterable[str]) -> Explanation | None:
+def explain_lines(lines: Iterable[str], above: int = 0) -> Explanation | None:
     """What the most telling line says: a root error goes before a consequence, and that before a frame or a fact.
 
     Of equally telling lines, the first one counts; a message goes before the number that a call returned. None if no
-    line is known.
+    line is known. `above` is the number of lines of the log before these.
     """
     best: Answer | None = None
     of_tables: list[Answer] = []
     own_error: tuple[int, str] | None = None
     joined: list[int] = []
     needed: set[int] = set()
-    for number, line, rows in _with_candidates(lines):
+    for number, line, rows in _with_candidates(lines, above):
         if len(joined) <= _MOST_RANKS:
             joined += (int(rank) for row in _JOINED.findall(line) for rank in _RANK.findall(row))
         needed |= {int(count) for count in _NEEDED.findall(line)}
@@ -76,12 +76,12 @@ def explain_lines(lines: Iterable[str]) -> Explanation | None:
     return Explanation(codes, tuple(answers), notes, tuple(rule for rule in CATALOGUE if rule.id in ids), is_exact)
 
 
-def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[KnownError]]]:
+def _with_candidates(lines: Iterable[str], above: int) -> Iterator[tuple[int, str, Sequence[KnownError]]]:
     """Each line with its number, and the rows that may be about it.
 
     A log has few of the texts that rows look for: looking in many lines at once rules most rows out.
     """
-    numbered = _pieces(lines)
+    numbered = _pieces(lines, above)
     while block := [*islice(numbered, _BLOCK)]:
         text = "\n".join(line for _, line in block)
         words = words_of(text)
@@ -90,14 +90,14 @@ def _with_candidates(lines: Iterable[str]) -> Iterator[tuple[int, str, Sequence[
             yield from ((number, line, rows) for number, line in block)
 
 
-def _pieces(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+def _pieces(lines: Iterable[str], above: int) -> Iterator[tuple[int, str]]:
     """Each line with its number, and what only counts as one line: a table of torchrun. A log inside JSON is split.
 
     A line with a rank table stays whole.
     """
     table: list[str] = []
     start = 0
-    for number, whole in enumerate(lines, 1):
+    for number, whole in enumerate(lines, above + 1):
         line = whole[:MAX_LINE]
         parts = [line] if "server_list" in line else line.split("\\n")
         yield from ((number, part) for part in parts)

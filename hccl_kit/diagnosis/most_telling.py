@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from io import BufferedReader
-from itertools import chain, repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +38,8 @@ def most_telling(paths: Sequence[Path]) -> Telling | None:
     best: Telling | None = None
     for given in listing(paths).files[:MAX_FILES]:
         with suppress(KitError, OSError), open_log(given.path) as stream:
-            explanation = explain_lines(_end_of(stream))
+            above = _skip_to_end(stream)
+            explanation = explain_lines(lines_of(stream), above)
             if explanation is None or not explanation.answers or explanation.answers[0].row.role not in _ROLES:
                 continue
             if best is None or tells_more(explanation.answers[0], best.explanation.answers[0]):
@@ -47,11 +47,11 @@ def most_telling(paths: Sequence[Path]) -> Telling | None:
     return best
 
 
-def _end_of(stream: BufferedReader) -> Iterator[str]:
-    """The lines at the end of a log; for each line above, an empty one, so that they keep their numbers."""
+def _skip_to_end(stream: BufferedReader) -> int:
+    """Read up to the end of a log that is searched; returns the number of lines above it, which may be millions."""
     above = os.fstat(stream.fileno()).st_size - END
     count = 0
     while above > 0 and (piece := stream.read(min(above, END))):
         above -= len(piece)
         count += piece.count(b"\n")
-    return chain(repeat("", count), lines_of(stream))
+    return count

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,12 @@ def test_only_the_end_of_a_log_is_searched_and_its_lines_keep_their_numbers(
         monkeypatch.setattr(module, "END", end)
         assert (found := most_telling([tmp_path]))
         assert (found.explanation.answers[0].line, found.explanation.answers[0].row.role) == (102, "symptom")
+
+
+def test_the_lines_above_the_end_of_a_log_are_only_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looked at one by one, 20 million short lines took 40 s."""
+    (tmp_path / "a.log").write_text("\n" * 30_000_000 + CONSEQUENCE)
+    started = time.monotonic()
+    assert (found := most_telling([tmp_path]))
+    assert found.explanation.answers[0].line == 30_000_001
+    assert time.monotonic() - started < 20

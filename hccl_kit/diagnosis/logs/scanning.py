@@ -53,21 +53,24 @@ class Scanned(NamedTuple):
 
 
 class Search(NamedTuple):
-    """What is searched for. A block is searched for the probes, and a line with a probe for the keys.
+    """What is searched for. A block is searched for the probes, and a line with a probe for the keys of that probe.
 
     A probe is what several keys have in common, because each probe takes a pass over all bytes.
     """
 
     keys: tuple[bytes, ...]
-    probes: tuple[re.Pattern[bytes], ...]
+    probes: tuple[tuple[re.Pattern[bytes], tuple[bytes, ...]], ...]
 
     @classmethod
     def of(cls, keys: Iterable[bytes], shared: Iterable[bytes]) -> Search:
         """The search for keys by the patterns that they share; a key without one is its own probe."""
         known = [re.compile(probe) for probe in shared]
         all_keys = tuple(keys)
-        own = [re.compile(re.escape(key)) for key in all_keys if not any(probe.search(key) for probe in known)]
-        return cls(all_keys, (*known, *own))
+        of_probe: dict[re.Pattern[bytes], list[bytes]] = {probe: [] for probe in known}
+        for key in all_keys:
+            probe = next((one for one in known if one.search(key)), None) or re.compile(re.escape(key))
+            of_probe.setdefault(probe, []).append(key)
+        return cls(all_keys, tuple((probe, tuple(found)) for probe, found in of_probe.items()))
 
 
 def scan(pieces: Iterable[bytes], search: Search, take: Callable[[Line], bool]) -> Scanned:
@@ -138,13 +141,17 @@ class _Quota:
 
 def _hits(block: bytes, search: Search) -> Iterator[tuple[int, list[bytes]]]:
     """The lines that matter, each once: their offsets and their keys, in the order of lines."""
-    starts = {block.rfind(b"\n", 0, found.start()) + 1 for probe in search.probes for found in probe.finditer(block)}
+    # A log may repeat one line for gigabytes, so only the keys of the probes in a line are looked for.
+    probed: dict[int, list[bytes]] = {}
+    for probe, of_probe in search.probes:
+        for start in {block.rfind(b"\n", 0, found.start()) + 1 for found in probe.finditer(block)}:
+            probed.setdefault(start, []).extend(of_probe)
     others = {block.rfind(b"\n", 0, found.start()) + 1 for found in OTHER_ERROR.finditer(block)}
-    order = sorted(starts | others)
+    order = sorted(probed.keys() | others)
     for start in order if len(order) <= MAX_HITS else order[: MAX_HITS // 2] + order[-MAX_HITS // 2 :]:
         end = block.find(b"\n", start)
         line = block[start : end if end >= 0 else len(block)]
-        keys = [key for key in search.keys if key in line] if start in starts else []
+        keys = [key for key in probed.get(start, ()) if key in line]
         if start in others:
             keys.append(_OTHER)
         if keys:
