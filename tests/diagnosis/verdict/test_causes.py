@@ -149,6 +149,21 @@ def test_names_the_rank_with_other_arguments() -> None:
     assert "count" in diagnosis.fix + diagnosis.supports[0]
 
 
+def test_two_ranks_with_equal_arguments_are_not_the_ones_that_differ() -> None:
+    """The line of the third rank, which differs from both, is lost."""
+    logs = Logs(4)
+    for rank in (0, 1):
+        logs.fail(rank, JOINED + 1, ArgumentMismatch("count", "8", "4"))
+    assert of(logs).certainty == "cannot_tell"
+    both = of(
+        Logs(2)
+        .fail(0, JOINED, ArgumentMismatch("count", "8", "4"))
+        .fail(1, JOINED, ArgumentMismatch("count", "4", "8"))
+    )
+    assert [one.rank for one in both.suspects] == [0, 1]
+    assert both.certainty == "likely"
+
+
 def test_names_a_rank_that_never_starts() -> None:
     diagnosis = of(absent())
     assert named(diagnosis) == 3

@@ -206,7 +206,7 @@ def arguments(case: Case) -> Cause | None:
     fact = found[0][2]
     if len(by_count) == 2 and len(by_count[0]) == 1 and len(by_count[1]) > 1:
         suspects: tuple[Suspect, ...] = tuple(by_count[0])
-    elif len(everyone) == 2:
+    elif len(by_count) == 2 and len(everyone) == 2:  # of two that agree, the third that differs left no such line
         suspects = tuple(everyone)
     else:
         return cannot_tell(

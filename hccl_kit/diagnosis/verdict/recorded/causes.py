@@ -70,7 +70,7 @@ def failed(job: Job) -> Cause | None:
     return Cause(
         (rank.number,),
         _ending(rank, end),
-        "certain",
+        "likely" if job.missing else "certain",  # one without a record may have failed before
         f"it ended by itself, and {counted(others, 'other rank')} failed" if others else "it alone ended by itself",
         _ending_fix(end),
         end.time,

@@ -104,6 +104,9 @@ def never_began(job: Job) -> Cause | None:
     if not job.missing or not waiting:
         return None
     entry = max(waiting, key=lambda entry: entry.sequence)
+    if len(job.missing) > len(job.ranks):  # most records were not collected, or are written elsewhere
+        why = f"there is no record of {rank_list(job.missing)}, only of {rank_list(list(job.ranks))}"
+        return Cause(tuple(job.missing), "", "cannot_tell", why, "")
     return Cause(
         tuple(job.missing),
         f"left no record, and the others wait in {entry.operator} {entry.sequence}",

@@ -176,6 +176,22 @@ def test_if_the_records_of_a_rank_are_missing_no_other_is_blamed(data: st.DataOb
     assert [one.rank for one in found.silent] == [gone]
 
 
+def test_if_most_records_are_missing_none_of_these_ranks_is_blamed() -> None:
+    """A folder with the dump of one rank of a thousand: 999 others are no answer."""
+    found = judged([ranks(8)[3]], size=8)
+    assert found.first_fault is None
+    assert "only of rank 3" in found.reason
+    assert len(found.suspects) == 7
+    assert told(judged(ranks(8)[:4], size=8))[1].startswith("left no record")
+
+
+def test_a_failure_is_not_certain_if_another_rank_may_have_failed_before() -> None:
+    job = [replace(one, **CHANGES["kill"][0]) if one.rank == 1 else one for one in ranks(4)]
+    assert judged(job).certainty == "certain"
+    assert judged(job[:3], size=4).certainty == "likely"
+    assert told(judged(job[:3], size=4))[0] == 1
+
+
 @pytest.mark.parametrize("differing", [1, 2, 3])
 def test_names_a_rank_that_reports_another_configuration(differing: int) -> None:
     message = f"rank 1 on n1 has another configuration than rank 0 on n1 ({differing} of 4 ranks differ)"
