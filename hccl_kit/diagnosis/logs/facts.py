@@ -30,6 +30,8 @@ class Process(NamedTuple):
     worker: str
     pid: int | None
     rank: int | None = None
+    number: int = 0
+    """Which of several processes that had this pid on this worker, one after the other."""
 
 
 class Card(NamedTuple):

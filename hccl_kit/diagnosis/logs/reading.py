@@ -16,6 +16,7 @@ from hccl_kit.diagnosis.logs import archives, sources
 from hccl_kit.diagnosis.logs.facts import Event, Evidence, Joined, Process
 from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
 from hccl_kit.diagnosis.logs.remote import Remote, read_remote
+from hccl_kit.diagnosis.logs.reused_pids import Reused
 from hccl_kit.diagnosis.logs.sources import Given
 from hccl_kit.diagnosis.logs.workers import short_names
 
@@ -109,15 +110,18 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
     if len(all_notes) > MAX_NOTES:
         all_notes[MAX_NOTES:] = [f"and {len(all_notes) - MAX_NOTES} more notes"]
     names = short_names({file.process.worker for file in files})
-    pids = _pids(events)
+    pids, reused = _pids(events), Reused(files)
 
-    def known(process: Process) -> Process:
+    def known(process: Process, file: str, time: float | None) -> Process:
         pid = pids.get((process.worker, process.rank)) if process.pid is None else process.pid
-        return Process(names[process.worker], pid, process.rank if pid is None else None)
+        number = reused.number(process.worker, pid, file, time)
+        return Process(names[process.worker], pid, process.rank if pid is None else None, number)
 
     return Evidence(
-        tuple(file._replace(process=known(file.process)) for file in files),
-        tuple(event._replace(process=known(event.process)) for event in events[:MAX_EVENTS]),
+        tuple(file._replace(process=known(file.process, file.file, file.last)) for file in files),
+        tuple(
+            event._replace(process=known(event.process, event.place.file, event.time)) for event in events[:MAX_EVENTS]
+        ),
         tuple(all_notes),
     )
 

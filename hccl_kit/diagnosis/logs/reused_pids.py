@@ -1,0 +1,102 @@
+"""Several processes with one pid on one worker: a container that is started again often has the same pids.
+
+Their logs differ by the time in the names of the files, which is when a file was begun. A process begins one file in
+each folder (debug/plog, run/plog, run/device-N), and another one only where it has filled the first. So a second file
+after one that was not full is of another process.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import PurePath
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import LogFile
+
+FULL = 1 << 20
+"""Bytes of a file after which the next one may be of the same process; CANN's own limit is 20 MiB."""
+TOGETHER = 60.0
+"""Seconds within which a process begins its first files."""
+_BEGUN = re.compile(r"(?:plog|device)-[0-9]{1,10}_([0-9]{14})([0-9]{3})\.log(?:\.(?:gz|xz))?")
+
+
+class _Begun(NamedTuple):
+    time: float
+    folder: str
+    file: LogFile
+
+
+class Reused:
+    """Which of several processes that had one pid: the number is 0 for the first, and for a pid of one process."""
+
+    def __init__(self, files: Iterable[LogFile]) -> None:
+        by_pid: dict[tuple[str, int], list[_Begun]] = defaultdict(list)
+        for file in files:
+            path = PurePath(file.file)
+            time = _time(path.name)
+            if file.process.pid is not None and time is not None:
+                by_pid[file.process.worker, file.process.pid].append(_Begun(time, str(path.parent), file))
+        self._of_file: dict[str, int] = {}
+        self._starts: dict[tuple[str, int], list[float]] = {}
+        for key, begun in by_pid.items():
+            numbers = _numbers(sorted(begun))
+            if numbers[-1][1]:
+                self._of_file.update((one.file.file, number) for one, number in numbers)
+                starts: dict[int, float] = {}
+                for one, number in numbers:
+                    starts.setdefault(number, one.time)
+                self._starts[key] = list(starts.values())
+
+    def number(self, worker: str, pid: int | None, file: str, time: float | None) -> int:
+        """The number of the process of a file, or of a line that names a pid, by its time; without one the last."""
+        if file in self._of_file:
+            return self._of_file[file]
+        starts = self._starts.get((worker, pid)) if pid is not None else None
+        if not starts:
+            return 0
+        return len(starts) - 1 if time is None else max(0, bisect_right(starts, time) - 1)
+
+
+def _time(name: str) -> float | None:
+    found = _BEGUN.fullmatch(name)
+    try:
+        return (
+            datetime.strptime(f"{found[1]}+0000", "%Y%m%d%H%M%S%z").timestamp() + int(found[2]) / 1e3 if found else None
+        )
+    except ValueError:
+        return None
+
+
+def _numbers(begun: list[_Begun]) -> list[tuple[_Begun, int]]:
+    """Each file with the number of its process, by the order in which the files were begun."""
+    number, last = 0, dict[str, _Begun]()
+    found = []
+    for together in _groups(begun):
+        # The debug log of a process may be begun before its run log, which shows that the process is another one.
+        is_new = any(_is_of_other(last, one) for one in together)
+        for place, one in enumerate(together):
+            if (is_new and place == 0) or _is_of_other(last, one):
+                number, last = number + 1, {}
+            last[one.folder] = one
+            found.append((one, number))
+    return found
+
+
+def _is_of_other(last: Mapping[str, _Begun], one: _Begun) -> bool:
+    before = last.get(one.folder)
+    return before is not None and before.time < one.time and before.file.size < FULL
+
+
+def _groups(begun: Iterable[_Begun]) -> Iterable[list[_Begun]]:
+    group: list[_Begun] = []
+    for one in begun:
+        if group and one.time - group[-1].time > TOGETHER:
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
