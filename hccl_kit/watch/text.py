@@ -146,4 +146,6 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _figure(value: float) -> str:
     """Three digits of a number."""
-    return f"{value:.3g}" if not math.isfinite(value) or abs(value) < 1000 else f"{value:.0f}"
+    if not math.isfinite(value) or not 1000 <= abs(value) < 1e9:  # a loss that diverges has hundreds of digits
+        return f"{value:.3g}"
+    return f"{value:.0f}"

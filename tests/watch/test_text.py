@@ -39,6 +39,8 @@ def test_a_job_as_a_log_line(tmp_path: Path) -> None:
     [
         (Rank(7, "unknown"), "7  - unknown - - - - - - - - -"),
         (Rank(7, "starting", step=0), "7  - starting 0 - - - - - - - -"),
+        (Rank(7, "running", step=1, loss=1e300), "7  - running 1 - - - - - - 1e+300 -"),
+        (Rank(7, "running", step=1, loss=12345.6), "7  - running 1 - - - - - - 12346 -"),
         (
             Rank(7, "running", "a" * 40, 3, 10, idle_s=6.0, doing="all_reduce", windows=(Span(10, 2, 0.0, 0.0, 0.0),)),
             "7 aaaaaaaaaaaaa... 3 in all_reduce 10 6.0 s - 0 ms 0% 0% 0% - -",
