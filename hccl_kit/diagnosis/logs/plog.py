@@ -81,6 +81,8 @@ def records(line: str, *, is_whole: bool = True) -> Iterator[Record]:
     `is_whole` is False for the end of a file that may have been cut there: then only the text up to the last closing
     bracket counts, since a number before the cut may lack digits.
     """
+    if "\x1b" in line:
+        line = _COLOR.sub("", line)
     if not is_whole:
         line = line[: max(map(line.rfind, _CLOSED)) + 1]
     starts = [found.start() for found in _START.finditer(line)]
@@ -138,14 +140,22 @@ def _with_header(text: str, is_whole: bool) -> Record:
     )
 
 
+_COLOR = re.compile(r"\x1b\[[0-9;]{0,20}[mK]")
 _PREFIX = re.compile(
     r"\[rank ?(?P<rank>[0-9]{1,8})\]: ?"
     r"|\[(?:default)?[0-9]{0,6}\]: ?"
     r"|\((?P<words>[\w .=:-]{1,80})\) ?"
     r"|\[CRITICAL\] ?[A-Z_]{1,20}\((?P<critical>[0-9]{1,10}),[^()\n]{0,100}\) ?:?"
     r"|(?:ERROR|INFO|WARNING) [0-9]{2}-[0-9]{2} [0-9:]{8} \[[\w./]{1,80}:[0-9]{1,6}\] ?"
+    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2}) "
     r"|(?P<path>[\w./~-]{1,200}):[0-9]{1,9}: ?"
     r"|worker-[0-9]{1,6}: ?"
+    # mpirun --tag-output, kubectl logs --prefix, [HOST:RANK], docker compose, pdsh; above, --timestamps of docker
+    r"|\[(?:[\w.-]{1,100}@)?[0-9]{1,10},(?P<mpi>[0-9]{1,8})\]<std(?:out|err)>: ?"
+    r"|\[pod/[\w./-]{1,200}\] "
+    r"|\[(?![\w.-]{0,100}\.(?:c|cc|cpp|h|py):)[\w.-]{1,100}:[0-9]{1,6}\] "
+    r"|[\w.-]{1,60} {1,40}\| "
+    r"|(?:[a-z][\w-]{0,62}[0-9]|(?:[0-9]{1,3}\.){3}[0-9]{1,3}): "
     r"|[0-9]{1,6}: (?=\S)"
 )
 _PID = re.compile(r"\bpid=([0-9]{1,10})\b")
@@ -165,8 +175,8 @@ def _prefix(text: str) -> tuple[int, int | None, int | None]:
         if not found:
             break
         at = found.end()
-        if found["rank"]:
-            rank = int(found["rank"])
+        if named_rank := found["rank"] or found["mpi"]:
+            rank = int(named_rank)
         elif found["critical"]:  # of MindSpore
             pid = int(found["critical"])
         elif words := found["words"]:

@@ -110,6 +110,37 @@ def test_prefixes_of_launchers_are_stripped() -> None:
 
 
 @pytest.mark.parametrize(
+    "prefix",
+    [
+        "[1,3]<stderr>: ",
+        "[1,3]<stdout>:",
+        "[prterun-n1-77@1,3]<stdout>: ",
+        "[pod/worker-0/main] ",
+        "[n1.local:3] ",
+        "2025-06-15T15:06:40.123456789Z ",
+        "2025-06-15T15:06:40+08:00 ",
+        "worker-0_1  | ",
+        "node-1: ",
+        "10.0.0.1: ",
+        "[pod/worker-0/main] 2025-06-15T15:06:40.1Z [1,3]<stderr>:",
+    ],
+)
+def test_prefixes_of_tools_that_join_logs_are_stripped(prefix: str) -> None:
+    for text in ("ValueError: no", "[some_file.cc:12] x", "RuntimeError"):
+        assert without_prefix(prefix + text) == text
+    assert without_prefix(f"{prefix}  File x").startswith(" ")
+    (record,) = records(prefix + "x")
+    assert record.rank == (3 if "1,3]" in prefix else None)
+
+
+def test_the_colors_of_a_terminal_are_left_out() -> None:
+    (record,) = records("\x1b[31mValueError: no\x1b[0m")
+    assert record.text == "ValueError: no"
+    (record,) = records("\x1b[1;31m[ERROR]\x1b[0m HCCL(1,a):2025-06-15-15:06:40.500.000 [a.cc:1] [1]x\x1b[0m")
+    assert (record.level, record.text) == ("ERROR", "x")
+
+
+@pytest.mark.parametrize(
     "date", ["2025-13-01-00:00:00", "2025-02-30-00:00:00", "2025-06-15-25:00:00", "1969-01-01-00:00:00"]
 )
 def test_an_invalid_date_gives_no_time(date: str) -> None:

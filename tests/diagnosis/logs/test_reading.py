@@ -381,6 +381,13 @@ Root Cause (first observed failure):
 """
 
 
+@pytest.mark.parametrize("prefix", ["[1,3]<stderr>:", "node-1: ", "[pod/a/b] ", "2025-06-15T15:06:40.1Z ", "\x1b[31m"])
+def test_reads_a_traceback_behind_the_prefix_of_a_tool(prefix: str) -> None:
+    lines = ["Traceback (most recent call last):", '  File "a.py", line 1, in f', "ValueError: no"]
+    (fault,) = [one for one in facts_of("".join(f"{prefix}{line}\n" for line in lines)) if isinstance(one, Fault)]
+    assert fault.kind == "ValueError"
+
+
 def test_reads_the_failed_ranks_and_the_first_one_from_torchrun() -> None:
     events = events_of(f"{ELASTIC}  exitcode  : -9 (pid: 4711)\n", "torchrun.log")
     assert [(event.process.pid, event.fact) for event in events] == [
