@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from hccl_kit.diagnosis.logs.facts import (
@@ -60,7 +60,8 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         for event in nameless:
             by_process[event.process].append(event)
     explained = {event.place.file for event in evidence.events if event.is_error}
-    cut = {file.process for file in evidence.files if file.cut or (file.has_error and file.file not in explained)}
+    unknown = {file.process for file in evidence.files if file.has_error and file.file not in explained}
+    cut = unknown | {file.process for file in evidence.files if file.cut}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups)
     by_process = {process: events for process, events in by_process.items() if process not in old}
@@ -83,7 +84,8 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         for process, events in by_process.items()
     ]
     ranks, dropped = _latest(rank for rank in found if not _is_screen(rank))
-    ranks = _with_screens(ranks, {rank.number: rank for rank in found if _is_screen(rank) and rank.number is not None})
+    screens = {rank.number: rank for rank in found if _is_screen(rank) and rank.number is not None}
+    ranks = _with_screens(ranks, screens, unknown)
     ranks = _eliminated(ranks, size)
     dropped += len(old)
     notes = (f"{dropped} {'process' if dropped == 1 else 'processes'} of other runs left out",) if dropped else ()
@@ -218,8 +220,11 @@ def _is_screen(rank: Rank) -> bool:
     return rank.process.pid is None and rank.process.rank is not None
 
 
-def _with_screens(ranks: Iterable[Rank], screens: dict[int, Rank]) -> list[Rank]:
+def _with_screens(ranks: Iterable[Rank], screens: dict[int, Rank], unknown: Set[Process]) -> list[Rank]:
     """The ranks with what they printed, and ranks that left nothing else.
+
+    A screen that ends in the middle of a line says nothing, as a progress bar does so too; but one with an error that
+    is not known, as its line is cut, is not one without an error.
 
     A process that failed before its log named its rank is the only one of its worker whose rank is not known, if its
     screen is the only one there without a process.
@@ -234,7 +239,10 @@ def _with_screens(ranks: Iterable[Rank], screens: dict[int, Rank]) -> list[Rank]
         if screen is None and nameless.get(rank.process.worker) is rank:
             screen = rest.get(rank.process.worker)
         known = rank if screen is None else _numbered(rank, screen.number)
-        joined.append(known if screen is None else replace(known, events=(*known.events, *screen.events)))
+        if screen is not None:
+            is_cut = known.is_cut or screen.process in unknown
+            known = replace(known, events=(*known.events, *screen.events), is_cut=is_cut)
+        joined.append(known)
     taken = {rank.number for rank in joined if rank.number is not None}
     return [*joined, *(screen for number, screen in screens.items() if number not in taken)]
 

@@ -12,6 +12,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Event,
     Exited,
     Fault,
+    Joined,
     JoinFailed,
     ListenFailed,
     LogFile,
@@ -162,6 +163,33 @@ def test_two_ranks_with_equal_arguments_are_not_the_ones_that_differ() -> None:
     )
     assert [one.rank for one in both.suspects] == [0, 1]
     assert both.certainty == "likely"
+
+
+def test_a_fault_in_a_log_without_order_may_be_the_first() -> None:
+    """Rank 1 waited before it failed by its lines, after it by its times."""
+    logs = Logs(4).fail(0, GAVE_UP, ERROR)
+    earlier = Logs(4).fail(0, GAVE_UP, ERROR).fail(1, GAVE_UP, stuck(4, 1)).fail(1, GAVE_UP - 9, ERROR)
+    later = Logs(4).fail(0, GAVE_UP, ERROR).fail(1, GAVE_UP + 9, stuck(4, 1)).fail(1, GAVE_UP + 5, ERROR)
+    assert (named(of(logs)), of(logs).certainty) == (0, "certain")
+    assert of(earlier).certainty == "cannot_tell"
+    assert {one.rank for one in of(earlier).suspects} == {0, 1}
+    assert "rank 1 is not in the order" in of(earlier).reason
+    assert (named(of(later)), of(later).certainty) == (0, "likely")
+
+
+@pytest.mark.parametrize(("has_error", "certainty"), [(False, "likely"), (True, "cannot_tell")])
+def test_a_rank_whose_screen_ends_within_an_error_is_not_without_one(has_error: bool, certainty: str) -> None:
+    """Its log is lost, and of what it printed the last line is `EI0002: 2026-01-22-00:04:38.150.300 The wait exe`."""
+    logs = Logs(4)
+    for rank in range(3):
+        logs.fail(rank, GAVE_UP, Fault("EI0002", "HCCL", "waited", "EI0002", is_symptom=True))
+        logs.fail(rank, GAVE_UP, stuck(4, rank))
+    evidence = logs.evidence()
+    screen = Process("node-0", None, 3)
+    file = LogFile(screen, "node-0/rank_3.log", 45, None, None, "its last line has no end", has_error)
+    event = Event(screen, Place(file.file, 1), None, False, Joined(None, 3))
+    diagnosis = judge(evidence._replace(files=(*evidence.files, file), events=(*evidence.events, event)))
+    assert diagnosis.certainty == certainty
 
 
 def test_names_a_rank_that_never_starts() -> None:

@@ -50,17 +50,17 @@ def own_fault(case: Case) -> Cause | None:
     disordered = [one for one in found if not one.is_ordered]
     found = [one for one in found if one.is_ordered]
     if not found:
-        reason = f"the log of {listed(one.suspect for one in disordered)} is not in the order of its times"
-        return cannot_tell(reason, [one.suspect for one in disordered], [one.event for one in disordered])
+        return _disordered(disordered)
     first = found[0] if len(found) == 1 else _first(case, found)
     if first is None:
         return _undecided(case, found)
-    if unknown := _unknown(case, first):
-        return unknown
+    rivals = [one for one in disordered if not _is_after(case, one, first)]
+    if doubt := _disordered(rivals, first) if rivals else _unknown(case, first):
+        return doubt
     if case.job.size is not None and len(case.job.silent) * 2 >= case.job.size > 1:
         return cannot_tell(missing_logs(case.job), [first.suspect], [first.event])
     contradicts = _contradictions(case, first)
-    certain = len(found) == 1 and case.is_complete and not contradicts
+    certain = len(found) == 1 and case.is_complete and not contradicts and not disordered
     return Cause(
         "certain" if certain else "likely",
         first.kind,
@@ -71,6 +71,14 @@ def own_fault(case: Case) -> Cause | None:
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
     )
+
+
+def _disordered(found: list[Own], first: Own | None = None) -> Cause:
+    """Ranks of which it is not known whether they failed before or after they waited; `first` failed by itself."""
+    reason = f"the log of {listed(one.suspect for one in found)} is not in the order of its times"
+    either = [first, *found] if first else found
+    also = f"{listed([first.suspect])} failed by itself, but " if first else ""
+    return cannot_tell(also + reason, [one.suspect for one in either], [one.event for one in either])
 
 
 def _undecided(case: Case, found: list[Own]) -> Cause:
@@ -254,6 +262,16 @@ def _first(case: Case, found: list[Own]) -> Own | None:
     everyone = {one.suspect for one in found}
     awaited = [one for one in found if everyone - case.waits.leading_to(one.suspect) <= {one.suspect}]
     return awaited[0] if len(awaited) == 1 else None
+
+
+def _is_after(case: Case, one: Own, first: Own) -> bool:
+    """Whether a fault came after the first one for sure, so that it does not matter what its rank had done before."""
+    times = one.event.time, first.event.time
+    clocks = _clock(case, one.event), _clock(case, first.event)
+    if clocks[0] == clocks[1]:
+        return None not in times and (times[0] or 0.0) > (times[1] or 0.0)
+    own, other = (case.clocks.corrected(clock, time) for clock, time in zip(clocks, times, strict=True))
+    return own is not None and other is not None and own - other > MARGIN
 
 
 def _contradictions(case: Case, first: Own) -> tuple[str, ...]:
