@@ -61,6 +61,10 @@ def _cut(log: Log, counted: _Counted) -> tuple[str, ...]:
     return (f"{log.name} was not read to its end: {counted.cut}",) if counted.cut else ()
 
 
+def _without_end(counted: _Counted) -> str | None:
+    return "its last line has no end" if counted.end not in (b"", b"\n") else None
+
+
 def read_log(log: Log) -> Found:
     """All that a log states; an error in the middle of it ends it, and is noted."""
     counted = _Counted(log.pieces)
@@ -69,7 +73,8 @@ def read_log(log: Log) -> Found:
     if kind:
         about = kinds.About(process.rank, log.changed)
         noted = list(kind.read(_lines(counted), about))
-        file = LogFile(process, log.name, counted.size, None, None, counted.cut)
+        cut = counted.cut or (_without_end(counted) if kind.has_end else None)
+        file = LogFile(process, log.name, counted.size, None, None, cut)
         return Found(file, events_of(log.name, process, noted), _cut(log, counted))
     pieces = iter(counted)
     first = next(pieces, b"")
@@ -88,7 +93,7 @@ def read_log(log: Log) -> Found:
     if scanned.left_out:
         notes.append(f"{log.name} repeats itself: {scanned.left_out} similar lines were not kept")
     head, tail = _edges(scanned)
-    cut = counted.cut or ("its last line has no end" if counted.end not in (b"", b"\n") else None)
+    cut = counted.cut or _without_end(counted)
     has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line))
     file = LogFile(process, log.name, counted.size, _time(head), _time(reversed(tail)), cut, has_error)
     return Found(file, events_of(log.name, process, noted), tuple(notes))

@@ -126,3 +126,19 @@ def test_any_bytes_are_read(tmp_path_factory: pytest.TempPathFactory, data: byte
 
 def test_deeply_nested_and_long_lines_are_skipped(tmp_path: Path) -> None:
     assert events(tmp_path, "facts_3.jsonl", b"[" * 7_000 + b"\n" + b'{"n": 1' + b" " * 10**6 + b"}\n") == []
+
+
+def test_a_record_that_ends_within_a_line_is_cut(tmp_path: Path) -> None:
+    made = recorder({LOG_DIR: str(tmp_path), "RANK": "3", "RANK_SIZE": "8"})
+    with made.collective("all_reduce", 4096):
+        pass
+    path = tmp_path / "facts_3.jsonl"
+    (whole,) = read([tmp_path]).files
+    assert whole.cut is None
+    path.write_bytes(path.read_bytes()[:4000])
+    (file,) = read([tmp_path]).files
+    assert file.cut == "its last line has no end"
+    path.unlink()
+    (tmp_path / "step_3").write_text("7")  # written by a program without a line break
+    (file,) = read([tmp_path]).files
+    assert file.cut is None

@@ -44,6 +44,9 @@ def job_of(evidence: Evidence) -> Job | None:
         if isinstance(event.fact, Traced) and event.fact.members:
             members[event.fact.group] = frozenset(event.fact.members)
     _estimate_offsets(ranks.values())
+    cut = {file.file for file in evidence.files if file.cut}
+    for rank in ranks.values():
+        rank.is_cut = rank.place is not None and rank.place.file in cut
     recorded = {number: rank for number, rank in ranks.items() if rank.place is not None}
     if not recorded:
         return None

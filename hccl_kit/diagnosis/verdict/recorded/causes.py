@@ -87,7 +87,7 @@ def _is_victim(rank: Rank, end: End) -> bool:
         return True
     if FULL.search(end.message) or end.signal not in (None, signal.SIGABRT):
         return False
-    return rank.inside is not None
+    return rank.inside is not None or rank.is_cut
 
 
 def _ending(rank: Rank, end: End) -> str:
@@ -155,7 +155,7 @@ def stands_still(job: Job) -> Cause | None:
 def victims(job: Job) -> Cause | None:
     """All that failed did so inside a collective: the first of them is the best guess."""
     ended = [(rank, rank.end) for rank in job.ranks.values() if rank.end and _is_failure(rank.end)]
-    if not ended or job.missing:
+    if not ended or job.missing or any(rank.is_cut for rank in job.ranks.values()):
         return None
     rank, end = min(ended, key=lambda pair: order(pair[0].corrected(pair[1].time)))
     return Cause(

@@ -20,7 +20,8 @@ _FIX = "all ranks must take the same path: look for a condition on the rank, its
 def diverged(job: Job) -> Cause | None:
     """The n-th collective is not the same for all ranks, and the job got no further."""
     for stream in job.streams:
-        reached = [max(entries) for rank in job.ranks.values() if (entries := rank.streams.get(stream))]
+        whole = [rank for rank in job.ranks.values() if not rank.is_cut]
+        reached = [max(entries) for rank in whole if (entries := rank.streams.get(stream))]
         if len(reached) < 2:
             continue
         for number in range(min(reached), max(0, min(reached) - FRONT), -1):

@@ -62,6 +62,8 @@ class Rank:
     step: int | None = None
     streams: dict[str, dict[int, Entry]] = field(default_factory=dict)
     has_dump: bool = False
+    is_cut: bool = False
+    """A part of its record is missing, so that it may have entered more collectives."""
     program_end: End | None = None
     exit: End | None = None
 

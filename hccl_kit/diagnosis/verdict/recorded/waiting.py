@@ -15,7 +15,7 @@ def left_early(job: Job) -> Cause | None:
         if not rank.end or not _is_done(rank):
             continue
         entry = awaited.get(rank.number)
-        is_behind = bool(rank.entries) and max(rank.entries) < front
+        is_behind = bool(rank.entries) and max(rank.entries) < front and not rank.is_cut
         if entry or is_behind:
             last = f"after collective {max(rank.entries)}" if rank.entries else "before that"
             return Cause(
@@ -68,7 +68,7 @@ def _awaited(job: Job) -> dict[int, Entry]:
             continue
         for number in job.members_of(stream):
             rank = job.ranks.get(number)
-            if rank is None or (stream != OWN and not rank.has_dump and not _is_done(rank)):
+            if rank is None or rank.is_cut or (stream != OWN and not rank.has_dump and not _is_done(rank)):
                 continue  # it may have entered it
             entries = rank.streams.get(stream)
             entered = max(entries) if entries else 0

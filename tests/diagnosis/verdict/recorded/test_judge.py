@@ -19,6 +19,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Fact,
     JobEnding,
     Joined,
+    LogFile,
     Place,
     Process,
     ProgramEnded,
@@ -183,6 +184,27 @@ def test_if_most_records_are_missing_none_of_these_ranks_is_blamed() -> None:
     assert "only of rank 3" in found.reason
     assert len(found.suspects) == 7
     assert told(judged(ranks(8)[:4], size=8))[1].startswith("left no record")
+
+
+def cut(planted: list[Planted], number: int) -> Diagnosis:
+    """The job if the record of a rank was cut, so that it lacks the last collectives of the rank."""
+    job = [replace(one, inside=None, entries=one.entries[:-2]) if one.rank == number else one for one in planted]
+    file = LogFile(Process("run", None, number), f"run/facts_{number}.jsonl", 1, None, None, "no end")
+    events = [event for one in job for event in one.events(NOW, len(job))]
+    found = judge_recorded(Evidence((file,), tuple(events)))
+    assert found is not None
+    return found
+
+
+def test_a_rank_whose_record_is_cut_may_have_entered_more() -> None:
+    job = ranks(5)
+    job[2] = replace(job[2], inside=("broadcast", 4096, STEPS))
+    assert told(cut(job, 4))[0] == 2
+    assert cut(ranks(5), 4).first_fault is None
+    victim = [replace(one, end=VICTIM) for one in ranks(3)]
+    assert cut(victim, 1).first_fault is None
+    failed = [replace(one, end=("RuntimeError", "no")) if one.rank == 1 else one for one in ranks(3)]
+    assert cut(failed, 1).first_fault is None
 
 
 def test_a_failure_is_not_certain_if_another_rank_may_have_failed_before() -> None:
