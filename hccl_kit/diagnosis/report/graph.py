@@ -46,8 +46,9 @@ def boxes(waits: Sequence[Wait], culprit: Suspect | None = None) -> list[Box]:
     rows: dict[Suspect | None, int] = {}
     ordered: list[Box] = []
     for _, column in groupby(found, key=lambda box: box.column):
-        ordered += sorted(column, key=lambda box: rows.get(box.waits_for, 0))
-        rows |= {one: row for row, box in enumerate(ordered) for one in box.ranks}
+        new = sorted(column, key=lambda box: rows.get(box.waits_for, 0))
+        rows |= {one: row for row, box in enumerate(new, len(ordered)) for one in box.ranks}
+        ordered += new
     return ordered
 
 
