@@ -151,6 +151,7 @@ FLOORS = {
         "scanning": 0,
         "plain_pickle": 0,
         "noted": 1,
+        "reused_pids": 1,
         "workers": 1,
         "patterns": 2,
         "assembling": 3,
