@@ -48,6 +48,8 @@ class Feed:
         transform = pipeline(train["dataset"]["transform_pipeline"])
         kept = KeptSamples(0) if self.stretch else KeptSamples()  # a stretch is drawn outside the transforms
         self._make = partial(loader.train_batch, transform=transform, collate=collate, kept=kept)
+        if not self.samples:
+            raise KitError("no sample of train.dataset can be used", hint="the warnings above name the reasons")
         if not self.steps_per_epoch:
             raise KitError(
                 f"{len(self.samples)} samples are too few for one step of {self.joint_batch} ({size} ranks x {batch})",

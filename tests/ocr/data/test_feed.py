@@ -105,6 +105,13 @@ def test_too_few_samples_for_one_step_are_refused(source: Source) -> None:
     assert caught.value.hint == "set train.loader.batch_size lower"
 
 
+def test_that_no_sample_is_left_is_not_blamed_on_the_batch(source: Source) -> None:
+    train = {"dataset": source.dataset, "loader": {"stretch": None}}
+    with pytest.raises(KitError, match=r"no sample of train\.dataset can be used") as caught:
+        Feed(train, [], labels, batch=4, rank=0, size=1, warn=source.warnings.append)
+    assert caught.value.hint == "the warnings above name the reasons"
+
+
 def test_a_damaged_image_is_named_once_and_replaced(source: Source) -> None:
     source_folder = Path(source.dataset["dataset_root"]) / "images"
     (source_folder / "3.png").write_bytes(b"damaged")

@@ -58,8 +58,9 @@ def _reader(dataset: Mapping[str, Any], label: Path) -> Callable[[Path, Path], I
 def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
     """A page for each image `NAME.jpg` whose labels are `gt_NAME.txt` or `NAME.txt`; `path: reason` for the others."""
     try:
-        found = {path.stem: path for path in images.iterdir() if path.suffix.lower() in SUFFIXES}
-        files = {path.stem.removeprefix("gt_"): path for path in labels.iterdir() if path.suffix == ".txt"}
+        # In one order on all hosts: of two files for one page, the last one counts.
+        found = {path.stem: path for path in sorted(images.iterdir()) if path.suffix.lower() in SUFFIXES}
+        files = {path.stem.removeprefix("gt_"): path for path in sorted(labels.iterdir()) if path.suffix == ".txt"}
     except OSError as error:
         raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
     for name in sorted(found.keys() | files.keys(), key=lambda name: (_natural(name), name)):

@@ -80,6 +80,19 @@ def test_names_with_the_same_numbers_have_one_order(tmp_path: Path) -> None:
     assert [page.path.stem for page in pages] == names
 
 
+@pytest.mark.parametrize("backwards", [False, True])
+def test_of_two_images_with_one_name_all_hosts_take_the_same(
+    backwards: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = folders(tmp_path, {"img_1": QUAD.encode() + b",a"})
+    (jpg,) = (tmp_path / "images").iterdir()
+    (tmp_path / "images" / "img_1.png").write_bytes(jpg.read_bytes())
+    listed = Path.iterdir
+    monkeypatch.setattr(Path, "iterdir", lambda path: iter(sorted(listed(path), reverse=backwards)))
+    pages, _ = read_pages(dataset)
+    assert [page.path.name for page in pages] == ["img_1.png"]
+
+
 def test_labels_need_no_prefix(tmp_path: Path) -> None:
     dataset = folders(tmp_path, {"img_1": b""}, ["X001"])
     (tmp_path / "gt" / "gt_img_1.txt").rename(tmp_path / "gt" / "X001.txt")
