@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+MAX_STEM_BYTES = 200
+"""A file name has up to 255 bytes: this leaves room for a number, an ending and what a temporary name adds."""
 
 
 def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path]:
@@ -28,3 +31,10 @@ def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path
     if not found:
         raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
     return found[:limit]
+
+
+def short(stem: str) -> str:
+    """The beginning of a stem that still fits when a file is named after it: a page may have the longest name."""
+    while len(os.fsencode(stem)) > MAX_STEM_BYTES:
+        stem = stem[:-1]
+    return stem

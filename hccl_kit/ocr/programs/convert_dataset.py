@@ -35,6 +35,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
+from hccl_kit.ocr.data.image_paths import short
 from hccl_kit.ocr.data.published import sets
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, NOT_IN_LABELS, Marked
 from hccl_kit.ocr.data.samples import BadSampleError
@@ -227,7 +228,7 @@ def _pages(request: Request, folder: Path | None = None) -> tuple[list[str], lis
                     path = page.path.resolve() if request.absolute else name
                     lines.append(f"{path}\t{_regions(page, published.illegible)}")
                     continue
-                prefix = Path(name).with_suffix("").as_posix().replace("/", "_")
+                prefix = short(Path(name).with_suffix("").as_posix().replace("/", "_"))
                 if prefix in prefixes:
                     raise BadSampleError(f"another image yields the same file names {prefix}_001.png, ...")
                 prefixes.add(prefix)

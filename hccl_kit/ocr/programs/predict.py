@@ -39,7 +39,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, assert_free_picture
 from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.ocr.config import UPSIDE_DOWN
-from hccl_kit.ocr.data.image_paths import find_images
+from hccl_kit.ocr.data.image_paths import find_images, short
 from hccl_kit.ocr.data.samples import BadSampleError, read_labels
 from hccl_kit.ocr.programs import read
 from hccl_kit.ocr.run import engine, program
@@ -253,7 +253,7 @@ def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator
                 yield replace(page, regions=(), error=str(error))
                 continue
             if request.picture:
-                write_page(request.picture / f"{number:04}_{page.path.stem}.png", page, image)
+                write_page(request.picture / f"{number:04}_{short(page.path.stem)}.png", page, image)
         yield page
     if request.picture:
         progress.say(f"wrote: {request.picture}")

@@ -34,7 +34,7 @@ from hccl_kit.base.output_place import assert_free_files, assert_free_folder
 from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.base.wording import counted
 from hccl_kit.ocr import rapidocr
-from hccl_kit.ocr.data.image_paths import find_images
+from hccl_kit.ocr.data.image_paths import find_images, short
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.run import engine, program
 from hccl_kit.ocr.run.start import device_target, start_alone
@@ -199,7 +199,7 @@ def _read_page(networks: Networks, opened: Opened, picture: Path | None) -> Time
             page = PageOfText(opened.path, tuple(Region(Box(one.points, one.score), one.reading) for one in texts))
     seconds = opened.seconds + time.monotonic() - started
     if picture and opened.image is not None and not page.error:
-        write_page(picture / f"{opened.number:04}_{opened.path.stem}.png", page, opened.image)
+        write_page(picture / f"{opened.number:04}_{short(opened.path.stem)}.png", page, opened.image)
     return Timed(page, seconds)
 
 

@@ -83,6 +83,19 @@ def test_cls_rotates_every_line(published: Path) -> None:
     np.testing.assert_array_equal(line[::-1, ::-1], turned)
 
 
+@pytest.mark.parametrize("task", ["rec", "cls"])
+def test_a_page_with_the_longest_name_is_cut_too(published: Path, task: str) -> None:
+    """Such a name has no room for the number of a line; the conversion of all pages ended there."""
+    stem = "é" * 125
+    (published / "images" / "img_2.jpg").rename(published / "images" / f"{stem}.jpg")
+    (published / "gt" / f"{stem}.txt").write_text("10,10,50,10,50,20,10,20,long\n")
+    done = convert(published, "--task", task, "-d", "sroie", "-o", str(published / "lines.txt"))
+    assert done.returncode == 0, done.stderr
+    rows = read_labels(published / "lines.txt")
+    assert len(rows) == (2 if task == "rec" else 4)
+    assert all((published / name).is_file() for name, _ in rows)
+
+
 def test_the_word_list_of_icdar_2015_is_converted(tmp_path: Path) -> None:
     (tmp_path / "gt.txt").write_text(
         '\ufeffword_1.png, "Genaxis Theatre"\nword_2.png, "a, "b""\n'

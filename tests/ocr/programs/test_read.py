@@ -17,6 +17,9 @@ from tests.places import ROOT
 
 pytestmark = pytest.mark.train
 
+LONG = "é" * 125
+"""The stem of a name that has no room for the number of a page."""
+
 
 @pytest.fixture
 def weights() -> None:
@@ -31,7 +34,7 @@ def weights() -> None:
 def pages(tmp_path: Path) -> Path:
     folder = tmp_path / "pages"
     folder.mkdir()
-    for name, words in (("a", ("training", "receipts")), ("b\t", ("",))):
+    for name, words in (("a", ("training", "receipts")), ("b\t", ("",)), (LONG, ("",))):
         done, data = cv2.imencode(".png", page(*words))
         assert done
         (folder / f"{name}.png").write_bytes(data.tobytes())
@@ -54,12 +57,14 @@ def test_a_folder_is_read(pages: Path, tmp_path: Path, engine: str) -> None:
     ]
     assert "c.png could not be read: not an image that OpenCV reads" in done.stderr
     assert " s a page, the first " in done.stderr
-    assert "error: 1 of 3 images could not be read" in done.stderr
+    assert "error: 1 of 4 images could not be read" in done.stderr
     written = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
-    assert [Path(one["path"]).name for one in written["pages"]] == ["a.png", "b\t.png", "c.png"]
+    assert [Path(one["path"]).name for one in written["pages"]] == ["a.png", "b\t.png", "c.png", f"{LONG}.png"]
     assert written["engine"] == ("onnxruntime" if engine == "auto" else engine)
-    assert [one["regions"] and len(one["regions"]) for one in written["pages"]] == [2, [], None]
-    assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == ["0001_a.png", "0002_b\t.png"]
+    assert [one["regions"] and len(one["regions"]) for one in written["pages"]] == [2, [], None, []]
+    assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == [
+        *("0001_a.png", "0002_b\t.png", f"0004_{LONG[:100]}.png")
+    ]
     schema = ROOT / "schemas" / "read.schema.json"
     command = [sys.executable, "-m", "check_jsonschema", "--schemafile", str(schema), str(tmp_path / "found.json")]
     valid = subprocess.run(command, capture_output=True, text=True, check=False)
