@@ -34,6 +34,10 @@ class Launch:
     reason: str
     env: WorkerEnv
 
+    def is_scheduler(self, environ: Mapping[str, str]) -> bool:
+        """Whether this process is msrun's scheduler: it runs the same program with rank 0 in `env`, but is no rank."""
+        return self.launcher == "msrun" and environ.get("MS_ROLE") == MS_SCHEDULER
+
 
 def detect(environ: Mapping[str, str], *, launcher: str | None = None) -> Launch:
     """Detect the launcher of this process from its environment, unless `launcher` names one of LAUNCHERS.

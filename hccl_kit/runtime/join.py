@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.runtime import cpu, mpi
-from hccl_kit.runtime.detect import MS_SCHEDULER, TABLE_LAUNCHERS, Launch
+from hccl_kit.runtime.detect import TABLE_LAUNCHERS, Launch
 from hccl_kit.runtime.flight_recorder import FlightRecorder, recorder
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, WorkerEnv
 
@@ -111,15 +111,15 @@ def join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
 
     Raises KitError if the group does not form in cpu.JOIN_TIMEOUT seconds or has other ranks.
     """
+    if launch.is_scheduler(os.environ):
+        _schedule()
     with recorder(env=env).collective("join"):
         return _join(launch, env, device_target)
 
 
 def _join(launch: Launch, env: WorkerEnv, device_target: str) -> World:
     store = None
-    if launch.launcher == "msrun" and os.environ.get("MS_ROLE") == MS_SCHEDULER:
-        _schedule()
-    elif device_target == "Ascend":
+    if device_target == "Ascend":
         _join_ascend(launch, env)
     elif launch.launcher == "msrun":
         _join_msrun()

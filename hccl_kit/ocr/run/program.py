@@ -146,14 +146,18 @@ def run(
         assert_files(config, data)
         launch = detect(os.environ, launcher=options.launcher)
         env = launch.env
-        if env.rank == 0:
+        # msrun's scheduler has no rank: it would take the place of rank 0 in the log and in the folder of the run.
+        is_rank = not launch.is_scheduler(os.environ)
+        if env.rank == 0 and is_rank:
             note_choices(options.config, config)
         config = config.of_run() if training else config
         if training:
             interrupt.save_on_usr2()
         interrupt.listen("continue with -o system.resume=auto" if training else "", speaks=env.rank == 0)
-        recorder(env=env)  # starts a thread
-        notes = [*configuration.ineffective(config), *(first(config, env) if first else ())]
+        if is_rank:
+            recorder(env=env)  # starts a thread
+        prepares = first is not None and (is_rank or not training)
+        notes = [*configuration.ineffective(config), *(first(config, env) if first and prepares else ())]
         from hccl_kit.ocr.run.consistency import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.run.start import start  # noqa: PLC0415  # loads numpy and MindSpore
 

@@ -1,6 +1,8 @@
 """Errors of the training programs: the message, the record for the launcher, and the end without a hang."""
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +99,27 @@ def test_the_suggested_extra_keeps_an_installed_mindspore(
 ) -> None:
     monkeypatch.setattr(program, "find_spec", lambda _: found)
     assert f"'hccl-kit[{extra}]'" in str(program.missing(ModuleNotFoundError("no", name=name)).hint)
+
+
+def test_the_scheduler_of_msrun_leaves_the_folder_of_the_run_to_rank_0(words: Path, tmp_path: Path) -> None:
+    """It runs the same program: it took the claim, so rank 0 or the scheduler itself ended, and the others waited."""
+    (tmp_path / "best.ckpt").write_bytes(b"earlier")
+    places = [f"{section}.dataset.dataset_root={words}" for section in ("train", "eval")]
+    # The last one ends the program where it would join the group.
+    overrides = [*places, f"train.ckpt_save_dir={tmp_path}", "system.distribute=False"]
+    taken = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        done = subprocess.run(
+            [sys.executable, "-m", "hccl_kit", "train", "-c", "rec/crnn/crnn_small.yaml", "-o", *overrides],
+            env={**clean_environ(), "PYTHONPATH": str(ROOT), "MS_ROLE": "MS_SCHED", "MS_WORKER_NUM": "2"},
+            capture_output=True, text=True, check=False, timeout=300,
+        )  # fmt: skip
+    finally:
+        os.close(taken)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: 2 ranks were started (the environment holds MS_ROLE=MS_SCHED)")
+    assert [path.name for path in tmp_path.iterdir()] == ["best.ckpt"]
 
 
 def test_an_error_before_the_imports_is_recorded(tmp_path: Path) -> None:
