@@ -130,6 +130,8 @@ def _checked(request: Request) -> list[Path]:
     if request.limit is not None and request.limit < 1:
         raise KitError(f"--limit is {request.limit}; accepted: 1 or more")
     images = find_images(request.images, limit=request.limit)
+    if request.json and request.json == request.picture:
+        raise KitError(f"{request.json} is named for two outputs", hint="name another file for --json or --picture")
     if request.json:
         assert_free_files([request.json], "--json", force=request.force)
     if request.picture:
