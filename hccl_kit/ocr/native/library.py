@@ -16,6 +16,7 @@ import re
 import shlex
 import shutil
 import stat
+import struct
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,10 +34,12 @@ MOST_OF_REASON = 1000
 """Bytes of the reason of a failure that other processes read."""
 CPU_INFO = Path("/proc/cpuinfo")
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+ELF_HEADER = 64
+"""Bytes of the header of a library of a 64-bit computer."""
 
 
 def library(folder: Path, environ: Mapping[str, str]) -> Path:
-    """The library for this MindSpore in `folder`, compiled if it is not there yet.
+    """The library for this MindSpore in `folder`, compiled if it is not there yet, or damaged.
 
     CXX names the compiler if it is set; later runs need none. Raises KitError if MindSpore has no oneDNN, there is no
     compiler, it fails, or others may write into the folder.
@@ -51,7 +54,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         _assert_private(folder)
-        if not path.is_file():
+        if not _is_whole(path):
             _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
         raise KitError(f"{error.filename or folder}: {error.strerror or error}") from error
@@ -130,6 +133,21 @@ def _assert_private(folder: Path) -> None:
         raise KitError(f"others may write into {folder}", hint=f"chmod go-w {shlex.quote(str(folder))}")
 
 
+def _is_whole(path: Path) -> bool:
+    """Whether there is a library that is not cut: the table of sections, which a linker writes last, lies within it.
+
+    A cut one, as after a power failure, can be loaded, and SIGBUS ends the process when it uses what is missing.
+    """
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        header, size = file.read(ELF_HEADER), os.fstat(file.fileno()).st_size
+    if len(header) < ELF_HEADER or not header.startswith(b"\x7fELF"):
+        return False
+    (start,), (length, number) = struct.unpack_from("=Q", header, 40), struct.unpack_from("=HH", header, 58)
+    return int(start + length * number) <= size
+
+
 def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
     """Write the library to `path`; processes that need it at the same time wait for the first one.
 
@@ -139,7 +157,7 @@ def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         has_waited = _lock(descriptor)
-        if path.is_file():
+        if _is_whole(path):
             return
         reason = os.pread(descriptor, MOST_OF_REASON, 0).decode(errors="replace")
         if has_waited and reason:

@@ -20,6 +20,8 @@ COUNTING = '#!/bin/sh\necho x >>"{calls}"\nexec c++ "$@"\n'
 """A fake compiler that counts its calls."""
 EMPTY = '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\n: >"$2"\n'
 """A fake compiler whose libraries are empty files."""
+COPYING = '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp /bin/sh "$2"\n'
+"""A fake compiler whose libraries are whole files of the format."""
 
 
 def compiler(folder: Path, text: str) -> str:
@@ -94,6 +96,18 @@ def test_a_waiting_process_does_not_retry_a_failed_compilation(
     assert library(tmp_path / "cache", environ).is_file()  # an old reason does not count
 
 
+@NEEDS_COMPILER
+@pytest.mark.parametrize("left", ["nothing", "a half", "other bytes"])
+def test_a_damaged_library_is_compiled_again(tmp_path: Path, left: str) -> None:
+    """Half of one was loaded, and SIGBUS ended each training without a word until somebody emptied the cache."""
+    path = library(tmp_path / "cache", os.environ)
+    whole = path.read_bytes()
+    path.write_bytes({"nothing": b"", "a half": whole[: len(whole) // 2], "other bytes": b"x" * len(whole)}[left])
+    assert library(tmp_path / "cache", os.environ) == path
+    assert len(path.read_bytes()) == len(whole)
+    hold(path)
+
+
 def test_an_error_about_a_damaged_library_names_the_file_to_remove(tmp_path: Path) -> None:
     (tmp_path / "x.so").write_text("no library")
     with pytest.raises(KitError, match=r"x.so cannot be loaded: ") as caught:
@@ -146,7 +160,7 @@ def test_different_architectures_have_separate_libraries(tmp_path: Path, monkeyp
 
 def test_no_compiler_is_needed_for_a_compiled_library(tmp_path: Path) -> None:
     """The nodes of a cluster may have no compiler, but share the home folder of the login host."""
-    environ = {**os.environ, "CXX": compiler(tmp_path, EMPTY)}
+    environ = {**os.environ, "CXX": compiler(tmp_path, COPYING)}
     assert library(tmp_path / "cache", environ) == library(tmp_path / "cache", {"PATH": "/nowhere"})
 
 
