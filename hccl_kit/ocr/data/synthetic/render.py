@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.charset import ALPHANUMERIC
 
 FONTS = (cv2.FONT_HERSHEY_SIMPLEX, cv2.FONT_HERSHEY_DUPLEX, cv2.FONT_HERSHEY_COMPLEX, cv2.FONT_HERSHEY_TRIPLEX)
@@ -29,6 +30,8 @@ REAL_WORDS = tuple(
 """Test words; the training strings are random and never one of these."""
 
 SHORTEST, LONGEST = 2, 9
+MOST_PIXELS = 32_000
+"""Largest side of a text: OpenCV tilts images of less than 32,767 pixels, and there is a margin around it."""
 
 
 def random_text(generator: np.random.Generator, characters: str = ALPHANUMERIC) -> str:
@@ -55,8 +58,15 @@ def strokes(text: str, generator: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def render(text: str, generator: np.random.Generator, draw: Draw = strokes) -> NDArray[np.uint8]:
-    """`text` as an image HxWx3 uint8, about 40 pixels high."""
+    """`text` as an image HxWx3 uint8, about 40 pixels high. Raises KitError if it is too long to be drawn."""
     coverage = draw(text, generator)
+    if max(coverage.shape) > MOST_PIXELS:
+        height, width = coverage.shape
+        raise KitError(
+            f"{text[:40]!r} and so on, {len(text)} characters, would be drawn in {width} x {height} pixels; accepted: "
+            f"up to {MOST_PIXELS} on each side",
+            hint="draw shorter texts",
+        )
     left, top = map(int, generator.integers(4, 12, 2))
     share = cv2.copyMakeBorder(coverage, top, top, left, left, cv2.BORDER_CONSTANT)[..., None] / 255
     paper, ink = _colours(generator)

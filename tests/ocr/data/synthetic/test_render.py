@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.synthetic import render
-from tests.ocr.run_tool import tool
+from tests.ocr.run_tool import assert_refused, tool
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -33,6 +33,13 @@ def test_a_file_of_too_many_texts_is_refused(tmp_path: Path) -> None:
         2,
         f"error: {tmp_path}/texts holds more than 1000000 texts\n  fix: take a sample: shuf -n 100000\n",
     )
+
+
+def test_a_text_that_is_too_long_to_be_drawn_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "texts").write_text("short\n" + "x" * 3000 + "\n")
+    done = tool("render_words", "--texts", tmp_path / "texts", "--output", tmp_path / "words", "--train", 1)
+    assert_refused(done, 2, f"error: '{'x' * 40}' and so on, 3000 characters, would be drawn in ", "fix: draw shorter")
+    assert not list((tmp_path / "words").iterdir())
 
 
 @given(seeds)
