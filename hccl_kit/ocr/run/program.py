@@ -6,10 +6,12 @@ import argparse
 import io
 import os
 import shlex
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -177,18 +179,47 @@ def run(
 
 
 def run_alone(body: Callable[[], None]) -> int:
-    """Run a program that needs no group of ranks; returns its exit code. Its outputs are complete or absent."""
+    """Run a program that needs no group of ranks; returns its exit code. Its outputs are complete or absent.
+
+    SIGTERM ends it as Ctrl-C does: a folder that is being filled is removed.
+    """
     code = EXIT_OK
     try:
-        body()
-        _flush()
+        with _raising_termination():
+            body()
+            _flush()
     except (KitError, ImportError, OSError) as error:
         code = _fail(error, None)
     except KeyboardInterrupt:
         _complain("interrupted; nothing was written")
         code = EXIT_INTERRUPTED
+    except _TerminatedError:
+        _complain("terminated; nothing was written")
+        code = EXIT_TERMINATED
     settle()
     return code
+
+
+class _TerminatedError(BaseException):
+    """SIGTERM. Not an Exception: nothing handles it as an error of its own."""
+
+
+@contextmanager
+def _raising_termination() -> Iterator[None]:
+    """In the block, SIGTERM raises _TerminatedError, unless somebody else handles or ignores it."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def end(_number: int, _frame: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would end the removal of files
+        raise _TerminatedError
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def run_unlaunched(body: Callable[[], None]) -> NoReturn:

@@ -1,5 +1,8 @@
 """Rendered words: they depend only on the generator, and every word is legible."""
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +13,10 @@ from hypothesis import strategies as st
 from hccl_kit.ocr.charset import ALPHANUMERIC, Charset
 from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.synthetic import render
+from tests.launch.jobs import clean_environ
 from tests.ocr.run_tool import assert_refused, tool
+from tests.places import ROOT
+from tests.waiting import PATIENCE, wait_until
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -39,6 +45,20 @@ def test_a_text_that_is_too_long_to_be_drawn_is_refused(tmp_path: Path) -> None:
     (tmp_path / "texts").write_text("short\n" + "x" * 3000 + "\n")
     done = tool("render_words", "--texts", tmp_path / "texts", "--output", tmp_path / "words", "--train", 1)
     assert_refused(done, 2, f"error: '{'x' * 40}' and so on, 3000 characters, would be drawn in ", "fix: draw shorter")
+    assert not list((tmp_path / "words").iterdir())
+
+
+def test_a_terminated_rendering_leaves_nothing(tmp_path: Path) -> None:
+    """A time limit sends SIGTERM; the images so far stayed in hidden folders."""
+    command = [sys.executable, "-m", "hccl_kit", "render-words", "-o", str(tmp_path / "words"), "--train", "1000000"]
+    with subprocess.Popen(command, env=clean_environ({"PYTHONPATH": str(ROOT)}), stderr=subprocess.PIPE) as process:
+        try:
+            assert wait_until(lambda: any(tmp_path.glob("words/.train.*/*.png")))
+            process.send_signal(signal.SIGTERM)
+            _, message = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+    assert (process.returncode, message.decode().splitlines()[-1]) == (143, "terminated; nothing was written")
     assert not list((tmp_path / "words").iterdir())
 
 
