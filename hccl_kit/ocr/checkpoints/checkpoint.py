@@ -74,7 +74,7 @@ def save(
     try:
         with interrupt.complete():
             ms.save_checkpoint(rows, str(temporary), crc_check=True)
-            temporary.chmod(0o644)
+            temporary.chmod(0o644 & ~_umask())  # MindSpore lets only the owner read it
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
             if previous is not None and path.exists():
@@ -101,6 +101,13 @@ def sweep(folder: Path) -> None:
 def host() -> str:
     """The name of this host as part of a file name."""
     return re.sub("[^0-9A-Za-z-]", "_", socket.gethostname())
+
+
+def _umask() -> int:
+    """The permission bits that new files of this process do not get. Setting it is the only way to read it."""
+    found = os.umask(0o077)
+    os.umask(found)
+    return found
 
 
 def _rows_of(progress: Progress | None, count: int) -> list[dict[str, Any]]:

@@ -50,6 +50,17 @@ def refusal(path: Path, network: nn.Cell) -> str:
     return caught.value.message
 
 
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_a_checkpoint_is_as_private_as_other_files(tmp_path: Path, umask: int, mode: int) -> None:
+    before = os.umask(umask)
+    try:
+        checkpoint.save(tmp_path / "w.ckpt", [ms.Parameter(np.ones(3, np.float32), name="a")])
+        assert os.umask(umask) == umask
+    finally:
+        os.umask(before)
+    assert (tmp_path / "w.ckpt").stat().st_mode & 0o777 == mode
+
+
 @pytest.mark.parametrize(
     "progress", [Progress(2**40, 0.1 + 0.2), Progress(), Progress(0, 0.5), Progress(1, 0.0, "00ff" * 16), None]
 )
