@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
@@ -31,6 +31,21 @@ def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path
     if not found:
         raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
     return found[:limit]
+
+
+def by_name(paths: Iterable[Path], name: Callable[[str], str] = str) -> tuple[dict[str, Path], list[str]]:
+    """The file of each page, by `name` of its stem, and `path: reason` for each file that another one replaces.
+
+    Of several files for one page the last one by name counts, on all hosts.
+    """
+    found: dict[str, Path] = {}
+    replaced = []
+    for path in sorted(paths):
+        key = name(path.stem)
+        if key in found:
+            replaced.append(f"{found[key]}: {path} is of the same page, and is taken")
+        found[key] = path
+    return found, replaced
 
 
 def short(stem: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.image_paths import SUFFIXES
+from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
 from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
 from hccl_kit.ocr.data.pages.synth_text import read_mat
 from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
@@ -58,11 +58,12 @@ def _reader(dataset: Mapping[str, Any], label: Path) -> Callable[[Path, Path], I
 def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
     """A page for each image `NAME.jpg` whose labels are `gt_NAME.txt` or `NAME.txt`; `path: reason` for the others."""
     try:
-        # In one order on all hosts: of two files for one page, the last one counts.
-        found = {path.stem: path for path in sorted(images.iterdir()) if path.suffix.lower() in SUFFIXES}
-        files = {path.stem.removeprefix("gt_"): path for path in sorted(labels.iterdir()) if path.suffix == ".txt"}
+        found, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
+        texts = (path for path in labels.iterdir() if path.suffix == ".txt")
+        files, no_labels = by_name(texts, lambda stem: stem.removeprefix("gt_"))
     except OSError as error:
         raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+    yield from (*no_images, *no_labels)
     for name in sorted(found.keys() | files.keys(), key=lambda name: (_natural(name), name)):
         if name not in found:
             yield f"{files[name]}: {images} has no image {name}.jpg"

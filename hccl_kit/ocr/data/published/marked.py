@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import category
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.image_paths import SUFFIXES
+from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
 from hccl_kit.ocr.data.pages.limits import MAX_COORDINATE, MAX_CORNERS
 from hccl_kit.ocr.data.samples import BadSampleError
 
@@ -61,10 +61,11 @@ def pairs(
     folder cannot be read.
     """
     try:
-        found = {path.stem: path for path in sorted(images.iterdir()) if path.suffix.lower() in SUFFIXES}
-        files = {image_stem(path.stem): path for path in sorted(labels.iterdir()) if path.suffix in suffixes}
+        found, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
+        files, no_labels = by_name((path for path in labels.iterdir() if path.suffix in suffixes), image_stem)
     except OSError as error:
         raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+    yield from (*no_images, *no_labels)
     for name in sorted(found.keys() | files.keys()):
         if name not in found:
             yield f"{files[name]}: {images} has no image {name}.jpg"

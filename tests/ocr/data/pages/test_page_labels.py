@@ -89,8 +89,9 @@ def test_of_two_images_with_one_name_all_hosts_take_the_same(
     (tmp_path / "images" / "img_1.png").write_bytes(jpg.read_bytes())
     listed = Path.iterdir
     monkeypatch.setattr(Path, "iterdir", lambda path: iter(sorted(listed(path), reverse=backwards)))
-    pages, _ = read_pages(dataset)
+    pages, bad = read_pages(dataset)
     assert [page.path.name for page in pages] == ["img_1.png"]
+    assert bad == [f"{jpg}: {jpg.with_suffix('.png')} is of the same page, and is taken"]
 
 
 def test_labels_need_no_prefix(tmp_path: Path) -> None:
