@@ -25,6 +25,7 @@ case ${BASH_VERSION:-} in
 esac
 set +o posix # if started as sh
 set -euo pipefail
+unset TMOUT || : # a limit for idle terminals; the shell also takes it for every read without -t, and the job would end
 
 command=(python -u tools/train.py --config configs/rec/crnn/crnn_small.yaml)
 table_name=hccl_4p_4567_127.0.0.1.json

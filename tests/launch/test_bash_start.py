@@ -252,6 +252,12 @@ def test_bash_in_posix_mode_is_accepted(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_a_limit_for_idle_terminals_does_not_end_the_job(tmp_path: Path) -> None:
+    job = python_job(tmp_path, "time.sleep(3); print(os.environ.get('TMOUT'))", ranks=1)
+    done = job.run(environ={"TMOUT": "1"})
+    assert (done.returncode, done.stderr, job.log(0)) == (0, "", "None\n")
+
+
 def test_two_runs_have_separate_log_folders(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",), ranks=2)
     for _ in range(2):

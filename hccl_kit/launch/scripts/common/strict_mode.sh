@@ -5,3 +5,4 @@ case ${BASH_VERSION:-} in
 esac
 set +o posix # if started as sh
 set -euo pipefail
+unset TMOUT || : # a limit for idle terminals; the shell also takes it for every read without -t, and the job would end

@@ -22,6 +22,7 @@ case ${BASH_VERSION:-} in
 esac
 set +o posix # if started as sh
 set -euo pipefail
+unset TMOUT || : # a limit for idle terminals; the shell also takes it for every read without -t, and the job would end
 
 command=(python train.py --lr 0.1)
 size=4

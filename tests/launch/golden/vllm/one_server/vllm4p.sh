@@ -12,6 +12,7 @@ case ${BASH_VERSION:-} in
 esac
 set +o posix # if started as sh
 set -euo pipefail
+unset TMOUT || : # a limit for idle terminals; the shell also takes it for every read without -t, and the job would end
 
 command=(vllm serve /models/m)
 server_name=HCCL_KIT_SERVER
