@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,19 @@ def test_a_stopped_guard_is_continued_at_the_end(tmp_path: Path, name: str, code
     os.kill(process.pid, getattr(signal, f"SIG{name}"))
     assert finish(process).returncode == code
     assert wait_until(lambda: job.processes() == [])
+
+
+def test_a_stopped_guard_is_continued_after_the_script_is_killed(tmp_path: Path) -> None:
+    job = python_job(tmp_path, SLEEP)
+    process, guard = started(job)
+    os.kill(guard, signal.SIGSTOP)
+    process.kill()
+    try:
+        assert finish(process).returncode == -signal.SIGKILL
+        assert wait_until(lambda: job.processes() == [])
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(guard, signal.SIGCONT)
 
 
 def test_ranks_end_if_all_their_supervisors_are_killed_at_once(tmp_path: Path) -> None:

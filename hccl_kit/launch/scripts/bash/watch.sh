@@ -9,7 +9,8 @@ watch_ranks() {
     echo "watch $BASHPID" >&9 && exec 9>&- # the guard ends it too
     cd -- "$logs"
     while idle 1; do
-        is_running "$guard" || { start_guard none && return; }
+        # It may have been stopped, and would not notice that the script is killed.
+        kill -s CONT "$guard" || { start_guard none && return; }
         while read -r size log; do # of files that this script named
             if ((size >> 20 >= log_limit && log_limit > 0)); then cp -- "$log" "$log.1" && : >"$log"; fi
         done < <(stat -c '%s %n' -- "${own_logs[@]}")
