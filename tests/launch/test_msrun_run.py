@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,21 @@ def test_no_process_outlives_the_guard(also_script: bool, code: int, tmp_path: P
     assert process.returncode == code
     assert also_script or err.startswith("\nerror: the guard process was killed; the job ended")
     assert wait_until(lambda: job.left() == [])
+
+
+def test_no_process_outlives_the_script_after_its_guard_was_stopped(tmp_path: Path) -> None:
+    job = Job(tmp_path, servers(range(2)), "time.sleep(600)")
+    process = job.start()
+    assert wait_until(job.all_run)
+    (guard,) = guards(tmp_path)
+    os.kill(guard, signal.SIGSTOP)
+    process.kill()
+    try:
+        process.communicate(timeout=PATIENCE)
+        assert wait_until(lambda: job.left() == [])
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(guard, signal.SIGCONT)
 
 
 @needs_hosts

@@ -42,8 +42,9 @@ start_guard() { # SHOWN: first or none of the ranks; sets guard and on_screen
     guard=$!
 }
 
-watch_guard() { # start another guard if the first one is killed
+# A guard that was stopped would not notice that the script is killed.
+watch_guard() { # continue the guard if it is stopped; start another one if it is killed
     echo "watch $BASHPID" >&9 && exec 9>&-
-    while is_running "$guard"; do idle 1; done
+    while kill -s CONT "$guard"; do idle 1; done
     start_guard none
 }
