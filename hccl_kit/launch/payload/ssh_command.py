@@ -67,4 +67,5 @@ def ssh_command(node: Node) -> tuple[str, ...]:
 def write(target: int, data: bytes) -> None:
     """Write to a descriptor; a closed terminal does not end the job."""
     with suppress(OSError):
-        os.write(target, data)
+        while data:
+            data = data[os.write(target, data) :]

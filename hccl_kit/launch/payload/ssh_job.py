@@ -10,6 +10,7 @@ import secrets
 import signal
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from hccl_kit.launch.payload.messages import printable
@@ -35,11 +36,14 @@ class Job:
 
     def __init__(self, nodes: Sequence[Node], *, has_names: bool) -> None:
         self.nodes, self.has_names = nodes, has_names
-        self.relay = Relay([node.name for node in nodes], self.send, lambda text: write(2, f"{text}\n".encode()))
+        self.relay = Relay([node.name for node in nodes], self.send, self.log)
         self.processes: dict[Node, asyncio.subprocess.Process] = {}
         self.code = 0
         self.over = asyncio.Event()
         self.connecting = asyncio.Semaphore(AT_ONCE)
+        # A terminal that takes no output (Ctrl-S, a pager) must not stop the heartbeats: one thread prints in order.
+        self.printer = ThreadPoolExecutor(1)
+        self.to_print = self.printed = 0
         self.last_lines: dict[Node, str] = {}
         self.lost: set[Node] = set()
         self.lost_at = 0.0
@@ -59,7 +63,7 @@ class Job:
         relaying = asyncio.ensure_future(self.relay.run())
         await asyncio.wait([over, everything], return_when=asyncio.FIRST_COMPLETED)
         if self.code <= 128:
-            await asyncio.wait(watches, timeout=GRACE)
+            await self.wait_for_end(watches)
         await self.stop(watches)
         over.cancel()
         relaying.cancel()
@@ -77,6 +81,10 @@ class Job:
         """End the job; the first code counts."""
         self.code = self.code or code
         self.over.set()
+
+    def log(self, text: str) -> None:
+        """Print a message of the relay."""
+        self.printer.submit(write, 2, f"{text}\n".encode())
 
     def send(self, number: int, line: str) -> None:
         """Send a message to a server; `watch` detects a broken connection."""
@@ -128,7 +136,9 @@ class Job:
         code = await process.wait()
         heartbeats.cancel()
         why = self.last_lines.get(node, "no reason given")
-        if code == SSH_FAILED and why != OWN_CODE:
+        if code < 0:
+            why = f"its ssh was ended by signal {-code}"
+        if code < 0 or (code == SSH_FAILED and why != OWN_CODE):
             code = 2
             if not self.is_stopping:
                 self.lost.add(node)
@@ -159,24 +169,39 @@ class Job:
             answered.set()
             shown, messages = message_filter.feed(data)
             *lines, line = (line + shown).split(b"\n")
-            for whole in lines:
-                self.show(node, whole + b"\n", target)
+            whole = [one + b"\n" for one in lines]
             if len(line) > MAX_SHOWN:
-                self.show(node, line, target)
-                line = b""
+                whole, line = [*whole, line], b""
             for message in messages:
                 self.relay.receive(number, message)
+            await self.show(node, whole, target)
         if line + message_filter.rest:
-            self.show(node, line + message_filter.rest, target)
+            await self.show(node, [line + message_filter.rest], target)
 
-    def show(self, node: Node, line: bytes, target: int) -> None:
-        """Print a line of a server, prefixed with its name unless the line is from the first or has a prefix."""
-        if target == 2:
-            self.last_lines[node] = line.decode("utf-8", "replace").strip()
-            if self.last_lines[node] == OWN_CODE:
-                return
+    async def show(self, node: Node, lines: Sequence[bytes], target: int) -> None:
+        """Print lines of a server, prefixed with its name unless they are from the first or have a prefix."""
+        if target == 2 and lines:
+            self.last_lines[node] = lines[-1].decode("utf-8", "replace").strip()
+            lines = [line for line in lines if line.strip() != OWN_CODE.encode()]
         prefix = b"" if node == self.nodes[0] or self.has_names else f"[{node.name}] ".encode()
-        write(target, prefix + line)
+        if lines:
+            text = b"".join(prefix + line for line in lines)
+            self.to_print += 1
+            await asyncio.get_running_loop().run_in_executor(self.printer, write, target, text)
+            self.printed += 1
+
+    async def wait_for_end(self, watches: Sequence[asyncio.Future[None]]) -> set[asyncio.Future[None]]:
+        """Wait GRACE seconds for the servers, and return those that are left.
+
+        Seconds in which the terminal takes no output do not count, or the report would be lost, except after a signal.
+        """
+        left, seconds = set(watches), GRACE
+        while left and seconds > 0:
+            printed = self.printed
+            _, left = await asyncio.wait(left, timeout=1.0)
+            if self.signal_code or self.to_print == printed or self.printed > printed:
+                seconds -= 1.0
+        return left
 
     async def send_heartbeats(self, stdin: asyncio.StreamWriter) -> None:
         """Send heartbeats; a server without them ends its ranks after some seconds."""
@@ -192,7 +217,7 @@ class Job:
         for process in self.processes.values():
             if process.returncode is None and process.stdin:
                 process.stdin.close()
-        _, left = await asyncio.wait(watches, timeout=GRACE)
+        left = await self.wait_for_end(watches)
         for process in self.processes.values():
             if process.returncode is None:
                 process.kill()

@@ -21,6 +21,7 @@ from hccl_kit.table import formats
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, TABLE, clean_environ
 from tests.launch.nodes import python_nodes_job, table_of
+from tests.waiting import PATIENCE, wait_until
 
 IDS = ("127.0.0.1", "127.0.0.2")
 SSH = """#!/bin/bash
@@ -104,6 +105,34 @@ def test_output_lines_are_prefixed_with_the_server(tmp_path: Path, ssh: str) -> 
     assert "rank 0\n" in done.stdout
     assert f"[127.0.0.2] error: rank 3 on device 1 of {os.uname().nodename} failed with exit code 5\n" in done.stderr
     assert done.stderr.endswith("[127.0.0.2] rank 3\n")
+
+
+@pytest.mark.parametrize("number", [9, 40])
+def test_an_ssh_that_is_killed_is_reported_and_ends_the_job(tmp_path: Path, number: int) -> None:
+    path = tmp_path / "killed-ssh"
+    path.write_text(f"#!/bin/bash\nkill -{number} $$; sleep 60\n")
+    path.chmod(0o755)
+    done = start(tmp_path, str(path), "")
+    assert done.returncode == 2
+    assert f"error: server 127.0.0.1 does not answer or was lost: its ssh was ended by signal {number}\n" in done.stderr
+
+
+@pytest.mark.long
+def test_a_terminal_that_takes_no_output_does_not_end_the_job(tmp_path: Path, ssh: str) -> None:
+    program = "if rank == 0: print('x' * 500_000, flush=True)\ntime.sleep(12)\nopen(f'ended_{rank}', 'w').close()"
+    python_nodes_job(tmp_path, Hosts("", tmp_path, IDS), program)
+    with subprocess.Popen(
+        ["bash", SCRIPT, "--ssh"],
+        cwd=tmp_path,
+        env=clean_environ({"HCCL_KIT_SSH": ssh}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        wait_until(lambda: len([*tmp_path.glob("ended_*")]) == 4, 40)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err, out.count("x")) == (0, "", 500_000)
 
 
 def test_exit_code_255_of_a_rank_is_not_reported_as_a_failure_of_ssh(tmp_path: Path, ssh: str) -> None:
