@@ -35,11 +35,11 @@ Reader = Callable[[Iterator[Line], About], Iterator[Noted]]
 
 
 class Kind(NamedTuple):
-    """Files whose whole name matches `pattern`, and their reader. `has_end`: a whole one ends with a line break."""
+    """Files whose whole name matches `pattern`, and their reader. `is_record`: a whole one has all of its lines."""
 
     pattern: re.Pattern[str]
     read: Reader
-    has_end: bool = False
+    is_record: bool = False
 
 
 def kind_of(name: str) -> Kind | None:
@@ -122,7 +122,7 @@ KINDS = (
     Kind(re.compile(r"step_[0-9]{1,8}"), _step),
     Kind(re.compile(r"error_[0-9]{1,8}\.json"), _error),
     Kind(
-        re.compile(r"facts_[0-9]{1,8}\.jsonl"), lambda lines, about: run_folder.facts(lines, about.rank), has_end=True
+        re.compile(r"facts_[0-9]{1,8}\.jsonl"), lambda lines, about: run_folder.facts(lines, about.rank), is_record=True
     ),
     Kind(re.compile(r"launcher_[0-9]{1,8}"), lambda lines, _: run_folder.launcher(lines)),
     Kind(re.compile(r"npu_info\w*\.txt"), _addresses),

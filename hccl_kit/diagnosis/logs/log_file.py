@@ -12,6 +12,7 @@ from hccl_kit.diagnosis.logs.assembling import SEARCH, Assembler
 from hccl_kit.diagnosis.logs.facts import Event, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.plog import records
+from hccl_kit.diagnosis.logs.run_folder import WholeRecord
 from hccl_kit.diagnosis.logs.scanning import Line, Scanned, scan
 from hccl_kit.diagnosis.logs.workers import process_of
 
@@ -71,10 +72,10 @@ def read_log(log: Log) -> Found:
     process = process_of(log.path)
     kind = kinds.kind_of(log.path.name)
     if kind:
-        about = kinds.About(process.rank, log.changed)
-        noted = list(kind.read(_lines(counted), about))
-        cut = counted.cut or (_without_end(counted) if kind.has_end else None)
-        file = LogFile(process, log.name, counted.size, None, None, cut)
+        if kind.is_record:
+            return _of_record(log, counted, process, kind)
+        noted = list(kind.read(_lines(counted), kinds.About(process.rank, log.changed)))
+        file = LogFile(process, log.name, counted.size, None, None, counted.cut)
         return Found(file, events_of(log.name, process, noted), _cut(log, counted))
     pieces = iter(counted)
     first = next(pieces, b"")
@@ -97,6 +98,15 @@ def read_log(log: Log) -> Found:
     has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line))
     file = LogFile(process, log.name, counted.size, _time(head), _time(reversed(tail)), cut, has_error)
     return Found(file, events_of(log.name, process, noted), tuple(notes))
+
+
+def _of_record(log: Log, counted: _Counted, process: Process, kind: kinds.Kind) -> Found:
+    """What the record of a rank states; a note tells if a part of it is missing, which its form shows."""
+    record = WholeRecord(_lines(counted))
+    noted = list(kind.read(iter(record), kinds.About(process.rank, log.changed)))
+    cut = counted.cut or _without_end(counted) or record.gap
+    notes = (f"{log.name} is not whole: {cut}",) if cut else ()
+    return Found(LogFile(process, log.name, counted.size, None, None, cut), events_of(log.name, process, noted), notes)
 
 
 def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[bytes]) -> Found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -17,13 +17,58 @@ from hccl_kit.diagnosis.logs.facts import Alive, Collective, Exited, JobEnding, 
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
 from hccl_kit.diagnosis.logs.scanning import Line
+from hccl_kit.runtime.flight_recorder import RING, VERSION
+from hccl_kit.runtime.pulse import POINTS
 
 MAX_LINES = 20_000
 MAX_LINE = 8_000
 MAX_TEXT = 4_000
+RECORD_LINES = 3 + RING + POINTS
 
 
-def facts(lines: Iterator[Line], rank: int | None) -> Iterator[Noted]:
+class WholeRecord:
+    """The lines of a record of a rank, which are passed on; after the last one, `gap` says whether some are missing.
+
+    All lines are there from the start, blank or not, so a whole record has each in its place, and the last RING
+    collectives without a gap. If not, it is damaged or cut, and the rank may have done more than it says.
+    """
+
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self._lines = lines
+        self._count = 0
+        self._numbers: set[int] = set()
+        self._is_damaged = False
+        self._is_newer = False
+
+    def __iter__(self) -> Iterator[Line]:
+        for line in self._lines:
+            self._count += 1
+            self._look(line)
+            yield line
+
+    def _look(self, line: Line) -> None:
+        row, place = _object(line), line.number - 4
+        number = _integer(row, "n")
+        if line.number == 1:
+            self._is_newer = (_integer(row, "version") or 0) > VERSION
+            self._is_damaged |= "start" not in row
+        elif line.number == 2:
+            self._is_damaged |= "alive" not in row
+        elif number is not None:
+            self._numbers.add(number)
+            self._is_damaged |= number % RING != place
+        else:
+            self._is_damaged |= bool(line.text.strip()) and not row
+
+    @property
+    def gap(self) -> str | None:
+        """What is wrong with the record, None if nothing is known to be."""
+        last = max(self._numbers, default=0)
+        is_whole = self._count == RECORD_LINES and self._numbers == set(range(max(1, last - RING + 1), last + 1))
+        return None if self._is_newer or (is_whole and not self._is_damaged) else "lines of it are missing"
+
+
+def facts(lines: Iterable[Line], rank: int | None) -> Iterator[Noted]:
     """The records of a rank; lines of any other form are skipped."""
     if rank is None:
         return

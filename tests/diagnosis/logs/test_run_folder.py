@@ -142,3 +142,35 @@ def test_a_record_that_ends_within_a_line_is_cut(tmp_path: Path) -> None:
     (tmp_path / "step_3").write_text("7")  # written by a program without a line break
     (file,) = read([tmp_path]).files
     assert file.cut is None
+
+
+def test_a_record_of_which_lines_are_missing_is_cut(tmp_path: Path) -> None:
+    made = recorder({LOG_DIR: str(tmp_path), "RANK": "3", "RANK_SIZE": "8"})
+    for _ in range(300):  # the ring is begun again
+        with made.collective("all_reduce", 4096):
+            pass
+    path = tmp_path / "facts_3.jsonl"
+    whole = path.read_bytes().splitlines(keepends=True)
+    (file,) = read([tmp_path]).files
+    assert file.cut is None
+    blank = b" " * 191 + b"\n"
+    older = whole[3 + 299 % 256].replace(b'"n": 299', b'"n": 43 ')
+    for lines in (
+        whole[:40],
+        whole[:-1],
+        [*whole[:30], *whole[31:]],
+        [*whole[:30], blank, *whole[31:]],
+        [*whole[:30], b'{"n": 283, "op"\n', *whole[31:]],
+        [*whole[:46], older, *whole[47:]],
+        [blank, *whole[1:]],
+        [whole[0], blank, *whole[2:]],
+        [*whole[:30], whole[30], *whole[30:]],
+        [],
+    ):
+        path.write_bytes(b"".join(lines))
+        found = read([tmp_path])
+        assert found.files[0].cut == "lines of it are missing"
+        assert any(note.endswith("facts_3.jsonl is not whole: lines of it are missing") for note in found.notes)
+    newer = whole[0].replace(b'"version": 1', b'"version": 2')
+    path.write_bytes(newer + b"".join(whole[1:40]))
+    assert read([tmp_path]).files[0].cut is None  # its form is not known

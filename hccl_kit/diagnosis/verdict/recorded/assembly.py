@@ -18,7 +18,9 @@ from hccl_kit.diagnosis.logs.facts import (
     Fault,
     JobEnding,
     Joined,
+    LogFile,
     Oversized,
+    Place,
     ProgramEnded,
     ServerLost,
     Step,
@@ -27,6 +29,7 @@ from hccl_kit.diagnosis.logs.facts import (
 from hccl_kit.diagnosis.logs.patterns.faults import MISMATCH
 from hccl_kit.diagnosis.verdict.recorded.job import OWN, End, Entry, Job, Lost, Rank
 
+_RECORD = re.compile(r"facts_([0-9]{1,7})\.jsonl")
 MAX_OFFSET_PAIRS = 256
 """Collectives from which the difference of two clocks is estimated."""
 
@@ -34,8 +37,8 @@ MAX_OFFSET_PAIRS = 256
 def job_of(evidence: Evidence) -> Job | None:
     """The job, or None if no rank left a record. Of a run that was started again, the last start."""
     own = [event for event in evidence.events if isinstance(event.fact, _OWN) or _is_mismatch(event.fact)]
-    attempt = max((_attempt(event) for event in own), default=0)
-    events = [event for event in own if _attempt(event) == attempt]
+    attempt = max((_attempt(event.place.file) for event in own), default=0)
+    events = [event for event in own if _attempt(event.place.file) == attempt]
     ranks: dict[int, Rank] = {}
     members: dict[str, frozenset[int]] = {}
     size = 0
@@ -44,9 +47,9 @@ def job_of(evidence: Evidence) -> Job | None:
         if isinstance(event.fact, Traced) and event.fact.members:
             members[event.fact.group] = frozenset(event.fact.members)
     _estimate_offsets(ranks.values())
-    cut = {file.file for file in evidence.files if file.cut}
-    for rank in ranks.values():
-        rank.is_cut = rank.place is not None and rank.place.file in cut
+    for number, place in _cut(evidence.files, attempt):
+        rank = ranks.setdefault(number, Rank(number))
+        rank.place, rank.is_cut = rank.place or place, True  # the line that names the rank may be missing
     recorded = {number: rank for number, rank in ranks.items() if rank.place is not None}
     if not recorded:
         return None
@@ -76,8 +79,16 @@ def _expected(events: Iterable[Event]) -> Iterator[tuple[int, int]]:
             yield int(log[1]), event.fact.expected
 
 
-def _attempt(event: Event) -> int:
-    found = re.fullmatch("restart_([0-9]{1,7})", PurePath(event.place.file).parent.name)
+def _cut(files: Iterable[LogFile], attempt: int) -> Iterator[tuple[int, Place]]:
+    """The ranks of which a part of the record is missing."""
+    for file in files:
+        found = _RECORD.fullmatch(PurePath(file.file).name)
+        if found and file.cut and _attempt(file.file) == attempt:
+            yield int(found[1]), Place(file.file, 1)
+
+
+def _attempt(file: str) -> int:
+    found = re.fullmatch("restart_([0-9]{1,7})", PurePath(file).parent.name)
     return int(found[1]) if found else 0
 
 
@@ -133,11 +144,12 @@ def _add_collective(rank: Rank, fact: Collective, event: Event) -> None:
 def _estimate_offsets(ranks: Iterable[Rank]) -> None:
     """Set the clock offset of each rank: all ranks leave a collective at almost the same moment."""
     known = [rank for rank in sorted(ranks, key=lambda rank: rank.number) if rank.entries]
-    by_host: dict[str | None, float] = {}
+    by_host: dict[str | int, float] = {}
     for rank in known:
-        if rank.host not in by_host:
-            by_host[rank.host] = _offset(rank, known[0])
-        rank.offset = by_host[rank.host]
+        host = rank.number if rank.host is None else rank.host
+        if host not in by_host:
+            by_host[host] = _offset(rank, known[0])
+        rank.offset = by_host[host]
 
 
 def _offset(rank: Rank, first: Rank) -> float:

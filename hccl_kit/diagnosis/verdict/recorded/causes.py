@@ -70,7 +70,7 @@ def failed(job: Job) -> Cause | None:
     return Cause(
         (rank.number,),
         _ending(rank, end),
-        "likely" if job.missing else "certain",  # one without a record may have failed before
+        "certain" if job.is_whole else "likely",  # one without a record may have failed before
         f"it ended by itself, and {counted(others, 'other rank')} failed" if others else "it alone ended by itself",
         _ending_fix(end),
         end.time,
@@ -144,7 +144,7 @@ def stands_still(job: Job) -> Cause | None:
     return Cause(
         (first.number, *(rank.number for rank in still if rank is not first)),
         f"unresponsive since step {first.step}: its process is stopped, frozen, or hangs in native code",
-        "certain" if len(still) == 1 else "likely",
+        "certain" if len(still) == 1 and job.is_whole else "likely",
         f"its last sign of life is {_lag(job, first):.0f} s older than that of the others",
         "look at its process: ps -o pid,stat,wchan:30,cmd (T: stopped; D: waits for a disk or a driver)",
         first.alive,
@@ -155,7 +155,7 @@ def stands_still(job: Job) -> Cause | None:
 def victims(job: Job) -> Cause | None:
     """All that failed did so inside a collective: the first of them is the best guess."""
     ended = [(rank, rank.end) for rank in job.ranks.values() if rank.end and _is_failure(rank.end)]
-    if not ended or job.missing or any(rank.is_cut for rank in job.ranks.values()):
+    if not ended or not job.is_whole:
         return None
     rank, end = min(ended, key=lambda pair: order(pair[0].corrected(pair[1].time)))
     return Cause(
@@ -173,7 +173,12 @@ def left_alone(job: Job) -> Cause | None:
     """All failures are lost connections, and one rank had ended in order before: it left no recording to compare."""
     failures = [(rank, rank.end) for rank in job.ranks.values() if rank.end and _is_failure(rank.end)]
     done = [(rank, rank.end) for rank in job.ranks.values() if rank.end and rank.end.how == "done"]
-    if len(done) != 1 or not failures or job.missing or not all(OF_PEER.search(end.message) for _, end in failures):
+    if (
+        len(done) != 1
+        or not failures
+        or not job.is_whole
+        or not all(OF_PEER.search(end.message) for _, end in failures)
+    ):
         return None
     ((rank, end),) = done
     if order(rank.corrected(end.time)) > min(order(one.corrected(its.time)) for one, its in failures):
@@ -211,7 +216,7 @@ def cause_of(job: Job) -> Cause | None:
 
 
 def _is_still(job: Job, rank: Rank) -> bool:
-    return rank.end is None and _lag(job, rank) > STILL
+    return rank.end is None and not rank.is_cut and _lag(job, rank) > STILL
 
 
 def _lag(job: Job, rank: Rank) -> float:

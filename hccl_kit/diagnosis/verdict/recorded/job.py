@@ -63,7 +63,7 @@ class Rank:
     streams: dict[str, dict[int, Entry]] = field(default_factory=dict)
     has_dump: bool = False
     is_cut: bool = False
-    """A part of its record is missing, so that it may have entered more collectives."""
+    """A part of its record is missing: it may have entered more collectives, have failed, or have ended."""
     program_end: End | None = None
     exit: End | None = None
 
@@ -144,6 +144,11 @@ class Job:
     def missing(self) -> list[int]:
         """The ranks that left no record."""
         return [rank for rank in range(self.size) if rank not in self.ranks]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every rank left a record, and nothing of it is missing."""
+        return not self.missing and not any(rank.is_cut for rank in self.ranks.values())
 
     @property
     def now(self) -> float | None:

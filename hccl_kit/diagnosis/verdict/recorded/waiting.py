@@ -45,7 +45,7 @@ def late(job: Job) -> Cause | None:
     return Cause(
         (first.number, *(rank.number for rank in behind if rank is not first)),
         f"never entered {entry.operator} {entry.sequence}, where the others wait: it {doing}",
-        "certain" if len(behind) == 1 else "likely",
+        "certain" if len(behind) == 1 and not any(rank.is_cut for rank in job.ranks.values()) else "likely",
         f"{len(waiting)} of {counted(job.size, 'rank')} have entered {entry.operator} {entry.sequence}, it has not"
         + ("; it is alive" if first.alive is not None else ""),
         "its data arrives too slowly: check the disk and the data loader of that server"

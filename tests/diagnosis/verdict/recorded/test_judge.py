@@ -207,6 +207,31 @@ def test_a_rank_whose_record_is_cut_may_have_entered_more() -> None:
     assert cut(failed, 1).first_fault is None
 
 
+def test_a_rank_whose_record_is_cut_may_have_failed_or_ended() -> None:
+    """What it has is used, but it and what follows from the others alone are not certain."""
+    killed = [replace(one, **CHANGES["kill"][0]) if one.rank == 1 else one for one in ranks(4)]
+    assert (told(cut(killed, 2))[0], cut(killed, 2).certainty) == (1, "likely")
+    late = [replace(one, inside=None) if one.rank == 1 else one for one in ranks(4)]
+    assert (told(cut(late, 2))[0], cut(late, 2).certainty) == (1, "likely")
+    stopped = [replace(one, silent_s=9.0) if one.rank == 1 else one for one in ranks(4)]
+    assert (told(cut(stopped, 2))[0], cut(stopped, 2).certainty) == (1, "likely")
+    assert cut(stopped, 1).first_fault is None  # it may have ended
+    left = [replace(one, end=("done", ""), inside=None, end_s=-20.0) if one.rank == 1 else one for one in ranks(3)]
+    lost = [
+        replace(one, end=("RuntimeError", "gloo: Connection closed by peer")) if one.rank == 0 else one for one in left
+    ]
+    assert cut([replace(one, inside=None, entries=[]) for one in lost], 2).first_fault is None
+
+
+def test_a_record_without_its_first_line_is_a_record() -> None:
+    events = [event for one in ranks(4) for event in one.events(NOW, 4)]
+    events = [event for event in events if not (isinstance(event.fact, Joined) and event.fact.rank == 2)]
+    file = LogFile(Process("run", None, 2), "run/facts_2.jsonl", 1, None, None, "lines of it are missing")
+    found = judge_recorded(Evidence((file,), tuple(events)))
+    assert found is not None
+    assert (found.first_fault, found.silent) == (None, ())
+
+
 def test_a_failure_is_not_certain_if_another_rank_may_have_failed_before() -> None:
     job = [replace(one, **CHANGES["kill"][0]) if one.rank == 1 else one for one in ranks(4)]
     assert judged(job).certainty == "certain"
