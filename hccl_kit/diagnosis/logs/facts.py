@@ -360,10 +360,14 @@ class Traced(NamedTuple):
 
 
 class Dumped(NamedTuple):
-    """The rank left a dump of torch's flight recorder; `size` is the number of ranks of the job, if it names them."""
+    """The rank left a dump of torch's flight recorder; `size` is the number of ranks of the job, if it names them.
+
+    `is_cut`: collectives are missing in it, or cannot be read.
+    """
 
     rank: int
     size: int | None
+    is_cut: bool = False
 
 
 class Alive(NamedTuple):

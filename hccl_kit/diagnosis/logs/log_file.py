@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs import archives, kinds, torch_dump
 from hccl_kit.diagnosis.logs.assembling import SEARCH, Assembler
-from hccl_kit.diagnosis.logs.facts import Event, Joined, LogFile, Place, Process
+from hccl_kit.diagnosis.logs.facts import Dumped, Event, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.plog import records
 from hccl_kit.diagnosis.logs.run_folder import WholeRecord
@@ -66,6 +66,11 @@ def _without_end(counted: _Counted) -> str | None:
     return "its last line has no end" if counted.end not in (b"", b"\n") else None
 
 
+def _empty(process: Process, counted: _Counted) -> str | None:
+    """A plog is made when there is something to write, so an empty one has lost it."""
+    return "it is empty" if process.pid is not None and not counted.size else None
+
+
 def read_log(log: Log) -> Found:
     """All that a log states; an error in the middle of it ends it, and is noted."""
     counted = _Counted(log.pieces)
@@ -94,7 +99,7 @@ def read_log(log: Log) -> Found:
     if scanned.left_out:
         notes.append(f"{log.name} repeats itself: {scanned.left_out} similar lines were not kept")
     head, tail = _edges(scanned)
-    cut = counted.cut or _without_end(counted)
+    cut = counted.cut or _without_end(counted) or _empty(process, counted)
     has_error = any(record.level == "ERROR" for line in (*head, *tail) for record in records(line))
     file = LogFile(process, log.name, counted.size, _time(head), _time(reversed(tail)), cut, has_error)
     return Found(file, events_of(log.name, process, noted), tuple(notes))
@@ -114,9 +119,13 @@ def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[byt
     noted, why = torch_dump.read(log.path.name, pieces)
     why = counted.cut or why
     if why:
-        return Found(None, (), (f"{log.name} is not a readable dump of torch's flight recorder: {why}",))
+        noted = [one for one in noted if isinstance(one.fact, Dumped) and one.fact.is_cut]
+        note = f"{log.name} is not a readable dump of torch's flight recorder: {why}"
+        return Found(None, events_of(log.name, process, noted), (note,))
     file = LogFile(process, log.name, counted.size, None, None)
-    return Found(file, events_of(log.name, process, noted))
+    is_cut = any(isinstance(one.fact, Dumped) and one.fact.is_cut for one in noted)
+    notes = (f"{log.name} is not whole: collectives are missing in it, or cannot be read",) if is_cut else ()
+    return Found(file, events_of(log.name, process, noted), notes)
 
 
 def events_of(name: str, process: Process, noted: list[Noted]) -> tuple[Event, ...]:

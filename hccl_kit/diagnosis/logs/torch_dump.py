@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from hccl_kit.diagnosis.logs import plain_pickle
@@ -52,16 +53,17 @@ def is_dump(name: str, first: bytes) -> bool:
 
 
 def read(name: str, pieces: Iterable[bytes]) -> tuple[list[Noted], str | None]:
-    """What a dump states, and why it cannot be read, or None."""
+    """What a dump states, and why it cannot be read, or None. One that cannot be read states that it is there."""
+    found = _RANK.fullmatch(name)
+    own, data = rank_of(found[1]) if found else None, b""
     try:
         data = _whole(pieces)
-        found = _RANK.fullmatch(name)
-        own = rank_of(found[1]) if found else None
         if own is None:
             raise RefusedError("its name does not end with a rank, such as trace_rank_3")
         return list(_facts(_object(data), own)), None
     except RefusedError as error:
-        return [], str(error)
+        is_recorders = own is not None and b"entries" in data  # other programs write traces too
+        return [Noted(1, Dumped(own or 0, None, is_cut=True), rank=own)] if is_recorders else [], str(error)
 
 
 def _whole(pieces: Iterable[bytes]) -> bytes:
@@ -93,12 +95,44 @@ def _facts(dump: dict[str, Any], own: int) -> Iterator[Noted]:
     config = _groups(dump.get("pg_config"))
     entries = [entry for entry in dump.get("entries", [])[-MAX_KEPT:] if isinstance(entry, dict)]
     size = max((max(members) + 1 for members in config.values() if members), default=None)
-    yield Noted(1, Dumped(own, size), rank=own)
+    yield Noted(1, Dumped(own, size, is_cut=_is_cut(dump)), rank=own)
     for number, entry in enumerate(entries, 1):
         created = _integer(entry.get("time_created_ns"))
         traced = _traced(entry, own, config)
         if traced is not None:
             yield Noted(number, traced, None if created is None else created / 1e9, rank=own)
+
+
+def _is_cut(dump: dict[str, Any]) -> bool:
+    """Whether collectives of a dump are missing or cannot be read.
+
+    `record_id` counts all entries of a rank, and `pg_status` has the last collective of each of its groups.
+    """
+    entries = dump.get("entries")
+    if not isinstance(entries, list) or not all(_is_readable(entry) for entry in entries):
+        return True
+    numbers = [number for entry in entries if (number := _integer(entry.get("record_id"))) is not None]
+    if any(after - before > 1 for before, after in pairwise(numbers)):
+        return True
+    last: dict[str, int] = {}
+    for entry in entries:
+        if entry.get("is_p2p") is not True:
+            group = str(entry.get("pg_id"))
+            last[group] = max(last.get(group, 0), entry["collective_seq_id"])
+    status = dump.get("pg_status")
+    for group, state in status.items() if isinstance(status, dict) else ():
+        enqueued = _integer(state.get("last_enqueued_collective")) if isinstance(state, dict) else None
+        # Of a group without an entry, all may have left the ring.
+        if enqueued and (enqueued > last.get(str(group), enqueued) or not entries):
+            return True
+    return False
+
+
+def _is_readable(entry: object) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    is_named = isinstance(entry.get("profiling_name"), str) and _integer(entry.get("collective_seq_id")) is not None
+    return is_named or entry.get("is_p2p") is True
 
 
 def _traced(entry: dict[str, Any], own: int, config: dict[str, tuple[int, ...]]) -> Traced | None:
@@ -124,16 +158,16 @@ def _traced(entry: dict[str, Any], own: int, config: dict[str, tuple[int, ...]])
     )
 
 
-def _shape(entry: dict[str, Any]) -> str:
-    """Types and sizes of what the rank gives, such as "Float [1024]"."""
+def _shape(entry: dict[str, Any]) -> str | None:
+    """Types and sizes of what the rank gives, such as "Float [1024]"; None if one of them is not known."""
     types, sizes = entry.get("input_dtypes"), entry.get("input_sizes")
-    types = types if isinstance(types, Sequence) else ()
-    sizes = sizes if isinstance(sizes, Sequence) else ()
+    if not isinstance(types, list | tuple) or not isinstance(sizes, list | tuple) or not 0 < len(sizes) == len(types):
+        return None
     shown = []
-    for number, size in enumerate(sizes[:MAX_SIZES]):
-        dimensions = [one for one in size[:MAX_SIZES] if _integer(one) is not None] if _is_list(size) else []
-        kind = _text(types[number])[:20] if number < len(types) else ""
-        shown.append(f"{kind} {dimensions}".strip())
+    for kind, size in zip(types[:MAX_SIZES], sizes[:MAX_SIZES], strict=True):
+        if not isinstance(kind, str) or not _is_list(size) or any(_integer(one) is None for one in size[:MAX_SIZES]):
+            return None
+        shown.append(f"{kind[:20]} {list(size[:MAX_SIZES])}")
     return ", ".join(shown)
 
 

@@ -516,3 +516,13 @@ def test_an_unknown_error_line_still_counts_as_an_error(tmp_path: Path) -> None:
         "debug": True,
         "run": False,
     }
+
+
+def test_an_empty_plog_has_lost_its_lines(tmp_path: Path) -> None:
+    """CANN makes a log when there is something to write."""
+    write(tmp_path / "debug" / "plog" / "plog-7_20251120213540000.log", "")
+    write(tmp_path / "rank_0.log", "")
+    assert {Path(file.file).name: file.cut for file in read([tmp_path]).files} == {
+        "plog-7_20251120213540000.log": "it is empty",
+        "rank_0.log": None,
+    }

@@ -38,7 +38,7 @@ def entry(number: int, operator: str = "nccl:all_reduce", **changes: Any) -> dic
 OPEN = {"state": "scheduled", "time_discovered_completed_ns": None, "retired": False}
 
 
-def dump(*entries: dict[str, Any], ranks: str = "[0, 1]") -> dict[str, Any]:
+def dump(*entries: Any, ranks: str = "[0, 1]") -> dict[str, Any]:
     config = {"0": {"name": "0", "desc": "default_pg", "ranks": ranks}}
     return {"version": "2.10", "pg_config": config, "pg_status": {}, "entries": list(entries)}
 
@@ -51,7 +51,9 @@ def facts(data: bytes, name: str = "hccl_trace_rank_1") -> list[Any]:
 
 def refused(data: bytes, name: str = "hccl_trace_rank_1") -> str:
     noted, why = torch_dump.read(name, iter([data]))
-    assert noted == []
+    assert [one.fact for one in noted] == (
+        [Dumped(1, None, is_cut=True)] if b"entries" in data and "rank" in name else []
+    )
     assert why is not None
     return why
 
@@ -189,3 +191,35 @@ def test_a_shared_group_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert why is None
     (fact,) = (one.fact for one in noted if isinstance(one.fact, Traced))
     assert fact.members is None
+
+
+def damaged(dump: dict[str, Any]) -> bool:
+    (dumped,) = (fact for fact in facts(json.dumps(dump).encode()) if isinstance(fact, Dumped))
+    return dumped.is_cut
+
+
+def test_a_dump_of_which_collectives_are_missing_is_cut() -> None:
+    whole = [entry(number, pg_id=0) for number in range(1, 6)]
+    whole_status = {"0": {"last_enqueued_collective": 5, "last_completed_collective": 4}}
+    assert not damaged({**dump(*whole), "pg_status": whole_status})
+    assert not damaged(dump())
+    assert damaged(dump(*whole[:2], *whole[3:]))
+    assert damaged({**dump(*whole[:-1]), "pg_status": whole_status})
+    assert damaged({**dump(), "pg_status": whole_status})
+    assert damaged({"version": "2.4", "pg_status": whole_status})  # torch can leave out the entries
+    for bad in ({"profiling_name": None}, {"collective_seq_id": "5"}, {"collective_seq_id": 1.5}):
+        assert damaged(dump(*whole[:-1], {**whole[-1], **bad}))
+    assert damaged(dump(*whole[:-1], "entry"))
+    assert not damaged(dump(*whole[:-1], {**whole[-1], "is_p2p": True, "collective_seq_id": None}))
+    odd: Any
+    for odd in ({}, [], {"0": 3}, {"0": {"last_enqueued_collective": -1}}, {"9": {"last_enqueued_collective": 7}}):
+        assert not damaged({**dump(*whole), "pg_status": odd})
+
+
+@pytest.mark.parametrize("lacking", ["input_dtypes", "input_sizes"])
+def test_a_shape_is_known_as_a_whole_or_not_at_all(lacking: str) -> None:
+    value: Any
+    for value in (None, [], "x", 3, [None], [["a"]], ["Float", "Float"]):
+        (_, traced) = facts(json.dumps(dump({**entry(1), lacking: value})).encode())
+        assert isinstance(traced, Traced)
+        assert traced.shape is None

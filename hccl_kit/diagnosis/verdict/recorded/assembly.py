@@ -51,7 +51,7 @@ def job_of(evidence: Evidence) -> Job | None:
         rank = ranks.setdefault(number, Rank(number))
         rank.place, rank.is_cut = rank.place or place, True  # the line that names the rank may be missing
     recorded = {number: rank for number, rank in ranks.items() if rank.place is not None}
-    if not recorded:
+    if all(rank.is_cut and not rank.streams for rank in recorded.values()):  # nothing of any can be read
         return None
     return Job(
         dict(sorted(recorded.items())),
@@ -111,7 +111,8 @@ def _add(ranks: dict[int, Rank], event: Event) -> int:
         return 0
     rank = ranks.setdefault(fact.rank, Rank(fact.rank))
     if isinstance(fact, Dumped):
-        rank.place, rank.has_dump = rank.place or event.place, True
+        rank.place = rank.place or event.place
+        rank.has_dump, rank.is_cut = rank.has_dump or not fact.is_cut, rank.is_cut or fact.is_cut
         return fact.size or 0
     if isinstance(fact, Step):
         rank.step = max(rank.step or 0, fact.step)

@@ -34,8 +34,14 @@ def diverged(job: Job) -> Cause | None:
 
 
 def _entries(job: Job, stream: str, number: int) -> dict[int, Entry]:
-    found = {rank.number: rank.streams.get(stream, {}).get(number) for rank in job.ranks.values()}
-    return {rank: entry for rank, entry in found.items() if entry is not None}
+    """The collective of each rank; without shapes of operators of which that of a rank is not known."""
+    every = {rank.number: rank.streams.get(stream, {}).get(number) for rank in job.ranks.values()}
+    found = {rank: entry for rank, entry in every.items() if entry is not None}
+    vague = {entry.operator for entry in found.values() if entry.shape is None}
+    return {
+        rank: entry._replace(shape=None) if entry.shape and entry.operator in vague else entry
+        for rank, entry in found.items()
+    }
 
 
 def _differ(job: Job, stream: str, number: int, differs: Callable[[Entry], object]) -> bool:

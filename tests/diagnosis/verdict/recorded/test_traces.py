@@ -242,3 +242,19 @@ def test_two_ranks_without_a_dump_are_both_suspects() -> None:
     assert (found.certainty, found.first_fault) == ("cannot_tell", None)
     assert [one.rank for one in found.suspects] == [1, 2]
     assert "ranks 1, 2 may have sent it" in found.reason
+
+
+def test_a_rank_whose_dump_is_damaged_may_have_entered_more() -> None:
+    whole = [one for rank in range(3) for one in trace(rank, 4)]
+    assert judged(*whole, *trace(3, 4, None)).certainty == "certain"
+    (dumped, *entries) = trace(3, 4, None)
+    assert isinstance(dumped.fact, Dumped)
+    cut = dumped._replace(fact=dumped.fact._replace(is_cut=True))
+    assert judged(*whole, cut, *entries).first_fault is None
+    assert judged(*whole, cut).first_fault is None
+    assert judge_recorded(Evidence((), (cut,))) is None
+
+
+def test_a_shape_that_is_not_known_is_not_another_one() -> None:
+    ranks = [trace(rank, 3, ("all_reduce", None if rank == 1 else SHAPES[0])) for rank in range(3)]
+    assert judged(*[one for rank in ranks for one in rank]).first_fault is None
