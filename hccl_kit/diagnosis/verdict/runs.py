@@ -17,7 +17,7 @@ START = 600.0
 
 
 class Span(NamedTuple):
-    """When a process, or the processes of a run on one worker, wrote their logs."""
+    """When a process, or the processes of a run on one worker, wrote their logs; and whether it, or the run, failed."""
 
     first: float
     last: float
@@ -76,10 +76,9 @@ def _by_worker(run: Iterable[Process], spans: Mapping[Process, Span]) -> dict[st
     for process in run:
         if process in spans:
             found[process.worker].append(spans[process])
+    has_error = any(span.has_error for own in found.values() for span in own)  # perhaps on one worker only
     return {
-        worker: Span(
-            min(span.first for span in own), max(span.last for span in own), any(span.has_error for span in own)
-        )
+        worker: Span(min(span.first for span in own), max(span.last for span in own), has_error)
         for worker, own in found.items()
     }
 

@@ -379,6 +379,13 @@ def test_names_a_late_rank() -> None:
     )
 
 
+def test_a_rank_that_only_the_late_one_waits_for_may_have_lost_its_error() -> None:
+    logs = Logs(8)
+    for rank in (0, 1, 2, 3, 5, 6):
+        unlinked(logs, rank, [7])
+    assert named(of(unlinked(logs, 7, [4, 5], GAVE_UP + 150))) == 7
+
+
 def test_uses_the_timeout_that_was_set() -> None:
     logs = late()
     for rank in range(8):

@@ -60,3 +60,12 @@ def test_a_later_successful_run_does_not_hide_the_failure() -> None:
     diagnosis = judge(both(as_run(exception().evidence(), 1, 0), as_run(Logs(8).evidence(), 2, DAY)))
     assert diagnosis.first_fault is not None
     assert diagnosis.first_fault.suspect.rank == 2
+
+
+def test_a_run_that_failed_on_one_worker_only_has_failed() -> None:
+    """An earlier failure on another worker was the answer, and the last run one that had ended well."""
+    earlier = Logs(4).fail(1, 2000, Fault(None, "PYTHON", "KeyError", "KeyError: 1")).evidence()
+    last = Logs(8).fail(6, 2000, Fault(None, "PYTHON", "ValueError", "ValueError: 2")).evidence()
+    diagnosis = judge(both(as_run(earlier, 1, 0), as_run(last, 2, DAY)))
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.suspect.rank == 6

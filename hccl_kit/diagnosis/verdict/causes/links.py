@@ -173,13 +173,15 @@ def late(case: Case) -> Cause | None:
         and isinstance(event.fact, LINK_FACTS)
         and (time := case.clocks.corrected(case.job.clock[rank.process], event.time)) is not None
     ]
-    if len(waiting) < 2 or len(waiting) != len(case.waits.waiting) or case.waits.ends:
+    if len(waiting) < 2 or len(waiting) != len(case.waits.waiting):
         return None
     waiting.sort(key=lambda one: one[0])
     timeout = _timeout(case)
     last, before = waiting[-1], waiting[-2]
     seconds = last[0] - waiting[0][0]
     suspect = last[1].suspect
+    if any(edge.source != suspect for end in case.waits.ends for edge in case.waits.edges_to(end)):
+        return None  # a rank that only this one waits for may have given up before, and its log may be lost
     if last[0] - before[0] <= (timeout if case.waits.targets else MARGIN) or seconds <= timeout + MARGIN:
         return None
     everyone = case.is_complete and len(waiting) == len(case.job.ranks)
