@@ -181,7 +181,14 @@ def _schedule() -> NoReturn:
     """The scheduler of msrun runs this program too: it serves inside `init` and is not a rank."""
     from mindspore.communication import init  # noqa: PLC0415  # heavy
 
-    init()
+    try:
+        init()
+    except RuntimeError as error:
+        place = f"{os.environ.get('MS_SCHED_HOST')}:{os.environ.get('MS_SCHED_PORT')}"
+        raise KitError(
+            f"msrun's scheduler at {place} ended: {str(error).splitlines()[0]}",
+            hint="if another program uses the port: msrun --master_port=PORT; if a rank ended: see its worker_N.log",
+        ) from error
     sys.exit(EXIT_OK)
 
 

@@ -6,12 +6,15 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.launch.plan import plan
-from hccl_kit.runtime.worker_env import RUN_ID
+from hccl_kit.runtime import Launch, join
+from hccl_kit.runtime.worker_env import RUN_ID, WorkerEnv
 from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import generate
 
@@ -116,6 +119,23 @@ def test_the_scheduler_of_msrun_uses_no_card_and_ends(tmp_path: Path, target: st
     found = joined(tmp_path, environ, fake_world="0 4", target=target)
     assert (found.code, found.error, found.world) == (0, "", None)
     assert found.calls == [["init"]]
+
+
+def test_a_scheduler_of_msrun_that_cannot_serve_names_its_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as: another job of this host has the port, which is the same for all by default. It was a traceback."""
+
+    def init() -> None:
+        raise RuntimeError("Failed to initialize the cluster.\n1. MS_SCHED_PORT is occupied")
+
+    monkeypatch.setitem(sys.modules, "mindspore", ModuleType("mindspore"))
+    monkeypatch.setitem(sys.modules, "mindspore.communication", SimpleNamespace(init=init))
+    for name, value in {"MS_ROLE": "MS_SCHED", "MS_SCHED_HOST": "127.0.0.1", "MS_SCHED_PORT": "8118"}.items():
+        monkeypatch.setenv(name, value)
+    env = WorkerEnv(rank=0, size=2, local_rank=0, local_size=2, device=0)
+    message = r"^msrun's scheduler at 127.0.0.1:8118 ended: Failed to initialize the cluster\.$"
+    with pytest.raises(KitError, match=message) as caught:
+        join(Launch("msrun", "", env), env, "CPU")
+    assert "msrun --master_port=PORT" in str(caught.value.hint)
 
 
 def test_a_single_process_starts_no_communication(tmp_path: Path) -> None:
