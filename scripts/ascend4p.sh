@@ -567,8 +567,9 @@ conclude() { # CODE: end the job and report what failed first; CODE counts if th
 }
 
 describe() { # the failure of a rank of this server; sets rank and code to those of an earlier failure
-    local error='' i device='' own_code step same=()
-    if ((code <= 128 && code != 124)) && [[ -n $python ]]; then
+    local error='' i device='' own_code step same=() is_hang=''
+    ((code != 124 || heartbeat == 0)) || is_hang=1 # without a limit, 124 is what the rank itself returned
+    if [[ $code -le 128 && -z $is_hang && -n $python ]]; then
         error=$("$python" -I -c "$first_error" "$logs" "${ranks[@]}") || :
     fi
     if [[ -n $error ]]; then
@@ -579,7 +580,7 @@ describe() { # the failure of a rank of this server; sets rank and code to those
     fi
     echo
     for i in "${!ranks[@]}"; do [[ ${ranks[i]} != "$rank" ]] || device=${devices[i]}; done
-    if ((code == 124)) && step=$(step_of "$rank"); then
+    if [[ -n $is_hang ]] && step=$(step_of "$rank"); then
         for i in "${ranks[@]}"; do [[ $(step_of "$i") != "$step" ]] || same+=("$i"); done
         if ((${#same[@]} > 1)); then
             printf -v i '%s, ' "${same[@]}"

@@ -153,6 +153,14 @@ def test_a_rank_without_progress_ends_the_job_with_the_stacks_of_all_ranks(tmp_p
     assert job.processes() == []
 
 
+def test_a_rank_that_returns_124_by_itself_is_not_called_stuck(tmp_path: Path) -> None:
+    step = "open(os.environ['HCCL_KIT_LOG_DIR'] + '/step_0', 'w').write('7\\n')"
+    done = python_job(tmp_path, f"{step}; sys.exit(124)", ranks=1).run()
+    assert done.returncode == 124
+    assert "error: rank 0 on device 4 of " in done.stderr
+    assert " failed with exit code 124\n" in done.stderr
+
+
 def test_the_heartbeat_ignores_ranks_with_progress_and_ranks_without_a_counter(tmp_path: Path) -> None:
     moving = f"for step in range(12):\n    {STEP}(f'{{step}}\\n'); time.sleep(0.25)"
     job = python_job(tmp_path, f"if rank == 0: time.sleep(3); sys.exit()\n{moving}", ranks=2)
