@@ -1,16 +1,16 @@
 """Several runs that left their logs in one folder: which processes belong to earlier ones than the last that failed.
 
 Processes that share a communicator belong to one run. Of two runs on one worker, the earlier one ended before the later
-one began, by the same clock; runs that overlap may be one job with several communicators.
+one began, by the same clock; runs that overlap may be one job with several communicators, unless they use one card.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Event, Process
+from hccl_kit.diagnosis.logs.facts import Event, Joined, Process
 
 START = 600.0
 """Seconds in which the processes of a job start."""
@@ -32,7 +32,7 @@ def other_runs(by_process: Mapping[Process, Sequence[Event]], groups: Mapping[Pr
     for number, run in enumerate(runs):
         for worker, span in _by_worker(run, spans).items():
             by_worker[worker].append((span, number))
-    gone: set[int] = set()
+    gone = _other_on_a_card(by_process, runs, spans)
     for on_worker in by_worker.values():
         failed = max((span for span, _ in on_worker if span.has_error), default=None)
         if failed is not None:
@@ -43,6 +43,23 @@ def other_runs(by_process: Mapping[Process, Sequence[Event]], groups: Mapping[Pr
 
 def _is_apart(span: Span, failed: Span) -> bool:
     return span.last < failed.first or (span.first > failed.last and not span.has_error)
+
+
+def _other_on_a_card(
+    by_process: Mapping[Process, Sequence[Event]], runs: Sequence[Sequence[Process]], spans: Mapping[Process, Span]
+) -> set[int]:
+    """Runs without an error, of which a card is also in a run that failed: a job has one process on a card."""
+    has_error = [any(spans[process].has_error for process in run if process in spans) for run in runs]
+    cards = [{card for process in run for card in _cards(by_process[process])} for run in runs]
+    failed = {card for number, own in enumerate(cards) if has_error[number] for card in own}
+    return {number for number, own in enumerate(cards) if not has_error[number] and own & failed}
+
+
+def _cards(events: Iterable[Event]) -> Iterator[tuple[str, int]]:
+    for event in events:
+        fact = event.fact
+        if isinstance(fact, Joined) and fact.server is not None and fact.physical is not None:
+            yield fact.server, fact.physical
 
 
 def _runs(groups: Mapping[Process, Iterable[str]]) -> list[list[Process]]:

@@ -69,3 +69,20 @@ def test_a_run_that_failed_on_one_worker_only_has_failed() -> None:
     diagnosis = judge(both(as_run(earlier, 1, 0), as_run(last, 2, DAY)))
     assert diagnosis.first_fault is not None
     assert diagnosis.first_fault.suspect.rank == 6
+
+
+def test_a_successful_job_in_another_folder_is_another_one() -> None:
+    """It ran on the same cards, and is larger than the one that failed."""
+    healthy = as_run(Logs(16).evidence(), 2, DAY)
+    elsewhere = Evidence(
+        tuple(file._replace(process=file.process._replace(worker="x" + file.process.worker)) for file in healthy.files),
+        tuple(
+            event._replace(process=event.process._replace(worker="x" + event.process.worker))
+            for event in healthy.events
+        ),
+    )
+    diagnosis = judge(both(as_run(exception().evidence(), 1, 0), elsewhere))
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.suspect.rank == 2
+    assert diagnosis.silent == ()
+    assert "16 processes of other runs left out" in diagnosis.notes
