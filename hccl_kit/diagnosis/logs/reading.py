@@ -30,6 +30,7 @@ _PR_SET_PDEATHSIG = 1
 """Of linux/prctl.h."""
 MAX_EVENTS = 400_000
 MAX_NOTES = 100
+SHARED_PID = "other logs with its pid may be of the same process"
 
 
 def read(paths: Sequence[Path], progress: Progress | None = None, remote: Remote | None = None) -> Evidence:
@@ -111,6 +112,11 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
         all_notes[MAX_NOTES:] = [f"and {len(all_notes) - MAX_NOTES} more notes"]
     names = short_names({file.process.worker for file in files})
     pids, reused = _pids(events), Reused(files)
+    if reused.unpaired:
+        all_notes.append(
+            f"{len(reused.unpaired)} logs are of processes with equal pids at one time, and it is not known which belong"
+            " together: put those of each server into a folder of its own"
+        )
 
     def known(process: Process, file: str, time: float | None) -> Process:
         pid = pids.get((process.worker, process.rank)) if process.pid is None else process.pid
@@ -118,7 +124,13 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
         return Process(names[process.worker], pid, process.rank if pid is None else None, number)
 
     return Evidence(
-        tuple(file._replace(process=known(file.process, file.file, file.last)) for file in files),
+        tuple(
+            file._replace(
+                process=known(file.process, file.file, file.last),
+                cut=file.cut or (SHARED_PID if file.file in reused.unpaired else None),
+            )
+            for file in files
+        ),
         tuple(
             event._replace(process=known(event.process, event.place.file, event.time)) for event in events[:MAX_EVENTS]
         ),

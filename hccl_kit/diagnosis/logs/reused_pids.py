@@ -3,13 +3,16 @@
 Their logs differ by the time in the names of the files, which is when a file was begun. A process begins one file in
 each folder (debug/plog, run/plog, run/device-N), and another one only where it has filled the first. So a second file
 after one that was not full is of another process.
+
+If both were written at one time, the logs of several servers are in one folder. Then only files that were begun at the
+same moment are known to be of one process.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import PurePath
@@ -21,6 +24,8 @@ FULL = 1 << 20
 """Bytes of a file after which the next one may be of the same process; CANN's own limit is 20 MiB."""
 TOGETHER = 60.0
 """Seconds within which a process begins its first files."""
+OVERLAP = 1.0
+"""Seconds; lines of several threads are not in the exact order of their times."""
 _BEGUN = re.compile(r"(?:plog|device)-[0-9]{1,10}_([0-9]{14})([0-9]{3})\.log(?:\.(?:gz|xz))?")
 
 
@@ -42,8 +47,15 @@ class Reused:
                 by_pid[file.process.worker, file.process.pid].append(_Begun(time, str(path.parent), file))
         self._of_file: dict[str, int] = {}
         self._starts: dict[tuple[str, int], list[float]] = {}
+        self.unpaired: set[str] = set()
+        """Files that may be of any of several processes that had one pid at one time."""
+        shared = {worker for (worker, _), begun in by_pid.items() if _are_at_one_time(begun)}
         for key, begun in by_pid.items():
-            numbers = _numbers(sorted(begun))
+            is_mixed = key[0] in shared and len({one.folder for one in begun}) < len(begun)
+            numbers = _by_begin(sorted(begun)) if is_mixed else _numbers(sorted(begun))
+            if is_mixed:
+                sizes = Counter(number for _, number in numbers)
+                self.unpaired.update(one.file.file for one, number in numbers if sizes[number] == 1)
             if numbers[-1][1]:
                 self._of_file.update((one.file.file, number) for one, number in numbers)
                 starts: dict[int, float] = {}
@@ -69,6 +81,24 @@ def _time(name: str) -> float | None:
         )
     except ValueError:
         return None
+
+
+def _are_at_one_time(begun: Iterable[_Begun]) -> bool:
+    """Whether two files of one pid in one folder were written at one time: so those of several hosts are in it."""
+    ends: dict[str, float] = {}
+    for one in sorted(begun, key=lambda one: one.file.first or 0.0):
+        if one.file.first is None or one.file.last is None:
+            continue
+        if one.file.first < ends.get(one.folder, 0.0) - OVERLAP:
+            return True
+        ends[one.folder] = max(ends.get(one.folder, 0.0), one.file.last)
+    return False
+
+
+def _by_begin(begun: Iterable[_Begun]) -> list[tuple[_Begun, int]]:
+    """Each file with the number of its process, if only files that were begun at the same moment are of one."""
+    numbers: dict[float, int] = {}
+    return [(one, numbers.setdefault(one.time, len(numbers))) for one in begun]
 
 
 def _numbers(begun: list[_Begun]) -> list[tuple[_Begun, int]]:

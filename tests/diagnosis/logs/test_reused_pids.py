@@ -9,6 +9,7 @@ import pytest
 from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.logs import reused_pids
 from hccl_kit.diagnosis.logs.facts import LogFile, Process
+from hccl_kit.diagnosis.logs.reading import SHARED_PID, read
 from hccl_kit.diagnosis.logs.reused_pids import Reused
 
 OWN = Process("worker-0", 77)
@@ -81,3 +82,42 @@ def test_an_earlier_run_of_the_same_pids_is_not_blamed(tmp_path: Path) -> None:
     assert found.first_fault is not None
     assert found.first_fault.suspect.rank == 1
     assert found.notes == ("2 processes of other runs left out",)
+
+
+def spanning(one: LogFile, first: float, last: float) -> LogFile:
+    return one._replace(first=first, last=last)
+
+
+def test_logs_of_two_servers_in_one_folder_are_not_merged() -> None:
+    """The debug log of the first server was begun after the run log of the second one."""
+    runs = [spanning(file("run/plog", "100000"), 0, 500), spanning(file("run/plog", "100001"), 1, 500)]
+    late = [file("debug/plog", "100210"), file("debug/plog", "100211")]
+    assert numbers(*runs, *late) == [0, 1, 2, 3]
+    assert Reused([*runs, *late]).unpaired == {one.file for one in (*runs, *late)}
+    same = [file("debug/plog", "100000"), file("debug/plog", "100001")]
+    assert numbers(*runs, *same) == [0, 1, 0, 1]
+    assert not Reused([*runs, *same]).unpaired
+    other = [file("run/plog", "100000", pid=78), file("debug/plog", "100205", pid=78)]
+    assert numbers(*runs, *late, *other)[4:] == [0, 0]
+    again = [
+        file("run/plog", "100000", pid=79),
+        file("run/plog", "100205", pid=79),
+        file("debug/plog", "100204", pid=79),
+    ]
+    assert numbers(*runs, *late, *again)[4:] == [0, 2, 1]
+
+
+def test_logs_that_cannot_be_paired_are_noted_and_prove_nothing(tmp_path: Path) -> None:
+    def record(level: str, second: int, text: str) -> str:
+        return (
+            f"[{level}] HCCL(77,python3):2025-06-15-10:{second // 60:02}:{second % 60:02}.000.000 [a.cc:1] [77]{text}\n"
+        )
+
+    for folder, stamp, seconds in (("run", "100000", 0), ("run", "100001", 1), ("debug", "100210", 130)):
+        path = tmp_path / folder / "plog" / f"plog-77_20250615{stamp}000.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(record("INFO", seconds, "begun") + record("INFO", seconds + 300, "ended"))
+    evidence = read([tmp_path])
+    assert {file.cut for file in evidence.files} == {SHARED_PID}
+    assert len({file.process for file in evidence.files}) == 3
+    assert any("put those of each server into a folder of its own" in note for note in evidence.notes)
