@@ -114,7 +114,7 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
     pids, reused = _pids(events), Reused(files)
     if reused.unpaired:
         all_notes.append(
-            f"{len(reused.unpaired)} logs are of processes with equal pids at one time, and it is not known which belong"
+            f"{len(reused.unpaired)} logs are of processes with equal pids at one time; it is not known which belong"
             " together: put those of each server into a folder of its own"
         )
 
