@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.logs.facts import Evidence, Fault, Joined, Process
+from hccl_kit.diagnosis.logs.facts import Evidence, Fault, Joined, Process, Tls
 from hccl_kit.diagnosis.verdict.judge import judge
-from tests.diagnosis.verdict.jobs import Logs, exception, never_entered
+from tests.diagnosis.verdict.jobs import Logs, exception, never_entered, tls
 
 DAY = 86400.0
 
@@ -86,3 +86,20 @@ def test_a_successful_job_in_another_folder_is_another_one() -> None:
     assert diagnosis.first_fault.suspect.rank == 2
     assert diagnosis.silent == ()
     assert "16 processes of other runs left out" in diagnosis.notes
+
+
+def test_tls_is_not_compared_with_a_job_that_did_not_fail() -> None:
+    """That ran on other cards, and is larger, so that nothing else tells the two apart."""
+    other = as_run(Logs(16).evidence(), 2, 0)
+    moved = tuple(
+        event._replace(
+            process=event.process._replace(worker="x" + event.process.worker),
+            fact=event.fact._replace(server="9.9.9.9") if isinstance(event.fact, Joined) else event.fact,
+        )
+        for event in other.events
+    )
+    on = tuple(event._replace(fact=Tls(True)) for event in moved if isinstance(event.fact, Joined))
+    diagnosis = judge(both(as_run(tls().evidence(), 1, 0), Evidence((), (*moved, *on))))
+    assert diagnosis.first_fault is not None
+    assert diagnosis.first_fault.suspect.device == 2
+    assert diagnosis.first_fault.kind == "has TLS on, unlike 7 others"

@@ -56,6 +56,17 @@ class Case:
         )
 
     @cached_property
+    def compared(self) -> tuple[Rank, ...]:
+        """Ranks whose settings are compared: without those of communicators in which no rank has an error.
+
+        They may be of another job, whose logs were collected too.
+        """
+        failed = {
+            group for rank in self.job.ranks if any(event.is_error for event in rank.events) for group in rank.groups
+        }
+        return tuple(rank for rank in self.job.ranks if not rank.groups or not failed.isdisjoint(rank.groups))
+
+    @cached_property
     def failures(self) -> Mapping[str, float]:
         """When the first rank of each worker failed or gave up, by the clock of that worker."""
         found: dict[str, float] = {}

@@ -29,7 +29,7 @@ MARGIN = 5.0
 def tls(case: Case) -> Cause | None:
     """Cards with another TLS setting than most: such cards cannot connect."""
     found: dict[bool, list[tuple[Suspect, Event]]] = {True: [], False: []}
-    for rank in case.job.ranks:
+    for rank in case.compared:
         states = [event for event in rank.events if isinstance(event.fact, Tls)]
         if states:
             last = states[-1]

@@ -68,7 +68,7 @@ def settings(case: Case) -> Cause | None:
 def _differences(case: Case) -> list[_Odd]:
     """The variables of EQUAL with two values, the rarer first."""
     found: dict[str, dict[str, dict[Suspect, Event]]] = defaultdict(lambda: defaultdict(dict))
-    for rank in case.job.ranks:
+    for rank in case.compared:
         for event in rank.events:
             if isinstance(event.fact, Setting) and event.fact.name in EQUAL:
                 found[event.fact.name][event.fact.value].setdefault(rank.suspect, event)
