@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 from hccl_kit.base.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
 from hccl_kit.base.progress import line_break
@@ -31,6 +32,10 @@ _SAVE = threading.Event()
 
 class SavedError(Exception):
     """A training has saved a checkpoint and ends, because it was asked to by SIGUSR2."""
+
+
+class TerminatedError(BaseException):
+    """SIGTERM. Not an Exception: nothing handles it as an error of its own."""
 
 
 def save_on_usr2() -> None:
@@ -59,6 +64,27 @@ def scratch() -> Iterator[Path]:
             yield Path(folder)
         finally:
             _SCRATCH.discard(folder)
+
+
+@contextmanager
+def raising_termination() -> Iterator[None]:
+    """In the block, SIGTERM raises TerminatedError, unless somebody else handles or ignores it.
+
+    For programs that do not load MindSpore, which installs a handler of its own.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def end(_number: int, _frame: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would end the removal of files
+        raise TerminatedError
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def listen(next_step: str = "", *, speaks: bool = True) -> None:

@@ -6,12 +6,10 @@ import argparse
 import io
 import os
 import shlex
-import signal
 import sys
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -185,7 +183,7 @@ def run_alone(body: Callable[[], None]) -> int:
     """
     code = EXIT_OK
     try:
-        with _raising_termination():
+        with interrupt.raising_termination():
             body()
             _flush()
     except (KitError, ImportError, OSError) as error:
@@ -193,33 +191,11 @@ def run_alone(body: Callable[[], None]) -> int:
     except KeyboardInterrupt:
         _complain("interrupted; nothing was written")
         code = EXIT_INTERRUPTED
-    except _TerminatedError:
+    except interrupt.TerminatedError:
         _complain("terminated; nothing was written")
         code = EXIT_TERMINATED
     settle()
     return code
-
-
-class _TerminatedError(BaseException):
-    """SIGTERM. Not an Exception: nothing handles it as an error of its own."""
-
-
-@contextmanager
-def _raising_termination() -> Iterator[None]:
-    """In the block, SIGTERM raises _TerminatedError, unless somebody else handles or ignores it."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
-        yield
-        return
-
-    def end(_number: int, _frame: object) -> NoReturn:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would end the removal of files
-        raise _TerminatedError
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def run_unlaunched(body: Callable[[], None]) -> NoReturn:
