@@ -44,10 +44,10 @@ def make_parser() -> Parser:
 
 def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:
     """What needs no other rank and no heavy import: weights to download, and room in the folder of the run."""
+    weights = fetch.fetch(config["model"], os.environ, partial(print, flush=True))
     if env.rank == 0:
         patience = PATIENCE_OF_RESTART if restarts(os.environ) else PATIENCE
         claim(Path(config["train"]["ckpt_save_dir"]), patience=patience)
-    weights = fetch.fetch(config["model"], os.environ, partial(print, flush=True))
     return (*weights, *make_room(config, env, os.environ))
 
 
