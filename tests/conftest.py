@@ -85,6 +85,15 @@ def corpus(pytestconfig: pytest.Config) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def working_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests run in an empty folder, so that none finds what a user has in the checkout: runs/, data/, hccl_logs/."""
+    before = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("working_folder"))
+    yield
+    os.chdir(before)
+
+
 @pytest.fixture
 def no_privileges(tmp_path: Path) -> Iterator[None]:
     """The folder `closed` of tmp_path is inaccessible: root, who could access it, becomes nobody for the test."""

@@ -10,12 +10,12 @@ import pytest
 
 from hccl_kit.cli.settings import Settings
 from hccl_kit.table.products import PRODUCT_NAMES
-from tests.places import ROOT
+from tests.places import ROOT, shipped_configs
 
 FOLDER = ROOT / "schemas"
 SCHEMAS = sorted(FOLDER.glob("*.schema.json"))
 PUBLISHED = "https://raw.githubusercontent.com/hccl-kit/hccl-kit/main/schemas/"
-CONFIGS = sorted((ROOT / "configs").rglob("*.yaml"))
+CONFIGS = shipped_configs()
 TABLES = sorted({*ROOT.glob("scripts/*.json"), *ROOT.glob("tests/cli/tutorial/*.json")})
 INVENTORY = """\
 10.0.0.1:

@@ -13,10 +13,10 @@ import yaml
 
 from hccl_kit.ocr import config
 from hccl_kit.ocr.config import schema
-from tests.places import ROOT
+from tests.places import ROOT, shipped_configs
 
 FOLDER = ROOT / "configs"
-SHIPPED = sorted(FOLDER.rglob("*.yaml"))
+SHIPPED = shipped_configs()
 NAMES = {
     "cls/mobilenetv3/cls_mv3",
     "cls/mobilenetv3/cls_mv3_receipts",

@@ -7,6 +7,7 @@ import yaml
 
 from tests.docs.pages import DOCS
 from tests.ocr.config import models_page
+from tests.places import shipped_configs
 
 DOCUMENT = DOCS / "models.md"
 
@@ -23,7 +24,7 @@ def test_the_published_page_is_current(request: pytest.FixtureRequest) -> None:
 
 def test_every_configuration_has_its_row() -> None:
     known = yaml.safe_load(models_page.KNOWN.read_text(encoding="utf-8"))
-    shipped = {str(path.relative_to(models_page.FOLDER).with_suffix("")) for path in models_page.FOLDER.rglob("*.yaml")}
+    shipped = {str(path.relative_to(models_page.FOLDER).with_suffix("")) for path in shipped_configs()}
     assert set(known) == shipped
 
 
