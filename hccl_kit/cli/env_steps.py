@@ -22,6 +22,7 @@ from hccl_kit.preflight.host_facts import hosts_over_ssh, this_host
 from hccl_kit.preflight.probes.this_server import find_server, servers_here
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.model import RankTable, Server
+from hccl_kit.table.products import PRODUCTS
 
 _SOURCES = 2
 _WIDTH = 94
@@ -58,16 +59,27 @@ def print_plan(request: EnvRequest) -> int:
     only = _only(table, request)
     shown = plan._replace(servers=tuple(one for one in plan.servers if only in (None, one.server)))
     had = [one for source in request.check or () for one in read_settings(source)]
-    differences = check(plan, had) if request.check else None
+    differences = check(plan, had, _product(table)) if request.check else None
     if request.format == "json":
         print(json.dumps(as_json(request.table, shown, differences), indent=4))
     elif differences is not None:
-        print(*_lines_of(differences) or [f"{counted(len(had), 'environment')}: as planned"], sep="\n")
+        as_planned = [] if _has_error(differences) else [f"{counted(len(had), 'environment')}: as planned"]
+        print(*_lines_of(differences), *as_planned, sep="\n")
     elif request.format == "sh":
         print(*as_sh(shown.of(shown.servers[0])), sep="\n")
     else:
         print(*as_text(shown), sep="\n")
-    return EXIT_FINDINGS if differences else EXIT_OK
+    return EXIT_FINDINGS if _has_error(differences or ()) else EXIT_OK
+
+
+def _has_error(differences: Sequence[Difference]) -> bool:
+    return any(one.severity == "error" for one in differences)
+
+
+def _product(table: RankTable) -> str:
+    """The only product that reads a table of this version; "" if there are several."""
+    readers = [product.name for product in PRODUCTS if table.version in product.table_versions]
+    return readers[0] if len(readers) == 1 else ""
 
 
 def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
@@ -137,11 +149,12 @@ def _listed(variables: Sequence[Variable]) -> list[str]:
 
 
 def _lines_of(differences: Sequence[Difference]) -> list[str]:
-    """A line for each difference, with the sources that have it."""
-    sources: dict[str, list[str]] = {}
-    for one in differences:
-        sources.setdefault(one.text, []).append(one.source or "all ranks")
-    return [printable(f"{listed(found, _SOURCES)}: {text}") for text, found in sources.items()]
+    """A line for each difference, with the sources that have it; the warnings follow."""
+    sources: dict[tuple[str, str], list[str]] = {}
+    for one in sorted(differences, key=lambda one: one.severity):
+        prefix = "warning: " if one.severity == "warning" else ""
+        sources.setdefault((prefix, one.text), []).append(one.source or "all ranks")
+    return [printable(f"{prefix}{listed(found, _SOURCES)}: {text}") for (prefix, text), found in sources.items()]
 
 
 def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | None) -> dict[str, Any]:

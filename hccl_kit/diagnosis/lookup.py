@@ -12,8 +12,7 @@ from hccl_kit.diagnosis.errors.row import KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, codes_in, only_maybe
 from hccl_kit.diagnosis.explanation import Answer, Explanation
 from hccl_kit.diagnosis.known_lines import explain_lines
-from hccl_kit.diagnosis.line_values import bounded
-from hccl_kit.preflight.rules.variable_values import accepted_values, in_words
+from hccl_kit.preflight.rules.variable_verdict import in_words, verdict_in_words
 
 _ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
 _NAMES = frozenset(name for rule in CATALOGUE for name in rule.variables)
@@ -63,8 +62,7 @@ def _of_variable(text: str) -> Explanation | None:
     accepted = in_words(name)
     if accepted is None:
         return None
-    fits = accepted_values("")[name].takes(value)
-    says = (f"{bounded(value)!r} is {'' if fits else 'not '}accepted",) if equals else ()
+    says = (verdict_in_words(name, value),) if equals else ()
     row = KnownError(f"a variable of HCCL; accepted: {accepted}", "fact", fix="`hccl-kit preflight TABLE` checks it")
     return Explanation((), (Answer(row, name, says),), (), (), is_exact=True)
 

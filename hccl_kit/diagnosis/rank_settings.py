@@ -14,6 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.logs.archives import is_tar
 from hccl_kit.diagnosis.logs.facts import Evidence, Process, Setting
 from hccl_kit.diagnosis.logs.reading import read
+from hccl_kit.discovery import packages
 from hccl_kit.launch.hccl_variables import BASE_PORT, CARD_RANGE, HOST_RANGE, IF_IP
 from hccl_kit.launch.job_ports import HIGHEST
 from hccl_kit.table.document import shown
@@ -30,11 +31,15 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Had(NamedTuple):
-    """The variables of one rank, or of all that share a file. `is_complete`: what is not there was not set."""
+    """The variables of one rank, or of all that share a file. `is_complete`: what is not there was not set.
+
+    `cann` is the version of its CANN; None if it is not known.
+    """
 
     source: str
     values: Mapping[str, str]
     is_complete: bool
+    cann: str | None = None
 
 
 def read_settings(source: str) -> list[Had]:
@@ -68,7 +73,8 @@ def _of_process(pid: str) -> Had:
     values = dict(_entries(data))
     if not values:
         raise KitError(f"process {pid} has no variables: it has ended, or is a kernel thread")
-    return Had(f"process {pid}", values, is_complete=True)
+    installed = packages.cann(Path("/"), values)
+    return Had(f"process {pid}", values, is_complete=True, cann=installed.version if installed else None)
 
 
 def _of_logs(source: str, path: Path) -> list[Had]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import listed
@@ -24,7 +24,8 @@ from hccl_kit.launch.hccl_variables import (
     VariablePlan,
 )
 from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Ports, job_ports
-from hccl_kit.preflight.rules.variable_values import ROCE, accepted_values, links_contradict
+from hccl_kit.preflight.rules.variable_values import ROCE, VALUES, links_contradict
+from hccl_kit.preflight.rules.variable_verdict import refusal
 from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
 from hccl_kit.table.document import shown
 
@@ -40,11 +41,15 @@ _SHOWN = 4
 
 
 class Difference(NamedTuple):
-    """What is wrong with a variable; `source` is None for a difference between ranks."""
+    """What is wrong with a variable; `source` is None for a difference between ranks.
+
+    A "warning" is about a value that HCCL may accept.
+    """
 
     source: str | None
     variable: str
     text: str
+    severity: Literal["error", "warning"] = "error"
 
 
 def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Difference]:
@@ -52,15 +57,19 @@ def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Dif
     found = []
     for rank in had:
         refused = [*_refused(rank, product)]
-        found += [*refused, *_of_plan(plan, rank, {one.variable for one in refused}), *_of_server(plan, rank)]
+        names = {one.variable for one in refused if one.severity == "error"}
+        found += [*refused, *_of_plan(plan, rank, names), *_of_server(plan, rank)]
     return [*found, *_between(plan, had)]
 
 
 def _refused(rank: Had, product: str) -> Iterator[Difference]:
-    for name, accepted in accepted_values(product).items():
+    for name in VALUES:
         value = rank.values.get(name) if rank.is_complete else None  # a log prints what HCCL took, in its own form
-        if value is not None and not accepted.takes(value):
-            yield Difference(rank.source, name, f"{name}={shown(value)}; accepted: {accepted.words} (EI0001)")
+        wrong = None if value is None else refusal(name, value, product=product, cann=rank.cann)
+        if wrong and wrong.is_certain:
+            yield Difference(rank.source, name, f"{wrong.message} (EI0001)")
+        elif wrong:
+            yield Difference(rank.source, name, wrong.message, "warning")
     if rank.is_complete and (links := links_contradict(rank.values)):
         yield Difference(rank.source, ROCE, f"{links.message} (EI0001)")
     connect, execute = _seconds(rank, CONNECT_TIMEOUT), _seconds(rank, EXEC_TIMEOUT)
@@ -135,14 +144,28 @@ def _of_server(plan: VariablePlan, rank: Had) -> Iterator[Difference]:
 
 def _between(plan: VariablePlan, had: Sequence[Had]) -> Iterator[Difference]:
     """What differs between ranks and must not. A rank that differs in a port differs from the plan too."""
+    yield from _one_rank_twice(had)
     for name in _EQUAL:
         yield from _unequal(name, had)
     others = {*OF_A_SERVER, *_EQUAL, *(one.name for one in plan.variables)}
     for is_complete in (True, False):  # logs have other forms of most values
         alike = [rank for rank in had if rank.is_complete is is_complete]
-        names = {name for rank in alike for name in rank.values if name in accepted_values("")}
+        names = {name for rank in alike for name in rank.values if name in VALUES}
         for name in sorted(names - others):
             yield from _unequal(name, alike)
+
+
+def _one_rank_twice(had: Sequence[Had]) -> Iterator[Difference]:
+    """The ranks that several sources have: each rank is one process."""
+    ranks: dict[tuple[str, str], dict[str, None]] = {}
+    for one in had:
+        name = next((name for name in NAMES["rank"] if one.values.get(name)), None)
+        if name and one.is_complete:
+            ranks.setdefault((name, one.values[name].strip()), {})[one.source] = None
+    for (name, value), sources in ranks.items():
+        if len(sources) > 1:
+            text = f"{name}={shown(value)} in {listed(sources, _SHOWN)}; each rank is one process"
+            yield Difference(None, name, text)
 
 
 def _unequal(name: str, had: Sequence[Had]) -> Iterator[Difference]:

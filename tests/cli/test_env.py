@@ -85,6 +85,21 @@ def test_a_shell_that_sources_the_lines_passes_the_check(folder: Path) -> None:
     assert "overlap with those of job 2" in checked.stdout
 
 
+def test_a_rank_in_two_environments_is_found_and_a_value_that_hccl_may_accept_is_a_warning(folder: Path) -> None:
+    planned = env(folder, "one.json", "--format", "sh").stdout
+    for name in "ab":
+        (folder / f"{name}.txt").write_text(f"{planned}export RANK_ID=0\nexport HCCL_OP_EXPANSION_MODE=NEW\n")
+    alone = env(folder, "one.json", "--check", "a.txt")
+    warning, last = alone.stdout.splitlines()
+    assert warning.startswith('warning: a.txt: HCCL_OP_EXPANSION_MODE="NEW"; accepted: AI_CPU or ')
+    assert (alone.returncode, last) == (0, "1 environment: as planned")
+    both = env(folder, "one.json", "--check", "a.txt", "b.txt")
+    assert (both.returncode, both.stdout.splitlines()[0]) == (
+        1,
+        'all ranks: RANK_ID="0" in a.txt, b.txt; each rank is one process',
+    )
+
+
 def test_an_empty_source_as_of_an_unset_variable_is_not_the_current_folder(folder: Path) -> None:
     done = env(folder, "one.json", "--check", "")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "error: --check: '' is not a path or process id\n")

@@ -124,13 +124,15 @@ def test_strict_turns_warnings_into_errors(folder: Path) -> None:
 
 def test_quiet_prints_errors_only(folder: Path) -> None:
     warning = {"MS_ROLE": "MS_WORKER"}
+    warning |= {"HCCL_OP_EXPANSION_MODE": "NEW", "HCCL_RDMA_TIMEOUT": "31"}  # what a newer release may accept
+    both = {**warning, "HCCL_INTRA_PCIE_ENABLE": "1", "HCCL_INTRA_ROCE_ENABLE": "1"}
     done = preflight("t.json", *HOST_SIDE, "--quiet", folder=folder, environ=warning)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    done = preflight("t.json", *HOST_SIDE, "--quiet", folder=folder, environ={**warning, "HCCL_BUFFSIZE": "0"})
+    done = preflight("t.json", *HOST_SIDE, "--quiet", folder=folder, environ=both)
     assert done.returncode == 1
-    assert "HK606 error" in done.stdout
+    assert "HK607 error" in done.stdout
     assert "HK608" not in done.stdout
-    loud = preflight("t.json", *HOST_SIDE, folder=folder, environ={**warning, "HCCL_BUFFSIZE": "0"})
+    loud = preflight("t.json", *HOST_SIDE, folder=folder, environ=both)
     assert loud.stdout.splitlines()[-1].rpartition(", ")[2] == done.stdout.splitlines()[-1].rpartition(", ")[2]
 
 

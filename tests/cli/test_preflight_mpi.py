@@ -76,12 +76,12 @@ def test_servers_that_are_identical_are_one_line(servers: Servers, mpirun: Path)
 def test_only_differences_are_shown_and_all_processes_have_one_exit_code(servers: Servers, mpirun: Path) -> None:
     (servers.folder / "there").mkdir()
     (servers.folder / "there" / "t.json").write_text(text(2) + "\n")
-    servers.put(1, f'export HCCL_BUFFSIZE=0; cd "{servers.folder}/there"')
+    servers.put(1, f'export HCCL_BUFFSIZE=400 HCCL_INTRA_ROCE_ENABLE=0; cd "{servers.folder}/there"')
     done = servers.look(mpirun)
     assert done.returncode == 1
     assert "HK615 error: the table on 10.0.0.2 differs from the checked table\n" in done.stdout
-    assert 'HK618 warning: HCCL_BUFFSIZE differs: not set on 10.0.0.1; "0" on 10.0.0.2\n' in done.stdout
-    assert 'HK606 error on 1 of 2 servers, 10.0.0.2: HCCL_BUFFSIZE="0"; accepted: ' in done.stdout
+    assert 'HK618 warning: HCCL_BUFFSIZE differs: not set on 10.0.0.1; "400" on 10.0.0.2\n' in done.stdout
+    assert "HK607 error on 1 of 2 servers, 10.0.0.2: HCCL_INTRA_ROCE_ENABLE=0 and " in done.stdout
     assert done.stdout.count("servers answered:") == 1
 
 

@@ -76,13 +76,13 @@ def test_servers_that_are_identical_are_one_line(cluster: Cluster) -> None:
 
 
 def test_only_differences_are_shown(cluster: Cluster) -> None:
-    cluster.put("10.0.0.3", "export HCCL_BUFFSIZE=400 HCCL_CONNECT_TIMEOUT=60")
+    cluster.put("10.0.0.3", "export HCCL_BUFFSIZE=400 CM_CHIEF_IP=10.0.0.1")
     code, out, _ = cluster.all("--ignore", NIC)
     assert code == 1
     assert "HK618 warning: HCCL_BUFFSIZE differs: not set on " in out
     assert '; "400" on 10.0.0.3\n' in out
-    assert 'HK606 error on 1 of 4 servers, 10.0.0.3: HCCL_CONNECT_TIMEOUT="60"; accepted: 120 to 7200' in out
-    assert out.endswith("4 of 4 servers answered: 1 error, 2 differences\n")
+    assert "HK607 error on 1 of 4 servers, 10.0.0.3: CM_CHIEF_IP with a rank table: " in out
+    assert out.endswith("4 of 4 servers answered: 1 error, 1 difference\n")
 
 
 def test_servers_without_the_table_are_named(cluster: Cluster) -> None:

@@ -201,10 +201,23 @@ def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
 
 def test_a_variable_is_explained_with_what_hccl_accepts() -> None:
     page = as_page(explain("HCCL_RDMA_TIMEOUT"), 200)
-    assert page.startswith("HCCL_RDMA_TIMEOUT: a variable of HCCL; accepted: 5 to 24; on a2, a2-box16, a3 5 to 20\n")
-    told = {"4": "'4' is not accepted", "20": "'20' is accepted", "\x1b[2J": "'\\x1b[2J' is not accepted"}
-    for value, words in told.items():
-        assert explain(f"HCCL_RDMA_TIMEOUT={value}").answers[0].says == (words,)
+    ranges = "5 to 24; on a2, a2-box16, a3 5 to 20; on a5 0 to 4294967295"
+    assert page.startswith(f"HCCL_RDMA_TIMEOUT: a variable of HCCL; accepted: {ranges}\n")
+    assert "; AICPU_TS from CANN 9.1 on\n" in as_page(explain("HCCL_OP_EXPANSION_MODE"), 300)
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("HCCL_RDMA_TIMEOUT=20", "'20' is accepted"),
+        ("HCCL_RDMA_TIMEOUT=31", "'31' is accepted on a5 only"),
+        ("HCCL_RDMA_TIMEOUT=\x1b[2J", "'\\x1b[2J' is not accepted by CANN 8.0 to 9.1"),
+        ("HCCL_OP_EXPANSION_MODE=AICPU_TS", "'AICPU_TS' is accepted from CANN 9.1 on"),
+        ("HCCL_OP_EXPANSION_MODE=NEW", "'NEW' is not accepted by CANN 8.5 to 9.1"),
+    ],
+)
+def test_the_value_of_a_variable_is_explained_with_where_hccl_accepts_it(written: str, words: str) -> None:
+    assert explain(written).answers[0].says == (words,)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,8 @@ def planned(job: int = 0, kernel: Kernel | None = None) -> VariablePlan:
 def had(source: str = "a", /, *, job: int = 0, changed: Mapping[str, str | None] = NOTHING) -> Had:
     """The settings of a rank of the plan with some changes; None unsets a variable."""
     values = {one.name: one.value for one in planned(job).variables} | dict(changed)
-    return Had(source, {name: value for name, value in values.items() if value is not None}, is_complete=True)
+    there = {name: value for name, value in values.items() if value is not None}
+    return Had(source, there, is_complete=True, cann="9.1.0")
 
 
 def texts(*ranks: Had, job: int = 0, kernel: Kernel | None = None) -> list[str]:
@@ -105,6 +106,21 @@ def test_switches_of_links_contradict_only_if_all_variables_are_known() -> None:
 def test_an_invalid_value_is_one_line() -> None:
     found = check(planned(), [had(changed={"HCCL_CONNECT_TIMEOUT": "60"})])
     assert [one.variable for one in found] == ["HCCL_CONNECT_TIMEOUT"]
+
+
+def test_a_value_that_another_release_may_accept_is_a_warning() -> None:
+    mode = {"HCCL_OP_EXPANSION_MODE": "NEW"}
+    for cann, product, severity in (("9.1.0", "a5", "error"), (None, "a5", "warning"), ("9.2.0", "a5", "warning")):
+        (found,) = check(planned(), [had(changed=mode)._replace(cann=cann)], product)
+        assert (found.severity, found.text.endswith(" (EI0001)")) == (severity, severity == "error")
+    assert check(planned(), [had(changed={"HCCL_OP_EXPANSION_MODE": "AICPU_TS"})]) == []
+
+
+def test_a_rank_that_several_processes_have_is_an_error() -> None:
+    ranks = [had(f"process {number}", changed={"RANK_ID": str(number // 2)}) for number in range(3)]
+    (found,) = check(planned(), [*ranks, ranks[0], had("the shell")])
+    assert found.text == 'RANK_ID="0" in process 0, process 1; each rank is one process'
+    assert found.severity == "error"
 
 
 def test_other_ports_of_the_same_job_are_reported() -> None:

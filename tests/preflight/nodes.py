@@ -85,6 +85,14 @@ def free_base(count: int = DEFAULT_HOST_PORTS) -> int:
     raise RuntimeError("no free ports on this machine")
 
 
+def root_with_cann(folder: Path, version: str) -> Path:
+    """The root of a system with this release of CANN and nothing else."""
+    info = folder / "usr/local/Ascend/cann/x86_64-linux/ascend_toolkit_install.info"
+    info.parent.mkdir(parents=True, exist_ok=True)
+    info.write_text(f"version={version}\n", encoding="utf-8")
+    return folder
+
+
 def write_table(folder: Path, made: Mapping[str, Any] | None = None) -> Path:
     path = folder / "t.json"
     path.write_text(formats.write(read(made or table_value())), encoding="utf-8")

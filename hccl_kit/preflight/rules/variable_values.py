@@ -1,6 +1,7 @@
-"""Which values HCCL accepts for its variables, as data.
+"""Which values HCCL accepts for its variables, by product and release of CANN, as data.
 
-Source: its own parser, externalinput.cc and env_config.cc of hcomm. It stops at the first invalid one.
+Sources: HCCL's own parser, externalinput.cc and env_config.cc of hcomm, which stops at the first invalid value;
+alg_env_config.cc of hccl at the tags 8.5.0, 9.0.0 and 9.1.0; the pages of the variables, CANN 8.0 to 9.1.
 """
 
 from __future__ import annotations
@@ -10,35 +11,32 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
+Release = tuple[int, int]
+"""A release of CANN, such as (9, 1) for 9.1.0 and its betas."""
+
+OLDEST, NEWEST = (8, 0), (9, 1)
+"""The releases of CANN whose values are known here."""
 _MAX_DIGITS = 10
 """Digits of the longest number that HCCL reads."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 class Accepted(NamedTuple):
-    """The accepted values of a variable: in words, and as a predicate."""
+    """The accepted values of a variable: in words, and as a predicate.
+
+    `since` are the values that not all releases know, with the first one that does; `oldest` is the first release whose
+    values are known here. `stops_on`: the products on which HCCL stops at another value, by its manual and by its code;
+    None for all.
+    """
 
     words: str
     takes: Callable[[str], bool]
-
-
-def accepted_values(product: str) -> Mapping[str, Accepted]:
-    """The values of each variable that HCCL accepts on a product; if the product is not known, on at least one."""
-    return {**_VALUES, **_ON.get(product, {})}
-
-
-def in_words(name: str) -> str | None:
-    """What HCCL accepts for a variable, and what differs by product; None if it is not in this table."""
-    if name not in _VALUES:
-        return None
-    others: dict[str, list[str]] = {}
-    for product, values in _ON.items():
-        if name in values:
-            others.setdefault(values[name].words, []).append(product)
-    special = (f"on {', '.join(products)} {words}" for words, products in others.items())
-    return "; ".join([_VALUES[name].words, *special])
+    since: Mapping[str, Release] = MappingProxyType({})
+    oldest: Release = OLDEST
+    stops_on: tuple[str, ...] | None = None
 
 
 PCIE, ROCE = "HCCL_INTRA_PCIE_ENABLE", "HCCL_INTRA_ROCE_ENABLE"
@@ -76,7 +74,7 @@ def _whole(least: int, most: int, *, step: int = 1) -> Accepted:
     return Accepted(f"{least} to {most}" + (f", a multiple of {step}" if step > 1 else ""), takes)
 
 
-def _seconds(least: int, most: int) -> Accepted:
+def _seconds(least: float, most: int) -> Accepted:
     def takes(text: str) -> bool:
         if len(text) > _MAX_DIGITS or not re.fullmatch(r"[0-9]+(\.[0-9]{1,2})?", text):
             return False
@@ -160,7 +158,11 @@ def _are_topics(text: str) -> bool:
 _SWITCH = _one_of("0", "1")
 _PORTS = Accepted("auto, or ports and ranges that do not overlap, such as 60000-60015,61000", _are_ports)
 
-_VALUES: Mapping[str, Accepted] = {
+_MODES = ("AI_CPU", "AIV", "AIV_ONLY", "HOST", "HOST_TS")
+_NEW_MODES = {"AICPU_CacheDisable": (9, 0), "CCU_MS": (9, 0), "CCU_SCHED": (9, 0), "AICPU_TS": (9, 1)}
+"""AICPU_TS is the default of Atlas 950, where it replaces AI_CPU."""
+
+VALUES: Mapping[str, Accepted] = {
     "HCCL_CONNECT_TIMEOUT": _whole(120, 7200),
     "HCCL_EXEC_TIMEOUT": _seconds(0, 2_147_483_647),
     "HCCL_INTRA_PCIE_ENABLE": _SWITCH,
@@ -189,9 +191,8 @@ _VALUES: Mapping[str, Accepted] = {
     "HCCL_INTER_HCCS_DISABLE": _one_of_any_case("true", "false"),
     "HCCL_DIAGNOSE_ENABLE": _SWITCH,
     "HCCL_ENTRY_LOG_ENABLE": _SWITCH,
-    # The last three are those of newer chips, in alg_env_config.cc of hccl.
-    "HCCL_OP_EXPANSION_MODE": _one_of(
-        "AI_CPU", "AICPU_CacheDisable", "AIV", "HOST", "HOST_TS", "AIV_ONLY", "CCU_MS", "CCU_SCHED"
+    "HCCL_OP_EXPANSION_MODE": Accepted(
+        " or ".join(_MODES), {*_MODES, *_NEW_MODES}.__contains__, _NEW_MODES, oldest=(8, 5), stops_on=("a5",)
     ),
     "HCCL_OP_RETRY_ENABLE": Accepted("levels L0 to L2, each with 0 or 1, such as L1:1,L2:0", _are_levels),
     "HCCL_OP_RETRY_PARAMS": Accepted(
@@ -206,7 +207,16 @@ _VALUES: Mapping[str, Accepted] = {
     "HCCL_LOGIC_SUPERPOD_ID": Accepted("a text of less than 128 bytes", lambda text: len(os.fsencode(text)) < 128),
 }
 
-_OLD: Mapping[str, Accepted] = {"HCCL_EXEC_TIMEOUT": _seconds(1, 17_340)}
+_OLD: Mapping[str, Accepted] = {"HCCL_EXEC_TIMEOUT": _seconds(0.01, 17_340)}
 _NEW: Mapping[str, Accepted] = {"HCCL_RDMA_TIMEOUT": _whole(5, 20)}
-_ON: Mapping[str, Mapping[str, Accepted]] = {"910": _OLD, "300i-duo": _OLD, "a2": _NEW, "a2-box16": _NEW, "a3": _NEW}
-"""What differs by product."""
+# Only Atlas 350 with RDMA cards of the user reads it; 0, and 32 or more, mean no limit.
+_A5: Mapping[str, Accepted] = {"HCCL_RDMA_TIMEOUT": _whole(0, 4_294_967_295)}
+BY_PRODUCT: Mapping[str, Mapping[str, Accepted]] = {
+    "910": _OLD,
+    "300i-duo": _OLD,
+    "a2": _NEW,
+    "a2-box16": _NEW,
+    "a3": _NEW,
+    "a5": _A5,
+}
+"""The values of a product that accepts others."""

@@ -9,9 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from hccl_kit.check.rule import Rule
+from hccl_kit.discovery import packages
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import ids_in_dev, named
-from hccl_kit.preflight.rules.variable_values import accepted_values, links_contradict
+from hccl_kit.preflight.rules.variable_values import VALUES, links_contradict
+from hccl_kit.preflight.rules.variable_verdict import Refusal, refusal
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, VISIBLE_DEVICES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -24,17 +26,29 @@ _OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in ("MINDSPORE_HCC
 def value_not_accepted(node: Node) -> Iterator[Finding]:
     """HCCL does not accept the value of a variable.
 
-    What:           a variable of HCCL has a value that its parser refuses; an empty value is refused too.
+    What:           a variable of HCCL has a value that its parser refuses, in the installed release of CANN and on this
+                    product (on every one if it is not known); an empty value is refused too.
     Why it matters: HCCL reads them all at its start and stops at the first invalid one.
     Example:        HCCL_CONNECT_TIMEOUT=60; 120 to 7200 is accepted.
     Fix:            export an accepted value, or unset the variable.
     HCCL:           EI0001, which names value, variable and expectation.
     """
-    for name, accepted in accepted_values(node.product.name).items():
-        value = node.environ.get(name)
-        if value is not None and not accepted.takes(value):
-            message = f"{name}={shown(value)}; accepted: {accepted.words}"
-            yield Finding(message, f"export an accepted value of {name}, or unset it")
+    yield from (_to_export(name, found) for name, found in _refusals(node) if found.is_certain)
+
+
+def value_unknown(node: Node) -> Iterator[Finding]:
+    """It is not known whether HCCL accepts the value of a variable.
+
+    What:           a variable of HCCL has a value that is in no list of this program, and HCCL may accept it all the
+                    same: the release of CANN is not known, or newer or older than these lists, or another product
+                    accepts the value.
+    Why it matters: if HCCL refuses the value, no rank starts.
+    Example:        HCCL_RDMA_TIMEOUT=31, which Atlas 950 accepts, without --product.
+    Fix:            compare it with the page of the variable in the manual of the installed CANN; --product names the
+                    product, and ASCEND_HOME_PATH the CANN.
+    HCCL:           EI0001 if it refuses the value.
+    """
+    yield from (_to_export(name, found) for name, found in _refusals(node) if not found.is_certain)
 
 
 def variables_contradict(node: Node) -> Iterator[Finding]:
@@ -127,6 +141,22 @@ def _in_container(node: Node, ids: Iterable[int]) -> Iterator[int]:
     return (there[number] for number in ids if number < len(there))
 
 
+def _refusals(node: Node) -> Iterator[tuple[str, Refusal]]:
+    """The variables whose value is not in the table of this product and release, with what is known about it."""
+    installed = packages.cann(node.root, node.environ)
+    for name in VALUES:
+        value = node.environ.get(name)
+        if value is None:
+            continue
+        found = refusal(name, value, product=node.product.name, cann=installed.version if installed else None)
+        if found:
+            yield name, found
+
+
+def _to_export(name: str, found: Refusal) -> Finding:
+    return Finding(found.message, f"export an accepted value of {name}, or unset it")
+
+
 def _whitelist(node: Node) -> Iterator[Finding]:
     value = node.environ.get(_WHITELIST)
     if not value:
@@ -140,5 +170,6 @@ RULES = (
     Rule("HK606", "invalid-variable", value_not_accepted, hccl_error="EI0001", kinds=("node",)),
     Rule("HK607", "conflicting-variables", variables_contradict, hccl_error="EI0001", kinds=("node",)),
     Rule("HK608", "stale-launcher-variable", of_another_launcher, severity="warning", kinds=("node",)),
+    Rule("HK642", "unlisted-value", value_unknown, severity="warning", kinds=("node",)),
     Rule("HK609", "hidden-cards", visible_devices, hccl_error="EI0014", kinds=("node",)),
 )

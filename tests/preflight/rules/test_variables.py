@@ -8,16 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.preflight.probes.cards import named
-from hccl_kit.preflight.rules.variable_values import accepted_values
+from hccl_kit.preflight.rules.variable_values import VALUES
+from hccl_kit.preflight.rules.variable_verdict import refusal
 from hccl_kit.preflight.rules.variables import (
     cards_meant,
     of_another_launcher,
     value_not_accepted,
+    value_unknown,
     variables_contradict,
     visible_devices,
 )
 from hccl_kit.table.products import PRODUCT_NAMES
-from tests.preflight.nodes import faults, messages, node, table_value
+from tests.preflight.nodes import faults, messages, node, root_with_cann, table_value
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,6 @@ from tests.preflight.nodes import faults, messages, node, table_value
         ("HCCL_SOCKET_FAMILY", ["AF_INET", "AF_INET6"], ["af_inet", "4", ""]),
         ("HCCL_WHITELIST_DISABLE", ["0", "1"], ["2", "true", ""]),
         ("HCCL_DETERMINISTIC", ["true", "FALSE", "Strict"], ["1", ""]),
-        ("HCCL_OP_EXPANSION_MODE", ["AI_CPU", "AIV", "HOST_TS"], ["AICPU", "ai_cpu", ""]),
         (
             "HCCL_OP_RETRY_ENABLE",
             ["L1:1", "L0:0, L1:1, L2:0", ""],
@@ -92,27 +93,65 @@ from tests.preflight.nodes import faults, messages, node, table_value
         ("HCCL_LOGIC_SUPERPOD_ID", ["pod 1"], ["x" * 128, "\u8d85" * 43, "\udcff" * 128]),
     ],
 )
-def test_values_are_accepted_exactly_as_by_hccl(name: str, good: list[str], bad: list[str]) -> None:
+def test_values_are_accepted_exactly_as_by_hccl(name: str, good: list[str], bad: list[str], tmp_path: Path) -> None:
+    root = root_with_cann(tmp_path, "9.1.0")
     for value in good:
-        assert faults(value_not_accepted, node(environ={name: value})) == [], value
+        assert faults(value_not_accepted, node(environ={name: value}, root=root)) == [], value
     for value in bad:
-        (message,) = messages(value_not_accepted, node(environ={name: value}))
+        where = node(environ={name: value}, root=root, product="910" if name == "HCCL_RDMA_TIMEOUT" else None)
+        (message,) = messages(value_not_accepted, where)
         assert message.startswith(f"{name}="), value
         assert "; accepted: " in message
 
 
+MODE, TIMEOUT, EXEC, LINKS = (
+    *("HCCL_OP_EXPANSION_MODE", "HCCL_RDMA_TIMEOUT", "HCCL_EXEC_TIMEOUT", "HCCL_CONNECT_TIMEOUT"),
+)
+
+
 @pytest.mark.parametrize(
-    ("product", "name", "value", "is_taken"),
+    ("cann", "product", "name", "value", "verdict"),
     [
-        ("910", "HCCL_EXEC_TIMEOUT", "0", False),
-        ("910", "HCCL_EXEC_TIMEOUT", "17341", False),
-        ("a2", "HCCL_EXEC_TIMEOUT", "17341", True),
-        ("910", "HCCL_RDMA_TIMEOUT", "24", True),
-        ("a3", "HCCL_RDMA_TIMEOUT", "24", False),
+        # The word that a release added: known from it on, an error before it where manual and code agree.
+        ("9.1.0", "a5", MODE, "AICPU_TS", None),
+        ("9.1.0-beta.1", "a5", MODE, "AICPU_TS", None),
+        (None, "a5", MODE, "AICPU_TS", None),
+        ("9.2.0", "a2", MODE, "AICPU_TS", None),
+        ("9.0.0", "a5", MODE, "AICPU_TS", "error"),
+        ("8.5.0", "a5", MODE, "CCU_SCHED", "error"),
+        ("9.0.0", "a2", MODE, "AICPU_TS", "warning"),
+        ("9.0.0", None, MODE, "AICPU_TS", "warning"),
+        ("8.3.RC1", "a5", MODE, "AICPU_TS", "warning"),
+        # A word in no list: newer releases may know it.
+        ("9.1.0", "a5", MODE, "NEW", "error"),
+        ("9.1.0", "a3", MODE, "NEW", "warning"),
+        ("9.2.0", "a5", MODE, "NEW", "warning"),
+        (None, "a5", MODE, "NEW", "warning"),
+        # Ranges by product.
+        *(("9.1.0", "a5", TIMEOUT, value, None) for value in ("0", "4", "31", "32")),
+        ("9.1.0", "a5", TIMEOUT, "x", "error"),
+        ("9.1.0", "a3", TIMEOUT, "24", "error"),
+        ("9.1.0", "910", TIMEOUT, "24", None),
+        ("9.1.0", None, TIMEOUT, "31", "warning"),
+        ("9.1.0", None, TIMEOUT, "x", "error"),
+        ("8.0.RC2", "910", EXEC, "0", "error"),
+        ("9.1.0", "910", EXEC, "0.5", None),
+        ("9.1.0", "910", EXEC, "17341", "error"),
+        ("9.1.0", "a2", EXEC, "17341", None),
+        # Ranges that all known releases share.
+        ("8.3.RC2", None, LINKS, "60", "error"),
+        (None, None, LINKS, "60", "warning"),
+        ("9.2.0", "a2", LINKS, "60", "warning"),
+        ("7.0.0", "a2", LINKS, "60", "warning"),
     ],
 )
-def test_some_limits_depend_on_the_product(product: str, name: str, value: str, is_taken: bool) -> None:
-    assert (faults(value_not_accepted, node(environ={name: value}, product=product)) == []) is is_taken
+def test_only_what_the_release_refuses_on_the_product_is_an_error(
+    cann: str | None, product: str | None, name: str, value: str, verdict: str | None, tmp_path: Path
+) -> None:
+    root = root_with_cann(tmp_path, cann) if cann else tmp_path
+    where = node(environ={name: value}, product=product, root=root)
+    told = {"error": len(messages(value_not_accepted, where)), "warning": len(messages(value_unknown, where))}
+    assert told == {one: int(one == verdict) for one in ("error", "warning")}
 
 
 NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"])
@@ -120,12 +159,13 @@ NOT_UTF8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=
 
 
 @given(
-    st.sampled_from(sorted(accepted_values("auto"))),
+    st.sampled_from(sorted(VALUES)),
     st.text(st.characters(codec="utf-8") | NOT_UTF8),
     st.sampled_from(["auto", *PRODUCT_NAMES]),
 )
 def test_any_text_is_accepted_or_refused(name: str, text: str, product: str) -> None:
-    assert accepted_values(product)[name].takes(text) in (True, False)
+    found = refusal(name, text, product=product, cann="9.1.0")
+    assert found is None or found.message.startswith(f"{name}=")
 
 
 @pytest.mark.parametrize(

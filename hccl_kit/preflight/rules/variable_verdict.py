@@ -1,0 +1,109 @@
+"""Whether HCCL accepts the value of a variable, on which products and from which release of CANN on.
+
+An error is only what HCCL of a known release refuses on the product at hand, or on all if that is not known: another
+release may know more values.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, NEWEST, VALUES, Accepted, Release
+from hccl_kit.table.document import shown
+from hccl_kit.table.products import PRODUCT_NAMES
+
+_SHOWN = 64
+"""Characters of a value in a sentence about it."""
+
+
+class Refusal(NamedTuple):
+    """Why a value is not accepted. `is_certain`: HCCL of the product and the release at hand stops at it."""
+
+    message: str
+    is_certain: bool
+
+
+def refusal(name: str, value: str, *, product: str = "", cann: str | None = None) -> Refusal | None:
+    """Why HCCL does not accept a value of a variable; None if it does, or the variable is not in this table.
+
+    `product` is "" or "auto" if it is not known, `cann` the version of the release at hand, such as "9.1.0".
+    """
+    if name not in VALUES:
+        return None
+    accepted, release = _of(name, product), _release(cann)
+    first = accepted.since.get(value, accepted.oldest)
+    if accepted.takes(value) and (release is None or value not in accepted.since or release >= first):
+        return None
+    written = f"{name}={shown(value)}"
+    if accepted.takes(value):
+        message = f"{written}; known from CANN {_dotted(first)} on, and this is CANN {cann}"
+        doubt = _doubt(accepted, release, cann, product)
+    else:
+        message = f"{written}; accepted: {'; '.join(_words(accepted))}"
+        others = [] if product in PRODUCT_NAMES else _takers(name, value)
+        doubt = f"{' and '.join(others)} accepts it" if others else _doubt(accepted, release, cann, product)
+    return Refusal(f"{message}; {doubt}" if doubt else message, is_certain=not doubt)
+
+
+def _doubt(accepted: Accepted, release: Release | None, cann: str | None, product: str) -> str | None:
+    """Why HCCL may take the value all the same; None if it does not."""
+    if release is None:
+        return "the release of CANN is not known, and another may accept it"
+    if not accepted.oldest <= release <= NEWEST:
+        known = f"{_dotted(accepted.oldest)} to {_dotted(NEWEST)}"
+        return f"this list is of CANN {known}, and CANN {cann} may accept it"
+    if accepted.stops_on is not None and product not in accepted.stops_on:
+        return "by the manuals of other products than a5, HCCL then takes its default"
+    return None
+
+
+def in_words(name: str) -> str | None:
+    """What HCCL accepts for a variable, and what differs by product and release; None if it is not in this table."""
+    if name not in VALUES:
+        return None
+    others: dict[str, list[str]] = {}
+    for product, values in BY_PRODUCT.items():
+        if name in values:
+            others.setdefault(values[name].words, []).append(product)
+    special = (f"on {', '.join(products)} {words}" for words, products in others.items())
+    first, *since = _words(VALUES[name])
+    return "; ".join([first, *special, *since])
+
+
+def verdict_in_words(name: str, value: str) -> str:
+    """Where HCCL accepts a value of a variable of this table, if neither product nor release is known."""
+    accepted, written = VALUES[name], repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
+    first = accepted.since.get(value)
+    if accepted.takes(value):
+        return f"{written} is accepted" + (f" from CANN {_dotted(first)} on" if first else "")
+    if takers := _takers(name, value):
+        return f"{written} is accepted on {' and '.join(takers)} only"
+    return f"{written} is not accepted by CANN {_dotted(accepted.oldest)} to {_dotted(NEWEST)}"
+
+
+def _words(accepted: Accepted) -> list[str]:
+    """The values in words: of all releases, and those that each later one added."""
+    newer: dict[Release, list[str]] = {}
+    for value, first in accepted.since.items():
+        newer.setdefault(first, []).append(value)
+    since = (f"{' or '.join(values)} from CANN {_dotted(first)} on" for first, values in sorted(newer.items()))
+    return [accepted.words, *since]
+
+
+def _of(name: str, product: str) -> Accepted:
+    return BY_PRODUCT.get(product, {}).get(name, VALUES[name])
+
+
+def _takers(name: str, value: str) -> list[str]:
+    """The products with values of their own that accept this one."""
+    return [product for product, values in BY_PRODUCT.items() if name in values and values[name].takes(value)]
+
+
+def _release(cann: str | None) -> Release | None:
+    found = re.match(r"([0-9]{1,3})\.([0-9]{1,3})", cann or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _dotted(release: Release) -> str:
+    return f"{release[0]}.{release[1]}"
