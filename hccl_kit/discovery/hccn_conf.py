@@ -11,6 +11,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
@@ -19,7 +20,17 @@ DEFAULT = Path("/etc/hccn.conf")
 MAX_LINE = 384
 MAX_FILE = 1_024_000
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
 _KEY = re.compile(r"(address|IPv6address)_(0|[1-9][0-9]{0,3})")
+
+
+class Entry(NamedTuple):
+    """A line with an address: its number, from 1, and the address as it is written and as a value."""
+
+    line: int
+    text: str
+    address: Address
 
 
 def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
@@ -41,18 +52,23 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
 
 def every_address(path: Path) -> dict[int, tuple[str, ...]]:
     """All addresses of every card that has one: `address_N` before `IPv6address_N`. Raises KitError as `addresses`."""
+    return {device_id: tuple(one.text for one in entries) for device_id, entries in every_entry(path).items()}
+
+
+def every_entry(path: Path) -> dict[int, tuple[Entry, ...]]:
+    """As `every_address`, with the lines."""
     lines = _parse(read_bounded(path, MAX_FILE).removeprefix(codecs.BOM_UTF8), path)
-    found: dict[int, tuple[str, ...]] = {}
+    found: dict[int, tuple[Entry, ...]] = {}
     for wanted in ("address", "IPv6address"):
-        for (family, device_id), address in lines.items():
+        for (family, device_id), entry in lines.items():
             if family == wanted:
-                found[device_id] = (*found.get(device_id, ()), address)
+                found[device_id] = (*found.get(device_id, ()), entry)
     return found
 
 
-def _parse(data: bytes, path: Path) -> dict[tuple[str, int], str]:
-    """`(address or IPv6address, device id) -> value` for every such line."""
-    found: dict[tuple[str, int], str] = {}
+def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
+    """`(address or IPv6address, device id)` and the first line that has it."""
+    found: dict[tuple[str, int], Entry] = {}
     for number, raw in enumerate(data.split(b"\n"), start=1):
         if len(raw) > MAX_LINE:
             raise KitError(f"{path}:{number}: the line has {len(raw)} bytes; the limit of the driver is {MAX_LINE}")
@@ -61,16 +77,16 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], str]:
         if not (match and sign):
             continue
         family, device_id = match[1], int(match[2])
-        _check(value, family, f"{path}:{number}: {name}")
-        first = found.setdefault((family, device_id), value)
-        if first != value:
-            raise KitError(f"{path}:{number}: {name}={value}, but an earlier line has {first}; remove one of them")
+        entry = Entry(number, value, _address(value, family, f"{path}:{number}: {name}"))
+        first = found.setdefault((family, device_id), entry)
+        if first.text != value:
+            raise KitError(f"{path}:{number}: {name}={value}, but an earlier line has {first.text}; remove one of them")
     return found
 
 
-def _check(value: str, family: str, place: str) -> None:
+def _address(value: str, family: str, place: str) -> Address:
     wanted = ipaddress.IPv4Address if family == "address" else ipaddress.IPv6Address
     try:
-        wanted(value)
+        return wanted(value)
     except ValueError:
         raise KitError(f"{place}={value!r} is not an IPv{wanted(0).version} address") from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
-from hccl_kit.discovery import hccn_tool, npu_smi_info
+from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi_info
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes import tools
@@ -68,7 +68,7 @@ def tool_missing(node: Node) -> Iterator[Finding]:
             "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
         )
     if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != WITHOUT_ADDRESSES:
-        has_conf = (node.root / HCCN_CONF).exists()
+        has_conf = may_be_file(node.root / HCCN_CONF)
         instead = "; addresses are taken from /etc/hccn.conf" if has_conf else ", and there is no /etc/hccn.conf"
         yield Finding(
             f"hccn_tool not found; links, gateways and TLS are not checked{instead}",

@@ -87,6 +87,8 @@ BROKEN: dict[str, Callable[[Machine], object]] = {
     "HK639": lambda machine: machine.file("etc/hccl_rootinfo.json", '{"version": "2.0"}'),
     "HK640": lambda machine: (machine.root / "usr/local/Ascend/driver/topo/atlas_350_3.json").unlink(),
     "HK641": lambda machine: machine.environ.update(ASCEND_VISIBLE_DEVICES="0,1,2,3,4,5,7,6"),
+    "HK642": lambda machine: machine.file("etc/hccn.conf", "address_3=192.168.103.77\n"),
+    "HK643": lambda machine: (machine.root / "etc/hccn.conf").mkdir(parents=True),
 }
 
 
