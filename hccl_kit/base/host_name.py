@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from hccl_kit.base.errors import KitError
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 
 
@@ -20,3 +22,26 @@ def is_host(text: str) -> bool:
         except ValueError:
             return False
     return False
+
+
+def check_host(text: str) -> None:
+    """Raises KitError if a user's `text` is no address or host name, such as one with a port, or an odd IPv4 address.
+
+    Numbers and dots that are no address are a legal name, but nobody means one.
+    """
+    if re.fullmatch(r"[0-9]+(\.[0-9]+)+\.?", text) and not _is_ipv4(text):
+        raise KitError(f"{text!r} is not a valid IPv4 address; accepted: four numbers from 0 to 255, or a host name")
+    if not is_host(text):
+        raise KitError(
+            f"{text!r} is not an address or a host name; accepted: 10.0.0.1, fd00::1, node1, without port, user and"
+            " brackets"
+        )
+
+
+def _is_ipv4(text: str) -> bool:
+    from ipaddress import IPv4Address  # noqa: PLC0415 - 1 ms
+
+    try:
+        return bool(IPv4Address(text).version)
+    except ValueError:
+        return False

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.host_name import check_host
 from hccl_kit.base.wording import listed
 from hccl_kit.cli.gen_devices import Devices, named_option
-from hccl_kit.table.ip import parse_address
 from hccl_kit.table.products import Product
 
 EVERY: Literal["all"] = "all"
@@ -51,7 +50,7 @@ def hosts_of(text: str, *, simulate: bool) -> tuple[str, ...] | Literal["all"]:
     with named_option("--hosts"):
         names = hostlist.expand(text)
         for name in names:
-            _refuse_misspelled_address(name)
+            check_host(name)
         duplicates = [name for name, count in Counter(names).items() if count > 1]
         if duplicates:
             raise KitError(f"{listed(duplicates, _SHOWN)} listed twice; each server may appear once")
@@ -73,7 +72,7 @@ def check_request(request: GenRequest) -> GenRequest:
         )
     if request.server is not None:
         with named_option("--server_ip"):
-            _refuse_misspelled_address(request.server)
+            check_host(request.server)
         if request.hosts is not None:
             raise KitError("--hosts and --server_ip are mutually exclusive")
     if request.hosts is not None and request.inventory is None and not request.simulate:
@@ -86,9 +85,3 @@ def check_request(request: GenRequest) -> GenRequest:
     if request.mpi and request.simulate:
         raise KitError("--mpi and --simulate are mutually exclusive", hint="hccl-gen --hosts LIST --simulate")
     return request
-
-
-def _refuse_misspelled_address(name: str) -> None:
-    """Raises KitError if `name` is numbers and dots but not an IPv4 address; any other name may be a host."""
-    if re.fullmatch(r"[0-9]+(\.[0-9]+)+\.?", name) and parse_address(name) is None:
-        raise KitError(f"{name!r} is not a valid IPv4 address; accepted: four numbers from 0 to 255, or a host name")

@@ -20,6 +20,9 @@ from hccl_kit.table.hosts import Host
 from hccl_kit.table.operations.generate import choose_version, file_name, generate_cluster
 from hccl_kit.table.products import Product
 
+_SIMULATED = "HK322"
+"""The rule about addresses that no network has."""
+
 
 def generate_files(request: GenRequest) -> int:
     """Write the files; returns the exit code. Raises KitError, with nothing written, if that is not possible."""
@@ -51,7 +54,8 @@ def _write(request: GenRequest, found: Found) -> int:
     version = choose_version(found.hosts, product, request.version)
     table = generate_cluster(found.hosts, version=version)
     name = file_name(table)
-    text = valid_text(table, name, _with_prefix(product, found.hosts), strict_topology=True)
+    told = {_SIMULATED} if request.simulate else ()  # the notes name the addresses
+    text = valid_text(table, name, _with_prefix(product, found.hosts), strict_topology=True, told=told)
     if version == "1.0" and product.has_super_pods and request.version is None:
         complain(
             "note: super pod and SDID are unknown (npu-smi or an inventory provides them), so version 1.0 is written"

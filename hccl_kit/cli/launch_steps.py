@@ -11,7 +11,7 @@ from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.cli.tables import table_of, topology_warning
+from hccl_kit.cli.tables import table_of, table_warnings
 from hccl_kit.launch.emitters import Launcher, emit
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
@@ -48,7 +48,7 @@ def write_launch_files(request: LaunchRequest) -> int:
     launcher = request.launcher
     folder = request.output or (Path(request.table).parent if request.table != "-" else Path())
     check_folder(folder, may_be_new=request.output is not None)
-    table, file, doubt = _table_file(request.table, request.product)
+    table, file, doubts = _table_file(request.table, request.product)
     made, warnings = _checked_plan(table, file, request)
     options, notes = request.options, []
     if options.keys() & {"spares", "inventory"}:
@@ -56,7 +56,7 @@ def write_launch_files(request: LaunchRequest) -> int:
 
         options = with_spares(options, table, file, request.product)
         notes = [describe(options["spares"])]
-    for warning in [*([doubt] if doubt else []), *warnings]:
+    for warning in [*doubts, *warnings]:
         complain(warning)
     files = [OutputFile(folder / name, text, mode) for name, text, mode in emit(launcher.name, made, file, **options)]
     place = folder / file.name
@@ -82,21 +82,21 @@ def write_launch_files(request: LaunchRequest) -> int:
     return EXIT_OK
 
 
-def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, str | None]:
-    """The table, its file, and a warning if the default product cannot link its cards.
+def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, list[str]]:
+    """The table, its file, and the warnings about it.
 
     Raises KitError with the first error of the table, or if HCCL does not read a file of this name.
     """
     data, name = load(given)
     table = table_of(data, name, given, product)
-    warning = None if product else topology_warning(data, name)
+    warnings = table_warnings(data, name, product)
     file = Path(given).resolve().name if given != "-" else file_name(table)
     if not file.endswith(".json"):
         raise KitError(
             f"HCCL only reads rank tables whose name ends in .json, got {file!r}",
             hint=shlex.join(["mv", "--", given, str(Path(given).with_suffix(".json"))]),
         )
-    return table, TableFile(file, data.decode()), warning
+    return table, TableFile(file, data.decode()), warnings
 
 
 def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
@@ -27,10 +28,22 @@ def table_of(data: bytes, name: str, file: str, product: Product | None = None) 
     return _valid(file, check_text(data, name, product))
 
 
-def topology_warning(data: bytes, name: str) -> str | None:
-    """Why the default product cannot link the cards of a table from which no product is derived; None if it can."""
-    if check_text(data, name).product != ANY_PRODUCT:
-        return None
+def table_warnings(data: bytes, name: str, product: Product | None = None) -> list[str]:
+    """The warnings about a table; without a product, also that the default product cannot link its cards."""
+    report = check_text(data, name, product)
+    lines = _lines([one for one in report.findings if one.severity == "warning"])
+    if product is None and report.product == ANY_PRODUCT and (topology := _topology_warning(data, name)):
+        lines.append(topology)
+    return lines
+
+
+def _lines(warnings: Sequence[Finding]) -> list[str]:
+    lines = [printable(f"warning: {found.rule}: {found.message}") for found in warnings[:MAX_WARNINGS]]
+    more = len(warnings) - MAX_WARNINGS
+    return [*lines, *([f"warning: {more} more; hccl-check reports all"] if more > 0 else [])]
+
+
+def _topology_warning(data: bytes, name: str) -> str | None:
     from hccl_kit.check.rule import TOPOLOGY  # noqa: PLC0415 - most tables name their product by the version
 
     for found in check_text(data, name, find_product(DEFAULT_PRODUCT)).findings:
@@ -49,15 +62,23 @@ def read_any_content(file: str) -> Content:
     return report.content
 
 
-def valid_text(table: RankTable, name: str, product: Product | None = None, *, strict_topology: bool = False) -> str:
-    """The text of a new table for the file `name`; its warnings are printed. Raises KitError as `checked_text`."""
+def valid_text(
+    table: RankTable,
+    name: str,
+    product: Product | None = None,
+    *,
+    strict_topology: bool = False,
+    told: Collection[str] = (),
+) -> str:
+    """The text of a new table for the file `name`; its warnings are printed, except those of the rules in `told`.
+
+    Raises KitError as `checked_text`.
+    """
     from hccl_kit.check.gate import checked_text  # noqa: PLC0415 - it loads all rules; who only reads does not need it
 
     checked = checked_text(table, name, product, strict_topology=strict_topology)
-    for found in checked.warnings[:MAX_WARNINGS]:
-        complain(printable(f"warning: {found.rule}: {found.message}"))
-    if len(checked.warnings) > MAX_WARNINGS:
-        complain(f"warning: {len(checked.warnings) - MAX_WARNINGS} more; hccl-check reports all")
+    for line in _lines([found for found in checked.warnings if found.rule not in told]):
+        complain(line)
     return checked.text
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.host_name import is_host
+from hccl_kit.base.host_name import check_host
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.payload.substitute import OF_RANK, MisfitError, new_table
@@ -42,8 +42,7 @@ def check_names(names: Sequence[str], table: RankTable) -> None:
         raise KitError(f"{len(names)} spares; accepted: at most {MAX_SPARES}")
     known = {_plain(name) for server in table.servers for name in (server.id, address_of(server))}
     for number, name in enumerate(names):
-        if not is_host(name):
-            raise KitError(f"spare {name!r} is not a valid address or host name")
+        check_host(name)
         if _plain(name) in known:
             raise KitError(f"spare {name} is already a server of the table")
         if _plain(name) in map(_plain, names[:number]):

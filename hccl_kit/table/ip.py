@@ -18,6 +18,14 @@ PORT = "[0-9]{1,4}/[0-9]{1,4}|d2h"
 UNSPECIFIED = inet_ntop(AF_INET, bytes(4))
 """0.0.0.0, which HCCL treats as no address; it treats :: as an address."""
 
+_RESERVED = {
+    "192.0.2.": "192.0.2.0/24 (RFC 5737)",
+    "198.51.100.": "198.51.100.0/24 (RFC 5737)",
+    "203.0.113.": "203.0.113.0/24 (RFC 5737)",
+    **dict.fromkeys(("198.18.", "198.19."), "198.18.0.0/15 (RFC 2544)"),
+}
+_STARTS = tuple(_RESERVED)
+
 Address = tuple[int, bytes, str]
 """Family, binary form and interface (the part after "%") of an address."""
 
@@ -49,6 +57,23 @@ def usable(address: Address | None) -> Address | None:
 def parse_usable(text: str) -> Address | None:
     """The address as `parse_address` reads it; None for 0.0.0.0, which a device may not have."""
     return usable(parse_address(text))
+
+
+def reserved_range(text: str) -> str | None:
+    """The range of an address that no network has, reserved for documentation or benchmarks; None for any other text.
+
+    Simulated cards have such addresses: RFC 5737, 3849 and 9637 are for documentation, RFC 2544 for benchmarks.
+    """
+    if not text.startswith(_STARTS) and ":" not in text:
+        return None  # nearly every address
+    if ":" not in text:
+        return next((words for start, words in _RESERVED.items() if text.startswith(start)), None)
+    address = parse_address(text)
+    if address is None or address[0] != AF_INET6:
+        return None
+    if address[1].startswith(bytes.fromhex("20010db8")):
+        return "2001:db8::/32 (RFC 3849)"
+    return "3fff::/20 (RFC 9637)" if address[1].startswith(b"\x3f\xff") and address[1][2] < 0x10 else None
 
 
 def split_addresses(text: str | None) -> list[str]:

@@ -210,8 +210,12 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
         (("--device_num", "[0,8)", "--"), "no command follows --"),
         (("--device_num", "[0,8)", "--product", "920"), "unknown product '920'; accepted: 910, a2"),
         (("--device_num", "[0,8)", "--product", "a5"), "Atlas 950 (A5) reads rank tables of version 2.0"),
-        (("--device_num", "[0,8)", "--server_ip", "a/b"), "'a/b' contains '/'"),
-        (("--device_num", "[0,8)", "--server_ip", ""), "the server id is empty"),
+        (("--device_num", "[0,8)", "--server_ip", "a/b"), "--server_ip: 'a/b' is not an address or a host name"),
+        *(
+            (("--device_num", "[0,8)", "--server_ip", name), "name; accepted: 10.0.0.1, fd00::1, node1, without port")
+            for name in ("10.0.0.1:22", "[fd00::1]", "root@node1", "node1:22", "10.0.0.1/24")
+        ),
+        (("--device_num", "[0,8)", "--server_ip", ""), "'' is not an address or a host name"),
         (("--device_num", "[0,8)", "--visible_devices", "4-7"), "logical devices 4, 5, 6, 7; they are 4 cards"),
         (("--device_num", "[0,8)", "--simulate", "--hccn-conf", "x"), "not allowed with argument"),
         (("--device_num", "[0,8)", "--inventory", "x", "--hccn-conf", "x"), "not allowed with argument"),
@@ -304,6 +308,8 @@ def test_simulate_needs_no_hardware_and_is_reported(desk: Desk) -> None:
     ]
     assert "simulated, documentation addresses of RFC 5737" in done.stdout
     assert "the job runs on this host only" in done.stdout
+    named = desk.gen("--device_num", "[0,8)", "--simulate", "--server_ip", "10.0.0.1", "--force", tool=False)
+    assert (named.returncode, named.stderr) == (0, ""), "the lines about the addresses say it"
 
 
 def test_a_machine_without_any_source_lists_the_alternatives(desk: Desk) -> None:

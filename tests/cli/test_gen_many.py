@@ -117,7 +117,7 @@ def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
         (("--hosts", "a", "--server_ip", "b", "--simulate"), "--hosts and --server_ip are mutually exclusive"),
         (("--hosts", "a[1-", "--simulate"), "--hosts: the bracket is not closed"),
         (("--hosts", "a,b,a", "--simulate"), "--hosts: a listed twice"),
-        (("--hosts", "a/b,c", "--simulate"), "'a/b' contains '/'"),
+        (("--hosts", "a/b,c", "--simulate"), "--hosts: 'a/b' is not an address or a host name"),
         (("--hosts", "10.0.0.1,127.0.0.1", "--simulate"), "HK209"),
         (("--hosts", "a[1-70000]", "--simulate"), "more than 65536 hosts"),
         (("--hosts", "a", "--mpi"), "not allowed with argument"),

@@ -29,7 +29,8 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A table of two servers with two cards each, in the current folder."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / TABLE
-    path.write_text(formats.write(table_of(("10.0.0.1", "10.0.0.2"))), encoding="utf-8")
+    text = formats.write(table_of(("10.0.0.1", "10.0.0.2")))
+    path.write_text(text.replace("192.0.2.", "192.168.0."), encoding="utf-8")
     return path
 
 
@@ -76,6 +77,22 @@ def test_a_vllm_plan_without_a_vllm_command_is_refused(table: Path, capsys: pyte
     assert "; accepted: vllm serve MODEL [OPTION ...]\n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_simulated_table_is_launched_with_a_warning_unless_it_is_for_this_server_only(
+    table: Path, launcher: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [TABLE, "--to", launcher, "--dry-run", *NEEDED.get(launcher, ())]
+    arguments += ["--", *COMMANDS.get(launcher, ("true",))]
+    table.write_text(table.read_text(encoding="utf-8").replace("192.168.0.", "192.0.2."), encoding="utf-8")
+    assert main(arguments) == 0
+    assert 'warning: HK322: address "192.0.2.1" is in 192.0.2.0/24 (RFC 5737)' in capsys.readouterr().err
+    if launcher == "bash":
+        alone = RankTable("1.0", "completed", (Server("127.0.0.1", (Device(0, "192.0.2.1", 0),)),))
+        table.write_text(formats.write(alone), encoding="utf-8")
+        assert main(arguments) == 0
+        assert capsys.readouterr().err == ""
+
+
 def test_an_option_satisfies_the_rule_that_requires_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = ROOT / "tests/launch/rules/golden/HK521/bad.json"
     arguments = [str(path), "--to", "slurm", "-o", str(tmp_path), "--dry-run"]
@@ -88,7 +105,7 @@ def test_an_option_satisfies_the_rule_that_requires_it(tmp_path: Path, capsys: p
 @pytest.fixture
 def no_ring(table: Path) -> str:
     """A table whose four cards are linked on A2, but not on 910."""
-    devices = tuple(Device(card, f"192.0.2.{card + 1}", rank) for rank, card in enumerate((0, 1, 2, 4)))
+    devices = tuple(Device(card, f"192.168.0.{card + 1}", rank) for rank, card in enumerate((0, 1, 2, 4)))
     made = RankTable(version="1.0", status="completed", servers=(Server("10.0.0.1", devices),))
     (table.parent / "no_ring.json").write_text(formats.write(made), encoding="utf-8")
     return "no_ring.json"

@@ -88,7 +88,7 @@ def test_without_inventory_the_spares_are_queried_over_ssh(folder: Path) -> None
     ("spares", "message"),
     [
         ("-oProxyCommand=touch hacked", "--spares: ' ' is not allowed here; accepted: "),
-        ("-oProxyCommand=id", "--spares: spare '-oProxyCommand=id' is not a valid address or host name"),
+        ("-oProxyCommand=id", "--spares: '-oProxyCommand=id' is not an address or a host name"),
         ("$(touch hacked)", "--spares: ' ' is not allowed here; accepted: "),
         ("10.0.0.2", "--spares: spare 10.0.0.2 is already a server of the table"),
         ("10.0.0.9,10.0.0.9", "--spares: spare 10.0.0.9 is listed twice"),

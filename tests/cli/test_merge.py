@@ -42,6 +42,16 @@ def servers(path: Path) -> list[str]:
     return [server["server_id"] for server in json.loads(path.read_text())["server_list"]]
 
 
+def test_a_simulated_table_among_real_ones_is_a_warning(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    simulated = table(7)
+    for number, device in enumerate(simulated["server_list"][0]["device"], start=1):
+        device["device_ip"] = f"192.0.2.{number}"
+    put(desk / "hccl_2p_01_10.0.0.7.json", simulated)
+    assert main(["."]) == 0
+    warning = 'warning: HK322: address "192.0.2.1" is in 192.0.2.0/24 (RFC 5737), a range that no network has; 2 '
+    assert capsys.readouterr().err.startswith(warning)
+
+
 def test_an_earlier_output_among_the_inputs_gets_a_hint(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As after running `hccl-merge hccl_*.json` twice."""
     assert main(["."]) == 0

@@ -40,13 +40,15 @@ def test_a_spare_needs_the_cards_of_all_servers() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("-oProxyCommand=id", "spare '-oProxyCommand=id' is not a valid address or host name"),
-        ("a b", "spare 'a b' is not a valid address or host name"),
-        ("a;id", "spare 'a;id' is not a valid address or host name"),
-        ("root@a", "spare 'root@a' is not a valid address or host name"),
-        ("a=b", "spare 'a=b' is not a valid address or host name"),
-        ("\x1b[31m", "spare '\\x1b[31m' is not a valid address or host name"),
-        ("", "spare '' is not a valid address or host name"),
+        ("-oProxyCommand=id", "'-oProxyCommand=id' is not an address or a host name"),
+        ("10.0.0.9:22", "'10.0.0.9:22' is not an address or a host name"),
+        ("10.0.0.300", "'10.0.0.300' is not a valid IPv4 address"),
+        ("a b", "'a b' is not an address or a host name"),
+        ("a;id", "'a;id' is not an address or a host name"),
+        ("root@a", "'root@a' is not an address or a host name"),
+        ("a=b", "'a=b' is not an address or a host name"),
+        ("\x1b[31m", "'\\x1b[31m' is not an address or a host name"),
+        ("", "'' is not an address or a host name"),
         ("10.0.0.2", "spare 10.0.0.2 is already a server of the table"),
         ("10.0.0.8", "spare 10.0.0.8 is listed twice"),
     ],
@@ -54,7 +56,7 @@ def test_a_spare_needs_the_cards_of_all_servers() -> None:
 def test_a_name_that_is_not_valid_is_refused(name: str, message: str) -> None:
     with pytest.raises(KitError) as caught:
         check_names(["10.0.0.8", name], TABLE)
-    assert caught.value.message == message
+    assert caught.value.message.partition("; accepted: ")[0] == message
 
 
 @pytest.mark.parametrize(("name", "again"), [("fd00::8", "FD00:0::8"), ("spare", "Spare")])

@@ -11,7 +11,7 @@ from hccl_kit.base.host_name import is_host
 from hccl_kit.base.network import is_loopback
 from hccl_kit.base.typos import MAX_UNKNOWN, is_typo
 from hccl_kit.check.quick.plain import Counted, UnprovenError, require
-from hccl_kit.table.ip import AF_INET, AF_INET6, UNSPECIFIED, inet_pton
+from hccl_kit.table.ip import AF_INET, AF_INET6, UNSPECIFIED, inet_pton, reserved_range
 from hccl_kit.table.products import ANY_PRODUCT, Product
 
 _MAX_DIGITS = 10
@@ -89,6 +89,7 @@ def require_addresses(counted: Counted, ips: Sequence[Any]) -> None:
     else:  # an IPv4 address has one spelling, so different texts are different addresses
         different = set(ips)
         require(len(different) == len(ips), UNSPECIFIED not in different, _are_ipv4(ips))
+    require(not any(map(reserved_range, ips)))
 
 
 def require_server_ids(ids: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from hccl_kit.check.optional_keys import OPTIONAL
 from hccl_kit.check.quick.cards import groups_of, require_no_typo
 from hccl_kit.check.quick.plain import Counted, Proven, arrays, flat, require
 from hccl_kit.table.hccl_parser import bounds
-from hccl_kit.table.ip import AF_INET, AF_INET6, EID_DIGITS, HEX, PORT, inet_pton
+from hccl_kit.table.ip import AF_INET, AF_INET6, EID_DIGITS, HEX, PORT, inet_pton, reserved_range
 from hccl_kit.table.products import Product
 
 _RANK_KEYS = ("rank_id", "device_id", "local_id", "level_list")
@@ -85,6 +85,7 @@ def _require_form(kind: str, texts: Sequence[str]) -> None:
         require(set(map(len, texts)) == {EID_DIGITS}, re.fullmatch(HEX, "".join(texts)) is not None)
     else:
         require(all(map(inet_pton, repeat(AF_INET if kind == "IPV4" else AF_INET6), texts)))
+        require(not any(map(reserved_range, texts)))
 
 
 def _require_integers(values: Sequence[Any], least: int, most: int) -> None:

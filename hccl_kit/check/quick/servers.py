@@ -49,6 +49,7 @@ def prove(value: Mapping[str, Any], product: Product, counted: Counted) -> Prove
     sizes = arrays(lists)
     require(min(sizes) > 0)
     devices = flat(lists)
+    require(value["version"] == "1.2" or (_PODS not in value and not any(_SDID in device for device in devices)))
     keys = (*_DEVICE_KEYS, _SDID) if value["version"] == "1.2" and _SDID in devices[0] else _DEVICE_KEYS
     (ids, ips, ranks, *sdids), more = counted.columns(devices, keys, (*_PORTS, _BACKUP))
     require_ranks(ranks, sizes, in_blocks=True)

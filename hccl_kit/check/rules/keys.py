@@ -13,7 +13,7 @@ from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.model import Address, Device, Level, RankTable, Server
 from hccl_kit.table.pointer import Pointer
-from hccl_kit.table.products import Product
+from hccl_kit.table.products import ANY_PRODUCT, Product
 
 Holder = RankTable | Server | Device | Level | Address
 
@@ -54,6 +54,28 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
                 message = f"{shown(written)} is not a key HCCL knows{more}; it is ignored"
                 hint = "did you mean {}?".format(" or ".join(f'"{key}"' for key in near))
                 yield Finding(message, hint, pointer=(*places[0], written), on_key=True)
+
+
+def key_of_super_pods(table: RankTable, product: Product) -> Iterator[Finding]:
+    """A table of version 1.0 has keys of version 1.2.
+
+    What:           a key that HCCL reads in version 1.2 only: "super_pod_list", or "super_device_id" of a device.
+                    Reported once for a table and key, with the number of places.
+    Why it matters: HCCL skips it, and takes the servers for plain ones, which connect over RoCE.
+    Example:        "version": "1.0" with a "super_pod_list", as the generator of MindIE writes it.
+    Fix:            write "version": "1.2" if the job is to use the super pods of Atlas A3; otherwise leave it.
+    HCCL:           accepts it.
+    """
+    hint = 'write "version": "1.2" if the job is to use the super pods of Atlas A3'
+    if product.name != ANY_PRODUCT and not product.has_super_pods:
+        hint = f"leave or remove it: {product.title} has no super pods"
+    for kind, known in OPTIONAL["1.2"].items():
+        for key in set(known) - set(OPTIONAL["1.0"][kind]):
+            places = [at for at, holder in _placed(table, kind) if key in holder.extra]
+            if places:
+                more = f", in {len(places)} places" if len(places) > 1 else ""
+                message = f'version 1.0 ignores "{key}", which HCCL reads in version 1.2 only{more}'
+                yield Finding(message, hint, pointer=(*places[0], key), on_key=True)
 
 
 def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str | None, tuple[Edit, ...]]:
@@ -100,4 +122,7 @@ def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:
                     yield from (((*at, "rank_addr_list", n), address) for n, address in enumerate(level.addresses))
 
 
-RULES = (Rule("HK117", "misspelled-key", misspelt_key, severity="note", kinds=ALL_KINDS),)
+RULES = (
+    Rule("HK117", "misspelled-key", misspelt_key, severity="note", kinds=ALL_KINDS),
+    Rule("HK118", "key-of-super-pods", key_of_super_pods, severity="note", kinds=("1.0",)),
+)

@@ -32,7 +32,8 @@ def file_unreadable(node: Node) -> Iterator[Finding]:
         try:
             hccn_conf.every_entry(node.root / HCCN_CONF)
         except KitError as error:
-            yield Finding(error.message, "mount the file of the host, or set the addresses with hccn_tool -i N -ip -s, which writes it")
+            hint = "mount the file of the host, or set the addresses with hccn_tool -i N -ip -s, which writes it"
+            yield Finding(error.message, hint)
 
 
 def file_stale(node: Node) -> Iterator[Finding]:

@@ -112,4 +112,5 @@ def test_a_device_error_is_not_repeated_for_its_backup() -> None:
 @pytest.mark.parametrize("product", [product.name for product in PRODUCTS if "1.0" in product.table_versions])
 def test_only_a3_reads_backup_addresses(product: str) -> None:
     value = backed("-", "A1", "A2", "A2") | {"version": "1.0"}
-    assert found(value, product) == ([] if product != "a3" else ["HK314 warning", "HK316 warning", "HK315 warning"])
+    read = [one for one in found(value, product) if one != "HK118 note"]
+    assert read == ([] if product != "a3" else ["HK314 warning", "HK316 warning", "HK315 warning"])

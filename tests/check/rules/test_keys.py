@@ -8,11 +8,12 @@ import pytest
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.fix import fix_text
 from hccl_kit.check.rules.keys import misspelt_key
+from hccl_kit.check.selection import narrowed
 from hccl_kit.table.formats import read
 from hccl_kit.table.formats.kinds import SERVER_LIST
 from hccl_kit.table.model import Address, Device, Level, RankTable, Server
 from hccl_kit.table.pointer import Pointer
-from hccl_kit.table.products import PRODUCTS
+from hccl_kit.table.products import PRODUCTS, find_product
 from tests.tables import pods_value, value
 from tests.work import executed_lines
 
@@ -82,7 +83,7 @@ def test_a_similar_key_is_not_a_typo_if_the_real_one_is_present() -> None:
     "key",
     [
         *("host_nic_ip", "container_ip", "hardware_type", "pod_ip", "server_ip", "dpu_ip", "numa_id", "cluster_list"),
-        *("IsMindIEEPJob", "super_device_id", "super_pod_list", "device_type", "device_logical_id", "x" * 1000, ""),
+        *("IsMindIEEPJob", "device_type", "device_logical_id", "x" * 1000, ""),
     ],
 )
 def test_keys_of_other_programs_are_not_typos(key: str) -> None:
@@ -91,6 +92,20 @@ def test_keys_of_other_programs_are_not_typos(key: str) -> None:
     for place in (document, document["server_list"][0], *document["server_list"][0]["device"]):
         place[key] = "x"
     assert notes(document) == []
+
+
+@pytest.mark.parametrize("product", ["910", "a2", "a3", None])
+def test_a_key_of_version_1_2_in_a_table_of_1_0_is_a_note(product: str | None) -> None:
+    document = pods_value(1, 2, 8) | {"version": "1.0"}
+    for strict in (False, True):
+        report = check_text(json.dumps(document), "t.json", find_product(product) if product else None)
+        report = narrowed(report, strict=strict)
+        assert [(found.rule, found.severity) for found in report.findings] == [("HK118", "note")] * 2
+        pods, sdids = sorted((found.message for found in report.findings), reverse=True)
+        assert pods == 'version 1.0 ignores "super_pod_list", which HCCL reads in version 1.2 only'
+        assert sdids == 'version 1.0 ignores "super_device_id", which HCCL reads in version 1.2 only, in 16 places'
+    (found,) = check_text(json.dumps(value(1, 8) | {"super_pod_list": []}), "t.json").findings
+    assert found.rule == "HK118"
 
 
 def pointers(table: RankTable) -> list[Pointer]:

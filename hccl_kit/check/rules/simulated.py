@@ -1,0 +1,50 @@
+"""HK3: addresses of cards that no network has, as those of a table that was simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hccl_kit.base.network import is_loopback
+from hccl_kit.check.rule import ALL_KINDS, Rule
+from hccl_kit.table.document import shown
+from hccl_kit.table.finding import Finding
+from hccl_kit.table.ip import reserved_range, split_addresses
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.pointer import Pointer
+from hccl_kit.table.products import Product
+
+
+def address_of_no_network(table: RankTable, _product: Product) -> Iterator[Finding]:
+    """A device has an address that is reserved for documentation or benchmarks.
+
+    What:           an address of a device is in a range for documentation (RFC 5737, 3849, 9637) or for benchmarks (RFC
+                    2544). `hccl-gen --simulate` writes such addresses. Reported once for a table. A table of one server
+                    with a loopback id is left out: it says itself that it is for this server only (HK210).
+    Why it matters: no card has such an address, so no rank of another server reaches it.
+    Example:        "device_ip": "192.0.2.1"
+    Fix:            generate the table on the servers, without --simulate; or --ignore HK322, if the network of the
+                    cards really has these addresses.
+    HCCL:           accepts it; the job fails later (R33).
+    """
+    if len(table.servers) == 1 and is_loopback(table.servers[0].id):
+        return
+    found = [(at, text, words) for at, text in _addresses(table) if (words := reserved_range(text))]
+    if found:
+        at, text, words = found[0]
+        more = f"; {len(found)} addresses of the table are in such ranges" if len(found) > 1 else ""
+        message = f"address {shown(text)} is in {words}, a range that no network has{more}"
+        yield Finding(message, "generate the table on the servers, without --simulate", pointer=at)
+
+
+def _addresses(table: RankTable) -> Iterator[tuple[Pointer, str]]:
+    key = "rank_ip" if table.version == "1.1" else "device_ip"
+    for device in table.every:
+        for text in split_addresses(device.ip):
+            yield (*device.at, key), text
+        for place, level in enumerate(device.levels):
+            for number, address in enumerate(level.addresses):
+                if address.type != "EID":
+                    yield (*device.at, "level_list", place, "rank_addr_list", number, "addr"), address.text
+
+
+RULES = (Rule("HK322", "simulated-address", address_of_no_network, severity="warning", kinds=ALL_KINDS),)
