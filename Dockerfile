@@ -29,9 +29,9 @@ RUN if command -v apt-get >/dev/null; then \
     fi
 
 COPY --from=wheel /wheels /tmp/wheels
-RUN python3 -m venv /opt/hccl-kit \
+RUN python3 -I -m venv /opt/hccl-kit \
     && wheel=$(echo /tmp/wheels/hccl_kit-*.whl) \
-    && /opt/hccl-kit/bin/python -m pip install --no-cache-dir "${wheel}[${EXTRAS}]" \
+    && /opt/hccl-kit/bin/python -I -m pip install --no-cache-dir "${wheel}[${EXTRAS}]" \
     && rm -rf /tmp/wheels \
     && /opt/hccl-kit/bin/hccl-check --version
 ENV PATH=/opt/hccl-kit/bin:$PATH

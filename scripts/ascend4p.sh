@@ -27,6 +27,15 @@ set +o posix # if started as sh
 set -euo pipefail
 unset TMOUT || : # a limit for idle terminals; the shell also takes it for every read without -t, and the job would end
 
+absolute='' relative=''
+while IFS= read -r -d : part; do
+    if [[ $part == /* ]]; then absolute+=${absolute:+:}$part; else relative=1; fi
+done <<<"$PATH:"
+if [[ -n $relative ]]; then
+    PATH=${absolute:-/usr/bin:/bin}
+    echo 'note: PATH has an empty or relative part, the current folder; no programs are taken from there' >&2
+fi
+
 command=(python -u tools/train.py --config configs/rec/crnn/crnn_small.yaml)
 table_name=hccl_4p_4567_127.0.0.1.json
 table_sha256=89194f63a005ea103f7e3bfa7e227585d8e9f2f40b571f55cb818cf9d4b7e8d3
@@ -42,8 +51,74 @@ die() { # LINE ...
     exit 2
 }
 
-[[ $PWD != *[[:cntrl:]]* ]] ||
+[[ $PWD != *[[:cntrl:]]* ]] || # messages name it
     die "error: the name of the folder has control characters: $PWD" '  fix: start in another folder'
+
+trust_folders() { # ends the script if other users may replace the logs of a job; a note if only some may
+    local owner logs=$PWD/hccl_logs
+    trust_folder "$PWD"
+    [[ $owner == 0 || $owner == "$EUID" ]] ||
+        echo "note: the folder $PWD belongs to user $owner, who may replace the files of this job" >&2
+    [[ -e $logs || -L $logs ]] || return 0
+    if ! is_own -- "$logs" || { [[ -e $logs ]] && ! is_own -L -- "$logs"; }; then # it may be a link
+        die "error: the folder $logs belongs to another user, who may replace the logs of a job" \
+            '  fix: start in a folder of your own'
+    fi
+    [[ ! -d $logs ]] || trust_folder "$logs"
+}
+
+trust_folder() { # FOLDER: sets owner. Who may write to a folder that is not sticky may replace what is in it
+    local mode group
+    read -r mode owner group < <(stat -L -c '%a %u %g' -- "$1") || die "error: cannot examine the folder $1"
+    mode=$((8#$mode))
+    ((mode & 8#1000)) && return
+    ((!(mode & 8#2))) || die "error: every user may write to the folder $1, and replace the logs of a job" \
+        "  fix: chmod o-w $1, or start in a folder of your own"
+    ((!(mode & 8#20) || group == EUID)) || # a group of one user has the number of the user
+        echo "note: group $group may write to the folder $1, and replace the files of this job" >&2
+}
+
+# The owner of the current folder counts too, about whom there is a note: on a network disk, root may be another user.
+is_own() { # PATH: whether it belongs to this user
+    local owner
+    owner=$(stat -c %u "$@") && [[ $owner == 0 || $owner == "$EUID" || $owner == "$(stat -L -c %u -- "$PWD")" ]]
+} 2>/dev/null
+
+make_log_folder() {
+    [[ -d hccl_logs ]] || mkdir -m 700 -- hccl_logs 2>/dev/null || [[ -d hccl_logs ]] ||
+        die "error: cannot create the log folder $PWD/hccl_logs"
+}
+
+# Only mkdir decides whether a name is free.
+new_run() { # NAME: makes the folder of a run; sets run to NAME, or to NAME-2, ... if there is such a folder
+    local number=1
+    run=$1
+    make_log_folder
+    until mkdir -m 700 -- "hccl_logs/$run" 2>/dev/null; do
+        [[ -e hccl_logs/$run || -L hccl_logs/$run ]] || die "error: cannot create the log folder $PWD/hccl_logs/$run"
+        number=$((number + 1))
+        run=$1-$number
+    done
+}
+
+join_run() { # FOLDER: makes it, unless the script of another server has, on the same disk
+    mkdir -m 700 -- "$1" 2>/dev/null || { [[ -d $1 && ! -L $1 ]] && is_own -- "$1"; } ||
+        die "error: cannot create the log folder $1"
+}
+
+link_latest() { # to the run
+    if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
+        echo 'note: hccl_logs/latest is not a symbolic link, so it is not changed' >&2
+    else
+        ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
+    fi
+}
+
+name_run() { # sets run to a name of its own; process ids are no such thing, they repeat in containers
+    local number
+    number=$(od -A n -N 4 -t u4 /dev/urandom) || number=$$
+    printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "${number//[!0-9]/}"
+}
 
 # The shell evaluates text in ((...)), after -eq and in an index: a[$(id)] runs id, and 08 is an error.
 is_number() { # TEXT [MAXIMUM]
@@ -111,10 +186,12 @@ while (($# > 0)); do
 done
 [[ -z $run || $run =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ ]] || die "error: --run is '$run', which is not the name of a run"
 
-for tool in cp env grep ln mkdir readlink sed setsid sha256sum sleep stat tail touch; do
+for tool in cp env grep ln mkdir od readlink sed setsid sha256sum sleep stat tail touch; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
         '  fix: install coreutils, grep, sed and util-linux'
 done
+
+[[ -n $over_ssh ]] || trust_folders # the program that connects does it too
 
 # The table is in the folder of this script, so the two can be moved together. Symbolic links are resolved: torch_npu
 # ignores a table that is one. HCCL cuts the path at its first ".json".
@@ -173,8 +250,7 @@ node='' server_name=127.0.0.1 servers=(127.0.0.1) token=''
 ranks=(0 1 2 3)
 devices=(4 5 6 7) # of rank 0, 1, ...
 
-join_servers() { # sets run and port
-    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+join_servers() { # sets port
     choose_port
 }
 send() { :; }
@@ -193,16 +269,21 @@ make_plogs() { # sets plogs; empty if the folder cannot be made, which is no rea
     [[ -n $given_plogs ]] || mkdir -p -- "$plogs" 2>/dev/null || plogs=''
 }
 
-make_logs() { # sets logs and plogs
-    logs=$PWD/hccl_logs/$run
-    ((attempt == 0)) || logs+=/restart_$attempt
-    mkdir -p -- "$logs" || die "error: cannot create the log folder $logs"
-    make_plogs
-    if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
-        echo 'note: hccl_logs/latest is not a symbolic link, so it is not changed' >&2
-    else
-        ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
+make_logs() { # sets logs and plogs; and run, to a name that is free, if it is empty
+    if [[ -z $run ]]; then
+        name_run
+        new_run "$run"
+    else # of a restart, or the servers have agreed on it
+        make_log_folder
+        join_run "$PWD/hccl_logs/$run"
     fi
+    logs=$PWD/hccl_logs/$run
+    if ((attempt > 0)); then
+        logs+=/restart_$attempt
+        join_run "$logs"
+    fi
+    make_plogs
+    link_latest
 }
 
 note() { # WORDS: with the time, into the file of this server
@@ -614,18 +695,34 @@ show_end() { # RANK TRACEBACK: the end of its output, unless it is on the screen
     fi
 }
 
+# shellcheck disable=SC2016  # a program in Python
+kit_program='import os, site, sys
+sys.path[:0] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]
+if sys.prefix == sys.base_prefix and not os.environ.get("PYTHONNOUSERSITE"):
+    site.addsitedir(site.getusersitepackages())
+import runpy
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+'
+
+# An empty part of PYTHONPATH is the current folder, where another user may have put a module; so the kit gets none.
+find_kit() { # sets kit to the command of hccl-kit; fails if there is none
+    local part kept=''
+    while IFS= read -r -d : part; do [[ $part != /* ]] || kept+=${kept:+:}$part; done <<<"${PYTHONPATH:-}:"
+    kit=(env "PYTHONPATH=$kept" hccl-kit)
+    ! command -v hccl-kit >/dev/null || return 0
+    find_python 10
+    kit=("${python:-python3}" -I -c "$kit_program" hccl_kit)
+    [[ -n $python ]]
+}
+
 # It never changes the exit code of the job: neither by its own, nor by being late or ended by a signal. Each read has a
 # limit, so that a signal is heard meanwhile; what is read then is a part of a line, and the pipe is left where it ends.
 diagnose() { # FOLDER: print the first lines of the diagnosis; nothing without the kit
-    local code line text='' kit=(hccl-kit)
+    local code line text='' kit
     is_number "$diagnose_s" 86400 || diagnose_s=60
     ((diagnose_s > 0)) && [[ -z ${ended_by_user:-} && -d $1 ]] || return 0
     command -v timeout >/dev/null || return 0
-    if ! command -v hccl-kit >/dev/null; then
-        find_python 10
-        [[ -n $python ]] || return 0
-        kit=("$python" -m hccl_kit)
-    fi
+    find_kit || return 0
     exec 4< <(exec timeout --foreground -k 1 "$diagnose_s" "${kit[@]}" diagnose "$1" </dev/null 2>/dev/null)
     diagnosing=$!
     trap 'kill "$diagnosing" 2>/dev/null || :' HUP INT TERM

@@ -41,13 +41,13 @@ install_into_venv() { # EXTRAS: install the project with these extras, unless th
         python=$(find_python) || exit
         free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
         [ "$free" -ge 5 ] || stop "$free GiB free on this disk; MindSpore and the other packages need 5" "free some space"
-        show "$python" -m venv .venv || {
+        show "$python" -I -m venv .venv || {
             rm -rf .venv
             stop "this Python cannot create virtual environments" \
                 "install its venv module (Debian: python3-venv), or use another Python: PYTHON=... $0"
         }
     fi
-    show .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$1]" ||
+    show .venv/bin/python -I -m pip install --quiet --disable-pip-version-check --editable ".[$1]" ||
         stop "pip could not install this project with the extras $1" "see the output of pip above; check the network"
     printf '%s\n' "$wanted" >"$stamp"
 }

@@ -73,6 +73,7 @@ FLOORS = {
         "job_ports": 0,
         "payload": 0,
         "plan": 0,
+        "own_program": 1,
         "recorders": 0,
         "secret_file": 0,
         "shell": 1,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shutil import which
 from typing import Literal, NamedTuple
 
 from hccl_kit.diagnosis.installation import ABSENT, package_version
 from hccl_kit.discovery import driver_tool, npu_smi, packages
+from hccl_kit.launch.own_program import own_python
 
 State = Literal["works", "absent", "broken"]
 TIMEOUT = 120.0
@@ -55,7 +55,7 @@ def training() -> Check:
     """MindSpore adds two numbers on CPU, and OpenCV can be imported."""
     if package_version("mindspore") == ABSENT:
         return Check("training", "absent", "mindspore is not installed", _INSTALL.format("train"))
-    return _tried("training", [sys.executable, "-c", _TRAINING], "MindSpore computes on CPU", "train")
+    return _tried("training", own_python(_TRAINING), "MindSpore computes on CPU", "train")
 
 
 def mpi() -> Check:
@@ -70,7 +70,7 @@ def mpi() -> Check:
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
         "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
     )
-    command = ["env", *variables, program, "-n", "2", sys.executable, "-c", _MPI]
+    command = ["env", *variables, program, "-n", "2", *own_python(_MPI)]
     return _tried("mpi", command, "two processes of mpirun communicate", "mpi")
 
 
@@ -79,7 +79,7 @@ def export() -> Check:
     absent = [name for name in ("onnx", "onnxruntime") if package_version(name) == ABSENT]
     if absent:
         return Check("export", "absent", f"{' and '.join(absent)} not installed", _INSTALL.format("export"))
-    return _tried("export", [sys.executable, "-c", _EXPORT], "onnx and onnxruntime are importable", "export")
+    return _tried("export", own_python(_EXPORT), "onnx and onnxruntime are importable", "export")
 
 
 def cards(root: Path, environ: Mapping[str, str]) -> Check:
@@ -112,7 +112,7 @@ def convolutions(environ: Mapping[str, str]) -> Check:
     return Check("compiler", "works", f"{found[0]} compiles the convolutions of training on CPU")
 
 
-def _tried(name: str, command: list[str], success: str, extra: str) -> Check:
+def _tried(name: str, command: Sequence[str], success: str, extra: str) -> Check:
     """The check of a command that prints _DONE if all is well."""
     try:
         output = driver_tool.query(command, TIMEOUT)

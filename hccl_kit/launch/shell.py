@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from hccl_kit.base.network import derived_port
+from hccl_kit.launch.payload.kit_program import START
 from hccl_kit.launch.recorders import rows
 from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS
 
@@ -101,6 +102,16 @@ def port_range() -> str:
 def from_user() -> list[str]:
     """What users may set for any script, as variables of the script: see the fragments `plogs` and `diagnose`."""
     return [f"given_plogs=${{{PLOGS}:-}}", f"diagnose_s=${{{DIAGNOSE}:-60}}"]
+
+
+def diagnosis() -> list[str]:
+    """The functions that show what hccl-kit says about a failed job."""
+    return [
+        "",
+        "# shellcheck disable=SC2016  # a program in Python",
+        f"kit_program={word(START)}",
+        *fragment("common/kit", "common/diagnose"),
+    ]
 
 
 def recorders() -> list[str]:

@@ -45,6 +45,7 @@ from pathlib import Path
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime import torch_trace
 from hccl_kit.runtime.pulse import POINTS, Point, Pulse
+from hccl_kit.runtime.run_file import open_in
 from hccl_kit.runtime.torch_trace import TorchTrace
 from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer_or_none
 
@@ -191,7 +192,7 @@ def _make(path: Path, head: Mapping[str, object]) -> int | None:
     text = _line(head, HEAD) + blank
     file = None
     try:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+        file = open_in(path.parent, path.name, is_new=True)
         if os.pwrite(file, text, 0) == len(text):
             return file
     except OSError:

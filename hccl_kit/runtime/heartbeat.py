@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder, recorder
+from hccl_kit.runtime.run_file import open_in
 from hccl_kit.runtime.worker_env import LOG_DIR, integer
 
 MAX_STEP = 10**18 - 1
@@ -30,7 +31,7 @@ class Heartbeat:
         self.path = path
         self.recorder = recorder
         self._file: int | None = None
-        self._empty = os.O_TRUNC  # only the first time: an empty file is not a heartbeat
+        self._is_new = True  # only the first time: an empty file is not a heartbeat
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str], *, rank: int | None = None) -> Heartbeat:
@@ -53,8 +54,8 @@ class Heartbeat:
         self.recorder.beat(step, loss, parts)
         try:
             if self._file is None:
-                self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | self._empty, 0o644)
-                self._empty = 0
+                self._file = open_in(self.path.parent, self.path.name, is_new=self._is_new)
+                self._is_new = False
             os.pwrite(self._file, b"%d\n" % min(step, MAX_STEP), 0)
         except OSError:
             if self._file is not None:

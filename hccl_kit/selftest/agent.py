@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.launch.own_program import own_program
 from hccl_kit.runtime.worker_env import MISLEADING
 from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, keep_end, text_of
 
@@ -103,7 +104,7 @@ class Agent:
         """Start a process for each rank, or one mpirun for all."""
         base = {name: value for name, value in os.environ.items() if name not in MISLEADING}
         base = {**_ONE_CORE, **base, **self.order.environ, SOCKET: path}
-        program = [sys.executable, "-m", "hccl_kit.selftest.ranks.worker", self.order.backend]
+        program = own_program("hccl_kit.selftest.ranks.worker", self.order.backend)
         if self.order.backend == "mpi":
             options = ["-n", str(len(self.order.workers)), "--oversubscribe", "--bind-to", "none"]
             # Open MPI 5 does not start where a killed mpirun with its PID has left files, and `end` kills this one.

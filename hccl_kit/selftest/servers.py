@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
+from hccl_kit.launch.own_program import own_program
 from hccl_kit.launch.payload.ssh_command import LOCAL, PASSED_ON, PREFIXES
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.shell import words
@@ -51,7 +51,7 @@ def server(node: Node, backend: str, command: Sequence[str], environ: Mapping[st
 
 def local_command() -> tuple[str, ...]:
     """The command that starts the agent of this server."""
-    return (sys.executable, "-m", "hccl_kit", "selftest", "--agent")
+    return own_program("hccl_kit", "selftest", "--agent")
 
 
 def remote_command(remote: str | None) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import (
     array,
+    diagnosis,
     export,
     fragment,
     from_user,
@@ -51,7 +52,7 @@ def script(plan: LaunchPlan, table: TableFile, spares: Sequence[Spare] = ()) -> 
     several = len(plan.nodes) > 1
     lines = [
         *_header(plan, spares),
-        *fragment("common/strict_mode"),
+        *fragment("common/strict_mode", "common/path"),
         *_job(plan, table),
         *_spares(spares),
         *fragment("common/die", "common/folder", "common/values", "common/exit_status"),
@@ -61,7 +62,9 @@ def script(plan: LaunchPlan, table: TableFile, spares: Sequence[Spare] = ()) -> 
         *recorders(),
         *_environment(plan),
         *fragment("bash/guard", "common/events", "common/own_session", "bash/run_rank", "bash/watch"),
-        *fragment("common/signals", "bash/report", "common/diagnose", "bash/main"),
+        *fragment("common/signals", "bash/report"),
+        *diagnosis(),
+        *fragment("bash/main"),
     ]
     return "\n".join(lines) + "\n"
 

@@ -23,7 +23,7 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
     hosts = f"mpirun{plan.size}p.hosts"
     lines = [
         *_header(plan, table, hosts),
-        *fragment("common/strict_mode"),
+        *fragment("common/strict_mode", "common/path"),
         *_job(plan, hosts),
         *fragment("common/die", "mpirun/find_mpirun"),
         "",

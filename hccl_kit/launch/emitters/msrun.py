@@ -14,6 +14,7 @@ from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import (
+    diagnosis,
     fragment,
     from_user,
     port_range,
@@ -46,7 +47,7 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
     """
     lines = [
         *_header(plan, table),
-        *fragment("common/strict_mode"),
+        *fragment("common/strict_mode", "common/path"),
         *_job(plan),
         *fragment(
             "common/die",
@@ -61,7 +62,9 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         *fragment("common/events", "common/signals", "common/plogs", "msrun/setup"),
         *recorders(),
         *_environment(),
-        *fragment("msrun/guard", "common/own_session", "msrun/report", "common/diagnose", "msrun/main"),
+        *fragment("msrun/guard", "common/own_session", "msrun/report"),
+        *diagnosis(),
+        *fragment("msrun/main"),
     ]
     return (LaunchFile(f"msrun{plan.size}p.sh", "\n".join(lines) + "\n", EXECUTABLE),)
 

@@ -17,6 +17,7 @@ from hccl_kit.launch.emitters.slurm_options import Options
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import (
+    diagnosis,
     export,
     fragment,
     from_user,
@@ -83,10 +84,11 @@ def _script(plan: LaunchPlan, table: TableFile, options: Options) -> list[str]:
         "#!/usr/bin/env bash",
         *slurm_options.directives(options),
         *_header(plan, options),
-        *fragment("common/strict_mode"),
+        *fragment("common/strict_mode", "common/path"),
         *_job(plan, table, options),
         *fragment("common/die", "common/folder", "common/values", "common/exit_status", "common/match_server"),
-        *fragment("common/python", "common/diagnose", "common/plogs"),
+        *fragment("common/python", "common/plogs"),
+        *diagnosis(),
         *recorders(),
         *fragment("slurm/check_table", "slurm/start", "slurm/job", "slurm/restart", "slurm/report"),
         *fragment("slurm/find_server"),
@@ -94,7 +96,7 @@ def _script(plan: LaunchPlan, table: TableFile, options: Options) -> list[str]:
         *_environment(plan, options),
         *fragment("slurm/task"),
         "",
-        f'if [[ ${{{RUN_ID}:-}} == "$run" && -n ${{SLURM_STEP_ID:-}} ]]; then task "$@"; else job "$@"; fi',
+        'job "$@"',
     ]
 
 

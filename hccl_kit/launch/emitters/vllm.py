@@ -62,7 +62,7 @@ def _visible(node: Node) -> str:
 def _script(service: Service, name: str) -> Iterator[str]:
     plan = service.plan
     yield from _header(service, name)
-    yield from fragment("common/strict_mode")
+    yield from fragment("common/strict_mode", "common/path")
     yield from (
         "",
         f"command=({words(plan.command)})",

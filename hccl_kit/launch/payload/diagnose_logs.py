@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
+from hccl_kit.launch.payload.kit_program import kit_command
 from hccl_kit.launch.payload.ssh_command import write
 
 DIAGNOSE = "HCCL_KIT_DIAGNOSE"
@@ -39,9 +38,3 @@ def diagnose(folder: Path) -> None:
         )
         if done.stdout:
             write(2, b"\n" + b"".join(done.stdout.splitlines(keepends=True)[:SHOWN]))
-
-
-def kit_command() -> list[str]:
-    """The command of hccl-kit, which may not be there."""
-    installed = shutil.which("hccl-kit")
-    return [installed] if installed else [sys.executable, "-m", "hccl_kit"]

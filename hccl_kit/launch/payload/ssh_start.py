@@ -37,6 +37,7 @@ from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.payload.fetch_logs import MARK, fetch_all
 from hccl_kit.launch.payload.membership import Membership, NoSpareError, Spare
 from hccl_kit.launch.payload.messages import printable
+from hccl_kit.launch.payload.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.launch.payload.ssh_command import ADDRESS, SSH, Node, remote_command, write
 from hccl_kit.launch.payload.ssh_job import Job
 
@@ -90,9 +91,7 @@ def main(argv: Sequence[str]) -> int:
     if refused:
         write(2, f"{refused}\n".encode())
         return 2
-    run = time.strftime("%Y%m%d-%H%M%S-") + str(os.getpid())
     folder = Path(os.environ.get("PWD") or Path.cwd())  # with symbolic links, as the user entered it
-    logs = folder / "hccl_logs" / run
     try:
         shlex.split(os.environ.get(SSH, ""))
     except ValueError as error:
@@ -100,10 +99,10 @@ def main(argv: Sequence[str]) -> int:
         return 2
     sys.unraisablehook = lambda _: None  # asyncio complains about the pipes of a killed ssh
     try:
-        logs.mkdir(parents=True)
+        logs = new_run(trusted_logs(folder, lambda text: write(2, f"note: {text}\n".encode())), name_of_run())
         (logs / MARK).touch()
         membership = Membership(request.nodes, request.spares, request.table, logs.parent)
-        code, is_interrupted = asyncio.run(start(request, membership, str(folder), run))
+        code, is_interrupted = asyncio.run(start(request, membership, str(folder), logs.name))
         try:
             fetch_all(membership.nodes, logs)
             unmark(logs)
@@ -114,6 +113,9 @@ def main(argv: Sequence[str]) -> int:
         if code and not is_interrupted:
             with suppress(KeyboardInterrupt):
                 diagnose(logs)
+    except UnsafeError as error:
+        write(2, f"error: {error}\n".encode())
+        return 2
     except OSError as error:
         write(2, f"error: {error.filename or 'ssh'}: {error.strerror}\n".encode())
         return 2

@@ -252,7 +252,7 @@ def test_a_port_in_use_is_reported_on_the_server_of_rank_0(tmp_path: Path) -> No
 @pytest.mark.parametrize("wanting", ["ip", "msrun"])
 def test_a_missing_tool_is_named(wanting: str, tmp_path: Path) -> None:
     made = script(tmp_path, PLANS["one_host"], "true")
-    for tool in ("grep", "hostname", "ip", "mkdir", "python", "setsid", "sleep", "tail"):
+    for tool in ("grep", "hostname", "ip", "mkdir", "od", "python", "setsid", "sleep", "stat", "tail"):
         fake(tmp_path, tool, "")
     (tmp_path / "bin" / "bash").symlink_to("/bin/bash")
     (tmp_path / "bin" / wanting).unlink()

@@ -260,10 +260,8 @@ def test_a_folder_that_a_mount_list_cannot_represent_is_refused(options: dict[st
     plan, file = planned(HERE, "true")
     (folder / file.name).write_text(file.text, encoding="utf-8")
     done = start(write(folder, slurm.emit(plan, file, **options)))
-    assert (done.returncode, done.stderr.splitlines()[0]) == (
-        2,
-        f"error: the folder {folder} cannot be mounted into a container",
-    )
+    assert done.returncode == 2
+    assert f"error: the folder {folder} cannot be mounted into a container" in done.stderr.splitlines()
 
 
 def test_the_port_is_derived_from_the_job_id_unless_it_is_set(tmp_path: Path) -> None:
@@ -353,10 +351,10 @@ def test_another_table_is_refused_before_the_start_and_by_every_task(tmp_path: P
 
 
 def test_a_folder_that_is_missing_on_a_node_is_named(tmp_path: Path) -> None:
-    done = start(script(tmp_path, HERE, "true"), BEFORE='rm "${@: -2:1}"')
+    done = start(script(tmp_path, HERE, "true"), BEFORE="rm -r hccl_logs/slurm-25007")
     assert done.returncode == 2
     log = tmp_path / "hccl_logs" / "slurm-25007"
-    assert f"error: node n1 does not see {log}/job.sh; start the job in a folder that all nodes share\n" in done.stdout
+    assert f"error: node n1 does not see {log}; start the job in a folder that all nodes share\n" in done.stdout
     assert done.stderr.endswith(f"error: srun ended with exit code 2; its messages are above, logs in {log}\n")
 
 

@@ -1,10 +1,12 @@
 # Checks that the programs and the rank table are there; sets script (its path) and table.
-# Expects: table_name, table_sha256.
+# Expects: table_name, table_sha256, over_ssh. Needs trust_folders.
 
-for tool in cp env grep ln mkdir readlink sed setsid sha256sum sleep stat tail touch; do
+for tool in cp env grep ln mkdir od readlink sed setsid sha256sum sleep stat tail touch; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
         '  fix: install coreutils, grep, sed and util-linux'
 done
+
+[[ -n $over_ssh ]] || trust_folders # the program that connects does it too
 
 # The table is in the folder of this script, so the two can be moved together. Symbolic links are resolved: torch_npu
 # ignores a table that is one. HCCL cuts the path at its first ".json".

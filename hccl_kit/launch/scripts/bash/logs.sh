@@ -1,16 +1,21 @@
 # The log folder of a start, and what the script notes there for a diagnosis.
-# Expects: run, attempt, node. Needs make_plogs.
+# Expects: run, attempt, node. Needs make_plogs and the functions of folders.
 
-make_logs() { # sets logs and plogs
-    logs=$PWD/hccl_logs/$run
-    ((attempt == 0)) || logs+=/restart_$attempt
-    mkdir -p -- "$logs" || die "error: cannot create the log folder $logs"
-    make_plogs
-    if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
-        echo 'note: hccl_logs/latest is not a symbolic link, so it is not changed' >&2
-    else
-        ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
+make_logs() { # sets logs and plogs; and run, to a name that is free, if it is empty
+    if [[ -z $run ]]; then
+        name_run
+        new_run "$run"
+    else # of a restart, or the servers have agreed on it
+        make_log_folder
+        join_run "$PWD/hccl_logs/$run"
     fi
+    logs=$PWD/hccl_logs/$run
+    if ((attempt > 0)); then
+        logs+=/restart_$attempt
+        join_run "$logs"
+    fi
+    make_plogs
+    link_latest
 }
 
 note() { # WORDS: with the time, into the file of this server

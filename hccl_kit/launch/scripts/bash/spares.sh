@@ -1,6 +1,6 @@
 # Spare servers, each of which can take the place of a server of the table. Ranks and cards stay as they are.
 # Expects: replaced, expected_sha256, spares and spare_names, _addresses, _entries, servers, names, addresses, table,
-# python, take_spare_program. Needs list_servers and find_python.
+# python, take_spare_program. Needs list_servers, make_log_folder and find_kit.
 
 take_spares() { # sets servers, names, addresses, master, table and table_sha256, without the spares that are taken
     local pair i place spare pairs=() answer
@@ -17,7 +17,7 @@ take_spares() { # sets servers, names, addresses, master, table and table_sha256
     ((${#pairs[@]} > 0)) || return 0
     master=${addresses[0]}
     [[ $PWD != *.json* ]] || die "error: HCCL cannot read a table in $PWD" '  fix: start in a folder without .json'
-    mkdir -p -- "$PWD/hccl_logs" || die "error: cannot create the log folder $PWD/hccl_logs"
+    make_log_folder
     answer=$("$python" -I -c "$take_spare_program" "$table" "$PWD/hccl_logs" "${pairs[@]}") || exit 2
     table_sha256=${answer%% *} table=${answer#* }
     [[ -z $expected_sha256 || $expected_sha256 == "$table_sha256" ]] ||
@@ -27,11 +27,8 @@ take_spares() { # sets servers, names, addresses, master, table and table_sha256
 
 # For example: cards that hang, or processes of another job. What it cannot check is no reason to trust the server.
 preflight_server() { # exit with 3 if it finds errors on this server
-    local report code=0 kit=(hccl-kit)
-    if ! command -v hccl-kit >/dev/null; then
-        find_python 10
-        kit=("${python:-python3}" -m hccl_kit)
-    fi
+    local report code=0 kit
+    find_kit || kit=(hccl-kit)
     report=$(timeout -k 1 60 "${kit[@]}" preflight "$table" --server "$server_name" --quiet </dev/null 2>&1) || code=$?
     ((code > 0)) || return 0
     [[ -z $report ]] || printf '%s\n' "$(head -n 12 <<<"$report")" >&2

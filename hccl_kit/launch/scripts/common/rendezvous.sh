@@ -25,7 +25,7 @@ join_servers() { # wait for all servers; sets run and port as the first server h
     local kind rank code where
     port=0
     ((node > 0)) || [[ -n $gives_up ]] || choose_port
-    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+    [[ -n $run ]] || name_run
     if [[ -n $token ]]; then send "here $run $port"; else start_rendezvous; fi
     until next_event 4; do
         kill -0 "${rendezvous:-$lifeline}" 2>/dev/null || {

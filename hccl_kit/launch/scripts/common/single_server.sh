@@ -1,8 +1,7 @@
 # In the place of rendezvous.sh for a job on one server, which has no other server to talk to.
 # Expects: server (given by the user), server_name.
 
-join_servers() { # sets run and port
-    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+join_servers() { # sets port
     choose_port
 }
 send() { :; }

@@ -1,7 +1,7 @@
 # Checks that the programs are there, and parses the option of the script.
 # Expects: server (from the environment). Needs die.
 
-for tool in grep hostname ip mkdir python setsid sleep tail; do
+for tool in grep hostname ip mkdir od python setsid sleep stat tail; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
         '  fix: install coreutils, grep, iproute2, Python 3 and util-linux'
 done

@@ -1,10 +1,12 @@
 # Waits for the other servers and creates the log folder; sets run, port, logs and plogs.
-# Expects: node. Needs the fragments of events, plogs, signals and rendezvous.
+# Expects: node. Needs the fragments of events, folders, plogs, signals and rendezvous.
 
 exec 6<> <(:) 8<> <(:)
 guard='' run=''
+trust_folders
 trap_signals
 join_servers
-logs=$PWD/hccl_logs/$run.$node
-if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot create the log folder $logs"; fi
+[[ -n $run ]] || name_run
+new_run "$run.$node"
+logs=$PWD/hccl_logs/$run
 make_plogs

@@ -1,12 +1,13 @@
 # Places the tasks so that MPI numbers the ranks as the table does.
-# Expects: servers, all_ranks, logs. Needs conclude, start_task and give_up.
+# Expects: servers, all_ranks, logs. Needs conclude, pass_program and give_up.
 
 # srun takes the host of task N from line N of a file.
 order_hosts() {
     local node rank name hosts=()
     unset -v SLURM_HOSTFILE # of an earlier start
+    pass_program
     srun --nodes="${#servers[@]}" --ntasks="${#servers[@]}" --ntasks-per-node=1 --kill-on-bad-exit=1 --export=ALL \
-        --mpi=none --cpu-bind=none bash -c "$start_task" "$logs/job.sh" --which || return
+        --mpi=none --cpu-bind=none "${task_words[@]}" --which || return
     for node in "${!servers[@]}"; do
         read -r name _ <"$logs/node_$node" && [[ $name =~ ^[[:alnum:]._-]+$ ]] || return 2
         for rank in ${all_ranks[node]}; do hosts[rank]=$name; done

@@ -1,6 +1,6 @@
 # The batch script: checks the job, then runs a task for every rank with srun.
 # Expects: servers, step (srun's options of place), mpi, run, port_name, first_port and ports. Needs job_environment,
-# prepare_step, run_tasks and the functions of restart.
+# prepare_step, run_tasks and the functions of folders and restart.
 
 job() { # ARGUMENT ...
     local name code ended nodes
@@ -17,6 +17,8 @@ job() { # ARGUMENT ...
     port=${!port_name:-$((first_port + SLURM_JOB_ID % ports))}
     is_port "$port" || die "error: $port_name=$port is not a port number (1 to 65535)" \
         "  fix: unset $port_name to derive a port from the job's number"
+    trust_folders
+    program=$(<"${BASH_SOURCE[0]}")
     count_starts
     while :; do
         make_logs
@@ -40,16 +42,17 @@ allocated_nodes() { # print the number of nodes; a heterogeneous job has them in
     echo "$nodes"
 }
 
-make_logs() { # sets logs
-    logs=$PWD/hccl_logs/$run
-    ((restart == 0)) || logs+=/restart_$restart
-    { mkdir -p -- "$logs" && cp -- "${BASH_SOURCE[0]}" "$logs/job.sh" && : >>"$logs/rank_0.log"; } ||
-        die "error: cannot write to the log folder $logs"
-    echo "$restart" >"$PWD/hccl_logs/$run/restarts" || :
-    rm -f -- "$logs"/{refused,failed,hosts} "$logs"/{node,end,error,facts,step}_* # of an earlier start in the same allocation
-    if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
-        echo 'note: hccl_logs/latest is not a symbolic link, so it is not changed' >&2
+make_logs() { # sets logs; and run, to another name if an earlier start in the same allocation has the folder
+    if ((restart == 0)); then
+        new_run "$run"
+        logs=$PWD/hccl_logs/$run
     else
-        ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
+        make_log_folder
+        join_run "$PWD/hccl_logs/$run"
+        logs=$PWD/hccl_logs/$run/restart_$restart
+        join_run "$logs"
     fi
+    : >>"$logs/rank_0.log" || die "error: cannot write to the log folder $logs"
+    echo "$restart" >"$PWD/hccl_logs/$run/restarts" || :
+    link_latest
 }

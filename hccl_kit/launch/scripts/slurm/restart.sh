@@ -9,8 +9,17 @@ count_starts() { # sets restart: how often the job was started before, by Slurm 
     restart=${SLURM_RESTART_COUNT:-0}
     is_number "$restart" 999999 || die "error: SLURM_RESTART_COUNT is not a number: $(printf '%.80q' "$restart")"
     ((restart > 0)) || return 0
+    find_run
     { read -r -n 7 last <"hccl_logs/$run/restarts"; } 2>/dev/null || :
     if is_number "$last" 999999 && ((last >= restart)); then restart=$((last + 1)); fi
+}
+
+find_run() { # sets run to the folder of the start before: the last one of that name
+    local number=2 name=$run
+    while [[ -d hccl_logs/$name-$number ]]; do
+        run=$name-$number
+        number=$((number + 1))
+    done
 }
 
 # A job that could not start (2) would fail again.

@@ -1,13 +1,20 @@
 # Starts tasks with srun, and passes signals on to them.
-# Expects: logs, table, step, mpi, limit_signal, port. Needs is_number.
+# Expects: program, logs, table, step, mpi, limit_signal, port. Needs is_number.
 
-# Every task runs this script again, from its copy in the log folder.
+# Every task runs this script again. Its text is passed in words, which Linux limits to 128 KiB each: a file, and
+# whoever may write to it, would run on all nodes.
 # shellcheck disable=SC2016  # for the shell of the task
-start_task='[[ -r $0 ]] || {
-    echo "error: node $SLURMD_NODENAME does not see $0; start the job in a folder that all nodes share" >&2
-    exit 2
+start_task='count=$1
+shift
+source <(printf %s "${@:1:count}")
+task "${@:count + 1}"'
+
+pass_program() { # sets task_words, the first ones of a task; needs program, the text of this script
+    local at piece=30000 text=${program%$'\n'*} # without its last line, which starts the job; a character has 4 bytes
+    task_words=()
+    for ((at = 0; at < ${#text}; at += piece)); do task_words+=("${text:at:piece}"); done
+    task_words=(bash -c "$start_task" hccl_kit-task "${#task_words[@]}" "${task_words[@]}" "$logs")
 }
-exec bash -- "$0" "$@"'
 
 run_tasks() { # ARGUMENT ...: returns the exit code of srun; sets ended to a signal that came meanwhile
     local code=0 screen nodes=${SLURM_JOB_NODELIST:-}
@@ -16,7 +23,8 @@ run_tasks() { # ARGUMENT ...: returns the exit code of srun; sets ended to a sig
     local options=("${step[@]}" --kill-on-bad-exit=1 --label --wait=0 --export=ALL --mpi="$mpi" --cpu-bind=none
         ${SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"})
     echo "$(date '+%F %T') job $SLURM_JOB_ID on ${nodes//[[:cntrl:]]/?}, port $port, logs in $logs"
-    srun "${options[@]}" bash -c "$start_task" "$logs/job.sh" "$table" "$@" &
+    pass_program
+    srun "${options[@]}" "${task_words[@]}" "$table" "$@" &
     srun=$!
     trap 'pass_on HUP' HUP
     trap 'pass_on INT' INT

@@ -2,12 +2,13 @@
 # Expects: all_ranks and all_devices (of each server), command, mpi. Needs rank_environment and
 # enter_container (which may change start, the words of the command).
 
-task() { # TABLE ARGUMENT ...
+task() { # LOGS TABLE ARGUMENT ...
     local rank device code=0 ranks devices tasks
     HOSTNAME=$(uname -n) # srun passes on that of the first node
-    table=$1
-    logs=$(dirname -- "${BASH_SOURCE[0]}")
-    shift
+    logs=$1 table=$2
+    shift 2
+    { [[ -d $logs ]] && is_own -- "$logs"; } ||
+        die "error: node $SLURMD_NODENAME does not see $logs; start the job in a folder that all nodes share"
     find_server
     if [[ $table == --which ]]; then # which server this node is
         claim_server

@@ -18,6 +18,15 @@ set +o posix # if started as sh
 set -euo pipefail
 unset TMOUT || : # a limit for idle terminals; the shell also takes it for every read without -t, and the job would end
 
+absolute='' relative=''
+while IFS= read -r -d : part; do
+    if [[ $part == /* ]]; then absolute+=${absolute:+:}$part; else relative=1; fi
+done <<<"$PATH:"
+if [[ -n $relative ]]; then
+    PATH=${absolute:-/usr/bin:/bin}
+    echo 'note: PATH has an empty or relative part, the current folder; no programs are taken from there' >&2
+fi
+
 command=(python train.py --lr 0.1)
 hostfile_name=mpirun5p.hosts
 # Left over from other launchers, these would override what mpirun sets.

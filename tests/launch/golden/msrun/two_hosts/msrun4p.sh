@@ -24,6 +24,15 @@ set +o posix # if started as sh
 set -euo pipefail
 unset TMOUT || : # a limit for idle terminals; the shell also takes it for every read without -t, and the job would end
 
+absolute='' relative=''
+while IFS= read -r -d : part; do
+    if [[ $part == /* ]]; then absolute+=${absolute:+:}$part; else relative=1; fi
+done <<<"$PATH:"
+if [[ -n $relative ]]; then
+    PATH=${absolute:-/usr/bin:/bin}
+    echo 'note: PATH has an empty or relative part, the current folder; no programs are taken from there' >&2
+fi
+
 command=(python train.py --lr 0.1)
 size=4
 port_name=MASTER_PORT
@@ -78,8 +87,74 @@ die() { # LINE ...
     exit 2
 }
 
-[[ $PWD != *[[:cntrl:]]* ]] ||
+[[ $PWD != *[[:cntrl:]]* ]] || # messages name it
     die "error: the name of the folder has control characters: $PWD" '  fix: start in another folder'
+
+trust_folders() { # ends the script if other users may replace the logs of a job; a note if only some may
+    local owner logs=$PWD/hccl_logs
+    trust_folder "$PWD"
+    [[ $owner == 0 || $owner == "$EUID" ]] ||
+        echo "note: the folder $PWD belongs to user $owner, who may replace the files of this job" >&2
+    [[ -e $logs || -L $logs ]] || return 0
+    if ! is_own -- "$logs" || { [[ -e $logs ]] && ! is_own -L -- "$logs"; }; then # it may be a link
+        die "error: the folder $logs belongs to another user, who may replace the logs of a job" \
+            '  fix: start in a folder of your own'
+    fi
+    [[ ! -d $logs ]] || trust_folder "$logs"
+}
+
+trust_folder() { # FOLDER: sets owner. Who may write to a folder that is not sticky may replace what is in it
+    local mode group
+    read -r mode owner group < <(stat -L -c '%a %u %g' -- "$1") || die "error: cannot examine the folder $1"
+    mode=$((8#$mode))
+    ((mode & 8#1000)) && return
+    ((!(mode & 8#2))) || die "error: every user may write to the folder $1, and replace the logs of a job" \
+        "  fix: chmod o-w $1, or start in a folder of your own"
+    ((!(mode & 8#20) || group == EUID)) || # a group of one user has the number of the user
+        echo "note: group $group may write to the folder $1, and replace the files of this job" >&2
+}
+
+# The owner of the current folder counts too, about whom there is a note: on a network disk, root may be another user.
+is_own() { # PATH: whether it belongs to this user
+    local owner
+    owner=$(stat -c %u "$@") && [[ $owner == 0 || $owner == "$EUID" || $owner == "$(stat -L -c %u -- "$PWD")" ]]
+} 2>/dev/null
+
+make_log_folder() {
+    [[ -d hccl_logs ]] || mkdir -m 700 -- hccl_logs 2>/dev/null || [[ -d hccl_logs ]] ||
+        die "error: cannot create the log folder $PWD/hccl_logs"
+}
+
+# Only mkdir decides whether a name is free.
+new_run() { # NAME: makes the folder of a run; sets run to NAME, or to NAME-2, ... if there is such a folder
+    local number=1
+    run=$1
+    make_log_folder
+    until mkdir -m 700 -- "hccl_logs/$run" 2>/dev/null; do
+        [[ -e hccl_logs/$run || -L hccl_logs/$run ]] || die "error: cannot create the log folder $PWD/hccl_logs/$run"
+        number=$((number + 1))
+        run=$1-$number
+    done
+}
+
+join_run() { # FOLDER: makes it, unless the script of another server has, on the same disk
+    mkdir -m 700 -- "$1" 2>/dev/null || { [[ -d $1 && ! -L $1 ]] && is_own -- "$1"; } ||
+        die "error: cannot create the log folder $1"
+}
+
+link_latest() { # to the run
+    if [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]]; then
+        echo 'note: hccl_logs/latest is not a symbolic link, so it is not changed' >&2
+    else
+        ln -sfnT -- "$run" hccl_logs/latest 2>/dev/null || :
+    fi
+}
+
+name_run() { # sets run to a name of its own; process ids are no such thing, they repeat in containers
+    local number
+    number=$(od -A n -N 4 -t u4 /dev/urandom) || number=$$
+    printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "${number//[!0-9]/}"
+}
 
 # The shell evaluates text in ((...)), after -eq and in an index: a[$(id)] runs id, and 08 is an error.
 is_number() { # TEXT [MAXIMUM]
@@ -99,7 +174,7 @@ exit_status() { # CODE: print "exit code 137 (SIGKILL)"
     echo "exit code $1${signal:+ (SIG$signal)}"
 }
 
-for tool in grep hostname ip mkdir python setsid sleep tail; do
+for tool in grep hostname ip mkdir od python setsid sleep stat tail; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
         '  fix: install coreutils, grep, iproute2, Python 3 and util-linux'
 done
@@ -1207,7 +1282,7 @@ join_servers() { # wait for all servers; sets run and port as the first server h
     local kind rank code where
     port=0
     ((node > 0)) || [[ -n $gives_up ]] || choose_port
-    [[ -n $run ]] || printf -v run '%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
+    [[ -n $run ]] || name_run
     if [[ -n $token ]]; then send "here $run $port"; else start_rendezvous; fi
     until next_event 4; do
         kill -0 "${rendezvous:-$lifeline}" 2>/dev/null || {
@@ -1357,10 +1432,12 @@ make_plogs() { # sets plogs; empty if the folder cannot be made, which is no rea
 
 exec 6<> <(:) 8<> <(:)
 guard='' run=''
+trust_folders
 trap_signals
 join_servers
-logs=$PWD/hccl_logs/$run.$node
-if ! mkdir -p hccl_logs || ! mkdir -- "$logs"; then die "error: cannot create the log folder $logs"; fi
+[[ -n $run ]] || name_run
+new_run "$run.$node"
+logs=$PWD/hccl_logs/$run
 make_plogs
 
 recorder_rows=(
@@ -1500,18 +1577,34 @@ describe() { # the failure of the rank or scheduler `name`, or of msrun if it is
     fi
 }
 
+# shellcheck disable=SC2016  # a program in Python
+kit_program='import os, site, sys
+sys.path[:0] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]
+if sys.prefix == sys.base_prefix and not os.environ.get("PYTHONNOUSERSITE"):
+    site.addsitedir(site.getusersitepackages())
+import runpy
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+'
+
+# An empty part of PYTHONPATH is the current folder, where another user may have put a module; so the kit gets none.
+find_kit() { # sets kit to the command of hccl-kit; fails if there is none
+    local part kept=''
+    while IFS= read -r -d : part; do [[ $part != /* ]] || kept+=${kept:+:}$part; done <<<"${PYTHONPATH:-}:"
+    kit=(env "PYTHONPATH=$kept" hccl-kit)
+    ! command -v hccl-kit >/dev/null || return 0
+    find_python 10
+    kit=("${python:-python3}" -I -c "$kit_program" hccl_kit)
+    [[ -n $python ]]
+}
+
 # It never changes the exit code of the job: neither by its own, nor by being late or ended by a signal. Each read has a
 # limit, so that a signal is heard meanwhile; what is read then is a part of a line, and the pipe is left where it ends.
 diagnose() { # FOLDER: print the first lines of the diagnosis; nothing without the kit
-    local code line text='' kit=(hccl-kit)
+    local code line text='' kit
     is_number "$diagnose_s" 86400 || diagnose_s=60
     ((diagnose_s > 0)) && [[ -z ${ended_by_user:-} && -d $1 ]] || return 0
     command -v timeout >/dev/null || return 0
-    if ! command -v hccl-kit >/dev/null; then
-        find_python 10
-        [[ -n $python ]] || return 0
-        kit=("$python" -m hccl_kit)
-    fi
+    find_kit || return 0
     exec 4< <(exec timeout --foreground -k 1 "$diagnose_s" "${kit[@]}" diagnose "$1" </dev/null 2>/dev/null)
     diagnosing=$!
     trap 'kill "$diagnosing" 2>/dev/null || :' HUP INT TERM

@@ -14,6 +14,15 @@ set +o posix # if started as sh
 set -euo pipefail
 unset TMOUT || : # a limit for idle terminals; the shell also takes it for every read without -t, and the job would end
 
+absolute='' relative=''
+while IFS= read -r -d : part; do
+    if [[ $part == /* ]]; then absolute+=${absolute:+:}$part; else relative=1; fi
+done <<<"$PATH:"
+if [[ -n $relative ]]; then
+    PATH=${absolute:-/usr/bin:/bin}
+    echo 'note: PATH has an empty or relative part, the current folder; no programs are taken from there' >&2
+fi
+
 command=(vllm serve /models/m)
 server_name=HCCL_KIT_SERVER
 server=${HCCL_KIT_SERVER:-}

@@ -1,0 +1,179 @@
+"""The folder of a run: made for it, and only where no other user can replace it. Scripts and Python have one rule."""
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from hccl_kit.launch.payload.run_folder import UnsafeError, new_run, trusted_logs
+from hccl_kit.launch.shell import fragment
+from tests.launch.emitters.test_slurm import HERE as ONE_SERVER
+from tests.launch.emitters.test_slurm import script as slurm_script
+from tests.launch.emitters.test_slurm import start as start_slurm
+from tests.launch.jobs import clean_environ, finish, make_job, python_job
+from tests.launch.payload.test_ssh_start import ssh, start
+
+__all__ = ["ssh"]
+
+OTHER, GROUP = 4711, 4712
+HERE, LOGS = "{here}", "{here}/hccl_logs"
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder to another user")
+
+
+class Case(NamedTuple):
+    """Mode and owner of the current folder and of hccl_logs (mode 0: there is none), and what is printed."""
+
+    mode: int
+    owner: int = 0
+    logs: int = 0
+    owner_of_logs: int = 0
+    group: int = 0
+    says: Sequence[str] = ()
+
+
+def everybody(folder: str) -> Sequence[str]:
+    return (
+        f"error: every user may write to the folder {folder}, and replace the logs of a job",
+        f"  fix: chmod o-w {folder}, or start in a folder of your own",
+    )
+
+
+STRANGER = (
+    f"error: the folder {LOGS} belongs to another user, who may replace the logs of a job",
+    "  fix: start in a folder of your own",
+)
+OF_OTHER = f"note: the folder {HERE} belongs to user {OTHER}, who may replace the files of this job"
+OF_GROUP = f"note: group {GROUP} may write to the folder {HERE}, and replace the files of this job"
+CASES = [
+    Case(0o700),
+    Case(0o755, logs=0o700),
+    Case(0o775),  # the group of root alone
+    Case(0o777, says=everybody(HERE)),
+    Case(0o757, logs=0o700, says=everybody(HERE)),
+    Case(0o1777),
+    Case(0o1777, logs=0o755, owner_of_logs=OTHER, says=STRANGER),
+    Case(0o755, logs=0o777, says=everybody(LOGS)),
+    Case(0o755, logs=0o1777),
+    Case(0o775, group=GROUP, says=[OF_GROUP]),
+    Case(0o1775, group=GROUP),
+    Case(0o755, owner=OTHER, says=[OF_OTHER]),
+    Case(0o755, owner=OTHER, logs=0o755, owner_of_logs=OTHER, says=[OF_OTHER]),
+    Case(0o755, logs=0o755, owner_of_logs=OTHER, says=STRANGER),
+]
+
+
+def by_script(folder: Path) -> list[str]:
+    program = "\n".join(
+        ["set -euo pipefail", *fragment("common/die", "common/folder"), "trust_folders; make_log_folder"]
+    )
+    done = subprocess.run(
+        ["bash", "-c", program], cwd=folder, env=clean_environ(), check=False, capture_output=True, text=True
+    )
+    assert done.returncode == (2 if "error: " in done.stderr else 0), done.stderr
+    return done.stderr.splitlines()
+
+
+def by_python(folder: Path) -> list[str]:
+    notes: list[str] = []
+    try:
+        assert trusted_logs(folder, notes.append).is_dir()
+    except UnsafeError as error:
+        return [*(f"note: {note}" for note in notes), *f"error: {error}".splitlines()]
+    return [f"note: {note}" for note in notes]
+
+
+@needs_root
+@pytest.mark.parametrize("way", [by_script, by_python])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_folder_that_others_may_write_to_is_refused_or_named(tmp_path: Path, case: Case, way: object) -> None:
+    assert callable(way)
+    folder = tmp_path / "job"
+    folder.mkdir()
+    if case.logs:
+        (folder / "hccl_logs").mkdir()
+        (folder / "hccl_logs").chmod(case.logs)
+        os.chown(folder / "hccl_logs", case.owner_of_logs, 0)
+    folder.chmod(case.mode)
+    os.chown(folder, case.owner, case.group)
+    assert way(folder) == [line.format(here=folder) for line in case.says]
+    assert (folder / "hccl_logs").exists() == (bool(case.logs) or not any(line[0] == "e" for line in case.says))
+
+
+@needs_root
+@pytest.mark.parametrize("way", [by_script, by_python])
+def test_a_link_of_another_user_is_refused(tmp_path: Path, way: object) -> None:
+    assert callable(way)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "hccl_logs").symlink_to("mine")
+    assert way(tmp_path) == []
+    os.chown(tmp_path / "hccl_logs", OTHER, 0, follow_symlinks=False)
+    assert way(tmp_path) == [line.format(here=tmp_path) for line in STRANGER]
+
+
+def test_every_way_of_starting_refuses_the_folder(tmp_path: Path, ssh: str) -> None:
+    job = python_job(tmp_path, "", ranks=1)
+    tmp_path.chmod(0o777)
+    refused = [line.format(here=tmp_path) for line in everybody(HERE)]
+    done = job.run()
+    assert (done.returncode, done.stderr.splitlines()) == (2, refused)
+    done = start(tmp_path, ssh, "")
+    assert (done.returncode, done.stderr.splitlines()) == (2, refused)
+    done = start_slurm(slurm_script(tmp_path, ONE_SERVER, "true"))
+    assert (done.returncode, done.stderr.splitlines()) == (2, refused)
+    assert not (tmp_path / "hccl_logs").exists()
+
+
+def test_a_run_has_a_folder_that_only_its_user_can_enter(tmp_path: Path) -> None:
+    job = make_job(tmp_path, ("true",), ranks=1)
+    before = os.umask(0)
+    try:
+        assert job.run().returncode == 0
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (job.logs.parent, job.logs)] == [0o700, 0o700]
+
+
+def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
+    assert [new_run(tmp_path, "a").name for _ in range(3)] == ["a", "a-2", "a-3"]
+    (tmp_path / "b").symlink_to("nowhere")
+    assert new_run(tmp_path, "b").name == "b-2"
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root and unshare, to give two scripts one number"
+)
+def test_two_scripts_with_the_same_process_id_have_separate_folders(tmp_path: Path) -> None:
+    """As in two containers that share a disk, and start in the same second."""
+    job = python_job(tmp_path, "print('here')", ranks=1)
+    command = ["unshare", "--pid", "--fork", "--mount-proc", "bash", job.script]
+    running = [
+        subprocess.Popen(
+            command, cwd=tmp_path, env=clean_environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    for process in running:
+        done = finish(process)
+        assert done.returncode == 0, done.stderr
+    logs = [path for path in tmp_path.glob("hccl_logs/*/rank_0.log") if not path.parent.is_symlink()]
+    assert [path.read_text() for path in logs] == ["here\n"] * 3
+
+
+def test_slurm_uses_no_folder_that_was_there_before(tmp_path: Path) -> None:
+    """Its name is known: the number of the job. A program there would run on all nodes, a link be written to."""
+    made = slurm_script(tmp_path, ONE_SERVER, "echo", "here")
+    planted = tmp_path / "hccl_logs" / "slurm-25007"
+    planted.mkdir(parents=True)
+    (tmp_path / "mine").write_text("precious")
+    (planted / "rank_0.log").symlink_to(tmp_path / "mine")
+    done = start_slurm(made)
+    assert (done.returncode, (tmp_path / "mine").read_text()) == (0, "precious")
+    run = tmp_path / "hccl_logs" / "slurm-25007-2"
+    assert sorted(path.name for path in run.iterdir()) == ["node_0", "plog", "rank_0.log", "restarts"]
+    assert start_slurm(made, SLURM_RESTART_COUNT="1").returncode == 0
+    assert (run / "restart_1" / "rank_0.log").read_text() == "here\n"
