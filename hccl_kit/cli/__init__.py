@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 
 from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest loads
 from hccl_kit.base.colors import with_labels
+from hccl_kit.base.current_folder import NOTE, leave_out
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
 from hccl_kit.base.terminal import settle, wants_color
 
@@ -34,6 +36,8 @@ def run(program: Callable[[], int]) -> int:
             raise KitError("standard output is closed")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # so that a terminal without UTF-8 prints any text
+        if "PATH" in leave_out(os.environ):
+            complain(NOTE)
         code = program()
         sys.stdout.flush()
     except KitError as error:

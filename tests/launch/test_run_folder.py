@@ -150,7 +150,7 @@ def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
 def test_two_scripts_with_the_same_process_id_have_separate_folders(tmp_path: Path) -> None:
     """As in two containers that share a disk, and start in the same second."""
     job = python_job(tmp_path, "print('here')", ranks=1)
-    command = ["unshare", "--pid", "--fork", "--mount-proc", "bash", job.script]
+    command = ["unshare", "--pid", "--fork", "--mount-proc", "bash", str(job.script)]
     running = [
         subprocess.Popen(
             command, cwd=tmp_path, env=clean_environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -44,6 +45,27 @@ def test_a_healthy_host_has_no_fault(backend: str, tmp_path: Path) -> None:
     assert [one["rank"] for one in document["compute"]] == [0, 1, 2, 3]
     (found,) = document["collectives"]
     assert (found["operator"], found["size"], found["ranks"], found["problem"]) == ("all_reduce", 1 << 20, 4, "")
+
+
+def test_no_module_of_the_current_folder_runs(backend: str, tmp_path: Path) -> None:
+    """PYTHONPATH ends with a colon where set_env.sh of CANN was sourced."""
+    path = table(tmp_path, 2)
+    folder = tmp_path / "shared"
+    for name in ("hccl_kit", "numpy"):
+        (folder / name).mkdir(parents=True)
+        for file in ("__init__.py", "__main__.py"):
+            (folder / name / file).write_text("open('ran_here', 'w')")
+    done = subprocess.run(
+        [Path(sys.executable).with_name("hccl-kit"), "selftest", path, "--quick", "--backend", backend],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        stdin=subprocess.DEVNULL,
+        cwd=folder,
+    )
+    assert not (folder / "ran_here").exists()
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
 
 
 def test_all_operators_are_measured(backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -350,6 +350,15 @@ def test_another_table_is_refused_before_the_start_and_by_every_task(tmp_path: P
     assert (tmp_path / "hccl_logs" / "latest" / "refused").exists()  # the first was refused by the task
 
 
+def test_the_program_of_a_task_may_be_larger_than_a_word(tmp_path: Path) -> None:
+    """Linux limits a word of a command to 128 KiB; the text of the script is passed to the tasks in several."""
+    ids = ("n1", *(f"a-node-with-a-long-name-{number}" for number in range(3000)))
+    made = script(tmp_path, servers(*[(0,)] * len(ids), ids=ids), "echo", "训练")
+    assert made.stat().st_size > 200 << 10
+    assert start(made, SLURM_JOB_NUM_NODES=str(len(ids))).returncode == 0
+    assert (tmp_path / "hccl_logs" / "latest" / "rank_0.log").read_text(encoding="utf-8") == "训练\n"
+
+
 def test_a_folder_that_is_missing_on_a_node_is_named(tmp_path: Path) -> None:
     done = start(script(tmp_path, HERE, "true"), BEFORE="rm -r hccl_logs/slurm-25007")
     assert done.returncode == 2
