@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK
+from hccl_kit.launch.nested import refuse_launcher
 from hccl_kit.runtime.worker_env import LINK_PORT, NAMES, WorkerEnv
 from hccl_kit.table.model import RankTable, Server
 
@@ -78,8 +79,8 @@ class LaunchPlan:
 def plan(table: RankTable, command: Sequence[str], variables: Sequence[tuple[str, str]] = ()) -> LaunchPlan:
     """The plan that runs `command` once for every rank of `table`.
 
-    Raises KitError if no shell can run the command, if the ranks are not 0, 1, ... without gaps or duplicates (R17), or
-    if the name of a server has characters that cannot be printed.
+    Raises KitError if no shell can run the command, or it is a launcher itself; if the ranks are not 0, 1, ... without
+    gaps or duplicates (R17); or if the name of a server has characters that cannot be printed.
     """
     _check_command(command)
     _check_names(table)
@@ -88,6 +89,7 @@ def plan(table: RankTable, command: Sequence[str], variables: Sequence[tuple[str
     if not devices or [device.rank for _, device in devices] != list(range(size)):
         found = ", ".join(str(device.rank) for _, device in devices[:20]) or "none"
         raise KitError(f"the ranks of the table are {found}; accepted: 0, 1, 2 and so on, each once")
+    refuse_launcher(command, size)
     servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
     master = LOOPBACK if len(servers) == 1 else address_of(servers[0])
     return LaunchPlan(
