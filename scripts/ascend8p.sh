@@ -147,18 +147,19 @@ help() { # the comment at the top of this file
 }
 
 max_restarts=0 heartbeat=0 log_limit=1024 shown=first lifeline='' over_ssh='' run='' own_options=()
-preflight='' replaced=() expected_sha256='' first_attempt=0
+preflight='' replaced=() exported='' expected_sha256='' first_attempt=0
 while (($# > 0)); do
     case $1 in
         --replace=*) ((${#spares[@]} > 0)) || break ;;&
-        --server=* | --max-restarts=* | --heartbeat-timeout=* | --log-limit=* | --replace=*)
+        --server=* | --max-restarts=* | --heartbeat-timeout=* | --log-limit=* | --export=* | --replace=*)
             set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
     esac
     given=("$1")
     case $1 in
         --preflight | --replace | --attempt | --table-sha256) # without spares, they are arguments for the command
             ((${#spares[@]} > 0)) || break ;;&
-        --server | --max-restarts | --heartbeat-timeout | --log-limit | --run | --replace | --attempt | --table-sha256)
+        --server | --max-restarts | --heartbeat-timeout | --log-limit | --export | --run | --replace | --attempt | \
+            --table-sha256)
             (($# > 1)) || die "error: $1 needs a value"
             given+=("$2") ;;&
         --max-restarts | --heartbeat-timeout | --log-limit | --attempt)
@@ -177,6 +178,7 @@ while (($# > 0)); do
         --preflight) preflight=1 && shift && continue ;; # --ssh passes these two on by itself
         --replace) replaced+=("$2") && shift 2 && continue ;;
         --ssh) over_ssh=1 && shift && continue ;;
+        --export) exported+=${exported:+,}$2 && shift 2 && continue ;;
         -h | --help) help ;;
         --) shift && break ;;
         *) break ;;
@@ -185,6 +187,8 @@ while (($# > 0)); do
     shift "${#given[@]}"
 done
 [[ -z $run || $run =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ ]] || die "error: --run is '$run', which is not the name of a run"
+[[ -z $exported || -n $over_ssh ]] || die 'error: --export is for --ssh; otherwise ranks get all variables of this shell' \
+    '  fix: leave it out, or put -- before the arguments of the command'
 
 for tool in cp env grep ln mkdir od readlink sed setsid sha256sum sleep stat tail touch; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
@@ -320,8 +324,11 @@ switch_recorders_on() { # needs logs
 earlier_restarts=${HCCL_KIT_RESTART:-0}
 is_number "$earlier_restarts" 999999 || earlier_restarts=0
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
-    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK TORCHELASTIC_USE_AGENT_STORE \
-    HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
+    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK \
+    OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE \
+    TORCH_NPU_ELASTIC_USE_AGENT_STORE TORCH_NPU_USE_PARALLEL_TCPSTORE \
+    PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE \
+    NPROC_PER_NODE NNODES FORCE_TORCHRUN HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
 
 job_environment() {
     export DEVICE_NUM="${#ranks[@]}" LOCAL_WORLD_SIZE="${#ranks[@]}"

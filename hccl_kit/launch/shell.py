@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from hccl_kit.base.network import derived_port
+from hccl_kit.launch.passed_on import PATTERNS
 from hccl_kit.launch.payload.kit_program import START
 from hccl_kit.launch.recorders import rows
 from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS
@@ -117,6 +118,15 @@ def diagnosis() -> list[str]:
 def recorders() -> list[str]:
     """The flight recorders of torch, of which `switch_recorders_on` switches on those that the user left alone."""
     return ["", *array("recorder_rows", rows()), *fragment("common/recorders")]
+
+
+def variables() -> list[str]:
+    """The patterns of `passed_on`, and the function that selects variables for other servers by them."""
+    lines = [""]
+    for name, patterns in PATTERNS.items():
+        text = textwrap.fill(" ".join(patterns), 110, break_on_hyphens=False).replace(" ", "|").replace("\n", "|\\\n")
+        lines += [f'{name}="@(\\', f'{text})"']
+    return [*lines, *fragment("common/variables")]
 
 
 def wrapped(command: str) -> str:

@@ -59,6 +59,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """Field of WorkerEnv -> its variables."""
 
+STARTS_TORCHRUN = ("NPROC_PER_NODE", "NNODES", "FORCE_TORCHRUN")
+"""Set by users: with one of them, ms-swift, xtuner or LLaMA-Factory starts torchrun, in every rank."""
 MISLEADING = (
     "MINDSPORE_HCCL_CONFIG_PATH",  # overrides RANK_TABLE_FILE
     VISIBLE_DEVICES,  # renumbers the cards under DEVICE_ID
@@ -70,7 +72,16 @@ MISLEADING = (
     "MS_NODE_ID",
     "OMPI_COMMAND",  # in a shell under mpirun, these two make MindSpore start MPI
     "PMIX_RANK",
+    "OMPI_COMM_WORLD_RANK",  # MindSpore takes RANK_ID, RANK_SIZE and DEVICE_ID from these three
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_RANK",
     "TORCHELASTIC_USE_AGENT_STORE",  # in a shell under torchrun, makes rank 0 wait for an agent to listen
+    "TORCH_NPU_ELASTIC_USE_AGENT_STORE",  # under torch_npu_run, these four do the same with its store
+    "TORCH_NPU_USE_PARALLEL_TCPSTORE",
+    "PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH",
+    "ENABLE_TIERED_PARALLEL_TCPSTORE",
+    "ACCELERATE_TORCH_DEVICE",  # under Ray Train, the card of one rank, which all would use
+    *STARTS_TORCHRUN,
 )
 """Variables that the launchers of this project unset, because they would override others."""
 

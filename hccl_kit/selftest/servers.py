@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -11,7 +10,7 @@ from importlib.util import find_spec
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
 from hccl_kit.launch.own_program import own_program
-from hccl_kit.launch.payload.ssh_command import LOCAL, PASSED_ON, PREFIXES
+from hccl_kit.launch.passed_on import is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight.over_ssh import program_there
@@ -99,10 +98,4 @@ def _address(node: Node) -> str:
 
 def passed_on() -> dict[str, str]:
     """The variables of this environment that the ranks of other servers get too, as launch scripts pass them."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if (name in PASSED_ON or name.startswith(PREFIXES))
-        and name not in LOCAL
-        and re.fullmatch(r"\w+", name, re.ASCII)
-    }
+    return {name: value for name, value in os.environ.items() if is_passed_on(name)}

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.passed_on import OF_THIS_HOST, is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.runtime.worker_env import DIAGNOSE, MISLEADING, NAMES
 from hccl_kit.table import formats
@@ -95,12 +97,14 @@ def python_job(folder: Path, program: str, *, ranks: int = 4) -> Job:
 
 
 def clean_environ(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This process's environment without variables of launchers, and with this python first on PATH.
+    """This process's environment without variables of launchers and those that only this user has, and with this python
+    first on PATH.
 
     A failed job is not diagnosed unless `more` enables it: most tests check the last lines on the screen.
     """
     contract = {name for names in NAMES.values() for name in names} | set(MISLEADING)
-    environ = {name: value for name, value in os.environ.items() if name not in contract}
+    kept = [name for name in os.environ if is_passed_on(name) or any(fnmatchcase(name, one) for one in OF_THIS_HOST)]
+    environ = {name: os.environ[name] for name in kept if name not in contract}
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"
     return {**environ, DIAGNOSE: "0", **(more or {})}
 

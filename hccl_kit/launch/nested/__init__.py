@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.launch.nested.rows import ROWS, SIZES, Nested
+from hccl_kit.launch.nested.rows import ROWS, Nested
 from hccl_kit.launch.nested.words import Program, commands_of_shell, options_of, program_of
+from hccl_kit.runtime.worker_env import STARTS_TORCHRUN
 
 
 def refuse_launcher(command: Sequence[str], ranks: int) -> None:
@@ -52,7 +53,7 @@ def _instead(program: Program, row: Nested) -> str:
     command = row.rewrite(program, *read) if read and read[1] else None
     if command is None:
         return row.advice
-    wrappers = [word for word in program.wrappers if word.partition("=")[0] not in SIZES]
+    wrappers = [word for word in program.wrappers if word.partition("=")[0] not in STARTS_TORCHRUN]
     if wrappers == ["env"]:
         wrappers = []
     return "write after --: " + printable(shlex.join([*wrappers, *command])) + row.note

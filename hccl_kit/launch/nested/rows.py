@@ -11,9 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from hccl_kit.launch.nested.words import Given, Program
-
-SIZES = ("NPROC_PER_NODE", "NNODES")
-"""With one of these, the commands of ms-swift and xtuner start torchrun. Ranks get neither (MISLEADING)."""
+from hccl_kit.runtime.worker_env import STARTS_TORCHRUN
 
 Rewrite = Callable[[Program, Sequence[Given], Sequence[str]], "list[str] | None"]
 """The command of a rank, without wrappers, from the options of the launcher and the words after them."""
@@ -72,8 +70,9 @@ def _is_many(program: Program) -> bool:
     return not is_one or bool({"--multi-gpu", "--mpirun-hostfile", *_OF_OTHER_LAUNCHERS} & set(given))
 
 
-def _has_size(program: Program) -> bool:
-    return any(program.variables.get(name) for name in SIZES)
+def _sets_size(program: Program) -> bool:
+    """Whether `env` brings back what launchers remove from ranks."""
+    return any(program.variables.get(name) for name in STARTS_TORCHRUN)
 
 
 class Nested(NamedTuple):
@@ -179,9 +178,9 @@ ROWS: tuple[Nested, ...] = (
     ),
     Nested(
         ("swift", "megatron", "xtuner"),
-        starts=_has_size,
+        starts=_sets_size,
         rewrite=lambda *_: None,
-        advice=f"write it without {' and '.join(SIZES)}: it then runs as one rank",
+        advice=f"write it without {' and '.join(STARTS_TORCHRUN[:2])}: it then runs as one rank",
     ),
     Nested(
         ("llamafactory-cli", "lmf"),

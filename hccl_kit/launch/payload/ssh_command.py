@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -20,10 +20,13 @@ SSH_FAILED = 255
 """The exit code of ssh for its own failures."""
 OWN_CODE = "hccl-kit: 255 is the exit code of the script"
 """A line that a server prints if its script ends with that code too."""
-PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "LANG", "LC_ALL", "MASTER_PORT")
-PREFIXES = ("ASCEND_", "HCCL_", "GLOG_", "MS_", "TOOLCHAIN_", "OMP_", "ONEDNN_", "NCCL_", "GLOO_", "TORCH_", "PYTHON")
-LOCAL = ("HCCL_IF_IP", SSH, "HCCL_KIT_SERVER", "HCCL_KIT_RUN_ID", "HCCL_KIT_LOG_DIR", "HCCL_KIT_SECRET_FILE")
-"""Variables that would be wrong on another server."""
+HAS_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]*@")
+"""In the value of a proxy, for example."""
+READ_VARIABLES = (
+    'while read -r -t 60 && [[ -n $REPLY ]]; do printf -v "${REPLY%%=*}" %b "${REPLY#*=}" && export "${REPLY%%=*}"'
+    ' || exit 2; done; exec bash "$0" "$@"'
+)
+"""What bash does before it becomes the script: it reads variables from standard input, up to an empty line."""
 
 
 class Node(NamedTuple):
@@ -33,17 +36,43 @@ class Node(NamedTuple):
     address: str
 
 
-def remote_command(script: str, folder: str, node: Node, run: str, arguments: Sequence[str]) -> str:
+class Variables(NamedTuple):
+    """Variables for the script on every server: those in its command, which `ps` shows, and those that are sent to its
+    standard input instead.
+    """
+
+    shown: Mapping[str, str]
+    hidden: Mapping[str, str]
+
+    @classmethod
+    def select(cls, environ: Mapping[str, str], passed: Sequence[str], asked: Sequence[str]) -> Variables:
+        """The variables of these names; what the user asked for, and passwords, are hidden."""
+        of_names = {name: environ[name] for name in [*passed, *asked] if name in environ}
+        hidden = {name for name, value in of_names.items() if name in asked or HAS_PASSWORD.search(value)}
+        return cls(
+            {name: value for name, value in of_names.items() if name not in hidden},
+            {name: of_names[name] for name in sorted(hidden)},
+        )
+
+    @property
+    def message(self) -> str:
+        """The hidden variables as READ_VARIABLES reads them, and the empty line; nothing if there are none."""
+        lines = [f"{name}={escaped(value)}\n" for name, value in self.hidden.items()]
+        return "".join([*lines, "\n"]) if lines else ""
+
+
+def escaped(value: str) -> str:
+    """A value in ASCII without whitespace, for `printf %b` of bash."""
+    return "".join(chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\x{byte:02x}" for byte in os.fsencode(value))
+
+
+def remote_command(
+    script: str, folder: str, node: Node, run: str, arguments: Sequence[str], *, variables: Variables
+) -> str:
     """The command for the remote shell: one line, with every word quoted."""
-    passed = {
-        name: value
-        for name, value in os.environ.items()
-        if (name in PASSED_ON or name.startswith(PREFIXES))
-        and name not in LOCAL
-        and re.fullmatch(r"\w+", name, re.ASCII)
-    }
-    exports = [f"export {name}={shlex.quote(value)};" for name, value in passed.items()]
-    start = shlex.join(["bash", script, "--lifeline", "--run", run, "--server", node.name, *arguments])
+    exports = [f"export {name}={shlex.quote(value)};" for name, value in variables.shown.items()]
+    reading = ["-c", READ_VARIABLES] if variables.hidden else []
+    start = shlex.join(["bash", *reading, script, "--lifeline", "--run", run, "--server", node.name, *arguments])
     if is_one_screen():
         start += " 2>&1"  # keeps the order, and the script knows what is on the screen
     missing = shlex.quote(f"error: {node.name} has no {script} in {folder}; copy it to the same path on every server")

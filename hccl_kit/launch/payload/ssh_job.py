@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from hccl_kit.launch.payload.messages import printable
 from hccl_kit.launch.payload.relay import MessageFilter, Relay
-from hccl_kit.launch.payload.ssh_command import OWN_CODE, SSH_FAILED, Node, ssh_command, write
+from hccl_kit.launch.payload.ssh_command import OWN_CODE, SSH_FAILED, Node, Variables, ssh_command, write
 
 HEARTBEAT = 1.0
 """Seconds between two heartbeats."""
@@ -34,8 +34,8 @@ CONNECTING = 15.0
 class Job:
     """All servers of a job, and the exit code of its first failure or signal."""
 
-    def __init__(self, nodes: Sequence[Node], *, has_names: bool) -> None:
-        self.nodes, self.has_names = nodes, has_names
+    def __init__(self, nodes: Sequence[Node], *, has_names: bool, variables: Variables) -> None:
+        self.nodes, self.has_names, self.variables = nodes, has_names, variables
         self.relay = Relay([node.name for node in nodes], self.send, self.log)
         self.processes: dict[Node, asyncio.subprocess.Process] = {}
         self.code = 0
@@ -125,7 +125,7 @@ class Job:
         self.processes[node] = process
         assert process.stdin and process.stdout and process.stderr
         token = secrets.token_hex(16)
-        self.send(number, token)
+        self.send(number, self.variables.message + token)
         heartbeats = asyncio.ensure_future(self.send_heartbeats(process.stdin))
         answered = asyncio.Event()
         turn = asyncio.ensure_future(self.end_turn(answered))

@@ -1,8 +1,9 @@
 """Starts a launch script on all servers over ssh; launch scripts of several servers contain this program for --ssh.
 
-    ssh_start.py SCRIPT TABLE PREFLIGHT SERVERS SPARES OPTIONS SERVER ... ADDRESS ... SPARE ... ADDRESS ... ENTRY ...
-                 OPTION ... ARGUMENT ...
+    ssh_start.py SCRIPT TABLE PREFLIGHT PASSED ASKED SERVERS SPARES OPTIONS SERVER ... ADDRESS ... SPARE ...
+                 ADDRESS ... ENTRY ... OPTION ... ARGUMENT ...
 
+PASSED and ASKED are the names of variables for the servers, separated by blanks; the user asked for the latter.
 SERVERS, SPARES and OPTIONS are the numbers of what follows.
 
 The script must have the same path on every server, and starts in the same folder as here. The output of the servers is
@@ -38,7 +39,7 @@ from hccl_kit.launch.payload.fetch_logs import MARK, fetch_all
 from hccl_kit.launch.payload.membership import Membership, NoSpareError, Spare
 from hccl_kit.launch.payload.messages import printable
 from hccl_kit.launch.payload.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
-from hccl_kit.launch.payload.ssh_command import ADDRESS, SSH, Node, remote_command, write
+from hccl_kit.launch.payload.ssh_command import ADDRESS, SSH, Node, Variables, remote_command, write
 from hccl_kit.launch.payload.ssh_job import Job
 
 DESCRIPTORS, OWN_DESCRIPTORS = 4, 64
@@ -53,6 +54,7 @@ class Request(NamedTuple):
     script: str
     table: Path
     has_preflight: bool
+    variables: Variables
     nodes: tuple[Node, ...]
     spares: tuple[Spare, ...]
     options: tuple[str, ...]
@@ -61,7 +63,7 @@ class Request(NamedTuple):
     @classmethod
     def parse(cls, argv: Sequence[str]) -> Request:
         """The request in the words that the launch script gives."""
-        words, counts = list(argv[6:]), [int(text) for text in argv[3:6]]
+        words, counts = list(argv[8:]), [int(text) for text in argv[5:8]]
 
         def take(count: int) -> list[str]:
             taken, words[:count] = words[:count], []
@@ -72,6 +74,7 @@ class Request(NamedTuple):
         options = take(counts[2])
         return cls(
             *(argv[0], Path(argv[1]), argv[2] == "1"),
+            variables=Variables.select(os.environ, argv[3].split(), argv[4].split()),
             nodes=tuple(map(Node, names, addresses)),
             spares=tuple(map(Spare, map(Node, spares, spare_addresses), entries)),
             options=tuple(options),
@@ -137,7 +140,7 @@ async def start(request: Request, membership: Membership, folder: str, run: str)
     fit: set[Node] = set()
     while True:
         nodes = membership.nodes
-        job = Job(nodes, has_names="--prefix" in request.options)
+        job = Job(nodes, has_names="--prefix" in request.options, variables=request.variables)
         commands = [
             remote_command(
                 request.script,
@@ -152,6 +155,7 @@ async def start(request: Request, membership: Membership, folder: str, run: str)
                     "--",
                     *request.arguments,
                 ],
+                variables=request.variables,
             )
             for node in nodes
         ]

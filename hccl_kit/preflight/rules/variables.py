@@ -14,13 +14,14 @@ from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import ids_in_dev, named
 from hccl_kit.preflight.rules.variable_values import VALUES, links_contradict
 from hccl_kit.preflight.rules.variable_verdict import Refusal, refusal
-from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, VISIBLE_DEVICES
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES, RANK_TABLE_FILE, STARTS_TORCHRUN, VISIBLE_DEVICES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
 _CHIEF = ("CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP")
 _WHITELIST_OFF, _WHITELIST = "HCCL_WHITELIST_DISABLE", "HCCL_WHITELIST_FILE"
-_OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in ("MINDSPORE_HCCL_CONFIG_PATH", VISIBLE_DEVICES))
+_OF_USERS = ("MINDSPORE_HCCL_CONFIG_PATH", VISIBLE_DEVICES, *STARTS_TORCHRUN)
+_OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in _OF_USERS)
 
 
 def value_not_accepted(node: Node) -> Iterator[Finding]:

@@ -94,13 +94,25 @@ def test_cards_from_0_on_need_no_variable(tmp_path: Path) -> None:
     assert "ASCEND_RT_VISIBLE_DEVICES" not in done.stdout
 
 
-def test_job_variables_are_exported_to_other_hosts(tmp_path: Path) -> None:
+def test_variables_of_programs_reach_other_hosts_and_others_by_name(tmp_path: Path) -> None:
     fake(tmp_path, "mpirun", SHOW.format(version="5.0.11"))
-    given = {"HCCL_CONNECT_TIMEOUT": "600", "GLOG_v": "2", "MS_DEV_X": "1", "PYTHONPATH": "/a b"}
+    given = {"HCCL_CONNECT_TIMEOUT": "600", "GLOG_v": "2", "MS_DEV_X": "1", "PYTHONPATH": "/a b", "ATB_X": "1"}
+    given |= {"PYTORCH_NPU_ALLOC_CONF": "x", "TASK_QUEUE_ENABLE": "2", "CPU_AFFINITY_CONF": "1", "HF_HOME": "/a"}
     kept = {"HCCL_IF_IP": "192.0.2.1", "HCCL_KIT_SERVER": "x", "SSH_AUTH_SOCK": "x", "MS_ROLE": "MS_WORKER"}
-    shown = run(script(tmp_path, PLANS["two_hosts"]), environ={**given, **kept}).stdout.splitlines()
+    asked = {"HF_TOKEN": "hf_secret", "OWN": "1", "MINE": "1"}
+    environ = {**given, **kept, **asked, "WANDB_API_KEY": "secret"}
+    made = script(tmp_path, PLANS["two_hosts"])
+    done = run(made, "--export", "OWN", "--export=HF_TOKEN", "--", "--lr", environ=environ)
+    shown = done.stdout.splitlines()
+    assert done.stderr == (
+        "note: not passed on to the other servers: MINE, WANDB_API_KEY (--export NAME,... passes variables on)\n"
+    )
     exported = {name for option, name in pairwise(shown) if option == "-x"}
-    assert exported & {*given, *kept} == {*given}
+    assert exported & environ.keys() == {*given, "OWN", "HF_TOKEN"}
+    (command,) = (line for line in shown if line.startswith("set -- "))
+    assert command.endswith(" --lr")
+    assert "--export" not in command
+    assert "secret" not in done.stdout
     assert "-x" not in run(script(tmp_path, PLANS["one_host"]), environ=given).stdout.splitlines()
 
 

@@ -30,7 +30,7 @@ def run(folder: Path, say: str) -> "subprocess.CompletedProcess[str]":
     for constant, value in (("AT_ONCE", "2"), ("CONNECTING", "0.5")):
         text, found = re.subn(rf"^{constant} = [0-9.]+$", f"{constant} = {value}", text, flags=re.MULTILINE)
         assert found == 1
-    without_spares = ("job.sh", "table.json", "0", str(len(SERVERS)), "0", "0")
+    without_spares = ("job.sh", "table.json", "0", "", "", str(len(SERVERS)), "0", "0")
     return subprocess.run(
         [sys.executable, "-I", "-c", text, *without_spares, *SERVERS, *SERVERS],
         cwd=folder,

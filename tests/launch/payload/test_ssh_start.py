@@ -1,5 +1,6 @@
 """Starting all servers over a fake ssh on PATH, which runs the command on this host."""
 
+import json
 import os
 import socket
 import subprocess
@@ -13,10 +14,10 @@ import pytest
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.payload import ssh_command
-from hccl_kit.launch.payload.ssh_command import Node, remote_command
+from hccl_kit.launch.payload.ssh_command import Node, Variables, remote_command
 from hccl_kit.launch.plan import plan
 from hccl_kit.launch.shell import program_text
-from hccl_kit.runtime.worker_env import KEY_FILE, LINK_PORT
+from hccl_kit.runtime.worker_env import KEY_FILE, LINK_PORT, MISLEADING
 from hccl_kit.table import formats
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import SCRIPT, TABLE, clean_environ
@@ -24,11 +25,13 @@ from tests.launch.nodes import python_nodes_job, table_of
 from tests.waiting import PATIENCE, wait_until
 
 IDS = ("127.0.0.1", "127.0.0.2")
+NONE = Variables({}, {})
 SSH = """#!/bin/bash
 while [[ $1 == -?* && $1 != -- ]]; do case $1 in -o | -F) shift 2 ;; *) shift ;; esac; done
 [[ $1 == -- ]] || exit 255
 address=$2; shift 2
 [[ $address != *.66 ]] || { echo "ssh: connect to host $address port 22: No route to host" >&2; exit 255; }
+echo "$1" >>"${0%/*}/commands"
 exec env -i HOME=/ bash -c "$1"
 """
 
@@ -143,9 +146,63 @@ def test_exit_code_255_of_a_rank_is_not_reported_as_a_failure_of_ssh(tmp_path: P
     assert ssh_command.OWN_CODE not in done.stderr
 
 
+OF_PROGRAMS = {
+    **{"PYTORCH_NPU_ALLOC_CONF": "expandable_segments:True", "TASK_QUEUE_ENABLE": "2", "CPU_AFFINITY_CONF": "1"},
+    **{"ATB_MATMUL_SHUFFLE_K_ENABLE": "1", "CUDA_DEVICE_MAX_CONNECTIONS": "1", "STREAMS_PER_DEVICE": "32"},
+    **{"HF_HOME": "/data/it's", "TOKENIZERS_PARALLELISM": "false", "HCCL_BUFFSIZE": "200", "LC_ALL": "C.UTF-8"},
+}
+OF_USER = {"OWN": "a\nb 'c' \\x41 %s $HOME \u00e9", "own_2": "x", "EMPTY": ""}
+SECRETS = {"HF_TOKEN": "hf_secret", "https_proxy": "http://me:secret@proxy:3128"}
+
+
+def test_variables_reach_the_ranks_on_other_servers_and_secrets_no_command_line(tmp_path: Path, ssh: str) -> None:
+    left = {**dict.fromkeys(MISLEADING, "7"), "WANDB_API_KEY": "secret", "MINE": "1", "LD_PRELOAD": ""}
+    told = "print(json.dumps(dict(os.environ)))"
+    given = {**OF_PROGRAMS, **OF_USER, **SECRETS}
+    asked = ["--export", "HF_TOKEN,OWN", f"--export={','.join(sorted(OF_USER.keys() - {'OWN'}))}"]
+    done = start(tmp_path, ssh, told, *asked, environ={**left, **given, "HCCL_IF_IP": "10.9.9.9"})
+    assert (done.returncode, done.stderr) == (
+        0,
+        "note: not passed on to the other servers: LD_PRELOAD, MINE, WANDB_API_KEY"
+        " (--export NAME,... passes variables on)\n",
+    )
+    for rank in range(4):
+        log = (tmp_path / "hccl_logs" / "latest" / f"rank_{rank}.log").read_text()
+        environ = json.loads(log)
+        assert {name: environ.get(name) for name in given} == given
+        assert not environ.keys() & {*left, "HCCL_IF_IP"}
+    assert "secret" not in (tmp_path / "commands").read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("HF_TOKEN=hf_secret", "--export is 'HF_TOKEN'; accepted: names"),
+        ("A B", "--export is 'A B'; accepted: names"),
+        ("NOT_SET", "--export names NOT_SET, which this shell does not export"),
+        ("RANK", "--export names RANK, which is set or removed on each server"),
+        ("NNODES", "--export names NNODES, which is set or removed on each server"),
+    ],
+)
+def test_what_export_cannot_pass_on_is_an_error(tmp_path: Path, ssh: str, option: str, message: str) -> None:
+    done = start(tmp_path, ssh, "", "--export", option, environ={"RANK": "1", "NNODES": "2"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {message}\n  fix: ")
+    assert "hf_secret" not in done.stderr
+    assert not (tmp_path / "commands").exists()
+
+
+def test_a_long_list_of_variables_is_cut(tmp_path: Path, ssh: str) -> None:
+    done = start(tmp_path, ssh, "", environ={f"OWN_{number:02}": "" for number in range(25)})
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("OWN_09 and 15 more (--export NAME,... passes variables on)")
+
+
 def test_a_server_without_the_script_reports_the_missing_file(tmp_path: Path) -> None:
     """Runs the line that the remote shell is given."""
-    command = remote_command("/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"])
+    command = remote_command(
+        "/gone/ascend.sh", str(tmp_path), Node("the 'one'", "x"), "1-2", ["--", "a b"], variables=NONE
+    )
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
@@ -157,7 +214,7 @@ def test_a_server_without_the_script_reports_the_missing_file(tmp_path: Path) ->
 def test_every_word_arrives_unchanged(tmp_path: Path, text: str) -> None:
     script = tmp_path / "script.sh"
     script.write_text('printf "%s\\0" "$@"')
-    command = remote_command(str(script), str(tmp_path), Node(f"node {text}", "x"), "1-2", ["--", text])
+    command = remote_command(str(script), str(tmp_path), Node(f"node {text}", "x"), "1-2", ["--", text], variables=NONE)
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.split("\0") == ["--lifeline", "--run", "1-2", "--server", f"node {text}", "--", text, ""]
     assert not (tmp_path / "hacked").exists()
@@ -167,7 +224,7 @@ def test_every_word_arrives_unchanged(tmp_path: Path, text: str) -> None:
 def test_an_invalid_address_is_not_given_to_ssh(tmp_path: Path, address: str) -> None:
     source = program_text("ssh_start")
     environ = clean_environ({"HCCL_KIT_SSH": "touch hacked"})
-    command = [sys.executable, "-I", "-c", source, "/x/ascend.sh", "/x/t.json", "0", "2", "0", "0"]
+    command = [sys.executable, "-I", "-c", source, "/x/ascend.sh", "/x/t.json", "0", "", "", "2", "0", "0"]
     command += ["n1", "n2", "10.0.0.1", address]
     done = subprocess.run(command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")

@@ -10,18 +10,19 @@ help() { # the comment at the top of this file
 }
 
 max_restarts=0 heartbeat=0 log_limit=1024 shown=first lifeline='' over_ssh='' run='' own_options=()
-preflight='' replaced=() expected_sha256='' first_attempt=0
+preflight='' replaced=() exported='' expected_sha256='' first_attempt=0
 while (($# > 0)); do
     case $1 in
         --replace=*) ((${#spares[@]} > 0)) || break ;;&
-        --server=* | --max-restarts=* | --heartbeat-timeout=* | --log-limit=* | --replace=*)
+        --server=* | --max-restarts=* | --heartbeat-timeout=* | --log-limit=* | --export=* | --replace=*)
             set -- "${1%%=*}" "${1#*=}" "${@:2}" ;;
     esac
     given=("$1")
     case $1 in
         --preflight | --replace | --attempt | --table-sha256) # without spares, they are arguments for the command
             ((${#spares[@]} > 0)) || break ;;&
-        --server | --max-restarts | --heartbeat-timeout | --log-limit | --run | --replace | --attempt | --table-sha256)
+        --server | --max-restarts | --heartbeat-timeout | --log-limit | --export | --run | --replace | --attempt | \
+            --table-sha256)
             (($# > 1)) || die "error: $1 needs a value"
             given+=("$2") ;;&
         --max-restarts | --heartbeat-timeout | --log-limit | --attempt)
@@ -40,6 +41,7 @@ while (($# > 0)); do
         --preflight) preflight=1 && shift && continue ;; # --ssh passes these two on by itself
         --replace) replaced+=("$2") && shift 2 && continue ;;
         --ssh) over_ssh=1 && shift && continue ;;
+        --export) exported+=${exported:+,}$2 && shift 2 && continue ;;
         -h | --help) help ;;
         --) shift && break ;;
         *) break ;;
@@ -48,3 +50,5 @@ while (($# > 0)); do
     shift "${#given[@]}"
 done
 [[ -z $run || $run =~ ^[0-9]{1,20}(-[0-9]{1,20})+$ ]] || die "error: --run is '$run', which is not the name of a run"
+[[ -z $exported || -n $over_ssh ]] || die 'error: --export is for --ssh; otherwise ranks get all variables of this shell' \
+    '  fix: leave it out, or put -- before the arguments of the command'

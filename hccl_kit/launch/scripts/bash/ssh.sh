@@ -1,17 +1,18 @@
 # Starts this script on all servers over ssh (--ssh), and is the other end of that on each server (--lifeline).
 # Expects: servers, addresses, script, own_options, ssh_start_program; spares, spare_addresses, spare_entries, table,
-# replaced and preflight for spares, of which there may be none.
+# replaced and preflight for spares, of which there may be none. Needs select_variables.
 
 start_over_ssh() { # ARGUMENT ...
-    local pair options=(${own_options[@]+"${own_options[@]}"}) reserve=()
+    local pair passed asked options=(${own_options[@]+"${own_options[@]}"}) reserve=()
     for pair in ${replaced[@]+"${replaced[@]}"}; do options+=(--replace "$pair"); done
     if ((${#spares[@]} > 0)); then
         # shellcheck disable=SC2154  # defined together with spares
         reserve=("${spares[@]}" "${spare_addresses[@]}" "${spare_entries[@]}")
     fi
-    exec "$python" -I -c "$ssh_start_program" "$script" "$table" "${preflight:-0}" "${#servers[@]}" "${#spares[@]}" \
-        "${#options[@]}" "${servers[@]}" "${addresses[@]}" ${reserve[@]+"${reserve[@]}"} \
-        ${options[@]+"${options[@]}"} "$@"
+    select_variables
+    exec "$python" -I -c "$ssh_start_program" "$script" "$table" "${preflight:-0}" "${passed[*]-}" "${asked[*]-}" \
+        "${#servers[@]}" "${#spares[@]}" "${#options[@]}" "${servers[@]}" "${addresses[@]}" \
+        ${reserve[@]+"${reserve[@]}"} ${options[@]+"${options[@]}"} "$@"
 }
 
 # The program that started this script over ssh writes a token to standard input, then heartbeats and messages.

@@ -1,5 +1,13 @@
 # Checks and options of mpirun for a job on several hosts.
-# Expects: version (of mpirun), hostfile, options. Needs die.
+# Expects: version (of mpirun), hostfile, options. Needs die and select_variables.
+
+exported=''
+while [[ ${1:-} == --export || ${1:-} == --export=* ]]; do
+    [[ $1 == --export=* ]] || { (($# > 1)) || die 'error: --export needs a value'; set -- "--export=$2" "${@:3}"; }
+    exported+=${exported:+,}${1#*=}
+    shift
+done
+[[ ${1:-} != -- ]] || shift
 
 # Open MPI 4 assigns the first ranks to the host that mpirun runs on, if it is in the hostfile.
 if [[ $version == *'(Open MPI) 4.'* ]]; then
@@ -21,11 +29,5 @@ then
     export PRTE_MCA_plm_ssh_args=$OMPI_MCA_plm_rsh_args
 fi
 
-# Variables for the ranks on other hosts. HCCL_IF_IP is an address of this host only.
-while read -r name; do
-    case $name in
-        HCCL_IF_IP | HCCL_KIT_*) ;;
-        PATH | LD_LIBRARY_PATH | LD_PRELOAD | PYTHON* | VIRTUAL_ENV | CONDA_* | ASCEND_* | HCCL_* | RDMA_* | MS_* | \
-            GLOG_* | OMP_* | TZ | LANG | LC_*) options+=(-x "$name") ;;
-    esac
-done < <(compgen -e)
+select_variables
+for name in ${passed[@]+"${passed[@]}"} ${asked[@]+"${asked[@]}"}; do options+=(-x "$name"); done
