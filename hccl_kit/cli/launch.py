@@ -58,8 +58,8 @@ def make_parser() -> Parser:
         "--product",
         metavar="NAME",
         type=find_product,
-        help="the hardware that the table is for (default: derived from its version);"
-        " for ascendjob and volcano also the cards to request: 910 (default), a2, a3",
+        help="the hardware that the table is for (default: derived from its version, which only some tables allow);"
+        " ascendjob and volcano need it, for the cards that pods ask for",
     )
     written = parser.add_argument_group("what is written")
     written.add_argument(
@@ -114,8 +114,6 @@ def _take_launcher_options(launcher: Launcher, given: dict[str, Any]) -> dict[st
             flag = f"--{option.name.replace('_', '-')}"
             raise KitError(f"{flag} is for --to {', '.join(launchers)}, not for --to {launcher.name}")
         taken[option.name] = value
-    if launcher.needs_product and given["product"]:
-        taken["product"] = given["product"].name
     return taken
 
 

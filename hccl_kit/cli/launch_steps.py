@@ -20,7 +20,7 @@ from hccl_kit.launch.rules import check_plan
 from hccl_kit.launch.secret_file import make_secret, secret_of
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import file_name
-from hccl_kit.table.products import Product
+from hccl_kit.table.products import Product, only_reader
 from hccl_kit.table.reading import load
 
 
@@ -51,6 +51,8 @@ def write_launch_files(request: LaunchRequest) -> int:
     table, file, doubts = _table_file(request.table, request.product)
     made, warnings = _checked_plan(table, file, request)
     options, notes = request.options, []
+    if launcher.runs_pods:
+        options, notes = _with_cards(request, table)
     if options.keys() & {"spares", "inventory"}:
         from hccl_kit.cli.launch_spares import describe, with_spares  # noqa: PLC0415 - most jobs have none
 
@@ -80,6 +82,31 @@ def write_launch_files(request: LaunchRequest) -> int:
     words = step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret, place)))
     print(shown("\n".join([*notes, *written, f"next: {words}"])))
     return EXIT_OK
+
+
+def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, Any], list[str]]:
+    """The options with the cards that pods ask for, and a line about these. Raises KitError if they are not known."""
+    from hccl_kit.launch.emitters import kubernetes, numbered  # noqa: PLC0415 - only for pods
+
+    options, product = request.options, request.product or only_reader(table.version)
+    name = product.name if product else None
+    kind = f"version {table.version}" if table.version else "template 2"
+    why = "--product" if request.product else f"only {name} has rank tables of {kind}"
+    if request.launcher.needs_product:
+        cards = kubernetes.hardware_of(name)
+        where = f", on nodes with accelerator-type={cards.accelerator}" if cards.accelerator else ""
+        return {**options, "product": name}, [f"product: {name} ({why}); pods ask for {cards.resource}{where}"]
+    if options.get("resource"):
+        return options, [f"resource: {options['resource']} (--resource)"]
+    if name is None:
+        return options, [f"resource: {numbered.RESOURCE} (default; --resource NAME for other cards)"]
+    if name not in kubernetes.HARDWARE:
+        raise KitError(
+            f"the resource of {name} in Kubernetes is not known",
+            hint="--resource NAME, as kubectl describe node lists it under Capacity",
+        )
+    resource = kubernetes.HARDWARE[name].resource
+    return {**options, "resource": resource}, [f"resource: {resource} (product {name}: {why})"]
 
 
 def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, list[str]]:

@@ -133,6 +133,12 @@ def find_product(name: str) -> Product:
     )
 
 
+def only_reader(version: str) -> Product | None:
+    """The one product whose HCCL reads tables of this version; None if there are several, or none."""
+    readers = [product for product in PRODUCTS if version in product.table_versions]
+    return readers[0] if len(readers) == 1 else None
+
+
 def product_or_auto(name: str) -> Product | None:
     """The product called `name`; None for "auto". Raises KitError if there is no such product."""
     return None if name == ANY_PRODUCT else find_product(name)

@@ -11,7 +11,9 @@ from hccl_kit.cli.default_command import INSTALLED
 from hccl_kit.cli.launch import main
 from hccl_kit.launch.emitters import LAUNCHERS
 from hccl_kit.table import formats
+from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.operations.generate import generate_cluster
 from tests.launch.jobs import clean_environ
 from tests.launch.nodes import table_of
 from tests.places import ROOT
@@ -19,9 +21,11 @@ from tests.places import ROOT
 TABLE = "hccl_2s_4p.json"
 COMMANDS = {"vllm": ("vllm", "serve", "train.py", "--port", "8001")}
 """Commands of launchers that do not accept any command."""
-NEEDED = {name: ("--image", "registry/train:1") for name, row in LAUNCHERS.items() if row.runs_pods} | {
-    "vllm": ("-o", ".")
-}
+NEEDED = {
+    name: ("--image", "registry/train:1", *(("--product", "a2") if row.needs_product else ()))
+    for name, row in LAUNCHERS.items()
+    if row.runs_pods
+} | {"vllm": ("-o", ".")}
 
 
 @pytest.fixture
@@ -210,9 +214,55 @@ def test_a_table_with_a_byte_order_mark_starts_pods(tmp_path: Path, launcher: st
     table.write_text(formats.write(table_of(("10.0.0.1", "10.0.0.2"))), encoding="utf-8-sig")
     known = {option.name for option in LAUNCHERS[launcher].options}
     given = [option for option in fixed if option[2:].replace("-", "_") in known]
-    assert main([str(table), "--to", launcher, "--image", "r/t:1", *given, "--", "true"]) == 0
+    assert main([str(table), "--to", launcher, *NEEDED[launcher], *given, "--", "true"]) == 0
     (manifest,) = tmp_path.glob("*.yaml")
     assert "\ufeff" not in manifest.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("launcher", ["ascendjob", "volcano"])
+def test_the_cards_of_pods_come_from_the_product_which_is_never_guessed(
+    table: Path, launcher: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = ["--to", launcher, "--image", "registry/train:1"]
+    assert main([TABLE, *job, "--", "true"]) == 2
+    assert capsys.readouterr().err == (
+        "error: the product is missing: it decides which cards the pods ask for, and on which nodes they run\n"
+        "  fix: --product NAME; accepted: 910, a2, a2-box16, a3, 300i-duo\n"
+    )
+    assert files(table.parent) == [TABLE]
+    assert main([TABLE, *job, "--product", "a2", "--", "true"]) == 0
+    cards = "pods ask for huawei.com/Ascend910, on nodes with accelerator-type=module"
+    assert capsys.readouterr().out.splitlines()[0] == f"product: a2 (--product); {cards}-910b-8"
+    (manifest,) = table.parent.glob("*.yaml")
+    assert "accelerator-type: module-910b-8\n" in manifest.read_text()
+
+
+def test_a_version_that_only_one_product_reads_names_the_product(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = [Host(f"10.0.0.{i}", {0: Card(f"192.0.2.{i}", sdid=i)}, super_pod="0") for i in (1, 2)]
+    path = tmp_path / "t.json"
+    path.write_text(formats.write(generate_cluster(hosts, version="1.2")))
+    assert main([str(path), "--to", "volcano", "--image", "r/t:1", "--dry-run", "--", "true"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("product: a3 (only a3 has rank tables of version 1.2); pods ask for huawei.com/Ascend910")
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ([], "resource: huawei.com/Ascend910 (default; --resource NAME for other cards)"),
+        (["--resource", "example.com/npu"], "resource: example.com/npu (--resource)"),
+        (["--product", "300i-duo"], "resource: huawei.com/Ascend310P (product 300i-duo: --product)"),
+    ],
+)
+def test_the_resource_of_pods_is_printed(
+    table: Path, options: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([TABLE, "--to", "jobset", "--image", "r/t:1", *options, "--", "true"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == line
+    (manifest,) = table.parent.glob("*.yaml")
+    assert f"{line.split()[1]}: 2\n" in manifest.read_text()
 
 
 def test_a_table_whose_name_does_not_end_in_json_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

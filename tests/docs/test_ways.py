@@ -12,7 +12,11 @@ from tests.places import ROOT
 
 PAGES = ("docs/launch.md", "docs/zh/launch.md")
 COLUMNS = ("--to", "sets", "restarts", "hangs", "logs", "diagnosis", "spares")
-NEEDED = {name: {"image": "x"} for name, row in LAUNCHERS.items() if row.runs_pods}
+NEEDED = {
+    name: {"image": "x", **({"product": "a2"} if row.needs_product else {})}
+    for name, row in LAUNCHERS.items()
+    if row.runs_pods
+}
 COMMANDS = {"vllm": ("vllm", "serve", "m")}
 
 

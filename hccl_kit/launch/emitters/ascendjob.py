@@ -53,7 +53,7 @@ def emit(
     name: str | None = None,
     image: str = "",
     namespace: str = "default",
-    product: str = "910",
+    product: str | None = None,
     framework: str = "mindspore",
     host_network: bool = False,
     max_restarts: str | None = None,

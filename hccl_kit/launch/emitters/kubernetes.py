@@ -84,10 +84,16 @@ class PodJob:
         return port_of_digest(hashlib.sha256(f"{self.namespace}/{self.name}".encode()).hexdigest())
 
 
-def hardware_of(product: str) -> Hardware:
-    """The cards of a product in MindCluster. Raises KitError if it is not known there."""
+def hardware_of(product: str | None) -> Hardware:
+    """The cards of a product in MindCluster. Raises KitError if it is None, or not known there."""
+    accepted = ", ".join(HARDWARE)
+    if product is None:
+        raise KitError(
+            "the product is missing: it decides which cards the pods ask for, and on which nodes they run",
+            hint=f"--product NAME; accepted: {accepted}",
+        )
     if product not in HARDWARE:
-        raise KitError(f"product {product!r} has no known resource in Kubernetes; accepted: {', '.join(HARDWARE)}")
+        raise KitError(f"product {product!r} has no known resource in Kubernetes; accepted: {accepted}")
     return HARDWARE[product]
 
 

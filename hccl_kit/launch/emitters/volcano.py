@@ -29,7 +29,7 @@ def emit(
     name: str | None = None,
     image: str = "",
     namespace: str = "default",
-    product: str = "910",
+    product: str | None = None,
     fixed_table: bool = False,
     max_restarts: str | None = None,
 ) -> tuple[LaunchFile, ...]:

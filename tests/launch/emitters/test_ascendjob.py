@@ -35,7 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def emit(*words: str, servers_: int = 2, **options: Any) -> tuple[LaunchFile, ...]:
     table = TWO if servers_ == 2 else servers(range(4))
     plan, file = planned(table, *words)
-    return ascendjob.emit(plan, file, **{"image": "registry/train:1", "name": "train", **options})
+    return ascendjob.emit(plan, file, **{"image": "registry/train:1", "name": "train", "product": "910", **options})
 
 
 def made(name: str, *words: str) -> tuple[LaunchFile, ...]:

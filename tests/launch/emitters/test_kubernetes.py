@@ -22,7 +22,7 @@ IMAGE = "registry.example.org:5000/team/train:1.2@sha256-x"
 
 def emit(way: str, *command: str, **options: str) -> tuple[LaunchFile, ...]:
     plan, table = planned(servers(range(8), range(8)), *command)
-    made: tuple[LaunchFile, ...] = WAYS[way].emit(plan, table, **{"image": IMAGE, **options})
+    made: tuple[LaunchFile, ...] = WAYS[way].emit(plan, table, **{"image": IMAGE, "product": "910", **options})
     return made
 
 

@@ -31,7 +31,7 @@ FOLDER = "user_serverid_devindex_config"
 
 def emit(*words: str, table: RankTable = TWO, **options: Any) -> tuple[LaunchFile, ...]:
     plan_, file = planned(table, *words)
-    return volcano.emit(plan_, file, **{"image": "registry/train:1", "name": "train", **options})
+    return volcano.emit(plan_, file, **{"image": "registry/train:1", "name": "train", "product": "910", **options})
 
 
 @pytest.mark.parametrize("name", ["written", "fixed"])
@@ -240,7 +240,7 @@ def test_a_fixed_table_without_server_addresses_is_refused() -> None:
     made, _ = planned(TWO)
     table = TableFile("t.json", '{"version": "2.0", "rank_list": []}')
     with pytest.raises(KitError, match=r'"t.json" has no server_list; a pod reads tables of versions 1.0 and 1.2'):
-        volcano.emit(made, table, image="x", fixed_table=True)
+        volcano.emit(made, table, image="x", product="910", fixed_table=True)
 
 
 def test_a_table_has_no_white_space_and_a_large_one_is_compressed() -> None:
