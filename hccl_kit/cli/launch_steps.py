@@ -50,9 +50,7 @@ def write_launch_files(request: LaunchRequest) -> int:
     check_folder(folder, may_be_new=request.output is not None)
     table, file, doubts = _table_file(request.table, request.product)
     made, warnings = _checked_plan(table, file, request)
-    options, notes = request.options, []
-    if launcher.runs_pods:
-        options, notes = _with_cards(request, table)
+    options, notes = _with_cards(request, table) if launcher.runs_pods else (request.options, [])
     if options.keys() & {"spares", "inventory"}:
         from hccl_kit.cli.launch_spares import describe, with_spares  # noqa: PLC0415 - most jobs have none
 

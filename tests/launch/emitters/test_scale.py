@@ -42,7 +42,8 @@ def planned(shape: str) -> tuple[LaunchPlan, TableFile]:
 
 
 def written(name: str, shape: str, options: Mapping[str, Any]) -> tuple[LaunchFile, ...]:
-    return emit(name, *planned(shape), **options)
+    product = {"product": "a3"} if LAUNCHERS[name].needs_product else {}
+    return emit(name, *planned(shape), **product, **options)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

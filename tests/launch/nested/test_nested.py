@@ -104,7 +104,7 @@ def test_no_program_writes_a_job_that_would_run_once_per_rank(tmp_path: Path, to
         )
 
     gen = ("gen", "--simulate", "--device_num", "[0,4)", "--server_ip", "10.0.0.1")
-    words = gen
+    words: tuple[str, ...] = gen
     if to != "gen":
         assert kit(*gen, command=["true"]).returncode == 0
         (table,) = tmp_path.glob("*.json")
