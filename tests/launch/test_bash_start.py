@@ -49,7 +49,7 @@ def path_with(folder: Path, *tools: str) -> str:
 
 
 TOOLS = (
-    *("bash", "cat", "cp", "env", "grep", "ln", "mkdir", "readlink", "sed", "setsid", "sha256sum"),
+    *("bash", "cat", "cp", "env", "grep", "ln", "mkdir", "od", "readlink", "sed", "setsid", "sha256sum"),
     *("sleep", "stat", "tail", "touch", "true"),
 )
 
@@ -272,4 +272,4 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "hccl_logs").write_text("")
     done = job.run()
     assert done.returncode == 2
-    assert f"error: cannot create the log folder {tmp_path}/hccl_logs/" in done.stderr
+    assert done.stderr == f"error: cannot create the log folder {tmp_path}/hccl_logs\n"
