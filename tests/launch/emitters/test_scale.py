@@ -42,8 +42,9 @@ def planned(shape: str) -> tuple[LaunchPlan, TableFile]:
 
 
 def written(name: str, shape: str, options: Mapping[str, Any]) -> tuple[LaunchFile, ...]:
-    product = {"product": "a3"} if LAUNCHERS[name].needs_product else {}
-    return emit(name, *planned(shape), **product, **options)
+    product: dict[str, Any] = {"product": "a3"} if LAUNCHERS[name].needs_product else {}
+    made, table = planned(shape)
+    return emit(name, made, table, **product, **options)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
