@@ -8,8 +8,8 @@ is not disturbed. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
 examples:
   hccl-kit watch
   hccl-kit watch --once --format json
-  hccl-kit watch hccl_logs/latest --serve
-  hccl-kit watch hccl_2s_16p.json --ssh --html run.html
+  hccl-kit watch hccl_logs/latest --html run.html
+  hccl-kit watch hccl_2s_16p.json --ssh
 
 Exit codes: 0 no problem was found; 1 a problem was found, see the lines "problem:"; 2 no run was
 found, or could not run; 130 ended by Ctrl-C.
@@ -17,19 +17,36 @@ found, or could not run; 130 ended by Ctrl-C.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
-from collections.abc import Sequence
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.cli import run
+from hccl_kit.cli import complain, run
 from hccl_kit.cli.options import add_remote, add_timeout, path_with
 from hccl_kit.cli.output_files import check_file
-from hccl_kit.cli.watch_steps import Source, follow, write_page
-from hccl_kit.watch.view import Job
+from hccl_kit.cli.tables import read_table
+from hccl_kit.launch.plan import address_of
+from hccl_kit.preflight.over_ssh import program_there, ssh_command
+from hccl_kit.watch import run_folder
+from hccl_kit.watch.follow import Source, states
+from hccl_kit.watch.html import as_html
+from hccl_kit.watch.json_form import as_json
+from hccl_kit.watch.look import Folder
+from hccl_kit.watch.over_ssh import Server, Servers
+from hccl_kit.watch.text import as_line, as_text
+from hccl_kit.watch.view import Job, problems
 
 LOCAL, REMOTE = 2.0, 10.0
 """Seconds between two reads of a folder or over ssh, unless --interval is given."""
@@ -45,7 +62,6 @@ class WatchRequest(NamedTuple):
     interval: float | None
     html: Path | None
     force: bool
-    serve: int | None
     ssh: bool
     ssh_option: Sequence[str]
     remote: str | None
@@ -81,17 +97,9 @@ def make_parser() -> Parser:
         "--html",
         metavar="FILE",
         type=path_with(".html", "--html"),
-        help="write the page to FILE, which ends in .html, after every read",
+        help="write the page to FILE, which ends in .html, after every read; in a browser it reloads itself",
     )
     group.add_argument("--force", action="store_true", help="overwrite a file that exists")
-    group.add_argument(
-        "--serve",
-        metavar="PORT",
-        nargs="?",
-        const=0,
-        type=_port,
-        help="serve the page on 127.0.0.1 and print its address (default of PORT: a free one)",
-    )
     group = parser.add_argument_group("several servers")
     group.add_argument("--ssh", action="store_true", help="ask every server of TABLE over ssh")
     add_remote(group)
@@ -109,35 +117,23 @@ def _interval(text: str) -> float:
     return number
 
 
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= 65535):
-        raise KitError(f"--serve must be a port from 0 to 65535, got {text[:40]!r}", hint="name RUN before --serve")
-    return int(text)
-
-
 def _watch(request: WatchRequest) -> int:
     if request.html:
         check_file(request.html)
         if os.path.lexists(request.html) and not request.force:
             raise KitError(f"{request.html} exists", hint="--force overwrites it, or write to another file")
-    if request.serve is not None and (request.once or request.format == "json"):
-        raise KitError("--serve cannot be combined with --once or --format json")
     source = _source(request)
     if request.once or request.format == "json":
-        found = source.look()
-        write_page(request.html, found)
+        job = source.look()
+        _write_page(request.html, job)
     else:
-        interval = request.interval or (REMOTE if request.ssh else LOCAL)
-        found = follow(source, interval, html=request.html, port=request.serve)
-    _print(found, request)
-    return EXIT_OK if found.is_well else EXIT_FINDINGS
+        job = _follow(source, request.interval or (REMOTE if request.ssh else LOCAL), request.html)
+    print(as_json(job) if request.format == "json" else as_text(job))
+    return EXIT_OK if job.is_well else EXIT_FINDINGS
 
 
 def _source(request: WatchRequest) -> Source:
     """The folder or the servers to read. Raises KitError if the arguments contradict each other."""
-    from hccl_kit.watch import run_folder  # noqa: PLC0415 - not for --help
-    from hccl_kit.watch.look import Folder  # noqa: PLC0415
-
     tables = [name for name in request.run if name.endswith(".json") and not Path(name).is_dir()]
     runs = [name for name in request.run if name not in tables]
     if len(runs) > 1 or len(tables) > 1:
@@ -148,11 +144,6 @@ def _source(request: WatchRequest) -> Source:
         return Folder(run_folder.find(Path(runs[0]) if runs else None))
     if not tables:
         raise KitError("--ssh needs a rank table that lists the servers", hint="hccl-kit watch TABLE --ssh")
-    from hccl_kit.cli.tables import read_table  # noqa: PLC0415 - only with --ssh
-    from hccl_kit.launch.plan import address_of  # noqa: PLC0415
-    from hccl_kit.preflight.over_ssh import program_there, ssh_command  # noqa: PLC0415
-    from hccl_kit.watch.over_ssh import Server, Servers  # noqa: PLC0415
-
     given = Path(runs[0]) if runs else run_folder.DEFAULT
     here = run_folder.find(given) if given.is_dir() else given  # its name is the same on all servers of a start
     servers = [Server(one.id, address_of(one)) for one in read_table(tables[0]).servers]
@@ -165,12 +156,56 @@ def _source(request: WatchRequest) -> Source:
     )
 
 
-def _print(job: Job, request: WatchRequest) -> None:
-    if request.format == "json":
-        from hccl_kit.watch.json_form import as_json  # noqa: PLC0415 - only with --format json
+def _follow(source: Source, interval: float, html: Path | None) -> Job:
+    """Show a job until it is over; returns its last state. A page that is not written again does not reload."""
+    gc.enable()  # this may go on for weeks
+    every = states(source, interval)
+    job = first = next(every)  # raises before a screen is opened
+    try:
+        with _shown() as show:
+            for job in chain([first], every):
+                show(job)
+                _write_page(html, job, again_in=interval)
+    finally:
+        _write_page(html, job)
+    return job
 
-        print(as_json(job))
-        return
-    from hccl_kit.watch.text import as_text  # noqa: PLC0415
 
-    print(as_text(job))
+def _write_page(path: Path | None, job: Job, *, again_in: float | None = None) -> None:
+    if path is not None:
+        write_atomically(path, as_html(job, again_in=again_in))
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[Job], None]]:
+    """Yields a function that shows a job: in place on a terminal, otherwise as a line for each read."""
+    if sys.stdout.isatty() and find_spec("rich"):
+        from hccl_kit.watch.screen import screen  # noqa: PLC0415 - optional
+
+        with screen() as show:
+            yield show
+    else:
+        if sys.stdout.isatty():
+            complain("note: pip install 'hccl-kit[watch]' shows this as a table that is refreshed in place")
+        yield _Lines().show
+
+
+class _Lines:
+    """Prints a line for each read, and one for each new problem or note."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+        self.notes: tuple[str, ...] = ()
+
+    def show(self, job: Job) -> None:
+        clock = time.strftime("%T", time.localtime(job.time))
+        print(f"{clock} {as_line(job)}", flush=True)
+        kinds = {re.split(" since | for |:", one)[0]: one for one in problems(job)}  # the rest changes all the time
+        for kind, one in kinds.items():
+            if kind not in self.known:
+                print(f"{clock} problem: {one}", flush=True)
+        self.known = set(kinds)
+        for note in job.notes:
+            if note not in self.notes:
+                print(f"{clock} note: {note}", flush=True)
+        self.notes = job.notes

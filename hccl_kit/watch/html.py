@@ -1,7 +1,8 @@
-"""A job as one page that loads nothing and runs nothing; if it is served, the browser reloads it by itself."""
+"""A job as one page that loads nothing and runs nothing; the browser reloads it as long as it is written again."""
 
 from __future__ import annotations
 
+import math
 import time
 
 from hccl_kit import __version__
@@ -42,8 +43,8 @@ _PAGE = """\
 """
 
 
-def as_html(job: Job, *, refresh: int | None = None) -> str:
-    """The page; with `refresh`, the browser loads it again after that number of seconds."""
+def as_html(job: Job, *, again_in: float | None = None) -> str:
+    """The page; the browser loads it again every `again_in` seconds, if it will be written again."""
     shown = chosen(job.ranks)
     bad = {rank.rank for rank in shown if rank.state in ("failed", "silent")}
     bad |= {job.straggler.lag.rank} if job.straggler else set()
@@ -62,11 +63,18 @@ def as_html(job: Job, *, refresh: int | None = None) -> str:
         *([element("h2", "Logs")] if said(shown, job) else []),
         *(element("p", element("code", text(line))) for line in said(shown, job)),
         *(element("p", text(f"note: {note}")) for note in notes(job)),
-        element("footer", text(f"hccl-kit {__version__} watch, {time.strftime('%F %T', time.localtime(job.time))}")),
+        element("footer", text(_state_of_page(job, again_in))),
     ]
-    again = f'\n<meta http-equiv="refresh" content="{refresh}">' if refresh else ""
+    again = "" if again_in is None else f'\n<meta http-equiv="refresh" content="{max(1, math.ceil(again_in))}">'
     title = text(f"{job.state}: {job.run}")
     return _PAGE.format(policy=policy(_STYLE), refresh=again, title=title, style=_STYLE, body="\n".join(body))
+
+
+def _state_of_page(job: Job, again_in: float | None) -> str:
+    """How old the page is, and whether it gets newer: after a SIGKILL, nobody could correct a page that says more."""
+    when = time.strftime("%F %T", time.localtime(job.time))
+    more = "no longer updated" if again_in is None else f"updated every {again_in:g} s while hccl-kit watch runs"
+    return f"hccl-kit {__version__} watch, {when}, {more}"
 
 
 def _head() -> str:

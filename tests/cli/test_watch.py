@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -97,9 +96,6 @@ def test_a_healthy_job_is_exit_0(tmp_path: Path) -> None:
         (["run", "empty"], "2 arguments; accepted: RUN"),
         (["run", "--interval", "0"], "--interval must be 0.2 to 86400 seconds, got '0'"),
         (["run", "--interval", "nan"], "--interval must be"),
-        (["run", "--serve", "70000"], "--serve must be a port from 0 to 65535, got '70000'"),
-        (["run", "--serve", "run"], "--serve must be a port"),
-        (["run", "--serve", "--once"], "cannot be combined with --once"),
         (["run", "--html", "page.txt"], "does not end in .html"),
         (["run", "--html", "no/such/page.html"], "no/such is not a folder"),
         (["run", "--html", "there.html"], "there.html exists"),
@@ -121,23 +117,29 @@ def test_an_input_error_is_one_line_and_a_fix(tmp_path: Path, arguments: list[st
     assert (tmp_path / "there.html").read_text() == "mine"
 
 
-def test_the_page_is_updated_at_every_interval(tmp_path: Path) -> None:
+def test_the_last_page_is_that_of_the_ended_job(tmp_path: Path) -> None:
     done = watch(tmp_path, str(run(tmp_path / "run", ended="done")), "--html", "a.html", "--force")
     assert done.returncode == 0
-    assert "<h1>" in (tmp_path / "a.html").read_text()
+    page = (tmp_path / "a.html").read_text()
+    assert "done, 4 ranks" in page
+    assert "refresh" not in page
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "run"]
 
 
-def test_the_page_is_served_until_ctrl_c(tmp_path: Path) -> None:
-    process = start(tmp_path, str(run(tmp_path / "run", ended="done")), "--serve", "--interval", "0.5")
-    assert process.stdout
-    address = process.stdout.readline().removeprefix("serving ").strip()
-    with urlopen(address, timeout=60) as answer:  # a finished job is served too
-        assert "done, 4 ranks" in answer.read().decode()
+def test_the_page_reloads_until_ctrl_c(tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    folder = run(tmp_path / "run")
+    process = start(tmp_path, "run", "--html", "a.html", "--interval", "0.3")
+    assert wait_until(page.exists)
+    assert 'http-equiv="refresh" content="1"' in page.read_text()
+    assert ", updated every 0.3 s while hccl-kit watch runs<" in page.read_text()
+    facts(folder, 1, step=4711)
+    assert wait_until(lambda: "<td>4711</td>" in page.read_text())
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, err.strip()) == (130, "interrupted")
-    assert address not in out
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "refresh" not in page.read_text(), "a page that nobody writes again does not reload"
+    assert ", no longer updated<" in page.read_text()
 
 
 def test_a_run_that_is_deleted_while_watched_is_a_note(tmp_path: Path) -> None:
@@ -203,9 +205,8 @@ def test_on_a_terminal_the_screen_is_drawn_and_restored(tmp_path: Path, terminal
 def test_without_rich_a_terminal_gets_lines_and_a_hint(tmp_path: Path, terminal: tuple[int, int]) -> None:
     run(tmp_path / "run", ended="done")
     code = (
-        "import sys, hccl_kit.cli.watch_steps as steps; from hccl_kit.cli.watch import main\n"
-        "steps.find_spec = lambda name: None\n"
-        "sys.exit(main(['run']))"
+        "import sys; sys.modules['rich'] = None\n"
+        "from hccl_kit.cli.watch import main; sys.exit(main(['run']))"
     )
     done, text = on_terminal(tmp_path, terminal, seconds=0, code=code)
     assert done == 0

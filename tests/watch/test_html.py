@@ -1,15 +1,16 @@
-"""The page with curves, as a file and served, in a real browser if one is installed."""
+"""The page with curves, a file that is written again and again, in a real browser if one is installed."""
 
 import re
+import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.watch.html import as_html
 from hccl_kit.watch.look import Folder
-from hccl_kit.watch.server import serving
 from hccl_kit.watch.view import Job
 from tests.browser import CHROMIUM, Page, browser
 from tests.watch.made import HOSTILE, facts, run
@@ -55,23 +56,33 @@ def test_the_page_shows_ranks_curves_and_the_straggler(page: Page, tmp_path: Pat
 
 
 @needs_browser
-def test_a_served_page_reloads_and_makes_no_other_requests(page: Page, tmp_path: Path) -> None:
-    job = slow_job(tmp_path)
-    asked = []
+def test_the_page_follows_the_file_until_the_job_is_over_and_stays_scrolled(page: Page, tmp_path: Path) -> None:
+    job, path = slow_job(tmp_path), tmp_path / "run.html"
 
-    def fresh() -> str:
-        asked.append(1)
-        return as_html(job._replace(run=f"look {len(asked)}"), refresh=1)
+    def write(name: str, again_in: float | None) -> None:
+        write_atomically(path, as_html(job._replace(run=name), again_in=again_in))
 
-    with serving(fresh) as address:
-        page.new_tab()
-        page.call("Page.navigate", url=address)
-        page.wait(lambda: len(asked) >= 3)
-        heading = "document.querySelector('h1')?.textContent ?? ''"  # none while the page is reloaded
-        page.wait(lambda: bool(re.match("look [0-9]+: running", page.value(heading))))
-        assert set(page.requests) <= {address, address.rsplit("/", 2)[0] + "/favicon.ico"}
-        assert not [one for one in page.complaints if "favicon" not in one]
-        page.call("Page.navigate", url="about:blank")
+    def shows(name: str) -> bool:
+        return page.value("document.querySelector('h1')?.textContent ?? ''").startswith(f"{name}: running")
+
+    write("look 1", 0.3)
+    page.open(path)
+    page.value("scrollTo(0, 200)")
+    assert page.value("scrollY") == 200
+    for number in (2, 3):
+        write(f"look {number}", 0.3)
+        page.wait(lambda: shows(f"look {number}"))  # noqa: B023 - called within the loop
+        page.wait(lambda: page.value("scrollY") == 200)
+    write("the end", None)
+    page.wait(lambda: shows("the end"))
+    loads = len(page.requests)
+    write("not read", None)
+    time.sleep(3)
+    assert shows("the end")
+    assert page.value("document.querySelector('footer').textContent").endswith(", no longer updated")
+    assert len(page.requests) == loads
+    assert set(page.requests) == {path.as_uri()}
+    assert page.complaints == []
 
 
 @needs_browser
