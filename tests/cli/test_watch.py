@@ -204,10 +204,7 @@ def test_on_a_terminal_the_screen_is_drawn_and_restored(tmp_path: Path, terminal
 
 def test_without_rich_a_terminal_gets_lines_and_a_hint(tmp_path: Path, terminal: tuple[int, int]) -> None:
     run(tmp_path / "run", ended="done")
-    code = (
-        "import sys; sys.modules['rich'] = None\n"
-        "from hccl_kit.cli.watch import main; sys.exit(main(['run']))"
-    )
+    code = "import sys; sys.modules['rich'] = None\nfrom hccl_kit.cli.watch import main; sys.exit(main(['run']))"
     done, text = on_terminal(tmp_path, terminal, seconds=0, code=code)
     assert done == 0
     plain = re.sub(r"\x1b\[[0-9]*m", "", text)

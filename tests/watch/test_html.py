@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -63,15 +64,15 @@ def test_the_page_follows_the_file_until_the_job_is_over_and_stays_scrolled(page
         write_atomically(path, as_html(job._replace(run=name), again_in=again_in))
 
     def shows(name: str) -> bool:
-        return page.value("document.querySelector('h1')?.textContent ?? ''").startswith(f"{name}: running")
+        return bool(page.value("document.querySelector('h1')?.textContent ?? ''").startswith(f"{name}: running"))
 
     write("look 1", 0.3)
     page.open(path)
     page.value("scrollTo(0, 200)")
     assert page.value("scrollY") == 200
-    for number in (2, 3):
-        write(f"look {number}", 0.3)
-        page.wait(lambda: shows(f"look {number}"))  # noqa: B023 - called within the loop
+    for name in ("look 2", "look 3"):
+        write(name, 0.3)
+        page.wait(partial(shows, name))
         page.wait(lambda: page.value("scrollY") == 200)
     write("the end", None)
     page.wait(lambda: shows("the end"))

@@ -6,15 +6,16 @@ white space. MindOCR's gt_processed.mat has the same format with fewer variables
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.mat_file import Array, cells
+from hccl_kit.ocr.data import mat_file
 from hccl_kit.ocr.data.pages.pages import Page, checked_page
 from hccl_kit.ocr.data.samples import BadSampleError
 
@@ -39,38 +40,45 @@ def read_mat(path: Path, images: Path) -> Iterator[Page | str]:
             yield f"{place}: {error}"
 
 
-def _columns(path: Path) -> list[list[Array | None]]:
+def _columns(path: Path) -> list[NDArray[Any]]:
     """The cells of `imnames`, `wordBB` and `txt`. Raises KitError if one is missing or their lengths differ."""
-    columns = cells(path, (NAMES, CORNERS, TEXTS), MAX_PAGES)
+    columns = mat_file.read(path, (NAMES, CORNERS, TEXTS))
     missing = [name for name in (NAMES, CORNERS, TEXTS) if name not in columns]
     if missing:
         raise KitError(f"{path} has no variable {', '.join(missing)}", hint="label_file is SynthText's gt.mat")
-    counts = {name: len(columns[name]) for name in (NAMES, CORNERS, TEXTS)}
+    for name, column in columns.items():
+        if column.dtype != object or not 0 < column.size <= MAX_PAGES:
+            raise KitError(f"{path}: {name} is not an array of 1 to {MAX_PAGES} cells")
+    counts = {name: columns[name].size for name in (NAMES, CORNERS, TEXTS)}
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} {name}" for name, count in counts.items())
         raise KitError(f"{path} holds {sizes}; expected the same number of each")
-    return [columns[name] for name in counts]
+    return [columns[name].ravel(order="F") for name in counts]
 
 
-def _page(path: Path, corners: Array | None, texts: Array | None) -> Page:
-    rows = texts.rows() if texts else None
+def _page(path: Path, corners: object, texts: object) -> Page:
+    rows = mat_file.rows(texts)
     if rows is None:
         raise BadSampleError(f"{TEXTS} must hold texts")
     words = [word for row in rows for word in row.split()]
-    shape = corners.shape if corners else ()
-    if corners is None or corners.is_text or len(shape) not in (2, 3) or shape[:2] != (2, 4):
-        raise BadSampleError(f"{CORNERS} must be 2 x 4 x words, found {' x '.join(map(str, shape)) or 'no numbers'}")
-    if len(corners.data) != math.prod(shape) * np.dtype(corners.kind).itemsize:
-        raise BadSampleError(f"{CORNERS} is damaged: its data does not match its dimensions")
-    quads = np.frombuffer(corners.data, corners.kind).reshape(-1, 4, 2)  # column-major order
+    quads = _quads(corners)
     if len(quads) != len(words):
         raise BadSampleError(f"{len(quads)} boxes and {len(words)} words; expected the same number of each")
     page = checked_page(path, [(word, quad.tolist()) for word, quad in zip(words, quads, strict=True)])
     return replace(page, ignored=np.zeros(len(words), bool))
 
 
-def _name(value: Array | None) -> str:
-    rows = (value and value.rows()) or []
-    if len(rows) != 1 or not rows[0] or "\0" in rows[0]:
-        raise BadSampleError(f"{NAMES} must hold texts, found {rows[:2] or 'none'}")
-    return rows[0]
+def _quads(corners: object) -> NDArray[Any]:
+    """Corners (words, 4, 2)."""
+    if not isinstance(corners, np.ndarray) or corners.dtype.kind not in "fiu":
+        raise BadSampleError(f"{CORNERS} must be 2 x 4 x words, found no numbers")
+    if corners.ndim not in (2, 3) or corners.shape[:2] != (2, 4):
+        raise BadSampleError(f"{CORNERS} must be 2 x 4 x words, found {' x '.join(map(str, corners.shape))}")
+    return corners.reshape(2, 4, -1).transpose(2, 1, 0)
+
+
+def _name(value: object) -> str:
+    name = mat_file.text(value)
+    if not name or "\0" in name:
+        raise BadSampleError(f"{NAMES} must hold texts, found {(mat_file.rows(value) or [])[:2] or 'none'}")
+    return name

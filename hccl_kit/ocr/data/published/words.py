@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data import mat_file
 from hccl_kit.ocr.data.published.marked import find_image, image_path, legible
 from hccl_kit.ocr.data.published.rows import numbered
@@ -12,6 +13,7 @@ from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 
 IIIT5K = ("traindata", "testdata")
 """The structure arrays of traindata.mat and testdata.mat."""
+IIIT5K_FIELDS = ("ImgName", "GroundTruth")
 
 
 def ic15(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
@@ -33,7 +35,13 @@ def iiit5k(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
     The file holds a structure array with the fields ImgName (train/1_1.png) and GroundTruth. Paths are below `images`.
     Raises KitError if the file is not of that form.
     """
-    for number, (name, text) in enumerate(mat_file.texts(labels, IIIT5K, ("ImgName", "GroundTruth")), 1):
+    words = next((array for array in mat_file.read(labels, IIIT5K).values() if array.dtype.names), None)
+    if words is None:
+        raise KitError(f"{labels} has no structure array {' or '.join(IIIT5K)}")
+    if missing := [field for field in IIIT5K_FIELDS if field not in (words.dtype.names or ())]:
+        raise KitError(f"{labels}: the structure array has no field {' and '.join(missing)}")
+    for number, word in enumerate(words.ravel(order="F"), 1):
+        name, text = (mat_file.text(word[field]) for field in IIIT5K_FIELDS)
         yield _word(f"{labels}: word {number}", _found, images, name, text)
 
 

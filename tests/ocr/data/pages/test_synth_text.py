@@ -13,7 +13,6 @@ from scipy.io import savemat
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.pages import synth_text
 from hccl_kit.ocr.data.pages.page_labels import read_pages
-from tests.ocr.data.test_mat_file import CELL, DEPTH, array, nested, write
 
 QUAD = np.array([[1, 2], [11, 2], [11, 9], [1, 9]], float)
 WORDS = np.stack([QUAD, QUAD + 20]).transpose(2, 1, 0)
@@ -93,7 +92,7 @@ def test_an_invalid_file_is_refused(tmp_path: Path, content: bytes) -> None:
         read_pages(dataset)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6), st.integers(0, 255), st.booleans(), st.booleans())
 def test_damage_never_causes_a_traceback(
     tmp_path: Path, place: int, byte: int, cut: bool, compressed: bool
@@ -111,13 +110,6 @@ def test_damage_never_causes_a_traceback(
 def test_a_page_may_have_no_words(tmp_path: Path) -> None:
     pages, _ = read_pages(file(tmp_path, wordBB=cells(np.zeros((2, 4, 0)), QUAD.T), txt=cells("", np.array(["two"]))))
     assert [page.texts for page in pages] == [(), ("two",)]
-
-
-def test_deeply_nested_cells_do_not_crash_the_process(tmp_path: Path) -> None:
-    """scipy reads them with a recursion in C, which overflows at this depth."""
-    variables = [array(CELL, (1, 1), nested(DEPTH), name=name) for name in (b"imnames", b"wordBB", b"txt")]
-    path = write(tmp_path / "gt.mat", *variables)
-    assert list(synth_text.read_mat(path, tmp_path)) == [f"{path}: image 1: imnames must hold texts, found none"]
 
 
 def test_does_not_block_on_a_pipe(tmp_path: Path) -> None:
