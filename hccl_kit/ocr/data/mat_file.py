@@ -50,6 +50,8 @@ def read(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             f"{path} is damaged or not a MATLAB file: {error}",
             hint="get it again; a file of MATLAB 7.3 must be saved as version 7 (save -v7)",
         ) from error
+    except MemoryError as error:  # the trial had it
+        raise KitError(f"cannot read {path}: this machine has no memory left for it") from error
 
 
 def rows(value: object) -> list[str] | None:
@@ -73,8 +75,8 @@ def _variables(file: BinaryIO, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     order = "be" if file.read(2) == b"MI" else "le"  # scipy would cut characters of 16 bits to 8
     try:
         found = loadmat(file, variable_names=list(names), uint16_codec=f"utf-16-{order}")
-    except MemoryError as error:
-        raise _DamagedError("it needs too much memory") from error
+    except MemoryError:
+        raise
     except Exception as error:  # damage may raise anything
         raise _DamagedError(f"{type(error).__name__}: {error}"[:200]) from error
     return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
@@ -114,6 +116,9 @@ def _trial(memory: int, names: Sequence[str]) -> int:
         _variables(sys.stdin.buffer, names)
     except _DamagedError as error:
         sys.stdout.write(str(error))
+        return 1
+    except MemoryError:
+        sys.stdout.write(f"reading it takes more than {memory} bytes of memory")
         return 1
     return 0
 
