@@ -85,12 +85,12 @@ def test_the_action_installs_its_own_version_or_the_requested_one(
     fake = tmp_path / "bin" / "python3"
     fake.parent.mkdir()
     fake.write_text(
-        '#!/bin/sh\nmkdir -p "$3/bin"\ncd "$3/bin"\nprintf \'#!/bin/sh\\necho "$@"\\n\' >python\nchmod +x python\n'
+        '#!/bin/sh\nmkdir -p "$4/bin"\ncd "$4/bin"\nprintf \'#!/bin/sh\\necho "$@"\\n\' >python\nchmod +x python\n'
     )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{fake.parent}:{os.environ['PATH']}")
     done = step(INSTALL, tmp_path, **inputs)
-    assert (done.returncode, done.stdout) == (0, f"-m pip install --quiet {installed}\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, f"-I -m pip install --quiet {installed}\n"), done.stderr
 
 
 @pytest.mark.parametrize(
