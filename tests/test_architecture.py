@@ -168,6 +168,7 @@ FLOORS = {
     },
     "diagnosis.verdict": {
         "diagnosis": 0,
+        "endings": 0,
         "runs": 0,
         "job": 1,
         "assembly": 2,

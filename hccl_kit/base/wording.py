@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from signal import Signals
 
 MAX_LISTED = 8
 """Items of a list in a message, unless the caller chooses another limit."""
@@ -48,3 +49,11 @@ def spans(numbers: Iterable[int], to: str = "-") -> list[str]:
     groups = groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])
     runs = [[number for _, number in group] for _, group in groups]
     return [str(run[0]) if len(run) == 1 else f"{run[0]}{to}{run[-1]}" for run in runs]
+
+
+def killed_by(number: int) -> str:
+    """How a process ended: `killed_by(9)` is "killed by SIGKILL"; signals without a name have their number."""
+    try:
+        return f"killed by {Signals(number).name}"
+    except ValueError:
+        return f"killed by signal {number}"

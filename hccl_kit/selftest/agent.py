@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.wording import killed_by
 from hccl_kit.launch.own_program import own_program
 from hccl_kit.runtime.worker_env import MISLEADING
 from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, keep_end, text_of
@@ -172,7 +173,7 @@ class Agent:
             return ""
         code = self.processes[rank].returncode if rank in self.processes else None
         if code is not None and code < 0:
-            return f"killed by {signal.Signals(-code).name}"
+            return killed_by(-code)
         return self.error_of(rank)
 
     def error_of(self, rank: int | None) -> str:

@@ -1,11 +1,14 @@
 """The notes of our bash script on failed ranks: each rank is in two files, and counts once."""
 
+import time
 from pathlib import Path
 
 import pytest
 
 from hccl_kit import diagnose
 from hccl_kit.diagnosis.report.text import as_text
+from hccl_kit.runtime.flight_recorder import recorder
+from hccl_kit.runtime.worker_env import LOG_DIR
 
 
 def left(folder: Path, exits: str, failed: str) -> str:
@@ -33,10 +36,21 @@ def test_names_host_and_card_of_a_program_without_recorder(tmp_path: Path) -> No
     assert "first fault:  rank 1 (n1, card 5), " in left(tmp_path / "restart_1", notes, "1 7\n0 143\n")
 
 
-def test_a_signal_is_named(tmp_path: Path) -> None:
-    text = left(tmp_path, "1767225600 exited 1 137\n1767225600 ending rank 1 137\n", "1 137\n")
+@pytest.mark.parametrize("has_record", [True, False])
+@pytest.mark.parametrize("has_notes", [True, False])
+def test_a_kill_has_one_text_and_one_fix_whatever_has_noted_it(
+    tmp_path: Path, has_record: bool, has_notes: bool
+) -> None:
+    now = int(time.time())
+    exits = f"{now} exited 1 137\n{now} ending rank 1 137\n" if has_notes else ""
+    text = left(tmp_path, exits, "1 137\n")
+    if has_record:
+        for rank in ("0", "1"):
+            recorder({LOG_DIR: str(tmp_path), "RANK": rank, "RANK_SIZE": "2"})
+        text = as_text(diagnose([tmp_path]))
     assert "first fault:  rank 1 " in text
-    assert "was killed by signal 9 " in text
+    assert ": was killed by SIGKILL (perhaps by the out-of-memory killer)" in text
+    assert "\nfix:          look for the out-of-memory killer on " in text
 
 
 def test_names_an_error_of_the_scheduler_of_msrun(tmp_path: Path) -> None:

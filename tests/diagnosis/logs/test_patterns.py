@@ -556,7 +556,7 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     (
         "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 3 (pid: 78) of binary:"
         " /usr/bin/python3\n",
-        [Fault(None, "LAUNCHER", "local rank 3 was killed by signal 9", "ERROR:torch")],
+        [Fault(None, "LAUNCHER", "local rank 3 was killed by SIGKILL", "ERROR:torch")],
     ),
     ("failed (exitcode: -15) local_rank: 3 (pid: 78) of binary: /usr/bin/python3\n", []),
     ("failed (exitcode: 1) local_rank: 3 (pid: 78) of binary: /usr/bin/python3\n", []),

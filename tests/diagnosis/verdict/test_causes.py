@@ -122,7 +122,7 @@ def test_names_a_rank_whose_launcher_reports_a_kill() -> None:
     diagnosis = launched(Logs(4), Exited(3, None, 9), Exited(1, 1, None))
     assert named(diagnosis) == 3
     assert diagnosis.first_fault is not None
-    assert diagnosis.first_fault.kind == "was killed by signal 9"
+    assert diagnosis.first_fault.kind == "was killed by SIGKILL (perhaps by the out-of-memory killer)"
 
 
 def test_the_first_exit_may_be_that_of_a_victim() -> None:

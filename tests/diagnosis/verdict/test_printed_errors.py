@@ -211,4 +211,4 @@ def test_a_fault_in_a_single_log_does_not_name_its_folder_as_a_host(tmp_path: Pa
 
 def test_a_process_killed_by_signal_9_points_to_the_kernel_log(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("failed (exitcode: -9) local_rank: 3 (pid: 7) of binary: /usr/bin/python\n")
-    assert diagnose([tmp_path]).fix.startswith("see the kernel log of its host (dmesg)")
+    assert diagnose([tmp_path]).fix.startswith("look for the out-of-memory killer on its host: dmesg")

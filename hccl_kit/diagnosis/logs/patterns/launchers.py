@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from signal import SIGTERM
 
+from hccl_kit.base.wording import killed_by
 from hccl_kit.diagnosis.logs.facts import Exited, Fact, Fault
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row, rank
 
@@ -51,7 +52,7 @@ def _elastic(found: Found) -> Iterator[Fact]:
     """A line of torchrun about a process that it started; what it did to the others is SIGTERM."""
     code, local = -int(found.match["code"]), found.match["local"]
     if code > 0 and code != SIGTERM:
-        kind = f"local rank {local} was killed by signal {code}"
+        kind = f"local rank {local} was {killed_by(code)}"
         yield Fault(None, "LAUNCHER", kind, found.record.text[:MAX_WORD].strip())
 
 
@@ -59,7 +60,7 @@ ROWS = (
     Row(
         "error: rank ",
         r"error: rank (?P<rank>[0-9]{1,8}) on device [0-9]{1,6} of [\w.:-]{1,255} failed with exit code"
-        r" (?P<code>[0-9]{1,3})(?: \(SIG\w{1,10}\))?$",
+        r" (?P<code>[0-9]{1,3})(?: \(SIG[\w+-]{1,12}\))?$",
         _ours,
         whole=True,
     ),

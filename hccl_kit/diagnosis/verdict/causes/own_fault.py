@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
-from signal import SIGTERM
+from signal import SIGKILL, SIGTERM
 from typing import NamedTuple
 
+from hccl_kit.base.wording import killed_by
 from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, ListenFailed, PeerClosed
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import WAITING
 
@@ -143,7 +145,7 @@ def _exits(case: Case) -> Iterator[Own]:
         fact = event.fact
         if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
-            own = Own(suspect, event, _exit(fact), None)
+            own = Own(suspect, event, ended(fact.signal, fact.code), None)
             if fact.is_first or event.place.file not in first:
                 first[event.place.file] = own
     yield from (own for own in first.values() if not _gave_up(case, own.suspect))
@@ -204,7 +206,9 @@ def _fix(own: Own) -> str:
         variable = "HCCL_NPU_SOCKET_PORT_RANGE=auto" if fact.side == "card" else "another HCCL_IF_BASE_PORT"
         return f"end the other job that uses {port} on {host}, or set {variable} on all ranks"
     if isinstance(fact, Exited):
-        return _killer(host) if fact.signal == 9 else f"read the last lines of the log of {named(own.suspect)}"
+        if fact.signal == SIGKILL:
+            return fix_of_kill(host)
+        return f"read the last lines of the log of {named(own.suspect)}"
     assert isinstance(fact, Fault)
     if fact.code == "EJ0001":
         return (
@@ -214,7 +218,8 @@ def _fix(own: Own) -> str:
     fix = _fix_of(own.event)
     if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
         fix = f"{fix}; see `hccl-kit explain {fact.code}`"
-    return f"{_killer(host)}; {fix}" if fact.module == "LAUNCHER" and "killed by signal 9" in fact.kind else fix
+    is_kill = fact.module == "LAUNCHER" and killed_by(SIGKILL) in fact.kind
+    return f"{fix_of_kill(host)}; {fix}" if is_kill else fix
 
 
 def _fix_of(event: Event) -> str:
@@ -229,14 +234,6 @@ def _known_fix(event: Event) -> str:
     known = explain_lines(event.fact.text.split("\n"))
     row = known.answers[0].row if known and known.answers else None
     return row.fix if row and row.role == "cause" else ""
-
-
-def _exit(fact: Exited) -> str:
-    return f"was killed by signal {fact.signal}" if fact.signal else f"ended with exit code {fact.code}"
-
-
-def _killer(host: str) -> str:
-    return f"see the kernel log of {host} (dmesg) for the out-of-memory killer, and who else sent the signal"
 
 
 def _clock(case: Case, event: Event) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from hccl_kit.base.wording import counted
 from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis import first_faults as rules
+from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
 from hccl_kit.diagnosis.verdict.recorded.cause import Cause, order, rank_list
 from hccl_kit.diagnosis.verdict.recorded.divergence import diverged, mismatched
 from hccl_kit.diagnosis.verdict.recorded.job import End, Job, Rank, most_common
@@ -96,16 +96,15 @@ def _ending(rank: Rank, end: End) -> str:
     if end.how:
         return f"failed with {end.how} in step {rank.step}: {_short(end.message)}"
     if end.signal is not None:
-        more = " (perhaps by the out-of-memory killer)" if end.signal == signal.SIGKILL else ""
-        return f"was killed by {_signal(end.signal)}{more} in step {rank.step}"
-    return f"ended with exit code {end.code} in step {rank.step}, without an exception"
+        return f"{ended(end.signal, None)} in step {rank.step}"
+    return f"{ended(None, end.code)} in step {rank.step}, without an exception"
 
 
 def _ending_fix(end: End) -> str:
     if FULL.search(end.message):
         return "free space on that disk, or write to another one"
     if end.signal == signal.SIGKILL:
-        return "look for the out-of-memory killer on that server: dmesg -T | grep -i -E 'out of memory|oom'"
+        return fix_of_kill("that server")
     return "see the end of its log"
 
 
@@ -227,9 +226,3 @@ def _lag(job: Job, rank: Rank) -> float:
 def _short(text: str) -> str:
     line = text.split("\n", 1)[0]
     return line if len(line) <= 160 else line[:159] + "…"
-
-
-def _signal(number: int) -> str:
-    with suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hccl_kit.diagnosis.logs.facts import Evidence, Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect, Wait
+from hccl_kit.diagnosis.verdict.endings import ended
 from hccl_kit.diagnosis.verdict.recorded.assembly import job_of
 from hccl_kit.diagnosis.verdict.recorded.cause import Cause
 from hccl_kit.diagnosis.verdict.recorded.causes import cause_of
@@ -92,7 +93,7 @@ def _line(job: Job, rank: Rank) -> RankLine:
     if rank.alive is not None and rank.place is not None:
         moments.append((rank.corrected(rank.alive), "last sign of life", rank.place))
     if rank.end is not None:
-        what = rank.end.how or (f"signal {rank.end.signal}" if rank.end.signal else f"exit code {rank.end.code}")
-        moments.append((rank.corrected(rank.end.time), f"ended: {what}", rank.end.place))
+        what = f"ended: {rank.end.how}" if rank.end.how else ended(rank.end.signal, rank.end.code)
+        moments.append((rank.corrected(rank.end.time), what, rank.end.place))
     moments.sort(key=lambda moment: (moment[0] is None, moment[0] or 0.0))
     return RankLine(_suspect(job, rank.number), tuple(moments))
