@@ -17,6 +17,7 @@ from hccl_kit.diagnosis.logs.facts import CardAddress, Joined, Step
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
 from hccl_kit.diagnosis.logs.patterns.row import MAX_RANK, rank
+from hccl_kit.diagnosis.logs.plog import MAX_TEXT
 from hccl_kit.diagnosis.logs.scanning import Line
 
 MAX_LINES = 100_000
@@ -80,8 +81,8 @@ def _error(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
     if own is None or own >= MAX_RANK:
         return
     when = float(time) if isinstance(time, (int, float)) and 0 <= time < 1e11 else None
-    host, name, message = row.get("host"), str(row.get("exception", ""))[:120], str(row.get("message", ""))
-    server = host[:255] if isinstance(host, str) else None
+    server = _text(row.get("host"), 255) or None
+    name, message = _text(row.get("exception"), 120), _text(row.get("message"), MAX_TEXT)
     yield Noted(1, Joined(None, own, server=server, logic=_integer(row.get("device"))), when, False, pid, own)
     yield Noted(1, of_exception(name, f"{name}: {message}"), when, True, pid, own)
 
@@ -98,6 +99,10 @@ def _object(lines: Iterator[Line]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _text(value: object, most: int) -> str:
+    return value[:most] if isinstance(value, str) else ""
 
 
 def _integer(value: object) -> int | None:

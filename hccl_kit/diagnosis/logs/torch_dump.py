@@ -117,13 +117,13 @@ def _is_cut(dump: dict[str, Any]) -> bool:
     last: dict[str, int] = {}
     for entry in entries:
         if entry.get("is_p2p") is not True:
-            group = str(entry.get("pg_id"))
+            group = _id(entry.get("pg_id"))
             last[group] = max(last.get(group, 0), entry["collective_seq_id"])
     status = dump.get("pg_status")
     for group, state in status.items() if isinstance(status, dict) else ():
         enqueued = _integer(state.get("last_enqueued_collective")) if isinstance(state, dict) else None
         # Of a group without an entry, all may have left the ring.
-        if enqueued and (enqueued > last.get(str(group), enqueued) or not entries):
+        if enqueued and (enqueued > last.get(_id(group), enqueued) or not entries):
             return True
     return False
 
@@ -193,6 +193,12 @@ def _is_list(value: object) -> bool:
 
 def _text(value: object) -> str:
     return value[:MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _id(value: object) -> str:
+    """A whole number or a text, as text. Nothing else becomes one: a small pickle may hold a list of endless text."""
+    number = _integer(value)
+    return _text(value) if number is None else str(number)
 
 
 def _integer(value: object) -> int | None:

@@ -3,7 +3,11 @@
 import gzip
 import json
 import pickle
+import struct
+import subprocess
+import sys
 import tarfile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +185,36 @@ def test_a_folder_of_invalid_dumps_only_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "hccl_trace_rank_0").write_bytes(b"\x80\x02")
     with pytest.raises(KitError, match=r"no log was found: .*it ends in the middle"):
         diagnose([tmp_path])
+
+
+def with_bombs(value: Any, how: str) -> bytes:
+    """The pickle of a value, in which the text BOMB is a list that must not become a text.
+
+    It has 2 to the power of 60 items, since each pair has the one below twice; or it is nested deeper than any stack.
+    """
+    bomb = b"]" * 100_000 + b"a" * 99_999
+    if how == "shared":
+        places = [struct.pack("<I", (1 << 20) + level) for level in range(61)]
+        bomb = b"]r" + places[0]
+        for below, place in pairwise(places):
+            bomb += b"j" + below + b"\x86r" + place
+    return pickle.dumps(value, 2).replace(b"X\x04\x00\x00\x00BOMB", bomb)
+
+
+@pytest.mark.parametrize("how", ["shared", "nested"])
+def test_a_dump_with_endless_lists_takes_neither_memory_nor_time(tmp_path: Path, how: str) -> None:
+    """In every field, one after the other; the program has 1 GiB of memory."""
+    fields = list(entry(1)) + ["pg_id"]
+    dumps = [dump(entry(1), entry(2, **{name: "BOMB"}), entry(3, **OPEN)) for name in fields]
+    dumps += [{**DUMP, name: "BOMB"} for name in ("pg_config", "pg_status", "version")]
+    dumps += [{**DUMP, "pg_status": {"0": {"last_enqueued_collective": "BOMB"}}}, dump(ranks="BOMB")]
+    dumps += [dump(entry(1, process_group=("BOMB", "BOMB"), input_sizes=[["BOMB"]], input_dtypes=["BOMB"]))]
+    for rank, one in enumerate(dumps):
+        (tmp_path / f"hccl_trace_rank_{rank}").write_bytes(with_bombs(one, how))
+    limited = f"ulimit -v {1 << 20}; exec {sys.executable} -m hccl_kit diagnose {tmp_path} --format json"
+    done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode in (0, 1), done.stderr) == (True, "")
+    assert {one["rank"] for one in json.loads(done.stdout)["silent"]}.isdisjoint(range(len(dumps)))
 
 
 def test_a_shared_group_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
