@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs import patterns
 from hccl_kit.diagnosis.logs.facts import (
+    MAX_RANK,
     Connected,
     Exited,
     Fact,
@@ -25,7 +26,7 @@ from hccl_kit.diagnosis.logs.facts import (
 )
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
-from hccl_kit.diagnosis.logs.patterns.row import MAX_RANK, number, rank
+from hccl_kit.diagnosis.logs.patterns.row import number, rank
 from hccl_kit.diagnosis.logs.plog import Record, records, without_prefix
 from hccl_kit.diagnosis.logs.scanning import Line, Search
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
-from hccl_kit.diagnosis.logs.facts import Process
+from hccl_kit.diagnosis.logs.facts import MAX_RANK, Process
 
 _LAYOUT = re.compile(
     r"debug|run|security|operation|plog|device-[0-9]{1,6}|process_log|ascend|logs?|ascend_logs?|(?:attempt|restart)_[0-9]{1,4}"
@@ -30,7 +30,8 @@ def process_of(path: PurePath) -> Process:
     while len(folders) > 2 and _LAYOUT.fullmatch(folders[-1]):
         folders.pop()
     pid, rank = _PID.fullmatch(path.name), _RANK.fullmatch(path.name)
-    return Process(str(PurePath(*folders)), int(pid[1]) if pid else None, int(rank[1]) if rank else None)
+    number = int(rank[1]) if rank else MAX_RANK
+    return Process(str(PurePath(*folders)), int(pid[1]) if pid else None, number if number < MAX_RANK else None)
 
 
 def _without_suffix(part: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from hccl_kit.diagnosis.logs.facts import (
+    MAX_RANK,
     Card,
     Connected,
     Event,
@@ -29,7 +30,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.job import MAX_RANKS, Job, Rank
+from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.runs import START, other_runs
 from hccl_kit.table.model import RankTable
 
@@ -136,7 +137,7 @@ def _world(
     nameless = 0
     for events in all_events:
         for event in events:
-            if isinstance(event.fact, Joined | JoinFailed) and event.fact.ranks and event.fact.ranks <= MAX_RANKS:
+            if isinstance(event.fact, Joined | JoinFailed) and event.fact.ranks and event.fact.ranks <= MAX_RANK:
                 if event.fact.group is None:
                     nameless = max(nameless, event.fact.ranks)
                 else:

@@ -12,9 +12,6 @@ from hccl_kit.diagnosis.logs.patterns.row import NO_ADDRESS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.table.model import RankTable
 
-MAX_RANKS = 1 << 20
-"""A line that names a larger job is ignored."""
-
 
 @dataclass(frozen=True)
 class Rank:

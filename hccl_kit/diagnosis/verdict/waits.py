@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import (
+    MAX_RANK,
     Connected,
     ErrorCqe,
     Event,
@@ -25,7 +26,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect, Wait
-from hccl_kit.diagnosis.verdict.job import MAX_RANKS, Job, Rank
+from hccl_kit.diagnosis.verdict.job import Job, Rank
 
 CODES = {
     LinkTimedOut: "EI0006",
@@ -224,7 +225,7 @@ def missing(job: Job, rank: Rank, fact: Connected | NeverConnected) -> frozenset
     if isinstance(fact, NeverConnected):
         return frozenset(fact.ranks)
     size = fact.expected or _size(rank) or job.size or max(fact.ranks, default=-1) + 1
-    return frozenset(range(size)) - frozenset(fact.ranks) if size and size <= MAX_RANKS else frozenset()
+    return frozenset(range(size)) - frozenset(fact.ranks) if size and size <= MAX_RANK else frozenset()
 
 
 def _size(rank: Rank) -> int | None:

@@ -6,11 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Card, Fact
+from hccl_kit.diagnosis.logs.facts import MAX_RANK, Card, Fact
 from hccl_kit.diagnosis.logs.plog import Record
 
-MAX_RANK = 1 << 24
-"""Numbers from here on are not ranks; HCCL prints 4294967295 for one that it does not know."""
 MAX_WORD = 512
 """Characters of a name or address that are kept."""
 

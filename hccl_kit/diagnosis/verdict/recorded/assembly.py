@@ -8,6 +8,7 @@ from pathlib import PurePath
 from statistics import median
 
 from hccl_kit.diagnosis.logs.facts import (
+    MAX_RANK,
     Alive,
     Collective,
     Dumped,
@@ -43,7 +44,8 @@ def job_of(evidence: Evidence) -> Job | None:
     members: dict[str, frozenset[int]] = {}
     size = 0
     for event in events:
-        size = max(size, _add(ranks, event))
+        named = _add(ranks, event)
+        size = max(size, named if named <= MAX_RANK else 0)
         if isinstance(event.fact, Traced) and event.fact.members:
             members[event.fact.group] = frozenset(event.fact.members)
     _estimate_offsets(ranks.values())
@@ -55,7 +57,7 @@ def job_of(evidence: Evidence) -> Job | None:
         return None
     return Job(
         dict(sorted(recorded.items())),
-        min(size, 1 << 20) or 1 + max(recorded),
+        size or 1 + max(recorded),
         [Lost(event.fact, event.time, event.place) for event in events if isinstance(event.fact, ServerLost)],
         [(event.fact, event.time, event.place) for event in events if isinstance(event.fact, JobEnding)],
         members,
@@ -83,7 +85,7 @@ def _cut(files: Iterable[LogFile], attempt: int) -> Iterator[tuple[int, Place]]:
     """The ranks of which a part of the record is missing."""
     for file in files:
         found = _RECORD.fullmatch(PurePath(file.file).name)
-        if found and file.cut and _attempt(file.file) == attempt:
+        if found and file.cut and file.process.rank == int(found[1]) and _attempt(file.file) == attempt:
             yield int(found[1]), Place(file.file, 1)
 
 
