@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 BLOCK = 1 << 20
@@ -20,8 +21,10 @@ LAST = 50
 """Lines with one key that are kept of a file: the first ones and the last ones. Otherwise a log that repeats itself
 would fill the memory.
 """
-MAX_HITS = BLOCK >> 6
-"""Maximum number of lines of a block that are kept; the header of a record alone has more than 64 bytes."""
+DENSE = 1 << 10
+"""Matches of a probe in a block from which on its keys are looked for in the block and no longer in each line: a log that
+repeats an error for gigabytes would take minutes.
+"""
 MAX_LATE = 4 << 10
 """Bytes of a line that waits for the end of the file, since it may be among the last ones."""
 EDGE = 64 << 10
@@ -84,15 +87,7 @@ def scan(pieces: Iterable[bytes], search: Search, take: Callable[[Line], bool]) 
     for block in _blocks(pieces):
         head = head or block[:EDGE]
         tail = (tail + block)[-EDGE:] if len(block) < EDGE else block[-EDGE:]
-        now: set[int] = set()
-        lasts: dict[bytes, deque[int]] = {}
-        for start, keys in _hits(block, search):
-            for key in keys:
-                if quotas[key].is_early():
-                    now.add(start)
-                else:
-                    lasts.setdefault(key, deque(maxlen=LAST)).append(start)
-        late = {start: quotas[key] for key, found in lasts.items() for start in found}
+        now, late = _hits(block, search, quotas)
         order = sorted(now.union(late))
         counted = 0
         start = 0 if wants_more else _next(order, 0, len(block))
@@ -139,23 +134,72 @@ class _Quota:
         return self.seen <= FIRST
 
 
-def _hits(block: bytes, search: Search) -> Iterator[tuple[int, list[bytes]]]:
-    """The lines that matter, each once: their offsets and their keys, in the order of lines."""
-    # A log may repeat one line for gigabytes, so only the keys of the probes in a line are looked for.
-    probed: dict[int, list[bytes]] = {}
+class _Hits:
+    """The lines of a block that matter, by their offsets: those that are read now, and those that may be the last ones.
+
+    A line that may be the last one is kept by one of its keys.
+    """
+
+    def __init__(self, block: bytes) -> None:
+        self._block = block
+        self.now: set[int] = set()
+        self._late: dict[_Quota, deque[int]] = {}
+
+    def add(self, start: int, quota: _Quota) -> None:
+        """Count a line with the key of a quota. Those of one key come in the order of lines."""
+        if quota.is_early():
+            self.now.add(start)
+        else:
+            self._late.setdefault(quota, deque(maxlen=LAST)).append(start)
+
+    def add_dense(self, key: bytes, quota: _Quota) -> None:
+        """Count all lines with a key, of which there may be thousands: only the first and the last ones are looked at."""
+        at = self._block.find(key)
+        while at >= 0 and quota.seen < FIRST:
+            self.add(self.line(at), quota)
+            end = self._block.find(b"\n", at)
+            at = self._block.find(key, end) if end >= 0 else -1
+        if at < 0:
+            return
+        quota.seen += self._block.count(key, at)
+        last: list[int] = []
+        before = len(self._block)
+        while len(last) < LAST and (found := self._block.rfind(key, at, before)) >= 0:
+            last.append(self.line(found))
+            before = last[-1]
+        self._late[quota] = deque(reversed(last), maxlen=LAST)
+
+    def line(self, at: int) -> int:
+        """Where the line of this byte starts."""
+        return self._block.rfind(b"\n", 0, at) + 1
+
+    @property
+    def late(self) -> dict[int, _Quota]:
+        """The offsets of lines that may be among the last ones with their key."""
+        return {start: quota for quota, found in self._late.items() for start in found}
+
+
+def _hits(block: bytes, search: Search, quotas: Mapping[bytes, _Quota]) -> tuple[set[int], dict[int, _Quota]]:
+    """The lines that are read now, and those that may be the last ones of their keys."""
+    hits = _Hits(block)
     for probe, of_probe in search.probes:
-        for start in {block.rfind(b"\n", 0, found.start()) + 1 for found in probe.finditer(block)}:
-            probed.setdefault(start, []).extend(of_probe)
-    others = {block.rfind(b"\n", 0, found.start()) + 1 for found in OTHER_ERROR.finditer(block)}
-    order = sorted(probed.keys() | others)
-    for start in order if len(order) <= MAX_HITS else order[: MAX_HITS // 2] + order[-MAX_HITS // 2 :]:
-        end = block.find(b"\n", start)
-        line = block[start : end if end >= 0 else len(block)]
-        keys = [key for key in probed.get(start, ()) if key in line]
-        if start in others:
-            keys.append(_OTHER)
-        if keys:
-            yield start, keys
+        matches = [found.start() for found in islice(probe.finditer(block), DENSE + 1)]
+        if len(matches) > DENSE:
+            for key in of_probe:
+                hits.add_dense(key, quotas[key])
+            continue
+        for start in sorted(set(map(hits.line, matches))):
+            end = block.find(b"\n", start)
+            line = block[start : end if end >= 0 else len(block)]
+            for key in of_probe:
+                if key in line:
+                    hits.add(start, quotas[key])
+    others = [found.start() for found in OTHER_ERROR.finditer(block)]
+    early = max(0, FIRST - quotas[_OTHER].seen)
+    for start in sorted(set(map(hits.line, [*others[: early + LAST], *others[-LAST:]]))):
+        hits.add(start, quotas[_OTHER])
+    quotas[_OTHER].seen += max(0, len(others) - early - 2 * LAST)
+    return hits.now, hits.late
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
