@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
 from select import select
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
 from hccl_kit.diagnosis.logs import archives, sources
@@ -29,6 +28,7 @@ TIMEOUT = 600.0
 MAX_BYTES = 32 << 30
 """Maximum number of bytes from one host."""
 MAX_STDERR = 4096
+"""Bytes of what one host prints as errors that are kept: its end."""
 FOLDER = "${ASCEND_PROCESS_LOG_PATH:-$HOME/ascend/log}"
 """Where HCCL writes its logs, for the shell there."""
 
@@ -67,32 +67,58 @@ def _read_host(host: Host, remote: Remote) -> list[Found]:
         return [_note(host, why)]
     command = (*remote.ssh, "--", host.address, _command(remote.folder))
     found: list[Found] = []
-    with tempfile.TemporaryFile() as stderr:
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                bufsize=0,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return [_note(host, f"{command[0]} cannot be started: {error.strerror}")]
-        try:
-            with killed_on_error(process):
-                assert process.stdout is not None
-                end = time.monotonic() + remote.timeout
-                for one in _members(host, _pieces(process.stdout, end)):
-                    found.append(one)
-                code = wait(process, end)
-        except (archives.DamagedError, OSError) as error:
-            return [*found, _note(host, str(error), has_some=bool(found))]
-        except subprocess.TimeoutExpired:
-            return [*found, _note(host, f"no answer in {remote.timeout:g} s", has_some=bool(found))]
-        if not found:
-            return [_note(host, _last_line(stderr) or f"no logs, exit code {code}")]
-    return found
+    errors = _Errors()
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return [_note(host, f"{command[0]} cannot be started: {error.strerror}")]
+    try:
+        with killed_on_error(process):
+            end = time.monotonic() + remote.timeout
+            pieces = _pieces(process, errors, end)
+            for one in _members(host, pieces):
+                found.append(one)
+            for _ in pieces:  # what follows the archive, and errors: a full pipe would stop the process there
+                pass
+            code = wait(process, end)
+    except (archives.DamagedError, OSError) as error:
+        return [*found, _note(host, str(error), has_some=bool(found)), *errors.note(host)]
+    except subprocess.TimeoutExpired:
+        return [*found, _note(host, f"no answer in {remote.timeout:g} s", has_some=bool(found)), *errors.note(host)]
+    if not found:
+        found.append(_note(host, errors.last_line or f"no logs, exit code {code}"))
+    return [*found, *errors.note(host)]
+
+
+class _Errors:
+    """The end of what a host printed as errors, at most MAX_STDERR bytes."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._end = b""
+
+    def add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        self._end = (self._end + piece)[-MAX_STDERR:]
+
+    @property
+    def last_line(self) -> str:
+        """The last line; "" if there is none."""
+        lines = self._end.decode("utf-8", "replace").strip().split("\n")
+        return excerpt(lines[-1]) if lines[-1] else ""
+
+    def note(self, host: Host) -> list[Found]:
+        """That the start is left out, if it is."""
+        if self._size <= MAX_STDERR:
+            return []
+        return [Found(None, (), (f"{host.name} printed {self._size} bytes of errors: only the end was read",))]
 
 
 def _command(folder: str | None) -> str:
@@ -105,20 +131,33 @@ def _note(host: Host, why: str, *, has_some: bool = False) -> Found:
     return Found(None, (), (f"the logs of {host.name} {what}: {why}",))
 
 
-def _pieces(stream: IO[bytes], end: float) -> Iterator[bytes]:
-    """What comes until the end of the stream. Raises DamagedError if it takes too long, is too much, or at a signal."""
+def _pieces(process: subprocess.Popen[bytes], errors: _Errors, end: float) -> Iterator[bytes]:
+    """Standard output until its end; `errors` gets what comes beside it, also after it, until the process ends.
+
+    Raises DamagedError if it takes too long, is too much, or at a signal.
+    """
     size = 0
-    while not is_interrupted() and (left := end - time.monotonic()) > 0:
-        if not select([stream], [], [], min(left, POLL))[0]:
-            continue
-        piece = stream.read(archives.PIECE)
-        if not piece:
-            return
-        size += len(piece)
-        if size > MAX_BYTES:
-            raise archives.DamagedError(f"more than {MAX_BYTES} bytes")
-        yield piece
-    raise archives.DamagedError("no answer in time")
+    stdout, stderr = process.stdout, process.stderr
+    assert stdout is not None
+    assert stderr is not None
+    streams = [stdout, stderr]
+    while stdout in streams or (streams and process.poll() is None):  # a child of ssh may keep stderr open for ever
+        left = end - time.monotonic()
+        if is_interrupted() or left <= 0:
+            raise archives.DamagedError("no answer in time")
+        for stream in select(streams, [], [], min(left, POLL))[0]:
+            piece = stream.read(archives.PIECE)
+            if not piece:
+                streams.remove(stream)
+            elif stream is stderr:
+                errors.add(piece)
+            else:
+                size += len(piece)
+                if size > MAX_BYTES:
+                    raise archives.DamagedError(f"more than {MAX_BYTES} bytes")
+                yield piece
+    if streams and select(streams, [], [], 0)[0]:
+        errors.add(stderr.read(archives.PIECE))
 
 
 def _members(host: Host, pieces: Iterator[bytes]) -> Iterator[Found]:
@@ -126,9 +165,3 @@ def _members(host: Host, pieces: Iterator[bytes]) -> Iterator[Found]:
         inside = sources.inside(PurePath("/", host.name.replace("/", "_")), member.name)
         if sources.OF_LOGS.fullmatch(inside.name):
             yield read_log(Log(f"{host.name}:{member.name}", inside, member.changed, archives.unpacked(member.pieces)))
-
-
-def _last_line(stderr: IO[bytes]) -> str:
-    stderr.seek(0)
-    lines = stderr.read(MAX_STDERR).decode("utf-8", "replace").strip().split("\n")
-    return excerpt(lines[-1]) if lines[-1] else ""

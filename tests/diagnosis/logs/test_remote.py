@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from tests.diagnosis.logs.lines import plog
 from tests.interrupts import assert_unseen_interrupt_ends
 
 NAME = "plog-77_20250615150640500.log"
+# ruff: noqa: E501 - a line of a script is not wrapped
 SSH = """#!/bin/bash
 shift
 case $1 in
@@ -22,6 +25,8 @@ case $1 in
     10.0.0.3) echo "ssh: connect to host 10.0.0.3 port 22: Connection refused" >&2; exit 255 ;;
     10.0.0.4) head -c 100000 /dev/zero | tr '\\0' x ;;
     10.0.0.5) sleep 60 ;;
+    10.0.0.7) cd "$0.d/10.0.0.1" && head -c 20000000 /dev/zero | tr '\\0' x >&2; tar -cf - . ; yes "x: denied" | head -n 500000 >&2 ;;
+    10.0.0.8) sleep 30 >/dev/null & echo "no such folder" >&2; exit 1 ;;
     10.0.0.6) cd "$0.d/10.0.0.1" && tar --sort=name -cf - . | head -c 4200 ;;
 esac
 """
@@ -65,6 +70,30 @@ def test_a_host_that_fails_is_a_note(ssh: Path) -> None:
         "the logs of n6 were not all read: it ends in the middle",
         "the logs of bad cannot be read: not a valid address or host name for ssh",
     ]
+
+
+def test_errors_of_a_host_take_neither_disk_nor_memory(ssh: Path) -> None:
+    """The largest file that it may write has 64 KiB, and its memory is limited."""
+    program = (
+        "import sys\n"
+        "from hccl_kit.diagnosis.logs.reading import read\n"
+        "from hccl_kit.diagnosis.logs.remote import Host, Remote\n"
+        "found = read([], remote=Remote([Host('n7', '10.0.0.7')], sys.argv[1:], 'my logs', 60.0))\n"
+        "print(len(found.events), *found.notes, sep='\\n')\n"
+    )
+    limited = 'ulimit -f 64 -v 400000; exec "$@"'
+    command = ["bash", "-c", limited, "-", sys.executable, "-c", program, str(ssh)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout == "9\nn7 printed 25000000 bytes of errors: only the end was read\n"
+
+
+def test_a_child_that_keeps_stderr_open_does_not_delay_the_answer(ssh: Path) -> None:
+    """As the master of a shared connection of ssh does."""
+    started = time.monotonic()
+    with pytest.raises(KitError, match="the logs of n8 cannot be read: no such folder"):
+        read([], remote=Remote(hosts(8), [str(ssh)]))
+    assert time.monotonic() - started < 20
 
 
 def test_if_every_host_fails_it_is_an_error(ssh: Path) -> None:
