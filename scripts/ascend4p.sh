@@ -138,6 +138,14 @@ exit_status() { # CODE: print "exit code 137 (SIGKILL)"
     echo "exit code $1${signal:+ (SIG$signal)}"
 }
 
+last_lines() { # LINES: print the last lines of standard input, at most 16 KiB; "[...] " begins a line that is cut
+    local LC_ALL=C most=16384 text
+    { text=$(tail -c "$((most + 1))" | tail -n "$1" && echo .) || :; } 2>/dev/null # bash warns about NUL
+    text=${text%.}
+    ((${#text} <= most)) || text="[...] ${text: -most}"
+    [[ -z $text ]] || printf '%s\n' "${text%$'\n'}"
+}
+
 help() { # the comment at the top of this file
     local line
     while read -r line && [[ $line == '#'* ]]; do
@@ -605,7 +613,9 @@ for rank in sys.argv[2:]:
     except (ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError): pass
 if found:
     _, rank, text = min(found)
-    shown = "".join(c if c.isprintable() or c in "\t\n" else ascii(c)[1:-1] for c in text.rstrip())
+    text = text.rstrip()
+    text = text if len(text) <= 16384 else "[...] " + text[-16384:]
+    shown = "".join(c if c.isprintable() or c in "\t\n" else ascii(c)[1:-1] for c in text)
     sys.stdout.buffer.write(f"{rank}\n{shown}\n".encode("utf-8", "backslashreplace"))'
 
 # True if the rank is shown, the report goes to the same place, and no other shown rank has written since.
@@ -698,7 +708,7 @@ show_end() { # RANK TRACEBACK: the end of its output, unless it is on the screen
         echo "$2"
     else
         echo "  the end of $log:"
-        tail -n 20 -- "$log"
+        last_lines 20 <"$log" || :
     fi
 }
 

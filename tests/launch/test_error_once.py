@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.runtime.worker_env import DIAGNOSE
 from tests.lab.hosts import Hosts
 from tests.launch.jobs import Job, clean_environ, finish, python_job
 from tests.launch.nodes import python_nodes_job
 from tests.launch.payload.test_ssh_start import ssh
 from tests.launch.test_bash_options import write_error
+from tests.places import ROOT
 
 __all__ = ["ssh"]
 
@@ -89,3 +91,39 @@ def test_over_ssh_the_error_is_shown_once(tmp_path: Path, ssh: str, together: bo
         assert done.stdout.index(REASON) < done.stdout.index("error: rank 0 on device ")
     else:
         assert f"/rank_0.log:\n{REASON}\n" in done.stderr
+
+
+@pytest.mark.parametrize("written", ["log", "file"])
+def test_the_report_is_short_even_if_an_error_has_no_line_break(tmp_path: Path, written: str) -> None:
+    text = "'x' * 800_000 + 'the end'"
+    write = f"print({text}, flush=True)\n" if written == "log" else write_error("rank", "1", "y" * 800_000 + "the end")
+    job = python_job(tmp_path, f"if rank == 0: time.sleep(600)\n{write}\nsys.exit(7)", ranks=2)
+    report = job.run(environ={DIAGNOSE: "0"}).stderr
+    assert report.endswith("the end\n")
+    assert "\n[...] " in report
+    assert len(report) < 20_000
+
+
+LAST = ROOT / "hccl_kit/launch/scripts/common/exit_status.sh"
+KEPT = 16384
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (b"", b""),
+        (b"a\nb\nc", b"b\nc\n"),
+        (b"a\nb\n\n", b"b\n\n"),
+        (b"x" * KEPT, b"x" * KEPT + b"\n"),
+        (b"x" * (KEPT + 1) + b"\nb\n", b"[...] " + b"x" * (KEPT - 3) + b"\nb\n"),
+        ("\u4e2d".encode() * 100_000, b"[...] " + ("\u4e2d".encode() * KEPT)[-KEPT:] + b"\n"),
+        (b"\0" * 50 + b"a\n", b"a\n"),
+    ],
+    ids=range(7),
+)
+def test_a_cut_line_is_marked(text: bytes, shown: bytes) -> None:
+    """Shared by the reports of bash, Slurm and msrun."""
+    command = ["bash", "-c", f"set -euo pipefail; . {LAST}; last_lines 2"]
+    done = subprocess.run(command, input=text, capture_output=True, check=True, timeout=20)
+    assert done.stdout[-KEPT - 9 :] == shown
+    assert done.stderr == b""

@@ -22,7 +22,7 @@ LAST = 50
 would fill the memory.
 """
 DENSE = 1 << 10
-"""Matches of a probe in a block from which on its keys are looked for in the block and no longer in each line: a log that
+"""Matches of a probe in a block from which on its keys are looked for in the block, no longer in each line: a log that
 repeats an error for gigabytes would take minutes.
 """
 MAX_LATE = 4 << 10
@@ -153,7 +153,7 @@ class _Hits:
             self._late.setdefault(quota, deque(maxlen=LAST)).append(start)
 
     def add_dense(self, key: bytes, quota: _Quota) -> None:
-        """Count all lines with a key, of which there may be thousands: only the first and the last ones are looked at."""
+        """Count all lines with a key; of thousands, only the first and the last ones are looked at."""
         at = self._block.find(key)
         while at >= 0 and quota.seen < FIRST:
             self.add(self.line(at), quota)

@@ -204,7 +204,7 @@ def with_bombs(value: Any, how: str) -> bytes:
 @pytest.mark.parametrize("how", ["shared", "nested"])
 def test_a_dump_with_endless_lists_takes_neither_memory_nor_time(tmp_path: Path, how: str) -> None:
     """In every field, one after the other; the program has 1 GiB of memory."""
-    fields = list(entry(1)) + ["pg_id"]
+    fields = [*entry(1), "pg_id"]
     dumps = [dump(entry(1), entry(2, **{name: "BOMB"}), entry(3, **OPEN)) for name in fields]
     dumps += [{**DUMP, name: "BOMB"} for name in ("pg_config", "pg_status", "version")]
     dumps += [{**DUMP, "pg_status": {"0": {"last_enqueued_collective": "BOMB"}}}, dump(ranks="BOMB")]

@@ -18,7 +18,9 @@ for rank in sys.argv[2:]:
     except (ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError): pass
 if found:
     _, rank, text = min(found)
-    shown = "".join(c if c.isprintable() or c in "\t\n" else ascii(c)[1:-1] for c in text.rstrip())
+    text = text.rstrip()
+    text = text if len(text) <= 16384 else "[...] " + text[-16384:]
+    shown = "".join(c if c.isprintable() or c in "\t\n" else ascii(c)[1:-1] for c in text)
     sys.stdout.buffer.write(f"{rank}\n{shown}\n".encode("utf-8", "backslashreplace"))'
 
 # True if the rank is shown, the report goes to the same place, and no other shown rank has written since.
@@ -111,6 +113,6 @@ show_end() { # RANK TRACEBACK: the end of its output, unless it is on the screen
         echo "$2"
     else
         echo "  the end of $log:"
-        tail -n 20 -- "$log"
+        last_lines 20 <"$log" || :
     fi
 }

@@ -43,7 +43,7 @@ describe() { # the failure of the rank or scheduler `name`, or of msrun if it is
         log=$logs/$name.log
     fi
     # MindSpore goes on logging after the traceback of a program.
-    { end=$(grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30) || :; } 2>/dev/null # bash warns about NUL
+    end=$(tail -c 16777216 -- "$log" 2>/dev/null | grep -av '^\[\(INFO\|WARNING\)\] ' | last_lines 30) || :
     if [[ $name == "worker_${ranks[0]}" ]] && ends_screen "$log" "${end##*$'\n'}"; then
         echo "  its last lines are above, and in $log"
     else

@@ -1,5 +1,5 @@
 # Reports why the ranks ended.
-# Expects: logs. Needs is_number and exit_status.
+# Expects: logs. Needs is_number and the fragment exit_status.
 
 conclude() { # CODE SIGNAL: returns the exit code of the job
     local code=$1 rank='' earliest='' own_code='' device='' host=''
@@ -23,7 +23,7 @@ conclude() { # CODE SIGNAL: returns the exit code of the job
                 echo "  its last lines are above, and in $logs/rank_$rank.log"
             else
                 echo "  the end of $logs/rank_$rank.log:"
-                tail -n 20 -- "$logs/rank_$rank.log"
+                last_lines 20 <"$logs/rank_$rank.log" || :
             fi
         } >&2
     elif ((code != 0)); then
