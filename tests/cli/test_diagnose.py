@@ -59,7 +59,9 @@ def kit(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 def test_a_first_fault_is_exit_0(desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]) -> None:
     assert diagnose.main(["plog-7_1.log"]) == 0
-    assert capsys.readouterr().out.startswith("first fault:  rank 27 (10.0.0.4, card 3), 21:37:51: could not listen")
+    assert capsys.readouterr().out.startswith(
+        "first fault:  rank 27 (10.0.0.4, card 3), 2025-11-20 21:37:51: could not listen"
+    )
     assert judged == [([Path("plog-7_1.log")], None)]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hccl_kit import __version__
+from hccl_kit.diagnosis.moments import clock
 from hccl_kit.diagnosis.report import graph, timeline
 from hccl_kit.diagnosis.report.markup import element, policy, text
-from hccl_kit.diagnosis.report.names import clock, place_name, rank_name
+from hccl_kit.diagnosis.report.names import place_name, rank_name
 from hccl_kit.diagnosis.report.text import lines
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 

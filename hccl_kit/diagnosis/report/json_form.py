@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from hccl_kit.diagnosis.logs.facts import Place
-from hccl_kit.diagnosis.report.names import timestamp
+from hccl_kit.diagnosis.moments import timestamp
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect, Wait
 
 VERSION = 1
@@ -25,6 +25,7 @@ def as_value(diagnosis: Diagnosis) -> dict[str, Any]:
         "version": VERSION,
         "certainty": diagnosis.certainty,
         "first_fault": None if fault is None else _fault(fault),
+        "last_time": timestamp(diagnosis.last),
         "suspects": [_suspect(one) for one in diagnosis.suspects],
         "cascade": [_wait(one) for one in diagnosis.cascade],
         "silent_ranks": [one.rank for one in diagnosis.silent if one.rank is not None],

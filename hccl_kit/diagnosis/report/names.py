@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timezone
 
 from hccl_kit.base.wording import counted, listed, spans
 from hccl_kit.diagnosis.logs.facts import Place
@@ -55,18 +54,6 @@ def reason(diagnosis: Diagnosis) -> str:
     return diagnosis.reason.removeprefix("cannot tell").removeprefix(",").strip().removeprefix("because ") or NO_REASON
 
 
-def clock(time: float | None) -> str:
-    """`21:37:51`; "" if the time is not known."""
-    moment = _moment(time)
-    return "" if moment is None else moment.strftime("%H:%M:%S")
-
-
-def timestamp(time: float | None) -> str | None:
-    """`2025-11-20T21:37:51.123`, without a zone: logs name none."""
-    moment = _moment(time)
-    return None if moment is None else moment.isoformat(timespec="milliseconds")
-
-
 def clock_sentences(offsets: Mapping[str, float]) -> list[str]:
     """`10.0.0.3 is 41 s behind`, for the clocks that differ."""
     return [
@@ -79,13 +66,6 @@ def clock_sentences(offsets: Mapping[str, float]) -> list[str]:
 def link_count(diagnosis: Diagnosis) -> str:
     """What the clocks were estimated from."""
     return f"estimated from {counted(diagnosis.links, 'link')}" if diagnosis.links else "estimated"
-
-
-def _moment(time: float | None) -> datetime | None:
-    try:
-        return None if time is None else datetime.fromtimestamp(time, timezone.utc).replace(tzinfo=None)
-    except (ValueError, OverflowError, OSError):  # a year that no calendar has
-        return None
 
 
 def _duration(seconds: float) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
+from hccl_kit.diagnosis.moments import clock
 from hccl_kit.diagnosis.report.names import (
-    clock,
     clock_sentences,
     link_count,
     place_name,
@@ -45,6 +45,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     clocks = clock_sentences(diagnosis.clock_offsets)
     yield "clocks", f"{listed(clocks, MAX_CLOCKS)} ({link_count(diagnosis)})" if clocks else ""
     yield "evidence", listed(map(place_name, diagnosis.evidence), MAX_PLACES)
+    yield "last line", clock(diagnosis.last)
     yield "fix", diagnosis.fix
     yield certainty_sentence(diagnosis)
     for note in diagnosis.notes[:MAX_NOTES]:
@@ -54,7 +55,7 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 
 
 def fault_sentence(fault: FirstFault) -> str:
-    """`rank 27 (10.0.0.3, card 11), 21:37:51: could not listen on port 16666 [HK701 EI0019]`."""
+    """`rank 27 (10.0.0.3, card 11), 2025-11-20 21:37:51: could not listen on port 16666 [HK701 EI0019]`."""
     time = clock(fault.time)
     codes = " ".join(filter(None, (fault.rule, fault.code)))
     return f"{rank_name(fault.suspect)}{time and f', {time}'}: {fault.kind}{codes and f' [{codes}]'}"

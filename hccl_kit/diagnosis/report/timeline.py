@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hccl_kit.diagnosis.moments import clock, timestamp
 from hccl_kit.diagnosis.report.markup import element, text
-from hccl_kit.diagnosis.report.names import clock, place_name, rank_name, timestamp
+from hccl_kit.diagnosis.report.names import place_name, rank_name
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, RankLine, Suspect
 
 MAX_ROWS = 4096
@@ -16,6 +17,7 @@ MAX_DOTS = 40
 _LEFT, _WIDTH, _ROW, _HEAD = 270, 760, 20, 26
 _LABEL = 38
 _TICKS = 5
+_DAY = 86400
 
 
 class Axis(NamedTuple):
@@ -122,8 +124,9 @@ def _ticks(axis: Axis | None, height: int) -> list[str]:
         return []
     length = axis.last - axis.first
     times = [axis.first + length * n / (_TICKS - 1) for n in range(_TICKS)] if length else [axis.first]
+    cut = 0 if length > _DAY else len("2025-11-20 ")
     return [
-        element("text", text(clock(time)), x=axis.x(time), y=14, class_="tick")
+        element("text", text(clock(time)[cut:]), x=axis.x(time), y=14, class_="tick")
         + element("line", x1=axis.x(time), y1=_HEAD - 6, x2=axis.x(time), y2=height, class_="tick")
         for time in times
     ]

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
+from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.logs.facts import (
     MAX_RANK,
     Card,
@@ -84,14 +85,14 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         )
         for process, events in by_process.items()
     ]
-    ranks, dropped = _latest(rank for rank in found if not _is_screen(rank))
+    ranks, replaced = _latest(rank for rank in found if not _is_screen(rank))
     screens = {rank.number: rank for rank in found if _is_screen(rank) and rank.number is not None}
     ranks = _with_screens(ranks, screens, unknown)
     ranks = _eliminated(ranks, size)
-    dropped += len(old)
-    notes = (f"{dropped} {'process' if dropped == 1 else 'processes'} of other runs left out",) if dropped else ()
+    left_out = frozenset((*old, *replaced))
+    notes = (f"{counted(len(left_out), 'process')} of other runs left out",) if left_out else ()
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
-    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, notes)
+    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, notes, left_out)
 
 
 class _Places:
@@ -200,20 +201,21 @@ def _own_number(events: Iterable[Event], process: Process, *, alone: bool) -> in
     return int(found[1]) if found else None
 
 
-def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], int]:
-    """Of several processes that were one rank, the one whose log ends last; and the number of the others."""
+def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[Process]]:
+    """Of several processes that were one rank, the one whose log ends last; and the others."""
     kept: list[Rank] = []
     by_number: dict[int, Rank] = {}
-    dropped = 0
+    replaced: list[Process] = []
     for rank in ranks:
         if rank.number is None:
             kept.append(rank)
             continue
         other = by_number.get(rank.number)
-        dropped += other is not None
         if other is None or _end(rank) >= _end(other):
             by_number[rank.number] = rank
-    return [*by_number.values(), *kept], dropped
+        if other is not None:
+            replaced.append(rank.process if by_number[rank.number] is other else other.process)
+    return [*by_number.values(), *kept], replaced
 
 
 def _is_screen(rank: Rank) -> bool:

@@ -10,6 +10,10 @@ from hccl_kit.diagnosis.logs.facts import Place
 Certainty = Literal["certain", "likely", "cannot_tell"]
 
 
+Span = tuple[float, float]
+"""The first and the last time of something, as in an Event."""
+
+
 class Suspect(NamedTuple):
     """A rank as far as the logs name it. `server` is an address, or the worker's folder where no log names one."""
 
@@ -55,7 +59,8 @@ class Diagnosis(NamedTuple):
     `first_fault` is None if it is not known; then `suspects` are all candidates, and `reason` says why, as in "cannot
     tell, because logs of 10.0.0.4 are missing". With several equal suspects the first one is `first_fault`, and
     `certainty` is "likely". `supports` and `contradicts` are sentences. `clock_offsets` are the seconds by which the
-    clock of a server is ahead of the others, negative if it is behind.
+    clock of a server is ahead of the others, negative if it is behind. `last` is the time of the last line that was
+    read, of any rank.
     """
 
     certainty: Certainty
@@ -72,3 +77,4 @@ class Diagnosis(NamedTuple):
     contradicts: tuple[str, ...]
     ranks: tuple[RankLine, ...]
     notes: tuple[str, ...]
+    last: float | None = None

@@ -45,6 +45,8 @@ class Job:
     names: Mapping[str, str]
     table: RankTable | None
     notes: tuple[str, ...]
+    left_out: frozenset[Process] = frozenset()
+    """Processes of other runs."""
 
     @cached_property
     def clock(self) -> Mapping[Process, str]:

@@ -36,6 +36,7 @@ from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, li
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect
 from hccl_kit.diagnosis.verdict.job import Job
+from hccl_kit.diagnosis.verdict.together import with_times
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
 
@@ -58,7 +59,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         fault = FirstFault(first, cause.code, time, cause.kind, place, cause.rule)
     ends = apart(job, case.waits, case.clocks)
     offsets = {**case.clocks.offsets, **ends.offsets}
-    return Diagnosis(
+    diagnosis = Diagnosis(
         certainty=cause.certainty,
         first_fault=fault,
         suspects=tuple(dict.fromkeys(cause.suspects)),
@@ -76,6 +77,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         ),
         notes=(*job.notes, *_of_ends(ends), *_differences(job), *evidence.notes),
     )
+    return with_times(diagnosis, evidence, job.left_out)
 
 
 def _if_known(cause: Cause, job: Job) -> Cause:

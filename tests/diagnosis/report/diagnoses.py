@@ -36,6 +36,7 @@ def port_taken(ranks: int = 32, culprit: int = 27) -> Diagnosis:
         suspects=(suspect(culprit),),
         cascade=waits,
         silent=(suspect(19),),
+        last=START + 120,
         clock_offsets={"10.0.0.3": -41.2, "10.0.0.2": 0.4},
         links=12,
         evidence=(place(culprit), place(0, 1033)),

@@ -34,7 +34,7 @@ def shown(page: Page, diagnosis: Diagnosis, folder: Path, *, dark: bool = False)
 def test_the_page_shows_fault_graph_timeline_and_evidence(page: Page, tmp_path: Path) -> None:
     path = shown(page, port_taken(), tmp_path)
     assert page.value("document.querySelector('dd.fault').textContent").startswith(
-        "rank 27 (10.0.0.4, card 3), 21:37:51"
+        "rank 27 (10.0.0.4, card 3), 2025-11-20 21:37:51"
     )
     assert page.count("#timeline .row") == 32
     assert page.count("#timeline .row.culprit") == page.count("#timeline .row.silent") == 1

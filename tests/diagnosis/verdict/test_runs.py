@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from hccl_kit.diagnosis.logs.facts import Evidence, Fault, Joined, Process, Tls
+from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.judge import judge
 from tests.diagnosis.verdict.jobs import Logs, exception, never_entered, tls
 
@@ -18,7 +21,15 @@ def as_run(evidence: Evidence, number: int, start: float) -> Evidence:
     def name(file: str) -> str:
         return file.replace("plog-", f"plog-{number}-")
 
-    files = tuple(one._replace(process=process(one.process), file=name(one.file)) for one in evidence.files)
+    files = tuple(
+        one._replace(
+            process=process(one.process),
+            file=name(one.file),
+            first=None if one.first is None else one.first + start,
+            last=None if one.last is None else one.last + start,
+        )
+        for one in evidence.files
+    )
     events = []
     for event in evidence.events:
         fact = event.fact
@@ -86,6 +97,40 @@ def test_a_successful_job_in_another_folder_is_another_one() -> None:
     assert diagnosis.first_fault.suspect.rank == 2
     assert diagnosis.silent == ()
     assert "16 processes of other runs left out" in diagnosis.notes
+
+
+def text_of(evidence: Evidence) -> str:
+    return as_text(judge(evidence))
+
+
+def test_a_verdict_on_logs_of_two_jobs_shows_their_dates_and_is_not_certain() -> None:
+    """The error is that of the old job: the last one had none, since it hangs."""
+    text = text_of(both(as_run(exception().evidence(), 1, 0), as_run(Logs(8).evidence(), 2, DAY)))
+    assert "first fault:  rank 2 (10.1.0.0, card 2), 1970-01-01 00:18:30: " in text
+    assert "last line:    1970-01-02 00:16:50" in text
+    assert "nothing contradicts" not in text
+    assert (
+        "likely:       the first fault is a direct cause; against it: logs of more than one job seem to lie together"
+        " (1970-01-01 00:16:40 to 00:49:06 and 1970-01-02 00:16:40 to 00:16:50): pass those of one job alone"
+    ) in text
+
+
+@pytest.mark.parametrize("start", [DAY, 3 * 3600.0])
+def test_two_jobs_without_communicators_are_told_apart_by_their_times(start: float) -> None:
+    """Logs of errors alone: nothing but pids and times differ."""
+
+    def errors(evidence: Evidence) -> Evidence:
+        return evidence._replace(events=tuple(one for one in evidence.events if one.is_error))
+
+    logs = [errors(as_run(exception().evidence(), number, start * number)) for number in (1, 2)]
+    assert "more than one job" in text_of(both(*logs))
+    assert "more than one job" not in text_of(logs[0])
+
+
+def test_a_job_that_was_silent_for_days_is_one_job() -> None:
+    fault = Fault(None, "PYTHON", "KeyError", "KeyError: 1")
+    diagnosis = judge(Logs(8).fail(2, 5 * DAY, fault).evidence())
+    assert (diagnosis.certainty, diagnosis.contradicts) == ("certain", ())
 
 
 def test_tls_is_not_compared_with_a_job_that_did_not_fail() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Set
 from pathlib import PurePath
 from statistics import median
 
@@ -36,10 +37,12 @@ MAX_OFFSET_PAIRS = 256
 
 
 def job_of(evidence: Evidence) -> Job | None:
-    """The job, or None if no rank left a record. Of a run that was started again, the last start."""
+    """The job, or None if no rank left a record. Of several runs the last one, and of its starts the last one."""
     own = [event for event in evidence.events if isinstance(event.fact, _OWN) or _is_mismatch(event.fact)]
-    attempt = max((_attempt(event.place.file) for event in own), default=0)
-    events = [event for event in own if _attempt(event.place.file) == attempt]
+    older = _older_runs(own)
+    of_run = [event for event in own if _folder(event.place.file) not in older]
+    attempt = max((_attempt(event.place.file) for event in of_run), default=0)
+    events = [event for event in of_run if _attempt(event.place.file) == attempt]
     ranks: dict[int, Rank] = {}
     members: dict[str, frozenset[int]] = {}
     size = 0
@@ -49,7 +52,7 @@ def job_of(evidence: Evidence) -> Job | None:
         if isinstance(event.fact, Traced) and event.fact.members:
             members[event.fact.group] = frozenset(event.fact.members)
     _estimate_offsets(ranks.values())
-    for number, place in _cut(evidence.files, attempt):
+    for number, place in _cut(evidence.files, attempt, older):
         rank = ranks.setdefault(number, Rank(number))
         rank.place, rank.is_cut = rank.place or place, True  # the line that names the rank may be missing
     recorded = {number: rank for number, rank in ranks.items() if rank.place is not None}
@@ -63,6 +66,7 @@ def job_of(evidence: Evidence) -> Job | None:
         members,
         next((event.place for event in events if isinstance(event.fact, Fault)), None),
         dict(_expected(events)),
+        frozenset(event.process for event in own if _folder(event.place.file) in older),
     )
 
 
@@ -81,12 +85,39 @@ def _expected(events: Iterable[Event]) -> Iterator[tuple[int, int]]:
             yield int(log[1]), event.fact.expected
 
 
-def _cut(files: Iterable[LogFile], attempt: int) -> Iterator[tuple[int, Place]]:
+def _cut(files: Iterable[LogFile], attempt: int, older: Set[str]) -> Iterator[tuple[int, Place]]:
     """The ranks of which a part of the record is missing."""
     for file in files:
         found = _RECORD.fullmatch(PurePath(file.file).name)
-        if found and file.cut and file.process.rank == int(found[1]) and _attempt(file.file) == attempt:
+        if not found or not file.cut or int(found[1]) >= MAX_RANK or _attempt(file.file) != attempt:
+            continue
+        if _folder(file.file) not in older:
             yield int(found[1]), Place(file.file, 1)
+
+
+def _older_runs(events: Iterable[Event]) -> set[str]:
+    """Folders with the record of a rank that a folder of a later start has too: they are of earlier runs."""
+    starts: dict[str, float] = {}
+    ranks: dict[str, set[int]] = defaultdict(set)
+    for event in events:
+        if isinstance(event.fact, Joined) and event.time is not None and _RECORD.fullmatch(_name(event)):
+            folder = _folder(event.place.file)
+            starts[folder] = max(event.time, starts.get(folder, 0.0))
+            ranks[folder].add(event.fact.rank)
+    taken: set[int] = set()
+    older: set[str] = set()
+    for folder in sorted(starts, key=lambda folder: -starts[folder]):
+        if taken.isdisjoint(ranks[folder]):
+            taken |= ranks[folder]
+        else:
+            older.add(folder)
+    return older
+
+
+def _folder(file: str) -> str:
+    """The folder of the run, of all its starts."""
+    folder = PurePath(file).parent
+    return str(folder.parent if _attempt(file) else folder)
 
 
 def _attempt(file: str) -> int:

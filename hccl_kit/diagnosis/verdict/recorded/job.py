@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import JobEnding, Place, ServerLost
+from hccl_kit.diagnosis.logs.facts import JobEnding, Place, Process, ServerLost
 
 OWN = ""
 """The stream of collectives that our own recorder counts; the others are process groups of torch."""
@@ -127,6 +127,8 @@ class Job:
     """Where a rank reports that it received another size than it expected."""
     expected: Mapping[int, int] = field(default_factory=dict)
     """Bytes that ranks were about to receive when gloo ended them."""
+    left_out: frozenset[Process] = frozenset()
+    """Processes of earlier runs whose records were read too."""
 
     @property
     def streams(self) -> list[str]:

@@ -9,6 +9,7 @@ from hccl_kit.diagnosis.verdict.recorded.assembly import job_of
 from hccl_kit.diagnosis.verdict.recorded.cause import Cause
 from hccl_kit.diagnosis.verdict.recorded.causes import cause_of
 from hccl_kit.diagnosis.verdict.recorded.job import Job, Rank
+from hccl_kit.diagnosis.verdict.together import with_times
 
 LEAST_OFFSET = 1.0
 """Seconds by which clocks must differ to be reported."""
@@ -30,7 +31,7 @@ def judge_recorded(evidence: Evidence) -> Diagnosis | None:
         cause = None
     blamed = cause.ranks if cause else ()
     cascade = [_wait(job, rank, blamed) for rank in ranks if cause and rank.number not in blamed[:1] and _waits(rank)]
-    return Diagnosis(
+    diagnosis = Diagnosis(
         certainty=cause.certainty if cause else "cannot_tell",
         first_fault=_first_fault(job, cause) if cause else None,
         suspects=tuple(_suspect(job, number) for number in suspects),
@@ -48,6 +49,7 @@ def judge_recorded(evidence: Evidence) -> Diagnosis | None:
         ranks=tuple(_line(job, rank) for rank in ranks),
         notes=evidence.notes,
     )
+    return with_times(diagnosis, evidence, job.left_out)
 
 
 def _first_fault(job: Job, cause: Cause) -> FirstFault:

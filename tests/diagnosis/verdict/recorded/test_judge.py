@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import signal
+import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.logs.facts import (
     Alive,
     Collective,
@@ -25,8 +28,11 @@ from hccl_kit.diagnosis.logs.facts import (
     ProgramEnded,
     ServerLost,
 )
+from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
+from hccl_kit.runtime.flight_recorder import recorder
+from hccl_kit.runtime.worker_env import LOG_DIR
 
 START = 1_000_000.0
 OPERATORS = (("all_reduce", 4096), ("all_reduce", 8))
@@ -381,3 +387,23 @@ def test_only_the_last_start_of_a_restarted_run_counts() -> None:
     found = judge_recorded(Evidence((), (*first, *second)))
     assert found is not None
     assert told(found)[1].endswith("it waits for data since step 6")
+
+
+def test_of_two_runs_in_one_folder_the_last_one_counts(tmp_path: Path) -> None:
+    """Their records are of the same ranks; the older run failed, and was started again before."""
+    now = int(time.time())
+    for folder, began in (("a/restart_1", now - 3 * 86400), ("b", now)):
+        (tmp_path / folder).mkdir(parents=True)
+        for rank in range(2):
+            path = tmp_path / folder / f"facts_{rank}.jsonl"
+            recorder({LOG_DIR: str(path.parent), "RANK": str(rank), "RANK_SIZE": "2"})
+            text = path.read_text().replace('"start": ', f'"start": {began}, "was": ', 1)
+            path.write_text(text.replace('"alive": ', f'"alive": {began + 60}, "was": ', 1))
+    (tmp_path / "a/restart_1/launcher_0").write_text(f"{now - 3 * 86400} exited 0 1 5 n1\n")
+    (tmp_path / "b/launcher_0").write_text(f"{now} exited 1 137 5 n1\n{now} ending rank 1 137\n")
+    text = as_text(diagnose([tmp_path]))
+    assert ": was killed by SIGKILL" in text
+    assert "nothing contradicts" not in text
+    assert "logs of more than one job seem to lie together (" in text
+    assert ": was killed by SIGKILL" in (alone := as_text(diagnose([tmp_path / "b"])))
+    assert "more than one job" not in alone

@@ -1,0 +1,95 @@
+"""Logs of more than one job that lie together: when each was written, and what that means for a verdict.
+
+On one server, the later job begins when all processes of the earlier one have ended. Those of one job may be silent for
+hours, so of runs that follow each other at once only the assembly of a job knows; it has left one out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Set
+from itertools import pairwise
+
+from hccl_kit.base.wording import joined, shortened
+from hccl_kit.diagnosis.logs.facts import Evidence, Joined, Process
+from hccl_kit.diagnosis.moments import span_text
+from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Span
+
+GAP = 7200.0
+"""Seconds without a line of any process, after which other processes are those of another job."""
+DAY = 86400.0
+"""As GAP, for processes of several servers, whose clocks may be wrong, and for errors in a log that names no process.
+"""
+MAX_SHOWN = 4
+
+
+def with_times(diagnosis: Diagnosis, evidence: Evidence, left_out: Set[Process] = frozenset()) -> Diagnosis:
+    """The diagnosis with the time of the last line. It is not certain if logs of more than one job lie together.
+
+    `left_out` are the processes that are known to be of other runs.
+    """
+    times = [time for file in evidence.files for time in (file.first, file.last) if time is not None]
+    times += [event.time for event in evidence.events if event.time is not None]
+    spans = _spans(evidence, left_out)
+    diagnosis = diagnosis._replace(last=max(times, default=None))
+    if len(spans) < 2:
+        return diagnosis
+    shown = joined(shortened([span_text(*span) for span in spans], MAX_SHOWN))
+    doubt = f"logs of more than one job seem to lie together ({shown}): pass those of one job alone"
+    return diagnosis._replace(
+        certainty="likely" if diagnosis.certainty == "certain" else diagnosis.certainty,
+        contradicts=(*diagnosis.contradicts, doubt),
+    )
+
+
+def _spans(evidence: Evidence, left_out: Set[Process]) -> list[Span]:
+    """When each job was written, by the clock of the server that has seen most of them."""
+    server = {
+        event.process: event.fact.server
+        for event in evidence.events
+        if isinstance(event.fact, Joined) and event.fact.server is not None
+    }
+    of_server: dict[str, list[Span]] = defaultdict(list)
+    others: dict[str, list[Span]] = defaultdict(list)
+    for process, times in _times(evidence).items():
+        name = server.get(process, process.worker)
+        (others if process in left_out else of_server)[name] += _parts(process, times)
+    found = [[*_merged(own, GAP), *_merged(others.pop(name, []), GAP)] for name, own in list(of_server.items())]
+    found.append(_merged([span for own in (*of_server.values(), *others.values()) for span in own], DAY))
+    return sorted(max(found, key=len))
+
+
+def _times(evidence: Evidence) -> dict[Process, list[float]]:
+    """The known times of each process; of a log that names none, those of its errors."""
+    found: dict[Process, list[float]] = defaultdict(list)
+    for file in evidence.files:
+        if _is_named(file.process):
+            found[file.process] += [time for time in (file.first, file.last) if time is not None]
+    for event in evidence.events:
+        if event.time is not None and (_is_named(event.process) or event.is_error):
+            found[event.process].append(event.time)
+    return found
+
+
+def _is_named(process: Process) -> bool:
+    return process.pid is not None or process.rank is not None
+
+
+def _parts(process: Process, times: list[float]) -> list[Span]:
+    """The span of a process; several if it stands for all that a log names no process for."""
+    times.sort()
+    if not times or _is_named(process):
+        return [(times[0], times[-1])] if times else []
+    cuts = [0, *(n for n, (before, after) in enumerate(pairwise(times), 1) if after - before > DAY), len(times)]
+    return [(times[start], times[end - 1]) for start, end in pairwise(cuts)]
+
+
+def _merged(spans: list[Span], gap: float) -> list[Span]:
+    """The spans of jobs: those of processes that are not so many seconds apart become one."""
+    found: list[Span] = []
+    for first, last in sorted(spans):
+        if found and first - found[-1][1] <= gap:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found
