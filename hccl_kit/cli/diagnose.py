@@ -77,7 +77,9 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
     parser.add_argument(
-        "--mask", action="store_true", help="hide addresses, host names, users and folders, for a public issue"
+        "--mask",
+        action="store_true",
+        help="hide addresses, host names, users, folders, passwords and keys, for a public issue",
     )
     group = parser.add_argument_group("logs of the servers of TABLE")
     group.add_argument("--ssh", action="store_true", help="also read the logs of every server over ssh")
@@ -111,7 +113,7 @@ def _diagnose(request: DiagnoseRequest) -> int:
         print(f"first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank\n\n{known}")
         return EXIT_FINDINGS
     if request.mask:
-        diagnosis = masked(diagnosis, _own_names())
+        diagnosis = masked(diagnosis, [socket.gethostname()], _own_users())
     if request.html:
         _write_page(diagnosis, request.html, force=request.force)
     if request.format == "json":
@@ -173,13 +175,13 @@ def _table(name: str) -> RankTable | None:
     return check_text(*load(name)).table
 
 
-def _own_names() -> list[str]:
-    """The names of this machine and its user, which logs may contain in any place."""
+def _own_users() -> list[str]:
+    """The names of the user of this machine, which logs may contain in any place."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user without an entry, as in containers
         user = ""
-    return [name for name in (socket.gethostname(), user, Path(os.environ.get("HOME", "")).name) if name != "root"]
+    return [user, Path(os.environ.get("HOME", "")).name]
 
 
 def _write_page(diagnosis: Diagnosis, path: Path, *, force: bool) -> None:

@@ -1,7 +1,7 @@
 """Print versions, environment variables and what works on this machine, for a bug report.
 
-Addresses, host names, secrets and the home folder are masked; read the report before you publish
-it. What is not installed is not an error.
+Addresses, host names, users, private folders and secrets are masked; read the report before you
+publish it. What is not installed is not an error.
 
 examples:
   hccl-kit report
@@ -32,8 +32,9 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.cli import run
 from hccl_kit.diagnosis import training_run
 from hccl_kit.diagnosis.doctor import Check, examine
-from hccl_kit.diagnosis.environment import shown_variables
+from hccl_kit.diagnosis.environment import mask_of, shown_variables
 from hccl_kit.diagnosis.installation import versions
+from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.table.operations.digest import digest
 from hccl_kit.table.reading import load
 
@@ -68,18 +69,26 @@ def _report(table: str | None, form: str) -> int:
     is_run = table is not None and Path(table).is_dir()
     run_of = training_run.described(Path(table)) if table and is_run else None
     described = _described(table) if table and not is_run else None
-    checks = list(examine(ROOT, os.environ))
+    mask = mask_of(os.environ, socket.gethostname())
+    checks = [check._replace(detail=mask.text(check.detail)) for check in examine(ROOT, os.environ)]
     parts: dict[str, Any] = {
         "version": VERSION,
         "versions": versions(ROOT, os.environ),
-        "environment": shown_variables(os.environ, socket.gethostname()),
+        "environment": shown_variables(os.environ, mask),
         "table": described,
-        "run": run_of,
+        "run": _masked(run_of, mask),
         "checks": [check._asdict() for check in checks],
     }
     print(json.dumps(parts, indent=2) if form == "json" else _as_text(parts, checks, color=wants_color(sys.stdout)))
     is_bad = any(check.state == "broken" for check in checks) or bool(described and described["errors"])
     return EXIT_FINDINGS if is_bad else EXIT_OK
+
+
+def _masked(value: Any, mask: Masker) -> Any:
+    """The facts of a run with each text masked."""
+    if isinstance(value, dict):
+        return {name: _masked(one, mask) for name, one in value.items()}
+    return mask.text(value) if isinstance(value, str) else value
 
 
 def _described(file: str) -> dict[str, Any]:

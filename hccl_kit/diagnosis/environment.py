@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from hccl_kit.base.network import is_loopback
-from hccl_kit.diagnosis.masking import address_mark, without_addresses
+from hccl_kit.diagnosis.masking import Masker
+from hccl_kit.diagnosis.secret_texts import HIDDEN
 
 _NAMES = re.compile(
     r"(HCCL|ASCEND|MS|GLOG|OMPI|PMIX|PRTE|SLURM|ONEDNN|OMP|MASTER|RANK|WORLD|LOCAL|DEVICE|VC|XDL|MA)_\w+"
@@ -14,39 +14,32 @@ _NAMES = re.compile(
 )
 _SECRET = re.compile(r"SECRET|TOKEN|PASS|KEY|CREDENTIAL|AUTH|COOKIE|SESSION|USER|ACCOUNT|EMAIL", re.IGNORECASE)
 _HOST = re.compile(r"HOST|NODELIST|NODENAME|SUBMIT|MASTER_ADDR|HCCL_KIT_SERVER|LAUNCH_NODE|TOPOLOGY_ADDR|URI|URL")
+_USERS = ("USER", "LOGNAME", "SUDO_USER", "SLURM_JOB_USER")
 MAX_VALUE = 200
 """Characters of a value that are shown."""
 _MOST = 16 * MAX_VALUE
 """Characters of a value that are masked before it is cut: marks are shorter than addresses, but not by this factor."""
 
 
-def shown_variables(environ: Mapping[str, str], host: str) -> dict[str, str]:
-    """The variables of launchers, HCCL and CANN, with addresses, host names, secrets and the home folder masked.
-
-    Equal addresses have equal marks. Loopback addresses stay.
-    """
-    marks: dict[str, str] = {}
-    home = environ.get("HOME", "")
+def shown_variables(environ: Mapping[str, str], mask: Masker) -> dict[str, str]:
+    """The variables of launchers, HCCL and CANN, masked. Loopback addresses stay."""
     return {
-        name: _masked(name, environ[name][:_MOST], home, host, marks)[:MAX_VALUE]
+        name: _masked(name, environ[name][:_MOST], mask)[:MAX_VALUE]
         for name in sorted(environ)
         if _NAMES.fullmatch(name)
     }
 
 
-def _masked(name: str, value: str, home: str, host: str, marks: dict[str, str]) -> str:
+def mask_of(environ: Mapping[str, str], host: str) -> Masker:
+    """The mask for this machine: it knows its host, its user and its home folder."""
+    home = environ.get("HOME", "")
+    users = [*(environ.get(name, "") for name in _USERS), home.rpartition("/")[2]]
+    mask = Masker([host, host.partition(".")[0]], users, home=home)
+    mask.learn(value[:_MOST] for name, value in environ.items() if _NAMES.fullmatch(name))
+    return mask
+
+
+def _masked(name: str, value: str, mask: Masker) -> str:
     if _SECRET.search(name):
-        return "<hidden>" if value else ""
-    if _HOST.search(name):
-        return _host(value, marks)
-    if len(home) > 1:
-        value = re.sub(rf"{re.escape(home)}(?=/|:|$)", "~", value)
-    if host:
-        value = re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "<host>", value)
-    return without_addresses(value, marks)
-
-
-def _host(value: str, marks: dict[str, str]) -> str:
-    """A value that is a host, an address or a list of them."""
-    address = address_mark(value, marks)
-    return address if address != value or is_loopback(value) or not value else "<host>"
+        return HIDDEN if value else ""
+    return mask.host(value) if _HOST.search(name) else mask.text(value)

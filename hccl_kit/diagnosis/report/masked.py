@@ -1,4 +1,4 @@
-"""A diagnosis that may be attached to a public issue: without addresses, host names, users and folders.
+"""A diagnosis that may be attached to a public issue: without addresses, hosts, users, private folders and secrets.
 
 Ranks, cards, times, codes, ports, pids and the names of log files stay: they are what a reader works with.
 """
@@ -9,68 +9,24 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from hccl_kit.diagnosis.logs.facts import Place
-from hccl_kit.diagnosis.masking import without_addresses
+from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
 
-_KNOWN_PART = re.compile(
-    r"(?i)\.{0,2}|~|ascend|debug|run|plog|logs?|hccl_logs|latest|process_log|tmp|var|home|root|mnt|data|opt|usr|etc|dev"
-    r"|(?:device|rank|worker|attempt)[-_]?\d{0,6}"
-)
-"""Folders whose names say nothing about their owner."""
-_KNOWN_FILE = re.compile(
-    r"(?i)(?:plog|device|error|rank|worker|scheduler|sched|msrun|torchrun|slurm|log)?(?:[-_]?\d{1,20}){0,3}"
-    r"(?:\.(?:log|json|txt|out|err|tar|gz|tgz|zip)){1,2}"
-)
-_ABSOLUTE = re.compile(r"(?<![\w/.])~?/[^\s:;,'\"()<>\[\]=]+")
-_HOST = re.compile(
-    r"[\w.-]{1,64}@[\w.-]{1,255}|(?<![\w.-])(?:[A-Za-z0-9-]{1,63}\.){1,8}(?:local|internal|lan|corp|svc|com|net|org|cn)\b"
-)
-"""Names of hosts by their form: a login, or a domain."""
 _WORD = re.compile(r"[a-z]{1,20}", re.IGNORECASE)
-_MARK = re.compile(r"<[a-z]+(?: \d+)?>")
 
 
-def masked(diagnosis: Diagnosis, names: Iterable[str] = ()) -> Diagnosis:
-    """The diagnosis with a mark for each private name; `names` are those of this machine and its user."""
-    hide = _Mask([*names, *_servers(diagnosis), *_folders(diagnosis)], _files(diagnosis))
-    return _mapped(diagnosis, hide.text, hide.path)
+def masked(diagnosis: Diagnosis, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> Diagnosis:
+    """The diagnosis with a mark for each private name; `hosts` and `users` are those of this machine."""
+    mask = Masker([*hosts, *_servers(diagnosis)], users, names=_folders(diagnosis), files=_files(diagnosis))
+    texts: list[str] = []
 
+    def seen(text: str) -> str:
+        texts.append(text)
+        return text
 
-class _Mask:
-    """Private words and the marks they have got; equal words have equal marks."""
-
-    def __init__(self, private: Iterable[str], files: Iterable[str]) -> None:
-        self._names: dict[str, str] = {}
-        self._addresses: dict[str, str] = {}
-        self._private = _any_of(word for word in private if len(word) > 1 and not _KNOWN_PART.fullmatch(word))
-        self._files = _any_of(file for file in files if "/" in file)
-
-    def text(self, text: str) -> str:
-        """A sentence, or the name of a server."""
-        for paths in (self._files, _ABSOLUTE):
-            text = paths.sub(lambda match: self.path(match[0]), text)
-        text = without_addresses(text, self._addresses)
-        return _HOST.sub("<host>", self._private.sub(lambda match: self._mark(match[0]), text))
-
-    def path(self, path: str) -> str:
-        """A path: names of folders and files become marks, unless they are common to all systems."""
-        *folders, name = path.split("/")
-        return "/".join([*map(self._part, folders), name if _KNOWN_FILE.fullmatch(name) else self._part(name)])
-
-    def _part(self, part: str) -> str:
-        if _KNOWN_PART.fullmatch(part):
-            return part
-        address = without_addresses(part, self._addresses)
-        return address if _MARK.fullmatch(address) else self._mark(part)
-
-    def _mark(self, word: str) -> str:
-        return self._names.setdefault(word, f"<name {len(self._names) + 1}>")
-
-
-def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """Any of the words, whole; addresses are not among them, since those have marks of their own."""
-    known = sorted({word for word in words if not _MARK.fullmatch(without_addresses(word, {}))}, key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, known))})(?!\w)" if known else "(?!)")
+    _mapped(diagnosis, seen, seen)
+    mask.learn(texts)
+    return _mapped(diagnosis, mask.text, mask.path)
 
 
 def _servers(diagnosis: Diagnosis) -> Iterator[str]:

@@ -56,7 +56,8 @@ def _spans(evidence: Evidence, left_out: Set[Process]) -> list[Span]:
         (others if process in left_out else of_server)[name] += _parts(process, times)
     found = [[*_merged(own, GAP), *_merged(others.pop(name, []), GAP)] for name, own in list(of_server.items())]
     found.append(_merged([span for own in (*of_server.values(), *others.values()) for span in own], DAY))
-    return sorted(max(found, key=len))
+    most = max(found, key=len)
+    return sorted(most)
 
 
 def _times(evidence: Evidence) -> dict[Process, list[float]]:

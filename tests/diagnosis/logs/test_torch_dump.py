@@ -205,7 +205,7 @@ def with_bombs(value: Any, how: str) -> bytes:
 def test_a_dump_with_endless_lists_takes_neither_memory_nor_time(tmp_path: Path, how: str) -> None:
     """In every field, one after the other; the program has 1 GiB of memory."""
     fields = [*entry(1), "pg_id"]
-    dumps = [dump(entry(1), entry(2, **{name: "BOMB"}), entry(3, **OPEN)) for name in fields]
+    dumps = [dump(entry(1), {**entry(2), name: "BOMB"}, {**entry(3), **OPEN}) for name in fields]
     dumps += [{**DUMP, name: "BOMB"} for name in ("pg_config", "pg_status", "version")]
     dumps += [{**DUMP, "pg_status": {"0": {"last_enqueued_collective": "BOMB"}}}, dump(ranks="BOMB")]
     dumps += [dump(entry(1, process_group=("BOMB", "BOMB"), input_sizes=[["BOMB"]], input_dtypes=["BOMB"]))]

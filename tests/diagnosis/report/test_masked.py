@@ -14,7 +14,7 @@ from tests.diagnosis.report.diagnoses import diagnoses, port_taken
 
 
 def forms(diagnosis: Diagnosis, *names: str) -> str:
-    hidden = masked(diagnosis, names)
+    hidden = masked(diagnosis, names, names)
     return as_text(hidden) + as_json(hidden) + as_html(hidden)
 
 
