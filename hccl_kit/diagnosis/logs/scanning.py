@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
@@ -25,6 +25,8 @@ DENSE = 1 << 10
 """Matches of a probe in a block from which on its keys are looked for in the block, no longer in each line: a log that
 repeats an error for gigabytes would take minutes.
 """
+REPEATED = 8
+"""How many times as many lines as different ones a block has that is searched by its different lines."""
 MAX_LATE = 4 << 10
 """Bytes of a line that waits for the end of the file, since it may be among the last ones."""
 EDGE = 64 << 10
@@ -182,11 +184,15 @@ class _Hits:
 def _hits(block: bytes, search: Search, quotas: Mapping[bytes, _Quota]) -> tuple[set[int], dict[int, _Quota]]:
     """The lines that are read now, and those that may be the last ones of their keys."""
     hits = _Hits(block)
+    lines = Counter(block.split(b"\n"))
+    is_repeated = lines.total() > REPEATED * len(lines)
+    text = b"\n".join(lines) if is_repeated else block
     for probe, of_probe in search.probes:
-        matches = [found.start() for found in islice(probe.finditer(block), DENSE + 1)]
-        if len(matches) > DENSE:
-            for key in of_probe:
-                hits.add_dense(key, quotas[key])
+        matches = [found.start() for found in islice(probe.finditer(text), DENSE + 1)]
+        if is_repeated or len(matches) > DENSE:
+            for key in of_probe if matches else ():
+                if not is_repeated or key in text:
+                    hits.add_dense(key, quotas[key])
             continue
         for start in sorted(set(map(hits.line, matches))):
             end = block.find(b"\n", start)
@@ -194,12 +200,29 @@ def _hits(block: bytes, search: Search, quotas: Mapping[bytes, _Quota]) -> tuple
             for key in of_probe:
                 if key in line:
                     hits.add(start, quotas[key])
-    others = [found.start() for found in OTHER_ERROR.finditer(block)]
-    early = max(0, FIRST - quotas[_OTHER].seen)
-    for start in sorted(set(map(hits.line, [*others[: early + LAST], *others[-LAST:]]))):
-        hits.add(start, quotas[_OTHER])
-    quotas[_OTHER].seen += max(0, len(others) - early - 2 * LAST)
+    count = sum(lines[line] for line in lines if OTHER_ERROR.search(line)) if is_repeated else None
+    if count != 0:
+        _other_errors(hits, block, quotas[_OTHER], count)
     return hits.now, hits.late
+
+
+def _other_errors(hits: _Hits, block: bytes, quota: _Quota, count: int | None) -> None:
+    """Add the first and the last errors of other modules; `count` is the number of lines with one, if it is known."""
+    most = max(0, FIRST - quota.seen) + LAST
+    if count is None:
+        starts = [hits.line(found.start()) for found in OTHER_ERROR.finditer(block)]
+    else:
+        starts = [hits.line(found.start()) for found in islice(OTHER_ERROR.finditer(block), most)]
+        for size in (EDGE, len(block)):
+            begin = hits.line(len(block) - size) if size < len(block) else 0
+            last = [hits.line(found.start()) for found in OTHER_ERROR.finditer(block, begin)]
+            if len(last) >= LAST:
+                break
+        starts += last
+    taken = sorted({*starts[:most], *starts[-LAST:]})
+    for start in taken:
+        hits.add(start, quota)
+    quota.seen += max(0, (len(set(starts)) if count is None else count) - len(taken))
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:

@@ -304,7 +304,7 @@ def test_a_log_of_repeated_errors_takes_little_more_time_than_others(tmp_path: P
     """1 GB of such lines in 3.5 MB took minutes; what stands once between them is found."""
     seconds = {}
     for line in ("working, all is well", error):
-        many = f"{line} 12\n" * ((12 << 20) // (len(line) + 4))
+        many = "".join(f"{line} {n % 9999}\n" for n in range((12 << 20) // (len(line) + 4)))
         write(tmp_path / NAME, many + WAITED + many)
         began = time.process_time()
         evidence = read([tmp_path])
@@ -319,8 +319,9 @@ def test_block_and_chunk_sizes_do_not_change_the_lines(monkeypatch: pytest.Monke
     ) * 5 + "Traceback (most recent call last):\n  x\nValueError: no\nend"
     search = scanning.Search.of([b"wait socket", b"set by", b"Traceback"], [b"T(?:race|abc)"])
     lines: list[list[scanning.Line]] = []
-    for size, dense in product((1, 7, 100, 5000), (0, 9999)):
+    for size, dense, repeated in product((1, 7, 100, 5000), (0, 9999), (0, 9999)):
         monkeypatch.setattr(scanning, "DENSE", dense)
+        monkeypatch.setattr(scanning, "REPEATED", repeated)
         data = text.encode()
         taken: list[scanning.Line] = []
 
