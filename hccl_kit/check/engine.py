@@ -1,14 +1,31 @@
-"""Check the text of a rank table."""
+"""Check a rank table: document, kind, table, rules, findings, report.
+
+A stage runs only if the one before it finds no error, so that one mistake gives one finding: what is not JSON has no
+structure, what has no structure has no ranks. A table that is "initializing" is not checked further; that is a warning
+(HK109), because HCCL waits.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from hccl_kit.check.quick.proof import valid
-
-if TYPE_CHECKING:
-    from hccl_kit.check.result import Report
-    from hccl_kit.table.products import Product
+from hccl_kit.check.result import UNKNOWN_FORMAT, Report
+from hccl_kit.check.rule import TOPOLOGY, run
+from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
+from hccl_kit.check.rules.reading import TableRule
+from hccl_kit.table import formats
+from hccl_kit.table.document import WHOLE_FILE, Document, of_value, parse, shown
+from hccl_kit.table.finding import MAX_FINDINGS, NOWHERE, Finding
+from hccl_kit.table.formats import kinds
+from hccl_kit.table.hccl_parser.first_error import first_error
+from hccl_kit.table.hccl_parser.reading import Stop
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import generate_cluster
+from hccl_kit.table.pointer import Pointer, Span
+from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, find_product
+from hccl_kit.table.source import HCCL_MAX_BYTES
 
 
 def check_text(data: bytes | str, name: str, product: Product | None = None) -> Report:
@@ -16,13 +33,175 @@ def check_text(data: bytes | str, name: str, product: Product | None = None) -> 
     all products that read it have in common.
 
     `name` is the path as the user wrote it; it is checked too (HK008), except for `source.STDIN`. Total: any input
-    gives a report. A valid table is quickly proven valid; any other document is parsed again, with all places.
+    gives a report.
     """
-    return valid(data, name, product) or _checked_exactly(data, name, product)
-
-
-def _checked_exactly(data: bytes | str, name: str, product: Product | None) -> Report:
-    from hccl_kit.check.exact import check_document  # noqa: PLC0415 - a valid table does not need the rules
-    from hccl_kit.table.document import parse  # noqa: PLC0415 - nor the places in its text
-
     return check_document(parse(data, name), product)
+
+
+def check_table(table: RankTable, name: str, product: Product | None = None) -> tuple[str, Report]:
+    """The text of a table that is to be written to the file `name`, and the report on it."""
+    value = formats.to_value(table)
+    text = formats.as_text(value)
+    return text, check_document(of_value(value, text, name), product)
+
+
+def check_document(
+    document: Document, product: Product | None = None, *, limit: int = MAX_FINDINGS, has_code: bool = True
+) -> Report:
+    """As `check_text`, for a parsed document; `limit` is the maximum number of findings of its structure.
+
+    If `has_code` is false, the first error of HCCL's parser is not determined: that takes as long as the rules.
+    """
+    of_text = [_of_reader(found, document) for found in _findings_of_text(document)]
+    if any(found.severity == "error" for found in of_text):
+        unread = product.name if product else ANY_PRODUCT
+        findings = _in_order(of_text)
+        code = next(found.hccl_error for found in findings if found.severity == "error")
+        return Report(document.name, UNKNOWN_FORMAT, unread, findings, hccl_error=code)
+    kind = kinds.recognise(document.value)
+    basis = product or (find_product(kind.product) if kind and kind.product else any_product())
+    table, of_reading = _read(document, kind, product, limit)
+    of_rules = _findings_of_rules(table, kind, basis) if table and kind else ()
+    report = Report(
+        name=document.name,
+        format=kind.name if kind else UNKNOWN_FORMAT,
+        product=basis.name,
+        findings=_in_order(
+            [
+                *of_text,
+                *(_of_reader(found, document) for found in of_reading),
+                *(_located(found, document) for found in of_rules),
+            ]
+        ),
+        table=table,
+        is_assumed=product is None and basis.name != ANY_PRODUCT,
+    )
+    return report if report.ok or not has_code else _with_code(report, first_error(document.value, basis))
+
+
+def refused_ids(ids: Sequence[int], servers: Sequence[str], product: Product) -> Finding | None:
+    """The finding that forbids the cards `ids` on every one of `servers`; None if they may be used.
+
+    Warnings on topology count too: a table that this project writes should be neither slow nor unsupported. Raises
+    KitError if a server id is not valid.
+    """
+    if "1.0" not in product.table_versions:
+        return None  # the format of version 2.0 limits its ids
+    hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]  # all are equal, so two stand for many
+    table = generate_cluster(hosts, version="1.0")
+    rules = [rule for rule in RULES if rule.by_ids or rule.family == TOPOLOGY]  # the others need addresses
+    found = run(rules, product.name, table, product)
+    return min(found, key=lambda one: RULE_BY_ID[one.rule].family != TOPOLOGY, default=None)
+
+
+def _findings_of_text(document: Document) -> Sequence[Finding]:
+    """The findings of the text; if it is a ConfigMap in YAML, only the finding for that."""
+    is_json = all(found.rule != reading.NOT_JSON.id for found in document.findings)
+    found = None if is_json else kinds.config_map_in(document.text)
+    if found is None:
+        return document.findings
+    kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
+    place = Span(line, 1, len("kind"))
+    return [_finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice, span=place)]
+
+
+def _read(
+    document: Document, kind: kinds.Kind | None, product: Product | None, limit: int
+) -> tuple[RankTable | None, Iterable[Finding]]:
+    """The table of a document, and what is wrong with its size, its kind or its structure."""
+    found = [*_findings_of_size(document, kind), *_findings_of_kind(document.value, kind, product)]
+    if kind is None or any(one.rule != reading.FILE_TOO_LARGE.id for one in found):
+        return None, found
+    outcome = formats.read(document.value, kind, limit)
+    return (outcome, found) if isinstance(outcome, RankTable) else (None, [*found, *outcome])
+
+
+def _findings_of_size(document: Document, kind: kinds.Kind | None) -> Iterator[Finding]:
+    if kind and kind is not kinds.RANK_LIST and document.size > HCCL_MAX_BYTES:
+        message = f"the file is larger than {HCCL_MAX_BYTES >> 20} MiB, the most that HCCL reads of {kind.title}"
+        yield _finding(reading.FILE_TOO_LARGE, message, span=WHOLE_FILE)
+
+
+def _finding(
+    rule: TableRule, message: str, hint: str | None = None, *, pointer: Pointer = (), span: Span = NOWHERE
+) -> Finding:
+    return Finding(message, hint, pointer, rule=rule.id, span=span)
+
+
+def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | None) -> Iterator[Finding]:
+    """What is wrong with the document before its structure is checked, at most one finding."""
+    at = ("version",) if isinstance(value, dict) and "version" in value else ()
+    if kind is None:
+        accepted = "accepted: " + ", ".join(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
+        message = f"version {shown(value['version'])} is unknown; {accepted}"
+        yield _finding(reading.UNKNOWN_VERSION, message, pointer=at)
+    elif kind.version is None:
+        yield _finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice)
+    elif key := kinds.other_list(value, kind):
+        yield _another_list(value, key)
+    elif product and (at or kind is not kinds.SERVER_LIST) and not _reads(product, kind):
+        yield _another_generation(at, kind, product)
+    elif kind is kinds.RANK_LIST and kinds.is_draft(value):
+        message = "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
+        hint = "generate it again with the tool of the installed release"
+        yield _finding(reading.DRAFT, message, hint, pointer=("rank_list", 0, "level_list", 0))
+    elif kinds.is_unfinished(value, kind):
+        message = 'the table is not ready: "status" is "initializing", so nothing else in it is checked yet'
+        hint = 'wait for "completed"; HCCL itself checks every second, for up to 1800 s'
+        yield _finding(reading.NOT_READY, message, hint, pointer=("status",))
+
+
+def _another_list(value: Any, key: str) -> Finding:
+    belongs = " and ".join(f"version {version}" if version else "template 2" for version in kinds.LISTS[key])
+    message = f"the version is {shown(value['version'])}, and the file holds {key}, which belongs to {belongs}"
+    right = " or ".join(f'"version": "{version}"' for version in kinds.LISTS[key] if version)
+    hint = f"write {right}" if right else "remove the version"
+    return _finding(reading.OTHER_LIST, message, f"{hint}, or generate the table again", pointer=("version",))
+
+
+def _reads(product: Product, kind: kinds.Kind) -> bool:
+    """A product that reads 1.0 reads 1.2: HCCL has one parser for both, which skips what the product lacks (HK111).
+
+    The parser of 1.1 is separate and does not depend on the product.
+    """
+    return kind.version in product.table_versions or (
+        kind in (kinds.SUPER_PODS, kinds.NODE_LIST) and "1.0" in product.table_versions
+    )
+
+
+def _another_generation(at: Pointer, kind: kinds.Kind, product: Product) -> Finding:
+    reads = " and ".join(f"version {version}" if version else "template 2" for version in product.table_versions)
+    message = f"this is {kind.title}; HCCL on {product.title} reads {reads}"
+    return _finding(reading.OTHER_GENERATION, message, f"generate the table again for {product.name}", pointer=at)
+
+
+def _findings_of_rules(table: RankTable, kind: kinds.Kind, product: Product) -> Iterator[Finding]:
+    rules = [rule for rule in RULES if kind.name in rule.kinds]
+    return (formats.placed(found, kind) for found in run(rules, product.name, table, product))
+
+
+def _of_reader(found: Finding, document: Document) -> Finding:
+    return _located(RULE_BY_ID[found.rule].complete(found), document)
+
+
+def _located(found: Finding, document: Document) -> Finding:
+    """The finding with its places in the text, unless a reader has already set its place."""
+    has_place = found.span != NOWHERE
+    return found._replace(
+        span=found.span if has_place else document.locate(found.pointer, on_key=found.on_key),
+        related=tuple(other._replace(span=document.locate(other.pointer)) for other in found.related),
+    )
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda found: (found.span.line, found.span.column, found.rule)))
+
+
+def _with_code(report: Report, first: Stop | None) -> Report:
+    """The report with the code that HCCL reports first. If there is only one error, it gets this code too."""
+    code = first.code if first else None
+    errors = [index for index, found in enumerate(report.findings) if found.severity == "error"]
+    findings = [*report.findings]
+    if len(errors) == 1:
+        findings[errors[0]] = findings[errors[0]]._replace(hccl_error=code)
+    return report._replace(findings=tuple(findings), hccl_error=code)

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hccl_kit.check.exact import check_document
-from hccl_kit.check.quick.proof import valid
+from hccl_kit.check.engine import check_document
 from hccl_kit.check.result import Report
 from hccl_kit.check.rules.reading import BYTE_ORDER_MARK
-from hccl_kit.table.document import Document, decode, parse
+from hccl_kit.table.document import Document, parse
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
@@ -75,10 +74,7 @@ def fix_text(
 
 
 def _checked(data: bytes | str, name: str, product: Product | None) -> tuple[Document, Report]:
-    """The document (text only if the table is valid) and the report: all findings of structure, without HCCL's code."""
-    report = valid(data, name, product)
-    if report is not None:
-        return Document(name, decode(data), None, ()), report
+    """The document and the report: all findings of structure, without HCCL's code."""
     document = parse(data, name)
     return document, check_document(document, product, limit=MAX_FINDINGS, has_code=False)
 

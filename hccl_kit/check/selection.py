@@ -64,7 +64,7 @@ def narrowed(
 
 
 def _stops(report: Report, found: Finding) -> bool:
-    return report.content is None and (found.severity == "error" or RULE_BY_ID[found.rule].stops)
+    return report.table is None and (found.severity == "error" or RULE_BY_ID[found.rule].stops)
 
 
 def _matches(rule: Rule[...], wanted: str) -> bool:

@@ -7,9 +7,8 @@ from pathlib import Path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_start
 from hccl_kit.base.errors import KitError
-from hccl_kit.check.engine import check_text
+from hccl_kit.check.engine import check_table, check_text
 from hccl_kit.check.result import Report
-from hccl_kit.table.formats import write as to_text
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
 from hccl_kit.table.source import MAX_BYTES
@@ -33,8 +32,8 @@ def write(table: RankTable, path: str | Path, product: Product | None = None) ->
 
     Raises KitError if the table has an error for `product` (None: as `check_text`), or if it cannot be written.
     """
-    text = to_text(table)
-    _refuse_errors(check_text(text, str(path), product))
+    text, report = check_table(table, str(path), product)
+    _refuse_errors(report)
     write_atomically(Path(path), text)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
@@ -15,14 +14,6 @@ from hccl_kit.base.current_folder import NOTE, leave_out
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
 from hccl_kit.base.terminal import settle, wants_color
 
-TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
-
-if TYPE_CHECKING:
-    from hccl_kit.check.result import Content
-
-LARGE = 4096
-"""From this number of devices on, freeing the objects of a table takes milliseconds."""
-
 
 def run(program: Callable[[], int]) -> int:
     """Run the body of a program and flush its output; returns the exit code, after printing an error to stderr.
@@ -30,7 +21,6 @@ def run(program: Callable[[], int]) -> int:
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of
     the output (head, less) has ended.
     """
-    gc.disable()  # tables are bounded and have no cycles; the collector takes a third of the time of a large one
     try:
         if sys.stdout is None:
             raise KitError("standard output is closed")
@@ -49,20 +39,7 @@ def run(program: Callable[[], int]) -> int:
     except OSError as error:
         place = f"{error.filename or 'standard output'}: " if error.strerror else ""
         return _stopped(EXIT_CANNOT_RUN, KitError(f"{place}{error.strerror or error}").render())
-    finally:
-        gc.enable()  # for callers from Python
     return code
-
-
-def abandon(*tables: Content | None) -> None:
-    """Leave the memory of large tables to the end of the process, which frees it in one piece.
-
-    Freeing it object by object takes a tenth of the time of a check. For the last tables of a program.
-    """
-    held: list[object] = [table for table in tables if table is not None and table.devices >= LARGE]
-    if held:
-        held.append(held)  # a cycle: no reference count gets to 0
-        gc.freeze()  # and the collector does not look at it
 
 
 def complain(text: str) -> None:

@@ -20,23 +20,33 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
+from hccl_kit.base.arguments import Parser
+from hccl_kit.base.colors import with_changes
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.report.summary import summary
+from hccl_kit.check.fix import fix_text
+from hccl_kit.check.report.github import as_github
+from hccl_kit.check.report.json_form import as_json
+from hccl_kit.check.report.sarif import as_sarif
+from hccl_kit.check.report.text import as_text
 from hccl_kit.check.result import Report
-from hccl_kit.cli import abandon, complain, run
+from hccl_kit.check.selection import narrowed, selection
+from hccl_kit.cli import complain, fixing, run
+from hccl_kit.cli.options import add_product, add_selection, product_name
 from hccl_kit.cli.settings import Settings, settings_for
-from hccl_kit.table.products import product_or_auto
+from hccl_kit.table.document import decode
+from hccl_kit.table.folder import tables_in
+from hccl_kit.table.hosts import prefix_length
+from hccl_kit.table.products import Product, product_or_auto
 from hccl_kit.table.reading import load
 
-if TYPE_CHECKING:
-    from hccl_kit.base.arguments import Parser
-    from hccl_kit.table.products import Product
+_WRITERS: Mapping[str, Callable[[Sequence[Report]], str]] = {"json": as_json, "github": as_github, "sarif": as_sarif}
+"""The formats for programs: all reports in one text."""
 
 
 class CheckRequest(NamedTuple):
@@ -69,30 +79,16 @@ class _Choice(NamedTuple):
 
     def narrow(self, report: Report, *, errors_only: bool = False, strict: bool = False) -> Report:
         """The report with the findings of these rules."""
-        if not report.findings:
-            return report
-        from hccl_kit.check.selection import narrowed  # noqa: PLC0415 - it loads all rules
-
         return narrowed(report, select=self.select, ignore=self.ignore, strict=strict, errors_only=errors_only)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _check(_request(sys.argv[1:] if argv is None else argv)))
-
-
-def _request(argv: Sequence[str]) -> CheckRequest:
-    """The command line. Paths alone need no parser, which takes a quarter of the time of a check of a small table."""
-    if argv and all(word == "-" or not word.startswith("-") for word in argv):
-        return CheckRequest(list(argv))
-    return CheckRequest(**vars(make_parser().parse(argv)))
+    return run(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
     """The options of the program."""
-    from hccl_kit.base.arguments import Parser  # noqa: PLC0415 - see _request
-    from hccl_kit.cli.options import add_product, add_selection, product_name  # noqa: PLC0415
-
     parser = Parser(prog="hccl-check", doc=__doc__)
     parser.add_argument(
         "paths", nargs="+", metavar="PATH", help='a rank table, a folder with rank tables, or "-" for standard input'
@@ -111,7 +107,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument(
         "--format",
-        choices=["text", "json", "github", "sarif"],
+        choices=["text", *_WRITERS],
         default="text",
         help="format of the findings (default: text)",
     )
@@ -147,14 +143,12 @@ def _check(request: CheckRequest) -> int:
         report = choice.narrow(checked, strict=choice.strict, errors_only=request.quiet)
         failed += not report.ok
         if request.format != "text":
-            reports.append(report._replace(content=None))  # a large table is far larger than its findings
+            reports.append(report._replace(table=None))  # a large table is far larger than its findings
         elif not (request.quiet and report.ok):
-            say(_for_people(report, text, color=color))
-        if file is files[-1]:
-            abandon(checked.content)
+            say(as_text(report, decode(text), color))
         del data, checked, report  # before the next table is read
     if request.format != "text":
-        say(_for_programs(reports, request.format))
+        say(_WRITERS[request.format](reports))
     elif files and files != request.paths and not (request.quiet and not failed):
         say(f"checked {counted(checked_files, 'file')}, {failed or 'none'} with errors")
     if unread:
@@ -170,8 +164,6 @@ def _files(paths: Sequence[str]) -> tuple[list[str], int]:
         if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises if a folder may not be read
             files.append(path)
             continue
-        from hccl_kit.table.folder import tables_in  # noqa: PLC0415 - most name files
-
         try:
             files += tables_in(path)
         except KitError as error:
@@ -185,10 +177,6 @@ def _choice(request: CheckRequest, settings: Settings) -> _Choice:
     given = {key: getattr(request, key) for key in Settings._fields}
     chosen = settings._replace(**{key: value for key, value in given.items() if value is not None})
     product = _with_netmask(product_or_auto(chosen.product), request.netmask)
-    if not (chosen.select or chosen.ignore):
-        return _Choice(product, None, frozenset(), chosen.strict)
-    from hccl_kit.check.selection import selection  # noqa: PLC0415 - it loads all rules
-
     return _Choice(product, *selection(chosen.select, chosen.ignore), chosen.strict)
 
 
@@ -201,8 +189,6 @@ def _with_netmask(product: Product | None, netmask: str | None) -> Product | Non
             "--netmask needs --product, since the number of networks of a server depends on it",
             hint=f"--product 910 --netmask {netmask}",
         )
-    from hccl_kit.table.hosts import prefix_length  # noqa: PLC0415 - only a check with --netmask loads it
-
     prefix = prefix_length(netmask.removeprefix("/"))
     if prefix is None:
         raise KitError(f"--netmask {netmask!r} is not a valid netmask; accepted: 255.255.255.0, 24")
@@ -213,10 +199,6 @@ def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> 
     """The report on a table and the text that it refers to, after fixing if that is requested."""
     if not (request.fix or request.diff):
         return check_text(data, name, choice.product), data
-    from hccl_kit.base.colors import with_changes  # noqa: PLC0415 - a check without --fix does not load these
-    from hccl_kit.check.fix import fix_text  # noqa: PLC0415
-    from hccl_kit.cli import fixing  # noqa: PLC0415
-
     outcome = fix_text(data, name, choice.product, narrow=choice.narrow)
     if request.fix:
         fixing.write(outcome, name, data)
@@ -228,31 +210,6 @@ def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> 
     if request.fix:
         return outcome.report, outcome.text
     return check_text(data, name, choice.product), data
-
-
-def _for_people(report: Report, source: bytes | str, *, color: bool) -> str:
-    """The findings with their lines of the source, and a summary line."""
-    if not report.findings:
-        return summary(report)
-    from hccl_kit.check.report.text import as_text  # noqa: PLC0415 - it loads all rules
-    from hccl_kit.table.document import decode  # noqa: PLC0415
-
-    return as_text(report, decode(source), color)
-
-
-def _for_programs(reports: Sequence[Report], form: str) -> str:
-    """All reports in one text. The writers are imported here, because most checks do not need them."""
-    if form == "github":
-        from hccl_kit.check.report.github import as_github  # noqa: PLC0415
-
-        return as_github(reports)
-    if form == "sarif":
-        from hccl_kit.check.report.sarif import as_sarif  # noqa: PLC0415
-
-        return as_sarif(reports)
-    from hccl_kit.check.report.json_form import as_json  # noqa: PLC0415
-
-    return as_json(reports)
 
 
 if __name__ == "__main__":

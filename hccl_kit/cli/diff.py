@@ -24,11 +24,8 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import added, removed
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
 from hccl_kit.base.terminal import printable, wants_color
-from hccl_kit.check.quick.proof import table_of
-from hccl_kit.check.quick.unequal import unequal
-from hccl_kit.check.result import Content
-from hccl_kit.cli import abandon, run
-from hccl_kit.cli.tables import read_any_content
+from hccl_kit.cli import run
+from hccl_kit.cli.tables import read_any_table
 from hccl_kit.table.operations.diff import Change, diff
 
 MAX_CHANGES = 200
@@ -64,22 +61,12 @@ def make_parser() -> Parser:
 
 
 def _diff(request: DiffRequest) -> int:
-    tables = [read_any_content(file) for file in (request.first, request.second)]
-    changes = _changes(*tables)
-    abandon(*tables)
+    changes = diff(read_any_table(request.first), read_any_table(request.second))
     if request.format == "json":
         print(json.dumps({"version": 1, "changes": [change._asdict() for change in changes]}, indent=2))
     else:
         print(as_text(changes, color=wants_color(sys.stdout)))
     return EXIT_FINDINGS if changes else EXIT_OK
-
-
-def _changes(first: Content, second: Content) -> tuple[Change, ...]:
-    """The differences; of tables that were proven valid, only what is unequal becomes objects."""
-    before, after = first.value, second.value
-    if before is None or after is None:
-        return diff(first.table, second.table)
-    return () if before == after else diff(*map(table_of, unequal(before, after)))
 
 
 def as_text(changes: Sequence[Change], *, color: bool = False) -> str:

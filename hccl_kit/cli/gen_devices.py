@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError, ParseError
-from hccl_kit.check.gate import refused_ids
+from hccl_kit.check.engine import refused_ids
 from hccl_kit.check.rules.topology import nearest_supported
 from hccl_kit.discovery.visible import physical_ids
 from hccl_kit.table.device_range import DeviceRange

@@ -98,8 +98,8 @@ def _described(file: str) -> dict[str, Any]:
     errors = [found for found in report.findings if found.severity == "error"]
     return {
         "format": report.format,
-        "servers": report.content.servers if report.content else None,
-        "devices": report.content.devices if report.content else None,
+        "servers": len(report.table.servers) if report.table else None,
+        "devices": report.table.world_size if report.table else None,
         "errors": len(errors),
         "rules": dict(sorted(Counter(found.rule for found in report.findings).items())),
         "sha256": hashlib.sha256(data).hexdigest(),

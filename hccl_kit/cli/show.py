@@ -21,12 +21,14 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
-from hccl_kit.cli import abandon, run
+from hccl_kit.check.report.text import as_text as report_as_text
+from hccl_kit.cli import run
 from hccl_kit.cli.options import add_product, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
-from hccl_kit.show.sound import picture_of
+from hccl_kit.show.layout import picture
 from hccl_kit.show.svg import as_svg
 from hccl_kit.show.text import MIN_WIDTH, as_text
+from hccl_kit.table.document import decode
 from hccl_kit.table.products import Product
 from hccl_kit.table.reading import load
 
@@ -82,15 +84,11 @@ def _show(request: ShowRequest) -> int:
         check_file(request.output)
     data, name = load(request.table)
     report = check_text(data, name, request.product)
-    abandon(report.content)
     color = wants_color(sys.stdout)
-    drawn = picture_of(report)
-    if drawn is None:
-        from hccl_kit.check.report.text import as_text as report_as_text  # noqa: PLC0415 - it loads all rules
-        from hccl_kit.table.document import decode  # noqa: PLC0415
-
+    if report.table is None:
         print(report_as_text(report, decode(data), color))
         return EXIT_FINDINGS
+    drawn = picture(report, report.table)
     # Written before anything is printed: a closed pipe (| head -1) must not keep the file from being written.
     files = [OutputFile(request.output, as_svg(drawn))] if request.output else []
     written = write_files(files, force=request.force)

@@ -7,8 +7,10 @@ from collections.abc import Collection, Sequence
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.check.engine import check_text
-from hccl_kit.check.result import Content, Report
+from hccl_kit.check.engine import check_table, check_text
+from hccl_kit.check.result import Report
+from hccl_kit.check.rule import TOPOLOGY
+from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.cli import complain
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable
@@ -44,22 +46,17 @@ def _lines(warnings: Sequence[Finding]) -> list[str]:
 
 
 def _topology_warning(data: bytes, name: str) -> str | None:
-    from hccl_kit.check.rule import TOPOLOGY  # noqa: PLC0415 - most tables name their product by the version
-
     for found in check_text(data, name, find_product(DEFAULT_PRODUCT)).findings:
-        if found.severity == "error" and found.rule.startswith(TOPOLOGY):
+        if found.severity == "error" and RULE_BY_ID[found.rule].family == TOPOLOGY:
             return printable(
                 f"warning: {found.rule}: {found.message}; this is for {DEFAULT_PRODUCT}, --product NAME chooses another"
             )
     return None
 
 
-def read_any_content(file: str) -> Content:
-    """The table in `file`, valid or not, before it is built. Raises KitError if the file contains no readable table."""
-    report = _report(file)
-    if report.content is None:
-        raise _refused(file, report, report.findings[0])
-    return report.content
+def read_any_table(file: str) -> RankTable:
+    """The table in `file`, valid or not. Raises KitError if the file contains no readable table."""
+    return _table(file, _report(file))
 
 
 def valid_text(
@@ -72,14 +69,15 @@ def valid_text(
 ) -> str:
     """The text of a new table for the file `name`; its warnings are printed, except those of the rules in `told`.
 
-    Raises KitError as `checked_text`.
+    Raises KitError if it has an error; with `strict_topology` a warning on topology is one.
     """
-    from hccl_kit.check.gate import checked_text  # noqa: PLC0415 - it loads all rules; who only reads does not need it
-
-    checked = checked_text(table, name, product, strict_topology=strict_topology)
-    for line in _lines([found for found in checked.warnings if found.rule not in told]):
+    text, report = check_table(table, name, product)
+    for found in report.findings:
+        if found.severity == "error" or (strict_topology and RULE_BY_ID[found.rule].family == TOPOLOGY):
+            raise KitError(f"{found.rule}: {found.message}, in the table to be written", hint=found.hint)
+    for line in _lines([one for one in report.findings if one.severity == "warning" and one.rule not in told]):
         complain(line)
-    return checked.text
+    return text
 
 
 def _valid(file: str, report: Report) -> RankTable:

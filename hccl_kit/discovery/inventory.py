@@ -30,8 +30,8 @@ from pathlib import Path
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import indented, listed, shortened
 from hccl_kit.discovery.yaml_tree import MAX_SHOWN, Node, Tree, read_tree
+from hccl_kit.table import bounds
 from hccl_kit.table.device_range import MAX_ID
-from hccl_kit.table.hccl_parser import bounds
 from hccl_kit.table.hosts import Card, Host, prefix_length
 from hccl_kit.table.model import NOTHING, Address, Level
 

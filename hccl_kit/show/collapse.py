@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain, groupby
 
-from hccl_kit.show.hosts import Host, Run, joined
+from hccl_kit.show.hosts import Host, Run
 from hccl_kit.show.layout import Picture
 
 
@@ -47,7 +47,7 @@ def _kept(runs: tuple[Run, ...], kept: Set[int]) -> Iterator[Run]:
         if is_kept:
             yield from some
         else:
-            yield Run(joined([run.hosts for run in some]), is_uniform=False)
+            yield Run(tuple(chain.from_iterable(run.hosts for run in some)), is_uniform=False)
 
 
 def _in_parts(picture: Picture, parts: Callable[[Sequence[Host]], Iterable[Sequence[Host]]]) -> Picture:

@@ -1,10 +1,9 @@
-"""Servers and cards of a picture. Nearly all servers of a large table are only counted, and need not be made."""
+"""Servers and cards of a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
-from typing import NamedTuple, overload
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from hccl_kit.table.finding import Finding
 
@@ -46,29 +45,6 @@ class Host(NamedTuple):
         return bool(self.findings) or any(card.findings for card in self.all_cards)
 
 
-class SoundHosts(Sequence[Host]):
-    """Servers without findings, each made by `make` from its place in the table when it is looked at."""
-
-    def __init__(self, make: Callable[[int], Host], places: Sequence[int]) -> None:
-        self._make, self.places = make, places
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, index: int) -> Host: ...
-    @overload
-    def __getitem__(self, index: slice) -> SoundHosts: ...
-    def __getitem__(self, index: int | slice) -> Host | SoundHosts:
-        if isinstance(index, slice):
-            return SoundHosts(self._make, self.places[index])
-        return self._make(self.places[index])
-
-    def joined(self, others: Iterable[SoundHosts]) -> SoundHosts:
-        """These servers and then others of the same table."""
-        return SoundHosts(self._make, [*self.places, *chain.from_iterable(other.places for other in others)])
-
-
 class Run(NamedTuple):
     """Consecutive servers; `is_uniform`: with the same cards, and ranks that continue from one to the next."""
 
@@ -84,12 +60,4 @@ class Run(NamedTuple):
     @property
     def has_findings(self) -> bool:
         """Whether there are findings on a server of it."""
-        return not isinstance(self.hosts, SoundHosts) and any(host.has_findings for host in self.hosts)
-
-
-def joined(parts: Sequence[Sequence[Host]]) -> Sequence[Host]:
-    """The servers of all parts."""
-    sound = [part for part in parts if isinstance(part, SoundHosts)]
-    if parts and len(sound) == len(parts):
-        return sound[0].joined(sound[1:])
-    return tuple(chain.from_iterable(parts))
+        return any(host.has_findings for host in self.hosts)

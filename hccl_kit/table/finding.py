@@ -1,7 +1,4 @@
-"""A finding: one mistake in a rank table, a launch plan, a server or a cluster.
-
-Tuples and no dataclasses: these are made at every start, and the import of `dataclasses` alone takes milliseconds.
-"""
+"""A finding: one mistake in a rank table, a launch plan, a server or a cluster."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ class Finding(NamedTuple):
     correct value. Of a server: `device` is the physical id of the card. `hccl_error` is the code that HCCL reports, if
     it is not the code of the rule.
 
-    `check.rule.run` fills in `rule`, `name` and `severity`, and `check.exact` fills in `span`; the readers of documents
+    `check.rule.run` fills in `rule`, `name` and `severity`, `check.engine` fills in `span`; the readers of documents
     set `rule`, and `span` in text that is not valid JSON.
     """
 

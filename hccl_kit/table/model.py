@@ -18,9 +18,6 @@ from hccl_kit.table.pointer import Pointer
 
 T = TypeVar("T")
 
-MAX_SERVER_ID = 64
-"""HCCL accepts server ids of 1 to 64 bytes (R10)."""
-
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 

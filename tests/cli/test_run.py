@@ -1,17 +1,13 @@
 """Programs whose standard streams are full, closed, or without a reader."""
 
-import gc
 import os
 import subprocess
 import sys
-import weakref
 from pathlib import Path
 
 import pytest
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.check.result import Content
-from hccl_kit.cli import LARGE, abandon, run
+from hccl_kit.cli import run
 from tests.places import ROOT
 from tests.tables import text
 
@@ -100,33 +96,6 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code_and_is_not_in_stdou
     assert "error" not in done.stdout
     done = start(tmp_path, "gen", "--device_num", "x", redirections=redirections)
     assert (done.returncode, done.stdout) == (2, "")
-
-
-def test_the_cycle_collector_is_only_disabled_during_a_program() -> None:
-    def program() -> int:
-        return int(gc.isenabled())
-
-    def stumbling() -> int:
-        raise KitError("said")
-
-    assert run(program) == 0
-    assert gc.isenabled()
-    assert run(stumbling) == 2
-    assert gc.isenabled()
-
-
-def test_only_a_large_table_skips_deallocation_at_exit() -> None:
-    small, large = (Content(1, devices, lambda: pytest.fail("built")) for devices in (LARGE - 1, LARGE))
-    references = [weakref.ref(small), weakref.ref(large)]
-    abandon(small, large, None)
-    del small, large
-    gc.collect()
-    try:
-        assert [reference() is None for reference in references] == [True, False]
-    finally:
-        gc.unfreeze()
-        gc.collect()
-    assert references[1]() is None
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from hccl_kit.cli.check import CheckRequest, _request, make_parser
 from tests.tables import value
 
 CHECK = "from hccl_kit.cli.check import main; assert main(sys.argv[1:]) == 0"
@@ -18,11 +15,7 @@ try:
 except SystemExit:
     pass
 """
-SLOW = (
-    *("argparse", "ast", "dataclasses", "gettext", "inspect", "ipaddress", "pathlib", "shutil", "socket", "textwrap"),
-    *("tomllib", "traceback", "urllib.parse", "hccl_kit.check.exact", "hccl_kit.check.rules", "hccl_kit.table.formats"),
-    *("hccl_kit.table.document", "hccl_kit.table.model"),
-)
+SLOW = ("jsonschema", "mindspore", "numpy", "tomllib", "yaml")
 """None of these is needed to check a valid table."""
 
 
@@ -43,12 +36,9 @@ def ours(modules: set[str]) -> set[str]:
     return {name for name in modules if name.startswith("hccl_kit")}
 
 
-def test_a_check_of_a_valid_table_loads_few_modules(tmp_path: Path) -> None:
+def test_a_check_of_a_valid_table_loads_no_slow_module(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(value()), encoding="utf-8")
-    modules = loaded(CHECK, "t.json", cwd=tmp_path)
-    assert modules.isdisjoint(SLOW)
-    assert len(ours(modules)) <= 31
-    assert len(modules) <= 75
+    assert loaded(CHECK, "t.json", cwd=tmp_path).isdisjoint(SLOW)
 
 
 def test_a_project_file_without_our_settings_is_not_parsed(tmp_path: Path) -> None:
@@ -65,12 +55,3 @@ def test_the_help_of_hccl_gen_loads_few_modules(tmp_path: Path) -> None:
     )
     assert len(ours(modules)) <= 12
     assert len(modules) <= 50
-
-
-@pytest.mark.parametrize("paths", [["t.json"], ["-"], ["a.json", "tables/", "-", "a b.json"]])
-def test_the_shortcut_for_paths_gives_the_same_arguments_as_the_parser(paths: list[str]) -> None:
-    assert _request(paths) == CheckRequest(**vars(make_parser().parse(paths)))
-
-
-def test_a_command_line_with_an_option_is_left_to_the_parser() -> None:
-    assert _request(["t.json", "--strict"]) == CheckRequest(["t.json"], strict=True)

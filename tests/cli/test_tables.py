@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.cli.tables import MAX_WARNINGS, read_any_content, read_table, valid_text
+from hccl_kit.cli.tables import MAX_WARNINGS, read_any_table, read_table, valid_text
 from hccl_kit.table.formats.server_list import from_value
 from hccl_kit.table.products import find_product
 from tests.tables import pods_value, value
@@ -28,7 +28,7 @@ def put(path: Path, document: Any) -> str:
 def test_a_valid_table_is_read(tmp_path: Path) -> None:
     file = put(tmp_path / "t.json", value(2, 2))
     assert read_table(file) == from_value(value(2, 2))
-    assert read_any_content(file).devices == 4
+    assert read_any_table(file).world_size == 4
 
 
 def test_names_the_first_error_and_the_program_that_reports_the_others(tmp_path: Path) -> None:
@@ -36,13 +36,13 @@ def test_names_the_first_error_and_the_program_that_reports_the_others(tmp_path:
     with pytest.raises(KitError, match=r"a b\.json:1:[0-9]+: HK201: ") as caught:
         read_table(file)
     assert caught.value.hint == f"hccl-check '{file}'"
-    assert read_any_content(file).devices == 2
+    assert read_any_table(file).world_size == 2
 
 
 @pytest.mark.parametrize("document", [[], {"version": "9"}, value() | {"status": "initializing"}])
 def test_a_document_without_a_complete_table_is_an_error(document: Any, tmp_path: Path) -> None:
     file = put(tmp_path / "t.json", document)
-    for read in (read_table, read_any_content):
+    for read in (read_table, read_any_table):
         with pytest.raises(KitError, match="HK1"):
             read(file)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
 from hccl_kit.check.result import Report
+from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.table.products import ANY_PRODUCT
 
 
@@ -14,7 +15,7 @@ def summary(report: Report) -> str:
     counts = [sum(found.severity == severity for found in report.findings) for severity in ("error", "warning")]
     totals = ", ".join(counted(n, word) for n, word in zip(counts, ("error", "warning"), strict=True) if n)
     assumed = f"product {report.product} (derived from the version; change it with --product)"
-    if report.content is None:
+    if report.table is None:
         return f"{name}: not ready, {totals}" if report.ok else f"{name}: {totals}, so nothing else was checked"
     if not report.ok:
         return f"{name}: {totals}, {assumed}" if report.is_assumed else f"{name}: {totals}"
@@ -24,8 +25,8 @@ def summary(report: Report) -> str:
         *([totals] if totals else []),
         *_broken(report),
         f"version {report.format}",
-        counted(report.content.servers, "server"),
-        counted(report.content.devices, "device"),
+        counted(len(report.table.servers), "server"),
+        counted(report.table.world_size, "device"),
         assumed if report.is_assumed else f"product {report.product}{unchecked}",
     ]
     return f"{name}: {', '.join(facts)}"
@@ -34,10 +35,6 @@ def summary(report: Report) -> str:
 def _broken(report: Report) -> list[str]:
     """A note if HCCL takes the table although it breaks a rule of the product's manual."""
     warned = {found.rule for found in report.findings if found.severity == "warning"}
-    if not warned:
-        return []
-    from hccl_kit.check.rules import RULE_BY_ID  # noqa: PLC0415 - a table without findings does not need the rules
-
     broken = sorted(rule for rule in warned if RULE_BY_ID[rule].from_manual)
     if not broken:
         return []

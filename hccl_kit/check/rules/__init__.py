@@ -6,8 +6,6 @@ but did not check).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hccl_kit.check.rule import in_order
 from hccl_kit.check.rules import (
     addresses,
@@ -29,9 +27,7 @@ from hccl_kit.check.rules import (
     super_pods,
     topology,
 )
-
-if TYPE_CHECKING:
-    from hccl_kit.check.rules.reading import TableRule
+from hccl_kit.check.rules.reading import TableRule
 
 RULES: tuple[TableRule, ...] = in_order(
     addresses.RULES,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.table.bounds import MAX_NAME
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.formats.group_list import LAB, LOCATION
@@ -14,9 +15,6 @@ from hccl_kit.table.ip import parse_address, split_addresses
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
-
-MAX_NAME = 127
-"""HCCL takes names of groups and pods up to this many bytes."""
 
 
 def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:

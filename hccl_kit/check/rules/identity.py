@@ -10,9 +10,10 @@ from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.table.bounds import MAX_SERVER_ID
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.model import MAX_SERVER_ID, RankTable, trimmed
+from hccl_kit.table.model import RankTable, trimmed
 from hccl_kit.table.products import Product
 
 

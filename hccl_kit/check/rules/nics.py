@@ -8,15 +8,13 @@ from collections.abc import Iterator
 
 from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.check.rules.super_pods import pods_read
+from hccl_kit.table.bounds import CARDS_OF_SERVER
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
 from hccl_kit.table.ip import parse_address, parse_usable
 from hccl_kit.table.model import RankTable, Server, trimmed
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
-
-_CARDS = 8
-"""HCCL compares the ports of servers with this number of cards, on every product."""
 
 
 def some_ports(table: RankTable, product: Product) -> bool:
@@ -26,7 +24,7 @@ def some_ports(table: RankTable, product: Product) -> bool:
 
 def _ports_count(table: RankTable, product: Product) -> bool:
     """Whether HCCL compares ports: several servers, eight cards on average, not in one super pod, using card ports."""
-    several = len(table.servers) > 1 and table.world_size == len(table.servers) * _CARDS
+    several = len(table.servers) > 1 and table.world_size == len(table.servers) * CARDS_OF_SERVER
     return several and len(pods_read(table, product)) != 1 and _on_hosts(table) is None
 
 
@@ -54,7 +52,7 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
     if unread:
         hint = "put the pods into one group: HCCL reads no address of a pod that is alone in its group"
     if len(set(ports)) == 1:
-        message = f"{len(usual)} of the {_CARDS} cards of each server have addresses"
+        message = f"{len(usual)} of the {CARDS_OF_SERVER} cards of each server have addresses"
         yield Finding(message, hint, pointer=(*table.servers[0].at, "device"))
     for server, found in zip(table.servers, ports, strict=True):
         if found != usual:
@@ -74,7 +72,7 @@ def _ports(server: Server, unread: set[Pointer]) -> tuple[int, ...]:
 
 
 def _needs_ports(server: Server, ports: tuple[int, ...]) -> bool:
-    return len(server.devices) == _CARDS and len(ports) < _CARDS and not has_host(server)
+    return len(server.devices) == CARDS_OF_SERVER and len(ports) < CARDS_OF_SERVER and not has_host(server)
 
 
 def _fit(found: tuple[int, ...], ports: list[tuple[int, ...]], total: int) -> bool:
@@ -96,7 +94,7 @@ def untrimmed_server(table: RankTable, product: Product) -> Iterator[Finding]:
     names = {server.id for server in table.servers}
     for server in table.servers:
         plain = trimmed(server.id)
-        if plain != server.id and len(server.devices) == _CARDS:
+        if plain != server.id and len(server.devices) == CARDS_OF_SERVER:
             at = (*server.at, "server_id")
             message = f"server id {shown(server.id)} has spaces around it, and HCCL does not find its ports"
             is_free = plain not in names and table.super_pods is None

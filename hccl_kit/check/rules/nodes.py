@@ -7,16 +7,14 @@ from collections.abc import Iterator
 
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import NO_CODE, Finding
-from hccl_kit.table.formats.node_list import HOST, SUB_VERSION_KEY
+from hccl_kit.table.formats.node_list import SUB_VERSION_KEY
 from hccl_kit.table.ip import parse_address, usable
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
 
-MAX_NAME = 127
-"""Bytes of a `collective_id`."""
-_MAX_SIGNED = 2**31 - 1
 _OF_A3 = ("device_id", "port", "rank_ip", "sdid")
 """Keys of every rank in a table with `heterog_sub_version`."""
 
@@ -57,9 +55,9 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
     length = len(str(table.extra.get("collective_id", "")).encode("utf-8", errors="replace"))
     if length > MAX_NAME:
         yield Finding(f'"collective_id" has {length} bytes; up to {MAX_NAME} are accepted', pointer=("collective_id",))
-    mode = table.extra.get("mode", "tcp")
-    if mode not in ("tcp", "rdma"):
-        yield Finding(f'"mode" is {shown(mode)}; accepted: "tcp", "rdma"', pointer=("mode",))
+    mode = table.extra.get("mode", MODES[0])
+    if mode not in MODES:
+        yield Finding(f'"mode" is {shown(mode)}; accepted: {", ".join(map(shown, MODES))}', pointer=("mode",))
     for rank in table.every if SUB_VERSION_KEY in table.extra else ():
         has = {*rank.extra, *(["rank_ip"] if rank.ip is not None else ()), *(["device_id"] if rank.id != HOST else ())}
         wanted = (*_OF_A3, "bind_device_id") if rank.id == HOST else _OF_A3
@@ -71,12 +69,12 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
                 message = f'"{key}" is {shown(rank.extra[key])}, and a whole number of 32 bits is expected'
                 yield Finding(message, pointer=(*rank.at, key))
     for rank in table.every:
-        if rank.id > _MAX_SIGNED:
-            yield Finding(f'"device_id" is {rank.id}; up to {_MAX_SIGNED} is accepted', pointer=(*rank.at, "device_id"))
+        if rank.id > MAX_SIGNED:
+            yield Finding(f'"device_id" is {rank.id}; up to {MAX_SIGNED} is accepted', pointer=(*rank.at, "device_id"))
 
 
 def _is_small(text: str) -> bool:
-    return re.fullmatch("-?[0-9]{1,10}", text) is not None and -_MAX_SIGNED <= int(text) <= _MAX_SIGNED
+    return re.fullmatch(f"-?[0-9]{{1,{MAX_DIGITS}}}", text) is not None and -MAX_SIGNED <= int(text) <= MAX_SIGNED
 
 
 def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:

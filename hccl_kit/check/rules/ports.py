@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from hccl_kit.check.rule import Rule
+from hccl_kit.table.bounds import MAX_PORT
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.products import Product
 
-_MAX_PORT = 65535
 _PORTS = ("device_port", "host_port", "port")
 _ONLY_WITH = {"device_vnic_port": "device_port", "backup_device_port": "backup_device_ip"}
 """HCCL reads these ports only with another key."""
@@ -32,8 +32,8 @@ def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
     for device in table.every if table.keys.intersection((*_PORTS, *_ONLY_WITH)) else ():
         for key in _read(device, product) if table.version != "1.1" else ("port",):
             text, least = device.extra.get(key), 0 if key == "port" else 1
-            if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and least <= int(text) <= _MAX_PORT):
-                message = f'"{key}" is {shown(text)}; a port from {least} to {_MAX_PORT} is expected'
+            if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and least <= int(text) <= MAX_PORT):
+                message = f'"{key}" is {shown(text)}; a port from {least} to {MAX_PORT} is expected'
                 yield Finding(
                     message, "write a free port, or remove the key for the default", pointer=(*device.at, key)
                 )

@@ -1,16 +1,14 @@
-"""HK0 and HK1: the rules that the readers enforce (`table.document`, `table.formats`, `check.exact`)."""
+"""HK0 and HK1: the rules that the readers enforce (`table.document`, `table.formats`, `check.engine`)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from hccl_kit.check.rule import Rule
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.products import Product
 
-if TYPE_CHECKING:
-    from hccl_kit.table.model import RankTable
-    from hccl_kit.table.products import Product
-
-    TableRule = Rule[[RankTable, Product]]
+TableRule: TypeAlias = Rule[[RankTable, Product]]
 
 NOT_JSON: TableRule = Rule(
     "HK001",

@@ -9,14 +9,13 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.super_pods import pods_read
+from hccl_kit.table.bounds import NO_SDID
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
-_NONE = 2**32 - 1
-"""The value that HCCL keeps for a device without SDID."""
 _DEVICES = 2**22
 """An SDID is the index of the server in its super pod times this, plus the id of the device."""
 _SMALL = 2**16
@@ -38,13 +37,13 @@ def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     if not pods_read(table, product):
         for device in table.every if table.version == "1.2" else ():
-            if device.sdid is not None and device.sdid > _NONE:
-                message = f'"super_device_id" is {device.sdid}; up to {_NONE - 1} is accepted'
+            if device.sdid is not None and device.sdid > NO_SDID:
+                message = f'"super_device_id" is {device.sdid}; up to {NO_SDID - 1} is accepted'
                 yield Finding(message, _ASK, pointer=_place(device), hccl_error="EI0014")
         return
-    good = [device for device in table.every if device.sdid is not None and device.sdid < _NONE]
+    good = [device for device in table.every if device.sdid is not None and device.sdid < NO_SDID]
     for server in table.servers if len(good) < table.world_size else ():
-        without = [device for device in server.devices if device.sdid is None or device.sdid >= _NONE]
+        without = [device for device in server.devices if device.sdid is None or device.sdid >= NO_SDID]
         if without:
             some = f"{len(without)} of the {len(server.devices)} devices of server {shown(server.id)}"
             message = f'{some} have no valid "super_device_id", which a table with super_pod_list needs'
@@ -88,7 +87,7 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
         for server in table.servers
         if len({device.id for device in server.devices}) == len(server.devices)  # else HK203
         for device in server.devices
-        if _SMALL <= (sdid := device.sdid or 0) < _NONE  # else HK216
+        if _SMALL <= (sdid := device.sdid or 0) < NO_SDID  # else HK216
         and (sdid % _DEVICES, device.id) in odd
         and device.id <= product.max_device_id  # else HK204
         and device.at not in duplicates  # else HK217
@@ -120,7 +119,7 @@ def _duplicates(table: RankTable, product: Product) -> Iterator[tuple[Device, De
     for devices in _members(table, product).values():
         if len({device.sdid for device in devices}) == len(devices):
             continue
-        known = ((device.sdid, device) for device in devices if device.sdid is not None and device.sdid < _NONE)
+        known = ((device.sdid, device) for device in devices if device.sdid is not None and device.sdid < NO_SDID)
         for _, device, earlier in repeated(known):
             yield device, earlier
 

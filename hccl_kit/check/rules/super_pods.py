@@ -8,14 +8,12 @@ from itertools import pairwise
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.table.bounds import MAX_NAME
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.model import RankTable, SuperPod
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
-
-_MAX_ID = 127
-"""Bytes of a `super_pod_id`."""
 
 
 def pods_read(table: RankTable, product: Product) -> tuple[SuperPod, ...]:
@@ -50,10 +48,10 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     for pod in pods_read(table, product):
         length = len(pod.id.encode("utf-8", errors="replace"))
-        if not 1 <= length <= _MAX_ID:
+        if not 1 <= length <= MAX_NAME:
             found = "is empty" if not length else f"has {length} bytes"
             hint = "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"
-            message = f'"super_pod_id" {found}; 1 to {_MAX_ID} are accepted'
+            message = f'"super_pod_id" {found}; 1 to {MAX_NAME} are accepted'
             yield Finding(message, hint, pointer=(*pod.at, "super_pod_id"))
 
 

@@ -70,6 +70,12 @@ def parse(data: bytes | str, name: str) -> Document:
     return Document(name, text, value, tuple(findings), size=len(data))
 
 
+def of_value(value: Any, text: str, name: str) -> Document:
+    """The document of a value that was written as `text`: its name is checked, as by `parse`."""
+    size = len(text.encode("utf-8", errors="surrogatepass"))
+    return Document(name, text, value, tuple(_findings_of_name(name)), size)
+
+
 def decode(data: bytes | str) -> str:
     """The text of a document without byte order mark, with U+FFFD for bytes that are not UTF-8."""
     text = data.decode("utf-8", errors="replace") if isinstance(data, bytes) else data

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
+from hccl_kit.table import schema
 from hccl_kit.table.finding import MAX_FINDINGS, Finding
 from hccl_kit.table.formats import group_list, node_list, rank_list, server_list
 from hccl_kit.table.formats.kinds import Kind
@@ -23,15 +26,17 @@ READERS: Mapping[str, Callable[[object], RankTable]] = {
     "2.0": rank_list.from_value,
 }
 """By the version of the kind; "" is template 2."""
-_TO_VALUE: Mapping[str, Callable[[RankTable], object]] = {
+_TO_VALUE: Mapping[str, Callable[[RankTable], dict[str, Any]]] = {
     "": group_list.to_value,
+    "1.0": server_list.to_value,
     "1.1": node_list.to_value,
+    "1.2": server_list.to_value,
     "2.0": rank_list.to_value,
 }
 
 _IS_GOOD: Mapping[str, Callable[[object], bool]] = {
-    "1.0": server_list.is_server,
-    "1.2": server_list.is_server_with_sdids,
+    "1.0": partial(server_list.is_server, version="1.0"),
+    "1.2": partial(server_list.is_server, version="1.2"),
     "2.0": rank_list.is_rank,
 }
 """Whether an item of the main list has the structure of the format."""
@@ -49,16 +54,22 @@ def read(value: object, kind: Kind, limit: int = MAX_FINDINGS) -> RankTable | tu
     try:
         return READERS[kind.version](value)
     except StructureError:
-        from hccl_kit.table import schema  # noqa: PLC0415 - 3 ms, only for errors of the structure
-
         return tuple(schema.findings(value, kind.schema, limit, _IS_GOOD.get(kind.version)))
+
+
+def to_value(table: RankTable) -> dict[str, Any]:
+    """The JSON value of a file of the table's version."""
+    return _TO_VALUE[table.version](table)
 
 
 def write(table: RankTable) -> str:
     """The text of a file of the table's version: JSON with indent 4, no newline at the end."""
-    if table.version in server_list.VERSIONS:
-        return server_list.to_text(table)
-    return json.dumps(_TO_VALUE[table.version](table), indent=4, ensure_ascii=False)
+    return as_text(to_value(table))
+
+
+def as_text(value: Mapping[str, Any]) -> str:
+    """The text of a file with this value."""
+    return json.dumps(value, indent=4, ensure_ascii=False)
 
 
 def placed(finding: Finding, kind: Kind) -> Finding:

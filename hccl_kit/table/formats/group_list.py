@@ -2,18 +2,16 @@
 
 Two forms. Cloud: an instance is a pod with a name and any number of devices, and the file has no ranks: HCCL sorts
 by server id, then by device id. Lab, recognised by the key `deploy_mode` with any value: an instance is one device with
-its rank. Devices are read column by column, as in `server_list`.
+its rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import islice, repeat
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, numbers, text
-from hccl_kit.table.model import NOTHING, Device, Group, Instance, RankTable, Server
+from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, text
+from hccl_kit.table.model import Device, Group, Instance, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 
 LAB = "deploy_mode"
@@ -39,7 +37,7 @@ def from_value(value: object) -> RankTable:
         raise StructureError
     if LAB in table:
         text(table.get(LOCATION))
-    groups = tuple(_groups(list(map(mapping, array(table.get("group_list")))), is_lab=LAB in table))
+    groups = tuple(_groups(array(table.get("group_list")), is_lab=LAB in table))
     return RankTable(
         version="",
         status=text(table.get("status")),
@@ -75,13 +73,19 @@ def in_document(pointer: Pointer) -> Pointer:
     return (*way, "devices") if key == "device" else pointer
 
 
-def _groups(values: list[Mapping[str, Any]], *, is_lab: bool) -> Iterator[Group]:
-    lists = [array(group.get("instance_list")) for group in values]
-    instances = _instances(lists, is_lab=is_lab)
-    for group, listed in zip(values, lists, strict=True):
+def _groups(values: Sequence[object], *, is_lab: bool) -> Iterator[Group]:
+    groups = list(map(mapping, values))
+    lists = [array(group.get("instance_list")) for group in groups]
+    ranks = _ranks([mapping(instance) for listed in lists for instance in listed], is_lab=is_lab)
+    for g, (group, listed) in enumerate(zip(groups, lists, strict=True)):
+        at = ("group_list", g, "instance_list")
+        # In the cloud form HCCL reads no address if the group has one pod.
+        needs_ip = is_lab or len(listed) > 1
         yield Group(
             name=text(group.get("group_name")),
-            instances=tuple(islice(instances, len(listed))),
+            instances=tuple(
+                [_instance(value, (*at, i), ranks, is_lab=is_lab, needs_ip=needs_ip) for i, value in enumerate(listed)]
+            ),
             declared_instances=number(group.get("instance_count")),
             declared_devices=number(group.get("device_num" if is_lab else "device_count")),
             declared_servers=number(group.get("server_num")) if is_lab else None,
@@ -89,57 +93,48 @@ def _groups(values: list[Mapping[str, Any]], *, is_lab: bool) -> Iterator[Group]
         )
 
 
-def _instances(lists: list[list[Any]], *, is_lab: bool) -> Iterator[Instance]:
-    """The instances of all groups with their devices, in the order of the document."""
-    values = [mapping(value) for one in lists for value in one]
-    servers = [text(value.get("server_id")) for value in values]
-    held = [array(value.get("devices")) for value in values]
-    devices = [mapping(device) for one in held for device in one]
-    ids = numbers([device.get("device_id") for device in devices])
-    labels: Iterable[tuple[str | None, int | None]]
+def _ranks(instances: Sequence[Mapping[str, Any]], *, is_lab: bool) -> Iterator[int]:
+    """The rank of each device, in the order of the document.
+
+    In the lab form that of its instance; if an instance has several devices, it is ambiguous (HK230), and they are
+    numbered as they come. In the cloud form HCCL sorts by server id as text, then by device id.
+    """
+    held = [array(instance.get("devices")) for instance in instances]
     if is_lab:
-        ranks = numbers([value.get("rank_id") for value in values])
-        labels = zip(repeat(None), ranks, strict=False)
-        # With several devices, the rank is ambiguous (HK230): they are numbered in the order of the file.
-        given: Sequence[int] = ranks if {len(one) for one in held} == {1} else range(len(devices))
-    else:
-        labels = [(text(value.get("pod_name")), None) for value in values]
-        given = _sorted_ranks([server for server, one in zip(servers, held, strict=True) for _ in one], ids)
-    ips: Sequence[str | None] = [device.get("device_ip") for device in devices]
-    if not set(map(type, ips)) <= {str}:  # absent, null or of another type
-        # In the cloud form HCCL reads no address if the group has one pod.
-        needy = [is_lab or len(one) > 1 for one in lists for _ in one]
-        ips = [_address(device, needed=need) for one, need in zip(held, needy, strict=True) for device in one]
-    is_plain = set().union(*devices) <= _DEVICE_KEYS and None not in ips
-    extras = repeat(NOTHING) if is_plain else list(map(_extra, devices, ips))
-    rows = zip(ids, ips, given, repeat(None), repeat(None), repeat(()), extras, _places(lists, held), strict=False)
-    made = map(partial(tuple.__new__, Device), rows)
-    known = _LAB_INSTANCE if is_lab else _CLOUD_INSTANCE
-    for server, one, (pod, rank), value in zip(servers, held, labels, values, strict=True):
-        yield Instance(server, tuple(islice(made, len(one))), pod, rank, extra(value, known))
-
-
-def _address(device: Mapping[str, Any], *, needed: bool) -> str | None:
-    ip = device.get("device_ip")
-    return text(ip) if needed else ip if isinstance(ip, str) else None
-
-
-def _extra(device: Mapping[str, Any], ip: str | None) -> Mapping[str, Any]:
-    """The unknown keys of a device, and its `device_ip` if it is not a string and HCCL does not read it."""
-    return extra(device, _DEVICE_KEYS if ip is not None else _DEVICE_KEYS - {"device_ip"})
-
-
-def _places(lists: list[list[Any]], held: list[list[Any]]) -> Iterator[Pointer]:
-    ways = (("group_list", g, "instance_list", i) for g, one in enumerate(lists) for i in range(len(one)))
-    return ((*way, "devices", d) for way, one in zip(ways, held, strict=True) for d in range(len(one)))
-
-
-def _sorted_ranks(servers: Sequence[str], ids: Sequence[int]) -> list[int]:
-    """The ranks that HCCL assigns in the cloud form: by server id as text, then by device id."""
-    ranks = [0] * len(ids)
-    for rank, index in enumerate(sorted(range(len(ids)), key=lambda index: (servers[index], ids[index]))):
+        given = [number(instance.get("rank_id")) for instance in instances]
+        return iter(given if {len(devices) for devices in held} == {1} else range(sum(map(len, held))))
+    keys = [
+        (text(instance.get("server_id")), number(mapping(device).get("device_id")))
+        for instance, devices in zip(instances, held, strict=True)
+        for device in devices
+    ]
+    ranks = [0] * len(keys)
+    for rank, index in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
         ranks[index] = rank
-    return ranks
+    return iter(ranks)
+
+
+def _instance(value: Mapping[str, Any], at: Pointer, ranks: Iterator[int], *, is_lab: bool, needs_ip: bool) -> Instance:
+    return Instance(
+        server=text(value.get("server_id")),
+        devices=tuple(
+            [
+                _device(mapping(device), next(ranks), (*at, "devices", d), needs_ip=needs_ip)
+                for d, device in enumerate(value["devices"])
+            ]
+        ),
+        pod=None if is_lab else text(value.get("pod_name")),
+        rank=number(value.get("rank_id")) if is_lab else None,
+        extra=extra(value, _LAB_INSTANCE if is_lab else _CLOUD_INSTANCE),
+    )
+
+
+def _device(value: Mapping[str, Any], rank: int, at: Pointer, *, needs_ip: bool) -> Device:
+    """A device. A `device_ip` that is not a string and that HCCL does not read is kept as an unknown key."""
+    ip = value.get("device_ip")
+    ip = text(ip) if needs_ip or isinstance(ip, str) else None
+    unknown = extra(value, _DEVICE_KEYS if ip is not None else _DEVICE_KEYS - {"device_ip"})
+    return Device(number(value.get("device_id")), ip, rank, None, None, (), unknown, at)
 
 
 def _servers(groups: Sequence[Group]) -> tuple[Server, ...]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hccl_kit.table.bounds import HOST
 from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, optional_text, text, texts
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 
-HOST = -1
-"""The device id of a rank that runs on the CPU."""
 SUB_VERSION_KEY, SUB_VERSION = "heterog_sub_version", "1.2"
 TABLE_TEXTS = ("mode", "master_ip", "master_port")
 RANK_TEXTS = ("port", "sdid", "bind_device_id")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hccl_kit.table import bounds
 from hccl_kit.table.formats.shape import StructureError, array, extra, integer, mapping, text
-from hccl_kit.table.hccl_parser import bounds
 from hccl_kit.table.model import Address, Device, Level, RankTable, Server
 
 _NOWHERE = ""

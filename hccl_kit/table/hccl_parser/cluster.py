@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hccl_kit.table.bounds import CARDS_OF_SERVER
 from hccl_kit.table.hccl_parser.reading import INVALID, Reading
 from hccl_kit.table.ip import Address
 from hccl_kit.table.model import trimmed
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
-HOST = -1
-"""The device id of a rank on the CPU."""
-CARDS_OF_SERVER = 8
-"""The number of cards of servers whose ports are compared."""
 _FAMILIES = "EI0001"
 
 

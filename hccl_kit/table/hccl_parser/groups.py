@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from hccl_kit.table.bounds import MAX_NAME, MAX_SERVER_ID
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
-from hccl_kit.table.hccl_parser.reading import INVALID, MAX_NAME, Reading, bytes_of, size
+from hccl_kit.table.hccl_parser.reading import INVALID, Reading, bytes_of, size
 from hccl_kit.table.ip import Address, usable
-from hccl_kit.table.model import MAX_SERVER_ID
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 

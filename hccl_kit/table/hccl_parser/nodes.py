@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hccl_kit.table.hccl_parser.cluster import HOST, Cluster, Rank, check_families, check_ranks, own_entry
-from hccl_kit.table.hccl_parser.reading import MAX_NAME, Reading, bytes_of
+from hccl_kit.table.bounds import HOST, MAX_NAME, MODES
+from hccl_kit.table.hccl_parser.cluster import Cluster, Rank, check_families, check_ranks, own_entry
+from hccl_kit.table.hccl_parser.reading import Reading, bytes_of
 from hccl_kit.table.ip import Address, usable
 from hccl_kit.table.pointer import Pointer
 
@@ -20,7 +21,7 @@ def read_nodes(reading: Reading, table: Any) -> Cluster:
     if bytes_of(reading.text(table, "collective_id", ())) > MAX_NAME:
         reading.stop(("collective_id",))
     nodes = reading.non_empty(table, _NODES, ())
-    if reading.optional(table, "mode", ()) not in (None, "tcp", "rdma"):
+    if reading.optional(table, "mode", ()) not in (None, *MODES):
         reading.stop(("mode",))
     taken: set[str] = set()
     ranks: list[Rank] = []

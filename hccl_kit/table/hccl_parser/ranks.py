@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hccl_kit.table.hccl_parser import bounds
+from hccl_kit.table import bounds
 from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, Reading, bytes_of
 from hccl_kit.table.ip import fits
 from hccl_kit.table.pointer import Pointer
-
-_MAX_UNSIGNED = 2**32 - 1
 
 
 class _Rank(NamedTuple):
@@ -154,13 +152,13 @@ def _whole(reading: Reading, holder: Any, key: str, at: Pointer) -> int:
     value = _number(_member(reading, holder, key, at))
     if value is None:
         reading.stop((*at, key))
-    return value if 0 <= value <= _MAX_UNSIGNED else reading.stop((*at, key), INVALID)
+    return value if 0 <= value <= bounds.MAX_UNSIGNED else reading.stop((*at, key), INVALID)
 
 
 def _port(reading: Reading, value: Any, at: Pointer) -> int:
     """An optional port: HCCL truncates its number to 32 bits before the check."""
     number = _number(value)
-    return number % (_MAX_UNSIGNED + 1) if number is not None else reading.stop(at)
+    return number % (bounds.MAX_UNSIGNED + 1) if number is not None else reading.stop(at)
 
 
 def _number(value: Any) -> int | None:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple, NoReturn
 
+from hccl_kit.table.bounds import MAX_SIGNED, MAX_UNSIGNED
 from hccl_kit.table.ip import Address, parse_address
 from hccl_kit.table.pointer import Pointer
 
 MISSING, INVALID = "EI0017", "EI0014"
-MAX_NAME = 127
-"""The maximum bytes of a name that must be unique."""
-_MAX_UNSIGNED, _MAX_SIGNED = 2**32 - 1, 2**31 - 1
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?)0*([0-9]{0,20})(?<=[0-9])(?![0-9])")
 
 
@@ -83,7 +81,7 @@ class Reading:
     def signed(self, text: str, at: Pointer) -> int:
         """A signed integer of 32 bits."""
         value = _leading(text)
-        return value if value is not None and -_MAX_SIGNED - 1 <= value <= _MAX_SIGNED else self.stop(at)
+        return value if value is not None and -MAX_SIGNED - 1 <= value <= MAX_SIGNED else self.stop(at)
 
     def address(self, text: str, at: Pointer) -> Address:
         """An IP address of any family."""
@@ -112,7 +110,7 @@ def number(text: str) -> int | None:
     value = _leading(text)
     if value is None or abs(value) >= 2**64:
         return None
-    return value % 2**64 if value % 2**64 <= _MAX_UNSIGNED else None
+    return value % 2**64 if value % 2**64 <= MAX_UNSIGNED else None
 
 
 def _leading(text: str) -> int | None:

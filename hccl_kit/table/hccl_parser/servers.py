@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hccl_kit.table.hccl_parser.bounds import MAX_PORT
+from hccl_kit.table.bounds import MAX_NAME, MAX_PORT, MAX_SERVER_ID, NO_SDID
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
-from hccl_kit.table.hccl_parser.reading import INVALID, MAX_NAME, Reading, bytes_of, size
+from hccl_kit.table.hccl_parser.reading import INVALID, Reading, bytes_of, size
 from hccl_kit.table.ip import Address, split_addresses, usable
-from hccl_kit.table.model import MAX_SERVER_ID
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _SERVERS, _PODS = "server_list", "super_pod_list"
-_NO_SDID = 2**32 - 1
 _SUPER_POD_VERSION = "1.2"
 
 
@@ -150,6 +148,6 @@ def _check_pods(reading: Reading, ranks: list[Rank], pod_of: dict[str, str]) -> 
     seen: set[tuple[str, int]] = set()
     for rank in ranks:
         pod = pod_of.get(rank.server)
-        if pod is None or rank.sdid in (None, _NO_SDID) or (pod, rank.sdid) in seen:
+        if pod is None or rank.sdid in (None, NO_SDID) or (pod, rank.sdid) in seen:
             reading.stop(rank.at)
         seen.add((pod, rank.sdid or 0))

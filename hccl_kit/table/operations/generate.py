@@ -9,9 +9,10 @@ from itertools import count
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import indented, shortened
+from hccl_kit.table.bounds import MAX_SERVER_ID
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.ip import parse_address
-from hccl_kit.table.model import MAX_SERVER_ID, Device, PodServer, RankTable, Server, SuperPod
+from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 from hccl_kit.table.products import Product
 
 GENERATED = ("1.0", "1.2", "2.0")

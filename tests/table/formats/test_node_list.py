@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.table.bounds import HOST
 from hccl_kit.table.formats import write
-from hccl_kit.table.formats.node_list import HOST, from_value, in_document, to_value
+from hccl_kit.table.formats.node_list import from_value, in_document, to_value
 from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.pointer import Pointer
 from tests.groups import nodes

@@ -2,22 +2,17 @@
 
 import copy
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.table_shapes import SHAPES
-from hccl_kit.check.engine import check_text
-from hccl_kit.check.quick.proof import table_of
 from hccl_kit.table.formats import group_list, rank_list
 from hccl_kit.table.formats.server_list import from_value
-from hccl_kit.table.operations.digest import digest, digest_of_columns
-from tests.check.quick.tables import VALID
+from hccl_kit.table.operations.digest import digest
 from tests.groups import cloud, lab
-from tests.tables import pods_value, ranks_value, value
+from tests.tables import pods_value, ranks_value
 
 
 def shuffled(document: Any, chance: Any) -> Any:
@@ -118,30 +113,3 @@ def test_any_change_of_version_2_changes_the_digest(pointer: tuple[Any, ...], ot
         holder = holder[part]
     holder[pointer[-1]] = other
     assert digest(rank_list.from_value(document)) != digest(rank_list.from_value(ranks_value()))
-
-
-WITHOUT = ("backups", "one rank", "options of 2.0", "ports", "ranks")
-"""Their devices have more data than the columns."""
-
-
-@pytest.mark.parametrize("name", sorted(VALID.keys() - {*WITHOUT}))
-def test_the_digest_of_columns_equals_that_of_the_table(name: str) -> None:
-    assert_one_digest(VALID[name])
-
-
-def test_names_in_other_scripts_and_in_any_order() -> None:
-    servers = value(12, 2) | {"server_list": [one | {"note": "größe"} for one in value(12, 2)["server_list"][::-1]]}
-    assert_one_digest(servers)
-    table = SHAPES["template 2, pods"](32)
-    for number, instance in enumerate(table["group_list"][0]["instance_list"]):
-        instance["pod_name"] = "é" * (4 - number)
-    assert_one_digest(table | {"group_list": [table["group_list"][0] | {"group_name": "組"}]})
-
-
-def assert_one_digest(table: Mapping[str, Any]) -> None:
-    content = check_text(json.dumps(table, ensure_ascii=False), "t.json").content
-    assert content is not None
-    assert content.value is not None
-    assert content.columns is not None
-    frame = table_of({**content.value, "group_list" if content.columns.groups else "server_list": []})
-    assert digest_of_columns(frame, content.columns) == digest(content.table)
