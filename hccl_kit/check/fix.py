@@ -8,7 +8,7 @@ or a missing value, stays and is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hccl_kit.check.engine import check_document
 from hccl_kit.check.result import Report
@@ -26,8 +26,7 @@ _MARK = "\ufeff"
 _MARK_RULE = BYTE_ORDER_MARK.id
 
 
-@dataclass(frozen=True, slots=True)
-class FixResult:
+class FixResult(NamedTuple):
     """The fixed text, and the report on it.
 
     `applied` holds the fixed findings in order, each with its place in the text of its round. If it is empty, the text

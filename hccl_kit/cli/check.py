@@ -145,7 +145,7 @@ def _check(request: CheckRequest) -> int:
         if request.format != "text":
             reports.append(report._replace(table=None))  # a large table is far larger than its findings
         elif not (request.quiet and report.ok):
-            say(as_text(report, decode(text), color))
+            say(as_text(report, decode(text) if report.findings else "", color))
         del data, checked, report  # before the next table is read
     if request.format != "text":
         say(_WRITERS[request.format](reports))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK, is_loopback
@@ -115,7 +115,7 @@ def _in_super_pod(host: Host) -> Host:
     places = npu_smi.places(tool, list(host.cards))
     (pod,) = {place.super_pod for place in places.values()}
     cards = {i: card._replace(sdid=places[i].sdid) for i, card in host.cards.items()}
-    return replace(host, cards=cards, super_pod=str(pod))
+    return host._replace(cards=cards, super_pod=str(pod))
 
 
 def _no_source() -> KitError:

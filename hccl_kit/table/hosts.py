@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hccl_kit.table.model import Level
@@ -26,8 +25,7 @@ class Card(NamedTuple):
     levels: tuple[Level, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(NamedTuple):
     """The known facts about one server: `cards` by physical id, in the order of their ranks."""
 
     id: str

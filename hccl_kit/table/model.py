@@ -7,7 +7,7 @@ No file format, no rule, no I/O: `formats` converts documents to these values an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
 from types import MappingProxyType
@@ -186,9 +186,9 @@ class RankTable(_Table):
         return tuple([device for device in self.every if device.at[:2] not in alone]) if alone else self.every
 
     @cached_property
-    def addresses(self) -> frozenset[str | None]:
-        """The values of `ip` of all devices."""
-        return frozenset([device.ip for device in self.every])
+    def ips(self) -> Sequence[str | None]:
+        """The `ip` of every device, in the order of the document."""
+        return [device.ip for device in self.every]
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -201,10 +201,11 @@ class RankTable(_Table):
 
         This holds for nearly every table, and then the rules on addresses have nothing to check.
         """
-        texts = [device.ip for device in self.every if device.ip]
+        texts = [ip for ip in self.ips if ip]
+        different = set(texts)
         try:
             # An IPv4 address has one spelling, so different texts are different addresses.
-            are_unique = len(set(texts)) == len(texts) and UNSPECIFIED not in texts
+            are_unique = len(different) == len(texts) and UNSPECIFIED not in different
             return are_unique and all(map(inet_pton, repeat(AF_INET), texts))
         except (OSError, ValueError):
             return False

@@ -125,7 +125,7 @@ def device_ip_absent(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            write what `hccn_tool -i N -ip -g` prints for device N.
     HCCL:           EI0014, device_ip "a valid IP address"; the parser of A3 accepts it (R13).
     """
-    if len(table.servers) == 1 or None not in table.addresses:
+    if len(table.servers) == 1 or None not in table.ips:
         return
     for server in table.servers:
         without = [device for device in server.devices if device.ip is None]
@@ -145,7 +145,7 @@ def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           EI0014 on A2; the parser of 910, 300I Duo and A3 accepts it, and the job fails later (R13). HK405
                     checks the ports of servers of eight cards.
     """
-    if len(table.servers) == 1 or "" not in table.addresses or _ports_are_checked(table, product):
+    if len(table.servers) == 1 or "" not in table.ips or _ports_are_checked(table, product):
         return
     for server in table.servers:
         without = [device for device in server.devices if device.ip == ""]
@@ -209,9 +209,9 @@ def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           EI0014, "Device Id of server Id X" with the number of the family (R21).
     """
     key = "node_addr" if table.version == "1.1" else "host_ip"
-    hosts = [(s.at, s.id if table.version == "1.1" else s.extra.get("host_ip")) for s in table.servers]
-    if len(table.servers) > 1:
-        yield from _mixed(key, [((*at, key), text) for at, text in hosts if isinstance(text, str)])
+    hosts = [(s, s.id if table.version == "1.1" else s.extra.get("host_ip")) for s in table.servers]
+    if len(hosts) > 1:
+        yield from _mixed(key, [((*server.at, key), text) for server, text in hosts if isinstance(text, str)])
 
 
 def _mixed(key: str, named: list[tuple[Pointer, str]]) -> Iterator[Finding]:

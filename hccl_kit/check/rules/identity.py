@@ -60,6 +60,8 @@ def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            give every server its own id, by convention its address.
     HCCL:           EI0014, with the misleading variable "IP" (R10).
     """
+    if len({server.id for server in table.servers}) == len(table.servers):
+        return
     for name, at, earlier in repeated((server.id, (*server.at, "server_id")) for server in table.servers):
         message = f"server id {shown(name)} is already taken by another server"
         hint = "give every server its own id, or put the devices of one host into one entry"

@@ -41,7 +41,8 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           accepts it.
     """
     for kind, known in OPTIONAL[table.version].items():
-        unknown = set().union(*(holder.extra for _, holder in _placed(table, kind))).difference(known)
+        keys = table.keys if kind == "device" else set().union(*(holder.extra for _, holder in _placed(table, kind)))
+        unknown = keys.difference(known)
         for written in islice(sorted(unknown), MAX_UNKNOWN):
             near = [key for key in known if is_typo(written, key) and not _is_needed(key, table, product)]
             places = [

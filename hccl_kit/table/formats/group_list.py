@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, text
-from hccl_kit.table.model import Device, Group, Instance, RankTable, Server
+from hccl_kit.table.model import NOTHING, Device, Group, Instance, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 
 LAB = "deploy_mode"
@@ -76,16 +76,17 @@ def in_document(pointer: Pointer) -> Pointer:
 def _groups(values: Sequence[object], *, is_lab: bool) -> Iterator[Group]:
     groups = list(map(mapping, values))
     lists = [array(group.get("instance_list")) for group in groups]
-    ranks = _ranks([mapping(instance) for listed in lists for instance in listed], is_lab=is_lab)
+    numbers = _numbers([mapping(instance) for listed in lists for instance in listed], is_lab=is_lab)
     for g, (group, listed) in enumerate(zip(groups, lists, strict=True)):
         at = ("group_list", g, "instance_list")
         # In the cloud form HCCL reads no address if the group has one pod.
         needs_ip = is_lab or len(listed) > 1
+        instances = [
+            _instance(one, numbers, (*at, i), is_lab=is_lab, needs_ip=needs_ip) for i, one in enumerate(listed)
+        ]
         yield Group(
             name=text(group.get("group_name")),
-            instances=tuple(
-                [_instance(value, (*at, i), ranks, is_lab=is_lab, needs_ip=needs_ip) for i, value in enumerate(listed)]
-            ),
+            instances=tuple(instances),
             declared_instances=number(group.get("instance_count")),
             declared_devices=number(group.get("device_num" if is_lab else "device_count")),
             declared_servers=number(group.get("server_num")) if is_lab else None,
@@ -93,48 +94,55 @@ def _groups(values: Sequence[object], *, is_lab: bool) -> Iterator[Group]:
         )
 
 
-def _ranks(instances: Sequence[Mapping[str, Any]], *, is_lab: bool) -> Iterator[int]:
-    """The rank of each device, in the order of the document.
+def _numbers(instances: Sequence[Mapping[str, Any]], *, is_lab: bool) -> Iterator[tuple[int, int]]:
+    """The id and the rank of each device, in the order of the document.
 
-    In the lab form that of its instance; if an instance has several devices, it is ambiguous (HK230), and they are
-    numbered as they come. In the cloud form HCCL sorts by server id as text, then by device id.
+    In the lab form the rank is that of its instance; if an instance has several devices, it is ambiguous (HK230), and
+    they are numbered as they come. In the cloud form HCCL sorts by server id as text, then by device id.
     """
-    held = [array(instance.get("devices")) for instance in instances]
+    ids: list[int] = []
+    on_server: dict[str, list[int]] = {}
+    for instance in instances:
+        devices = array(instance.get("devices"))
+        places = range(len(ids), len(ids) + len(devices))
+        on_server.setdefault(text(instance.get("server_id")), []).extend(places)
+        ids += [number(mapping(device).get("device_id")) for device in devices]
     if is_lab:
         given = [number(instance.get("rank_id")) for instance in instances]
-        return iter(given if {len(devices) for devices in held} == {1} else range(sum(map(len, held))))
-    keys = [
-        (text(instance.get("server_id")), number(mapping(device).get("device_id")))
-        for instance, devices in zip(instances, held, strict=True)
-        for device in devices
+        is_clear = all(len(instance["devices"]) == 1 for instance in instances)
+        return zip(ids, given if is_clear else range(len(ids)), strict=True)
+    order = [place for server in sorted(on_server) for place in sorted(on_server[server], key=ids.__getitem__)]
+    ranks = [0] * len(ids)
+    for rank, place in enumerate(order):
+        ranks[place] = rank
+    return zip(ids, ranks, strict=True)
+
+
+def _instance(
+    value: Mapping[str, Any], numbers: Iterator[tuple[int, int]], at: Pointer, *, is_lab: bool, needs_ip: bool
+) -> Instance:
+    devices = [
+        _device(device, next(numbers), (*at, "devices", d), needs_ip=needs_ip)
+        for d, device in enumerate(value["devices"])
     ]
-    ranks = [0] * len(keys)
-    for rank, index in enumerate(sorted(range(len(keys)), key=keys.__getitem__)):
-        ranks[index] = rank
-    return iter(ranks)
-
-
-def _instance(value: Mapping[str, Any], at: Pointer, ranks: Iterator[int], *, is_lab: bool, needs_ip: bool) -> Instance:
     return Instance(
-        server=text(value.get("server_id")),
-        devices=tuple(
-            [
-                _device(mapping(device), next(ranks), (*at, "devices", d), needs_ip=needs_ip)
-                for d, device in enumerate(value["devices"])
-            ]
-        ),
+        server=value["server_id"],
+        devices=tuple(devices),
         pod=None if is_lab else text(value.get("pod_name")),
         rank=number(value.get("rank_id")) if is_lab else None,
         extra=extra(value, _LAB_INSTANCE if is_lab else _CLOUD_INSTANCE),
     )
 
 
-def _device(value: Mapping[str, Any], rank: int, at: Pointer, *, needs_ip: bool) -> Device:
+def _device(value: Mapping[str, Any], numbers: tuple[int, int], at: Pointer, *, needs_ip: bool) -> Device:
     """A device. A `device_ip` that is not a string and that HCCL does not read is kept as an unknown key."""
-    ip = value.get("device_ip")
-    ip = text(ip) if needs_ip or isinstance(ip, str) else None
-    unknown = extra(value, _DEVICE_KEYS if ip is not None else _DEVICE_KEYS - {"device_ip"})
-    return Device(number(value.get("device_id")), ip, rank, None, None, (), unknown, at)
+    ip, unknown = value.get("device_ip"), NOTHING
+    if not isinstance(ip, str):
+        ip = text(ip) if needs_ip else None
+        unknown = extra(value, _DEVICE_KEYS - {"device_ip"})
+    elif not value.keys() <= _DEVICE_KEYS:
+        unknown = extra(value, _DEVICE_KEYS)
+    return Device(numbers[0], ip, numbers[1], None, None, (), unknown, at)
 
 
 def _servers(groups: Sequence[Group]) -> tuple[Server, ...]:
