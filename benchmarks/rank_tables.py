@@ -22,6 +22,7 @@ from benchmarks.row import Row
 from benchmarks.table_shapes import CARDS, host
 from hccl_kit.base import schemas
 from hccl_kit.check.engine import check_text
+from hccl_kit.cli import YOUNG_OBJECTS
 from hccl_kit.table.formats import write
 from hccl_kit.table.formats.server_list import to_value
 from hccl_kit.table.model import Device, RankTable, Server
@@ -112,7 +113,7 @@ def our_way(parts: list[str]) -> str:
 def rows(*, full: bool) -> Iterator[Row]:
     """For `python -m benchmarks`; table_programs has the rest."""
     size = 65536 if full else 8192
-    gc.disable()
+    gc.set_threshold(YOUNG_OBJECTS)
     for title, measured, peer in (
         (f"generating and writing {size:,} devices", writing, "`json.dumps(indent=4)` of the value"),
         (f"checking {size:,} devices in one process", judging, "jsonschema"),
@@ -131,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--largest", type=int, default=SIZES[-1], metavar="N", help="leave larger tables out")
     sizes = tuple(size for size in SIZES if size <= parser.parse_args().largest)
-    gc.disable()  # as the programs do
+    gc.set_threshold(YOUNG_OBJECTS)  # as the programs do
     for title, row, most in (
         ("generate and write against json.dumps(indent=4)", writing, SIZES[-1]),
         ("check (of a text) against json.loads and jsonschema", judging, 65536),  # a million takes jsonschema a minute

@@ -76,7 +76,10 @@ def check_document(
         table=table,
         is_assumed=product is None and basis.name != ANY_PRODUCT,
     )
-    return report if report.ok or not has_code else _with_code(report, first_error(document.value, basis))
+    errors = {found.rule for found in report.findings if found.severity == "error"}
+    if not has_code or errors <= {reading.FILE_TOO_LARGE.id}:  # HCCL does not read a file that is too large
+        return report
+    return _with_code(report, first_error(document.value, basis))
 
 
 def refused_ids(ids: Sequence[int], servers: Sequence[str], product: Product) -> Finding | None:

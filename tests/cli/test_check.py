@@ -238,20 +238,6 @@ def test_a_product_that_was_not_named_is_reported(tmp_path: Path) -> None:
     assert check("t.json", "--product", "a3", cwd=tmp_path).stdout.endswith(b"product a3\n")
 
 
-def test_a_check_loads_only_what_it_needs(tmp_path: Path) -> None:
-    (tmp_path / "t.json").write_text(text())
-    code = (
-        "import sys; from hccl_kit.cli.check import main; main(['t.json', '--product', '910']);"
-        "heavy = ['jsonschema', 'yaml', 'difflib', 'hccl_kit.check.rule_pages', 'hccl_kit.check.report.sarif',"
-        " 'hccl_kit.check.report.github', 'hccl_kit.check.fix', 'hccl_kit.diagnosis.known_lines',"
-        " 'hccl_kit.table.hccl_parser.first_error'];"
-        "print([name for name in heavy if name in sys.modules])"
-    )
-    environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, env=environ, check=True)
-    assert done.stdout.decode().split("\n")[1] == "[]"
-
-
 @pytest.mark.parametrize(("name", "platform"), [("jobstart_hccl.json", b"ModelArts"), ("hccl.json", b"Kubernetes")])
 def test_an_error_about_a_missing_file_names_the_table_of_the_platform(
     tmp_path: Path, name: str, platform: bytes
