@@ -7,31 +7,41 @@
 #   docker run --rm -v "$PWD:/work" --device /dev/davinci0 --device /dev/davinci_manager --device /dev/devmm_svm \
 #     --device /dev/hisi_hdc -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro \
 #     -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi:ro hccl-kit hccl-kit report
-ARG BASE=python:3.11-slim-bookworm
+#
+# Everything has a version: the base image by its exact tag, packages of Debian 12 by their upstream version (a mirror
+# holds only the latest security update of it), Python packages by constraints.txt. Another BASE has its own versions.
+# For Python 3.10: --build-arg CONSTRAINTS=
+ARG BASE=python:3.11.13-slim-bookworm
 
 # A name of its own, so that the Ascend image carries no sources. Any Python makes the same wheel.
-FROM python:3.11-slim-bookworm AS wheel
+FROM python:3.11.13-slim-bookworm AS wheel
 WORKDIR /source
 COPY . .
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+RUN PIP_CONSTRAINT=constraints.txt pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . && cp constraints.txt /wheels
 
 # hadolint ignore=DL3006
 FROM ${BASE}
 ARG EXTRAS=all
+ARG CONSTRAINTS=constraints.txt
 SHELL ["/bin/bash", "-o", "pipefail", "-c"]
 
 # libgomp1 for MindSpore, g++ for its convolutions on a CPU, ssh for jobs of several servers. An image without apt-get (openEuler) has both.
 # hadolint ignore=DL3008
 RUN if command -v apt-get >/dev/null; then \
+        packages=(g++ libgomp1 openssh-client procps); \
+        if grep -q '^VERSION_CODENAME=bookworm$' /etc/os-release; then \
+            packages=('g++=4:12.2.*' 'libgomp1=12.2.*' 'openssh-client=1:9.2p1-*' 'procps=2:4.0.2-*'); \
+        fi; \
         apt-get update \
-        && apt-get install --yes --no-install-recommends g++ libgomp1 openssh-client procps \
+        && apt-get install --yes --no-install-recommends "${packages[@]}" \
         && rm -rf /var/lib/apt/lists/*; \
     fi
 
 COPY --from=wheel /wheels /tmp/wheels
 RUN python3 -I -m venv /opt/hccl-kit \
     && wheel=$(echo /tmp/wheels/hccl_kit-*.whl) \
-    && /opt/hccl-kit/bin/python -I -m pip install --no-cache-dir "${wheel}[${EXTRAS}]" \
+    && /opt/hccl-kit/bin/python -I -m pip install --no-cache-dir ${CONSTRAINTS:+--constraint "/tmp/wheels/$CONSTRAINTS"} \
+        "${wheel}[${EXTRAS}]" \
     && rm -rf /tmp/wheels \
     && /opt/hccl-kit/bin/hccl-check --version
 ENV PATH=/opt/hccl-kit/bin:$PATH

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.temporary import beside
+
+_NUMBERS = count()
+"""Of the temporary files of this process: two threads may write one file."""
 
 
 def write_atomically(
@@ -22,7 +27,7 @@ def write_atomically(
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     assert_no_device(path)
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    temporary = beside(path, f"{next(_NUMBERS)}.tmp")
     is_ours = False
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

@@ -7,7 +7,6 @@ It replicates `loop.train`, which does not expose its network.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +20,13 @@ if TYPE_CHECKING:
 def _train(config: Config, world: World, notes: list[str]) -> None:
     import numpy as np  # noqa: PLC0415  # after the environment is complete, as in tools/train.py
 
-    from hccl_kit.ocr.checkpoints.previous_run import restarts  # noqa: PLC0415
     from hccl_kit.ocr.models import dropout  # noqa: PLC0415
     from hccl_kit.ocr.run.log import RunLog  # noqa: PLC0415
     from hccl_kit.ocr.train import loop  # noqa: PLC0415
     from hccl_kit.ocr.train.job import build_job  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
-    log = RunLog(folder, world.rank, resumed=bool(restarts(os.environ)))
+    log = RunLog(folder, world.rank)
     for note in notes:
         log.say(note)
     job = build_job(config, world, log)

@@ -3,6 +3,7 @@
 import shutil
 import signal
 import socket
+from collections.abc import Iterator
 from os import kill
 
 import pytest
@@ -34,6 +35,19 @@ def test_ranks_of_mpirun_with_different_configurations_are_refused(job: Job) -> 
     assert REMEDY in done.stderr
 
 
+@pytest.fixture
+def results(job: Job) -> Iterator[None]:
+    """The folder of the job holds results of an earlier one; the test must leave them where they are."""
+    (job.folder / "run").mkdir()
+    names = ("best.ckpt", "train_resume.ckpt", "metrics.jsonl", "log_0.txt", "log_1.txt")
+    for name in names:
+        (job.folder / "run" / name).write_text("of the earlier job")
+    yield
+    found = {path.name: path.read_text() for path in (job.folder / "run").iterdir() if path.name != ".new_run"}
+    assert found == dict.fromkeys(names, "of the earlier job")
+
+
+@pytest.mark.usefixtures("results")
 def test_plain_ranks_with_different_configurations_are_refused(job: Job) -> None:
     port = free_port()
     ranks = [job.start(job.train(f"system.seed={rank}"), torch_names(rank, port)) for rank in range(2)]
@@ -43,6 +57,28 @@ def test_plain_ranks_with_different_configurations_are_refused(job: Job) -> None
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("results")
+def test_a_rank_that_cannot_start_alone_keeps_the_others_from_moving_results(job: Job) -> None:
+    """Its server lacks the images: no other rank knows it."""
+    port = free_port()
+    ranks = []
+    for rank in range(2):
+        place = job.folder / f"server{rank}"
+        shutil.copytree(job.words, place / "words")
+        if rank:
+            shutil.rmtree(place / "words" / "train")
+            (place / "words" / "train").mkdir()
+        command = job.train("train.dataset.dataset_root=words")
+        ranks.append(job.start(command, torch_names(rank, port), cwd=place))
+    done = job.finish(ranks[1])
+    assert done.returncode == 2, done.stderr
+    assert "no sample of a whole batch can be used" in done.stderr
+    ranks[0].terminate()
+    assert job.finish(ranks[0]).returncode in (2, 143)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("results")
 def test_ranks_with_different_data_are_refused(job: Job) -> None:
     """A server has an older copy of the file that the configuration names."""
     port = free_port()

@@ -42,9 +42,24 @@ else:  # without the extra `train`, only code that needs neither MindSpore nor O
 
 from hccl_kit.ocr.checkpoints.fetch import CACHE
 from tests.ocr.run_tool import tool, train
+from tests.places import ROOT
 from tests.shared_folder import filled_once
 
 TRAIN, TEST = 96, 20
+
+
+@pytest.fixture(scope="session")
+def away(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder without anything that a user may have in a checkout, such as runs and data."""
+    folder = tmp_path_factory.mktemp("away")
+    (folder / "configs").symlink_to(ROOT / "configs")  # dictionaries are relative to the working folder
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def outside_the_checkout(away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that finds weights or data of a user would depend on what they have trained."""
+    monkeypatch.chdir(away)
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ import logging
 import math
 import mmap
 import os
-import re
-import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,6 +24,7 @@ from mindspore.train.checkpoint_pb2 import Checkpoint
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.temporary import beside
 from hccl_kit.base.wording import shortened
 from hccl_kit.ocr import interrupt
 
@@ -70,7 +69,7 @@ def save(
     weights = [{"name": parameter.name, "data": Tensor(parameter.asnumpy())} for parameter in parameters]
     # The number of rows is at both ends: a file truncated between two rows lacks one of them.
     rows = [*_rows_of(progress, len(weights)), *weights, *_rows({_END: np.int64(len(weights))})]
-    temporary = path.with_name(f".{path.stem}.{host()}.{os.getpid()}.ckpt")
+    temporary = beside(path.with_suffix(""), "ckpt")
     try:
         with interrupt.complete():
             ms.save_checkpoint(rows, str(temporary), crc_check=True)
@@ -86,21 +85,6 @@ def save(
         for left in (temporary, temporary.with_suffix(".tmp")):  # the second is MindSpore's own temporary file
             with suppress(OSError):  # such as: the folder is a file
                 left.unlink()
-
-
-def sweep(folder: Path) -> None:
-    """Remove temporary files that killed processes of this host have left; those of running processes stay."""
-    temporary = re.compile(rf"\..+\.{re.escape(host())}\.([1-9][0-9]{{0,9}})\.(ckpt|tmp)")
-    with suppress(OSError):  # such as: no such folder, or one that may not be changed
-        for path in folder.iterdir():
-            found = temporary.fullmatch(path.name)
-            if found and not Path("/proc", found[1]).exists():
-                path.unlink()
-
-
-def host() -> str:
-    """The name of this host as part of a file name."""
-    return re.sub("[^0-9A-Za-z-]", "_", socket.gethostname())
 
 
 def _umask() -> int:
@@ -143,12 +127,31 @@ def load(
     if problems:
         shown = "\n       ".join(shortened(problems, 5))
         raise KitError(f"{path} does not fit this configuration:\n       {shown}")
+    progress = _progress(path, rows)
     for parameter in wanted:
         parameter.set_data(Tensor(rows[parameter.name].asnumpy(), parameter.dtype))
+    return progress
+
+
+def _progress(path: Path, rows: Mapping[str, Parameter]) -> Progress:
+    """The progress in the rows of a checkpoint. Raises DamagedError if it is one that no run has."""
     if _STEP not in rows:
         return Progress()
+    step, best = _number(path, rows, _STEP), _number(path, rows, _BEST)
     job = rows[_JOB].asnumpy().tobytes().hex() if _JOB in rows else ""
-    return Progress(int(rows[_STEP].asnumpy()), float(rows[_BEST].asnumpy()), job)
+    if step != int(step) or step < 0:
+        raise _damaged(path, f"it is of step {step:g}; accepted: 0 or more")
+    if len(job) not in (0, 64):
+        raise _damaged(path, f"{_JOB} has {len(job) // 2} bytes, a SHA-256 has 32")
+    return Progress(int(step), best, job)
+
+
+def _number(path: Path, rows: Mapping[str, Parameter], name: str) -> float:
+    """The finite number in a row of ours. Raises DamagedError if it holds anything else."""
+    value = rows[name].asnumpy() if name in rows else np.zeros(0)
+    if value.size != 1 or value.dtype.kind not in "iuf" or not np.isfinite(value).all():
+        raise _damaged(path, f"{name} is not a number")
+    return float(value.item())
 
 
 def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[str, Parameter]:
@@ -180,7 +183,7 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
     if not has_checksum:
         say(f"{path} has no checksum, so it cannot be verified")
     present = sum(name not in (_ROWS, _END, _STEP, _BEST, _JOB) for name in rows)
-    if any(name in rows and present != int(rows[name].asnumpy()) for name in (_ROWS, _END)):
+    if any(name in rows and present != _number(path, rows, name) for name in (_ROWS, _END)):
         raise _damaged(path, "it is cut off")
     assert_finite(path, {name: row.asnumpy() for name, row in rows.items() if not name.startswith(OURS)})
     return rows

@@ -5,6 +5,7 @@ The kernel ends the claim with the process, also after SIGKILL.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -27,6 +28,7 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        assert_writable(folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # stays open
     except OSError as error:
         raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
@@ -44,6 +46,12 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
             )
         time.sleep(0.1)
     _CLAIMED.add((found.st_dev, found.st_ino))
+
+
+def assert_writable(folder: Path) -> None:
+    """Raises PermissionError if this user may not write into the folder, or its file system is read-only."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def _is_ours(descriptor: int) -> bool:

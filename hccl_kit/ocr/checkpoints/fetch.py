@@ -9,7 +9,6 @@ import fcntl
 import hashlib
 import os
 import re
-import secrets
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,8 @@ from typing import Any
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.private_folder import make_private
+from hccl_kit.base.temporary import beside, sweep
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.checkpoints import mindcv
 from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy
@@ -59,7 +60,7 @@ def fetch(model: Mapping[str, Any], environ: Mapping[str, str], say: Say) -> lis
         if _scheme(name) in ("http", "https"):
             notes.append(_fetched(name, path, expected, say))
         elif expected:
-            _assert_sum(path, _digest(path), expected)
+            _assert_sum(path, digest_of(path), expected)
     return notes
 
 
@@ -116,10 +117,13 @@ def _split(key: str, name: str) -> urllib.parse.SplitResult:
 def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
     """Fetch a URL to `path` unless it is there already; returns a note on where the file came from."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if expected:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        else:  # nothing else tells that the content is that of the URL
+            make_private(path.parent)
         with _alone(path.parent, say):
             is_new = not path.is_file()
-            digest = _download(url, path, expected, say) if is_new else _digest(path)
+            digest = _download(url, path, expected, say) if is_new else digest_of(path)
     except OSError as error:
         raise KitError(f"cannot write {path}: {error.strerror}", hint=f"{CACHE} names another folder") from error
     record = path.with_name(path.name + ".sha256")
@@ -135,7 +139,7 @@ def _doubt(path: Path, digest: str, expected: str | None) -> str:
     named = _NAMED_SUM.search(path.name)
     if expected or not named:
         return ""
-    others = [_digest(path, kind) for kind in ("md5", "sha1")]
+    others = [digest_of(path, kind) for kind in ("md5", "sha1")]
     if any(one.startswith(named[1]) for one in (digest, *others)):
         return ", which its name confirms"
     return (
@@ -160,7 +164,7 @@ def _assert_sum(path: Path, digest: str, expected: str) -> None:
         )
 
 
-def _digest(path: Path, kind: str = "sha256") -> str:
+def digest_of(path: Path, kind: str = "sha256") -> str:
     """The checksum of a regular file, in hexadecimal."""
     if not path.is_file():
         raise KitError(f"there is no file {path}")
@@ -206,9 +210,8 @@ def _silent(_: str) -> None:
 def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
     """Fetch a file; returns its SHA-256. Raises OSError only if the file cannot be written."""
     by_hand = f"download it manually to {path}, or give the path of the file instead of the URL"
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    for left in path.parent.glob(".*.part"):  # of a killed process: a running one holds the lock
-        left.unlink(missing_ok=True)
+    temporary = beside(path)
+    sweep(path.parent)
     try:
         with temporary.open("xb") as file:
             digest = copy(url, file, say)

@@ -1,7 +1,10 @@
 """The files of an earlier run in the folder of a new one.
 
-A new run first moves earlier results to a subfolder. Otherwise it could overwrite better weights with worse ones, and
-a restart after an early failure would resume from the checkpoint of another run.
+A new run moves earlier results to a subfolder. Otherwise it could overwrite better weights with worse ones. It does so
+when it is about to write its first file: a run that cannot start leaves the folder as it was.
+
+Until then a mark in the folder says that the checkpoints there are of an earlier run. Otherwise a group that is killed
+while it starts, and restarted by its launcher, would resume from them.
 """
 
 from __future__ import annotations
@@ -16,17 +19,18 @@ from typing import TYPE_CHECKING
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
 from hccl_kit.ocr.checkpoints import fetch
-from hccl_kit.ocr.config import BEST
+from hccl_kit.ocr.config import ARCHIVE, BEST
 from hccl_kit.runtime.worker_env import RESTART
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.runtime.worker_env import WorkerEnv
 
 RESUME, PREVIOUS = "train_resume.ckpt", "train_resume.prev.ckpt"
 """The last checkpoint, and the one before it."""
-KEPT, METRICS, SUMMARY, ARCHIVE = "ckpt_kept.json", "metrics.jsonl", "summary.json", "train_config.yaml"
+KEPT, METRICS, SUMMARY = "ckpt_kept.json", "metrics.jsonl", "summary.json"
 """The index of `hccl_kit.ocr.checkpoints.retention`, and files of the whole run."""
+MARK = ".new_run"
+"""The mark of a new run that has not moved earlier results yet."""
 _RESULTS = (RESUME, PREVIOUS, BEST, SUMMARY)
 """Any of these files shows that a run has results."""
 _OF_A_RUN = re.compile(
@@ -42,6 +46,11 @@ def restarts(environ: Mapping[str, str]) -> int:
     return parse_integer(RESTART, environ.get(RESTART) or "0", hint=f"unset {RESTART}")
 
 
+def restarts_of_run(config: Config, environ: Mapping[str, str]) -> int:
+    """The number of restarts of the run of `config`; 0 too if the group was restarted before the run wrote anything."""
+    return 0 if (_folder(config) / MARK).exists() else restarts(environ)
+
+
 def wanted_start(config: Config) -> Path | bool:
     """The meaning of `system.resume`: True: the checkpoints in the run's folder; False: none; or a file.
 
@@ -55,38 +64,86 @@ def wanted_start(config: Config) -> Path | bool:
 
 def own_checkpoints(config: Config) -> list[Path]:
     """The checkpoints from which a run resumes, the latest first."""
-    folder = Path(config["train"]["ckpt_save_dir"])
-    return [folder / RESUME, folder / PREVIOUS]
+    return [_folder(config) / RESUME, _folder(config) / PREVIOUS]
 
 
-def make_room(config: Config, env: WorkerEnv, environ: Mapping[str, str]) -> tuple[str, ...]:
+def announce(config: Config, environ: Mapping[str, str]) -> None:
+    """Mark the folder if this run is going to move earlier results in it (rank 0).
+
+    Raises KitError if the run starts from one of them, or the folder cannot be written.
+    """
+    mark = _folder(config) / MARK
+    try:
+        if _earlier_results(config, environ):
+            mark.touch()
+        else:
+            mark.unlink(missing_ok=True)
+    except OSError as error:
+        raise KitError(f"cannot write into {mark.parent}: {error.strerror}", hint="see train.ckpt_save_dir") from error
+
+
+def withdraw(config: Config) -> None:
+    """Remove the mark of a run that could not start: its launcher does not restart it."""
+    with suppress(OSError):  # such as: no such folder
+        (_folder(config) / MARK).unlink(missing_ok=True)
+
+
+def make_room(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Move earlier results in the folder of a run that does not resume from them (rank 0); returns notes.
 
-    They move to a subfolder, earlier_1 and so on. Raises KitError if the run starts from one of these files.
+    They move to a subfolder, earlier_1 and so on, all or none. Raises KitError as `announce` does.
     """
-    own, wanted = own_checkpoints(config), wanted_start(config)
-    folder = own[0].parent
-    if env.rank or restarts(environ) or wanted is True or not any((folder / name).exists() for name in _RESULTS):
-        return ()
-    if wanted and _is_one_of(wanted, own):
-        return ()
+    folder = _folder(config)
     try:
-        left = sorted(path for path in folder.iterdir() if _OF_A_RUN.fullmatch(path.name))
-        for key, source in _read_at_the_start(config, environ).items():
-            if _is_one_of(source, left):
-                raise KitError(
-                    f"{key} is {source}, a result of the earlier run in {folder}, and a new run moves these aside",
-                    hint="give the new run a folder of its own: -o train.ckpt_save_dir=...",
-                )
+        left = _earlier_results(config, environ)
+        if not left:
+            return ()
         aside = _new_folder(folder)
-        for path in left:
-            if path.name == ARCHIVE:  # other ranks of this run may be about to read it: --config
-                shutil.copyfile(path, aside / ARCHIVE)
-            else:
-                path.replace(aside / path.name)
+        _move(left, aside)
+        (folder / MARK).unlink(missing_ok=True)
     except OSError as error:
         raise KitError(f"cannot move {error.filename} aside: {error.strerror}") from error
     return (f"{folder} holds the results of an earlier run; they are now in {aside}",)
+
+
+def _earlier_results(config: Config, environ: Mapping[str, str]) -> list[Path]:
+    """The files of an earlier run that a new one moves. Raises KitError if it starts from one of them, and OSError."""
+    own, wanted = own_checkpoints(config), wanted_start(config)
+    folder = _folder(config)
+    if restarts_of_run(config, environ) or wanted is True or not any((folder / name).exists() for name in _RESULTS):
+        return []
+    if wanted and _is_one_of(wanted, own):
+        return []
+    left = sorted(path for path in folder.iterdir() if _OF_A_RUN.fullmatch(path.name))
+    for key, source in _read_at_the_start(config, environ).items():
+        if _is_one_of(source, left):
+            raise KitError(
+                f"{key} is {source}, a result of the earlier run in {folder}, and a new run moves these aside",
+                hint="give the new run a folder of its own: -o train.ckpt_save_dir=...",
+            )
+    return left
+
+
+def _move(files: Iterable[Path], aside: Path) -> None:
+    """Move all files to the folder `aside`; if one cannot be moved, none is, and OSError is raised."""
+    moved = []
+    try:
+        for path in files:
+            if path.name == ARCHIVE:  # -c may name it, and this run may end before it writes its own
+                shutil.copyfile(path, aside / ARCHIVE)
+            else:
+                path.replace(aside / path.name)
+                moved.append(path)
+    except OSError:
+        with suppress(OSError):
+            for path in moved:
+                (aside / path.name).replace(path)
+            shutil.rmtree(aside)
+        raise
+
+
+def _folder(config: Config) -> Path:
+    return Path(config["train"]["ckpt_save_dir"])
 
 
 def _read_at_the_start(config: Config, environ: Mapping[str, str]) -> dict[str, Path]:

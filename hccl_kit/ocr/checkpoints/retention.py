@@ -7,6 +7,7 @@ that a resumed run continues with them and no other file is ever removed.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -58,8 +59,8 @@ def read(folder: Path) -> list[Kept]:
             Kept(str(row["file"]), int(row["step"]), float(row["score"]))
             for row in json.loads(read_text(path, MAX_BYTES))
         ]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise KitError(f"{path} is damaged: {error}", hint="remove it; the files that it lists stay") from error
-    if any(row.file != f"step_{row.step}.ckpt" for row in rows):
+    if any(row.file != f"step_{row.step}.ckpt" or row.step < 0 or not math.isfinite(row.score) for row in rows):
         raise KitError(f"{path} lists files that a run does not write", hint="remove it")
     return rows

@@ -15,8 +15,9 @@ from typing import Any
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import layers, schema, yaml_text
 
-BEST = "best.ckpt"
-"""The best weights of a run, in its folder."""
+BEST = layers.BEST
+ARCHIVE = "train_config.yaml"
+"""The complete configuration of a run, in its folder."""
 TEXTS = "texts.txt"
 """The labels from which the language model of a run learns, in the folder of the run."""
 EVALUATION = ("postprocess", "metric", "eval")
@@ -32,6 +33,8 @@ class Config:
 
     values: Mapping[str, Any]
     source: str
+    folder_place: str = ""
+    """Where train.ckpt_save_dir is set: `file:line` or `-o ...`; empty if unknown."""
 
     def __getitem__(self, section: str) -> Any:
         """The section of that name. Raises KitError if the file has none."""
@@ -54,13 +57,23 @@ class Config:
     def weights(self) -> Path:
         """The weights for evaluation, prediction and export: `eval.ckpt_load_path`.
 
-        If it is null: best.ckpt in the folder of the configuration file, as in that of a run, or in `ckpt_save_dir`.
+        If it is null: best.ckpt of the training of this configuration, in `ckpt_save_dir`; of the archive of a run,
+        that next to it, even if its folder was moved. Other weights are never taken instead.
         """
         wanted = self["eval"]["ckpt_load_path"]
         if wanted is not None:
             return Path(wanted)
-        own = Path(self.source).with_name(BEST)
-        return own if own.exists() else Path(self.values["train"]["ckpt_save_dir"], BEST)
+        source = Path(self.source)
+        if source.name == ARCHIVE and not self.folder_place.startswith(layers.OVERRIDE):
+            return source.with_name(BEST)
+        return Path(self["train"]["ckpt_save_dir"], BEST)
+
+    @property
+    def shares_folder_with(self) -> str | None:
+        """The file that this one extends, if train.ckpt_save_dir is set there: both train into one folder."""
+        file = self.folder_place.rpartition(":")[0]
+        is_own = not file or self.folder_place.startswith(layers.OVERRIDE) or file == self.source
+        return None if is_own else file
 
     @property
     def kept_texts(self) -> Path:
@@ -102,7 +115,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     if parts.values["model"]["type"] == "det":
         _assert_evaluation(parts.values, str(path))
         _read_images(parts.values)
-    return Config(parts.values, str(path))
+    return Config(parts.values, str(path), parts.places.get(layers.FOLDER, ""))
 
 
 def _assert_evaluation(values: Mapping[str, Any], source: str) -> None:

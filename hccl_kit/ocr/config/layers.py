@@ -23,6 +23,12 @@ from hccl_kit.table.pointer import Pointer
 MAX_BYTES = 1 << 20
 MAX_FILES = 32
 BASE, COMMON = "__base__", "common"
+BEST = "best.ckpt"
+"""The best weights of a run, in its folder."""
+OVERRIDE = "-o "
+"""The start of the place of a value of the command line."""
+FOLDER: Pointer = ("train", "ckpt_save_dir")
+WEIGHTS: Pointer = ("eval", "ckpt_load_path")
 MOVED: dict[Pointer, Pointer] = {
     ("model", "resume"): ("system", "resume"),
     ("train", "dataset", "sample_ratios"): ("train", "dataset", "sample_ratio"),
@@ -84,7 +90,7 @@ class Parts:
 
     def override(self, option: str) -> None:
         """Apply one `a.b=c` of the command line; the value is YAML and may contain '='; `a.2.b` is in item 2 of a."""
-        source = f"-o {option}"
+        source = f"{OVERRIDE}{option}"
         name, sign, text = option.partition("=")
         keys = name.strip().split(".")
         if not sign or not all(keys):
@@ -171,6 +177,7 @@ def _read_one(path: Path) -> Parts:
     values, root = yaml_text.parse(read_text(path, MAX_BYTES), str(path))
     if not isinstance(values, dict):
         raise KitError(f"{path} has no sections", hint="see configs/rec/crnn/crnn_small.yaml")
+    _drop_own_best(values)
     found = list(yaml_text.nodes(root))
     same: dict[int, set[Pointer]] = {}
     for pointer, node, _ in found:
@@ -181,6 +188,17 @@ def _read_one(path: Path) -> Parts:
         if pointer[:1] == (COMMON,)
     }
     return Parts(values, {pointer: f"{path}:{line}" for pointer, _, line in found}, uses)
+
+
+def _drop_own_best(values: dict[str, Any]) -> None:
+    """Let the weights that a file names be the default, if they are those of its own training.
+
+    So they follow a train.ckpt_save_dir that replaces the one of this file: else an extending file would evaluate the
+    weights of the other training.
+    """
+    folder, named = value_at(values, FOLDER), value_at(values, WEIGHTS)
+    if isinstance(folder, str) and isinstance(named, str) and Path(named) == Path(folder, BEST):
+        values["eval"]["ckpt_load_path"] = None
 
 
 def _leaves(values: dict[str, Any], over: dict[str, Any], pointer: Pointer = ()) -> Iterator[Pointer]:

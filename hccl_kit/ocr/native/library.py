@@ -15,13 +15,14 @@ import platform
 import re
 import shlex
 import shutil
-import stat
 import struct
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.private_folder import make_private
+from hccl_kit.base.temporary import beside, sweep
 from hccl_kit.base.terminal import printable
 
 SOURCE = Path(__file__).with_name("operators.cpp")
@@ -33,7 +34,6 @@ TIMEOUT = 120
 MOST_OF_REASON = 1000
 """Bytes of the reason of a failure that other processes read."""
 CPU_INFO = Path("/proc/cpuinfo")
-WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 ELF_HEADER = 64
 """Bytes of the header of a library of a 64-bit computer."""
 
@@ -52,8 +52,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     if ":" in str(path):
         raise KitError(f"MindSpore loads no library from a path with a colon: {folder}")
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _assert_private(folder)
+        make_private(folder)
         if not _is_whole(path):
             _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
@@ -124,15 +123,6 @@ def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
     raise KitError(f"there is no C++ compiler ({', '.join(COMPILERS)})", hint="apt-get install g++")
 
 
-def _assert_private(folder: Path) -> None:
-    """Raises KitError if others own the folder or may write into it: what is loaded runs as this user."""
-    status = folder.stat()
-    if status.st_uid not in (os.geteuid(), 0):
-        raise KitError(f"{folder} belongs to another user", hint="set HCCL_KIT_CACHE to a folder of your own")
-    if status.st_mode & WRITABLE_BY_OTHERS:
-        raise KitError(f"others may write into {folder}", hint=f"chmod go-w {shlex.quote(str(folder))}")
-
-
 def _is_whole(path: Path) -> bool:
     """Whether there is a library that is not cut: the table of sections, which a linker writes last, lies within it.
 
@@ -185,7 +175,8 @@ def _lock(descriptor: int) -> bool:
 
 
 def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, environ: Mapping[str, str]) -> None:
-    made = path.with_name(f".{path.name}.{os.getpid()}")
+    made = beside(path)
+    sweep(path.parent)
     folders = dict.fromkeys(f"-Wl,-rpath,{file.parent}" for file in called)
     words = [*command, "-o", str(made), str(SOURCE), *map(str, called), *folders]
     try:

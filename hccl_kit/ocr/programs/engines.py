@@ -16,6 +16,7 @@ from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.ocr.checkpoints import fetch
+from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.infer.inference import Inference
 from hccl_kit.ocr.infer.runner import Runner
@@ -68,12 +69,12 @@ def _exported(config: Config, inference: Inference, images: int) -> Runner:
 
 def _name(config: Config, task: Task) -> str:
     """A digest of everything that the exported files depend on, except their shapes."""
-    weights = fetch.local_path("eval.ckpt_load_path", str(config.weights), os.environ)
+    weights = WeightsFile.of(fetch.local_path("eval.ckpt_load_path", str(config.weights), os.environ))
     facts = {
         "code": code_digest(),
         "versions": [metadata.version(name) for name in ("mindspore", "onnx")],
         "model": config["model"],
         "dictionary": task.dictionary,
-        "weights": hashlib.sha256(weights.read_bytes()).hexdigest(),
+        "weights": weights.sha256,
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]

@@ -2,11 +2,13 @@
 recognised.
 
 The data set is that of the section `eval` of the configuration. With several ranks, each rank
-reads a part of it. --picture shows the worst samples first: lines with the text that was read and
-the right one, or pages with found, missed and false boxes. No picture is written if all are right.
+reads a part of it. The weights are best.ckpt of the training of the configuration, or the file
+eval.ckpt_load_path; a line on stderr names them. --picture shows the worst samples first: lines
+with the text that was read and the right one, or pages with found, missed and false boxes. No
+picture is written if all are right.
 
 examples:
-  hccl-kit eval -c rec/crnn/crnn_small.yaml -o eval.ckpt_load_path=./runs/crnn_small/best.ckpt
+  hccl-kit eval -c rec/crnn/crnn_small.yaml
   hccl-kit eval -c ./runs/db_r18/train_config.yaml --picture worst.png --worst 40
 
 Exit codes: 0 done; 2 could not run.
@@ -91,7 +93,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
         raise KitError(f"--worst is {request.worst}; accepted: 1 to {most}")
     if request.picture is not None and env.rank == 0:
         assert_free_picture(request.picture, "--picture", force=request.force)
-    program.assert_weights(config)
+    program.weights_in_use(config, speaks=env.rank == 0)
     return ()
 
 
@@ -99,7 +101,10 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
     from hccl_kit.ocr import drawing  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.infer.evaluate import Evaluator  # noqa: PLC0415
     from hccl_kit.ocr.programs import engines  # noqa: PLC0415
+    from hccl_kit.ocr.run.consistency import assert_one_file_of_weights  # noqa: PLC0415
 
+    weights = program.weights_in_use(config, speaks=False)
+    assert_one_file_of_weights(weights.sha256, world)
     for note in notes if world.is_main and not request.json else ():
         print(note)
     evaluator = Evaluator(config, world, lambda message: progress.say(f"warning: {printable(message)}"))
@@ -121,7 +126,7 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
             write_atomically(request.picture, drawing.encoded(picture, request.picture.suffix))
             progress.say(f"wrote: {request.picture}")
     if world.is_main:
-        print(json.dumps(counts.row()) if request.json else counts)
+        print(json.dumps({**counts.row(), "weights": weights.row()}) if request.json else counts)
 
 
 if __name__ == "__main__":

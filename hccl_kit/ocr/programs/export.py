@@ -1,9 +1,10 @@
 """Write a trained network as a file that other programs run: MINDIR for MindSpore, ONNX for all
 others.
 
-Writes best.mindir and best.onnx next to the checkpoint eval.ckpt_load_path, or the files of
---output. Each file is loaded again, MINDIR by MindSpore and ONNX by onnxruntime, and must give the
-output of the network; a line for each file shows the difference. All of this runs on the CPU.
+Writes best.mindir and best.onnx next to the checkpoint, or the files of --output. The checkpoint is
+best.ckpt of the training of the configuration, or the file eval.ckpt_load_path; stderr names it.
+Each file is loaded again, MINDIR by MindSpore and ONNX by onnxruntime, and must give the output of
+the network; a line for each file shows the difference. All of this runs on the CPU.
 Images are float32 (batch, 3, height, width) of a fixed shape: export a file for each size that you
 need. The metadata of the ONNX file describes the preprocessing and the classes.
 The ONNX file of a network of PP-OCR takes all sizes and has the form of PaddleOCR's files: rapidocr
@@ -111,7 +112,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
         raise KitError(
             f"{' and '.join(lacking)} cannot be imported", hint=f"{program.install_extra('export')}\nor --format mindir"
         )
-    program.assert_weights(config)
+    program.weights_in_use(config)
     assert_free_files(paths, "--output", force=request.force)
     os.environ.setdefault("GLOG_v", LOG_NOTHING)
     return ()

@@ -161,7 +161,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     for option, one in (("-o", config), ("--read-opt", reader), ("--turn-opt", turner)):
         if one is not None:
             program.assert_files(one)
-            program.assert_weights(one, option)
+            program.weights_in_use(one, option)
     return ()
 
 
@@ -194,14 +194,14 @@ def _assert_free(request: Request, kind: str) -> None:
 
 def _predict(request: Request, config: Config, world: World, notes: list[str]) -> None:
     del world, notes
-    images = request.find_images()
+    images, weights = request.find_images(), _digests(request, config) if request.json else []
     is_detection = config["model"]["type"] == "det"
     found = _pages(request, config, images) if is_detection else _lines(request, config, images)
     rows, unread = [], 0
     with progress.track(found, len(images), "reading images") as predictions:
         for prediction in predictions:
             progress.say("\t".join(map(escaped, prediction.fields())), sys.stdout)
-            rows.append(prediction.row())
+            rows.append({**prediction.row(), "weights": weights})
             if prediction.error:
                 unread += 1
                 progress.say(printable(f"warning: {prediction.path} could not be read: {prediction.error}"))
@@ -211,6 +211,12 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
         write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
         progress.say(f"wrote: {request.json}")
     program.assert_read(unread, len(rows))
+
+
+def _digests(request: Request, config: Config) -> list[str]:
+    """The first digits of the SHA-256 of the weights of --config, --read and --turn, as the lines on stderr show."""
+    used = (config, request.read.load(), request.turn.load())
+    return [program.weights_in_use(one, speaks=False).short for one in used if one is not None]
 
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:

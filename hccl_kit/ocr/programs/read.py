@@ -34,6 +34,7 @@ from hccl_kit.base.output_place import assert_free_files, assert_free_folder
 from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.base.wording import counted
 from hccl_kit.ocr import rapidocr
+from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.data.image_paths import find_images, short
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.run import engine, program
@@ -108,6 +109,9 @@ def _read(request: Request) -> None:
     chosen = engine.chosen(request.engine, target)
     networks = _networks(chosen, len(images))
     progress.say(f"engine: {engine.named(chosen, target)}")
+    weights = [WeightsFile.of(rapidocr.path(name)) for name in rapidocr.FILES]
+    for one in weights:
+        progress.say(printable(str(one)))
     if request.picture:
         request.picture.mkdir(parents=True, exist_ok=True)
     done: list[Timed] = []
@@ -116,7 +120,7 @@ def _read(request: Request) -> None:
             done.append(timed)
             _show(timed.page)
     if request.json:
-        text = json.dumps(_document(done, chosen), ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(_document(done, chosen, weights), ensure_ascii=False, indent=1) + "\n"
         # A name that is not UTF-8 contains lone surrogates, which this writes as JSON escapes.
         write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
         progress.say(f"wrote: {request.json}")
@@ -214,10 +218,12 @@ def _show(page: PageOfText) -> None:
             progress.say("\t".join(map(escaped, fields)), sys.stdout)
 
 
-def _document(done: Sequence[Timed], engine: str) -> dict[str, Any]:
+def _document(done: Sequence[Timed], engine: str, weights: Sequence[WeightsFile]) -> dict[str, Any]:
     """What --json writes, as schemas/read.schema.json describes it."""
     pages = [{**timed.page.row(), "seconds": round(timed.seconds, 3)} for timed in done]
-    return {"version": VERSION, "weights": list(rapidocr.FILES), "engine": engine, "pages": pages}
+    files = [one.row() for one in weights]
+    sources = list(rapidocr.FILES)
+    return {"version": VERSION, "weights": sources, "weight_files": files, "engine": engine, "pages": pages}
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ examples:
   mpirun -n 4 hccl-kit train -c rec/crnn/crnn_small.yaml   the same without a rank table
 
 Exit codes: 0 trained; 1 the training started and then failed (loss not finite, weights that do not
-move, a full disk); 2 it could not start (configuration, data, files); 130 ended by Ctrl-C; 143
-ended by SIGTERM, or by SIGUSR2, which first lets the current step end and saves a checkpoint.
+move, a full disk); 2 it could not start (configuration, data, files), and earlier results in its
+folder are where they were; 130 ended by Ctrl-C; 143 ended by SIGTERM, or by SIGUSR2, which first
+lets the current step end and saves a checkpoint.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, KitError
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.claim import PATIENCE, PATIENCE_OF_RESTART, claim
-from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts, wanted_start
+from hccl_kit.ocr.checkpoints.previous_run import announce, restarts, withdraw
 from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
@@ -43,12 +45,13 @@ def make_parser() -> Parser:
 
 
 def _prepare(config: Config, env: WorkerEnv) -> Sequence[str]:
-    """What needs no other rank and no heavy import: weights to download, and room in the folder of the run."""
+    """What needs no other rank and no heavy import: weights to download, and the folder of the run."""
     weights = fetch.fetch(config["model"], os.environ, partial(print, flush=True))
     if env.rank == 0:
         patience = PATIENCE_OF_RESTART if restarts(os.environ) else PATIENCE
         claim(Path(config["train"]["ckpt_save_dir"]), patience=patience)
-    return (*weights, *make_room(config, env, os.environ))
+        announce(config, os.environ)
+    return weights
 
 
 def _train(config: Config, world: World, notes: list[str]) -> None:
@@ -56,11 +59,15 @@ def _train(config: Config, world: World, notes: list[str]) -> None:
     from hccl_kit.ocr.train.loop import train  # noqa: PLC0415
 
     folder = Path(config["train"]["ckpt_save_dir"])
-    log = RunLog(folder, world.rank, resumed=bool(wanted_start(config) or restarts(os.environ)))
+    log = RunLog(folder, world.rank)
     for note in notes:
         log.say(note)
     try:
         train(config, world, log)
+    except KitError as error:
+        if error.exit_code == EXIT_CANNOT_RUN and world.is_main:
+            withdraw(config)
+        raise
     finally:
         log.close()
 

@@ -60,6 +60,19 @@ def assert_one_dictionary(digest: str, world: World) -> None:
         )
 
 
+def assert_one_file_of_weights(sha256: str, world: World) -> None:
+    """Raises JointError if the ranks evaluate different weights: the sum of their counts would be that of no network.
+
+    Every rank must call it.
+    """
+    if world.size > 1:
+        assert_identical(
+            gather_digests(world, sha256),
+            what="file of weights",
+            hint="all servers need the same file: compare eval.ckpt_load_path with sha256sum",
+        )
+
+
 def code_digest(folder: Path = Path(hccl_kit.__file__).parent) -> str:
     """SHA-256 of the package's modules, by name and content."""
     digest = hashlib.sha256()

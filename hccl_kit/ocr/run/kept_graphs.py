@@ -23,7 +23,6 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -37,6 +36,8 @@ from mindspore.train.mind_ir_pb2 import ModelProto
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.private_folder import make_private
+from hccl_kit.base.temporary import beside, sweep
 from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.config import Config
@@ -81,20 +82,26 @@ def keep(
     """From now on these cells take the graphs that they would compile from the cache folder. The keys are any names.
 
     A graph that is not there is compiled and kept. Inputs of `cells` always have the same shapes, those of `by_shape`
-    may differ. All are compiled as usual if the folder cannot be written, and if one of MindSpore's variables is set:
-    MS_COMPILER_CACHE_ENABLE=0 switches this off.
+    may differ. All are compiled as usual if the folder cannot be written or others may change it, which `say` reports,
+    and if one of MindSpore's variables is set: MS_COMPILER_CACHE_ENABLE=0 switches this off.
     """
     environ = os.environ  # the environment that MindSpore reads
     if not _usable(world, environ):
         return
-    with suppress(OSError, KitError):
+    try:
         folder = cache(environ) / "graphs" / name(facts(config, world, network, environ))
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(folder)
         os.utime(folder)
+        sweep(folder)
+        sweep(folder.parent)
         _forget_oldest(folder.parent)
         kept = _Folder(folder, world.rank, _process(folder.parent), say)
-        for title, cell in (*cells.items(), *by_shape.items()):
-            _follow(cell, title, kept, once=title in cells)
+    except (OSError, KitError) as error:
+        hint = f" ({error.hint})" if isinstance(error, KitError) and error.hint else ""
+        say(f"compiled graphs are not kept: {error}{hint}")
+        return
+    for title, cell in (*cells.items(), *by_shape.items()):
+        _follow(cell, title, kept, once=title in cells)
 
 
 def facts(config: Config, world: World, network: nn.Cell, environ: Mapping[str, str]) -> dict[str, Any]:
@@ -177,7 +184,8 @@ class _Process:
     """MindSpore's cache folder in this process: it holds the graph that is being compiled, or none."""
 
     def __init__(self, parent: Path) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="process-", dir=parent))
+        self.path = beside(parent / "process")
+        shutil.rmtree(self.path, ignore_errors=True)  # of a killed process with the same number
         self.number = 0
         """Number of the next graph, as MindSpore counts them."""
         self.given: dict[Path, int] = {}
@@ -190,14 +198,14 @@ class _Process:
         self.given = {}
         try:
             folder = self.path / f"rank_{rank}" / "graph_cache"
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             if known is not None:
                 for role in ROLES:
                     file = folder / f"{role}compile_cache_{self.number}.mindir"
                     file.write_bytes(known)
                     self.given[file] = file.stat().st_mtime_ns
                 variables[TRUST] = "1"
-        except OSError:
+        except (OSError, KitError):
             variables = {}
         os.environ.update(variables)
         try:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hccl_kit.base import progress
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import drawing, interrupt
+from hccl_kit.ocr.checkpoints.claim import assert_writable
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY
 from hccl_kit.ocr.run.curves import read_rows
 from hccl_kit.ocr.run.tensorboard import TensorBoard
@@ -28,35 +32,65 @@ class _Screen(logging.StreamHandler):  # type: ignore[type-arg]  # Python 3.10 h
         self.setLevel(logging.CRITICAL + 1)
 
 
+class _Waiting(logging.Handler):
+    """Keeps lines until there is a file for them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
 class RunLog:
     """The files of one rank in `folder`; rank 0 also prints the log and writes the files of the whole job.
 
-    A resumed run appends to existing files, any other run overwrites them. Raises KitError if they cannot be written.
+    No file is written before `open`: until then, lines wait in memory. Raises KitError if none could be written.
     """
 
-    def __init__(self, folder: Path, rank: int, *, resumed: bool = False) -> None:
+    def __init__(self, folder: Path, rank: int) -> None:
         self.folder = folder
+        self.rank = rank
         self.is_main = rank == 0
         self._tensorboard: TensorBoard | None = None
-        try:
+        with self._writable():
             folder.mkdir(parents=True, exist_ok=True)
-            if self.is_main and not resumed:
-                for name in (METRICS, SUMMARY):
-                    (folder / name).unlink(missing_ok=True)
-            handler: logging.Handler = logging.FileHandler(
-                folder / f"log_{rank}.txt", mode="a" if resumed else "w", encoding="utf-8"
-            )
-        except OSError as error:
-            raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
+            assert_writable(folder)
         self._log = logging.getLogger(f"hccl_kit.rank{rank}")
         self._log.setLevel(logging.INFO)
         self._log.propagate = False
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        self._log.handlers = [handler]
+        self._waiting: _Waiting | None = _Waiting()
+        self._log.handlers = [self._waiting]
         if self.is_main and sys.stdout is not None:
             screen = _Screen(sys.stdout)
             screen.setFormatter(logging.Formatter("%(message)s"))
             self._log.addHandler(screen)
+
+    def open(self, *, resumed: bool = False) -> None:
+        """Begin to write: a resumed run appends to existing files, any other run overwrites them."""
+        if self._waiting is None:
+            return
+        with self._writable():
+            if self.is_main and not resumed:
+                for name in (METRICS, SUMMARY):
+                    (self.folder / name).unlink(missing_ok=True)
+            path, mode = self.folder / f"log_{self.rank}.txt", "a" if resumed else "w"
+            handler = logging.FileHandler(path, mode=mode, encoding="utf-8")
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        for record in self._waiting.records:
+            handler.handle(record)
+        self._log.removeHandler(self._waiting)
+        self._log.addHandler(handler)
+        self._waiting = None
+
+    @contextmanager
+    def _writable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            message = f"cannot write into {self.folder}: {error.strerror}"
+            raise KitError(message, hint="see train.ckpt_save_dir") from error
 
     def say(self, message: str) -> None:
         """Log a line."""
@@ -77,6 +111,12 @@ class RunLog:
             except OSError as error:
                 raise KitError(f"cannot write {self.folder / METRICS}: {error.strerror}") from error
 
+    def evaluation(self, row: dict[str, Any]) -> None:
+        """Write the scores after a step as `metrics` does, in the place of those that a resumed run repeats."""
+        if self.is_main and row["step"] in self.evaluations():
+            self._rewrite(lambda other: other["step"] != row["step"] or "loss" in other)
+        self.metrics(row)
+
     def picture(self, name: str, image: NDArray[np.uint8], step: int) -> None:
         """Write a PNG, also to TensorBoard (rank 0)."""
         if self.is_main:
@@ -88,14 +128,18 @@ class RunLog:
         """Open TensorBoard, and remove the lines of metrics.jsonl after `step`, whose steps are repeated (rank 0)."""
         if self.is_main:
             self._tensorboard = TensorBoard(self.folder, step=step)
+            self._rewrite(lambda row: row["step"] <= step)
+
+    def _rewrite(self, is_kept: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Remove lines of metrics.jsonl, and one that a killed process left incomplete. The file is always whole."""
         path = self.folder / METRICS
-        if not self.is_main or not path.exists():
+        if not path.exists():
             return
         try:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
         except OSError as error:
             raise KitError(f"cannot read {path}: {error.strerror}") from error
-        _write(path, "".join(line for line in lines if _step_of(line) <= step))
+        _write(path, "".join(line for line in lines if (row := _row_of(line)) is not None and is_kept(row)))
 
     def evaluations(self) -> dict[int, dict[str, Any]]:
         """The scores in metrics.jsonl by the step after which they were taken (rank 0)."""
@@ -119,7 +163,14 @@ class RunLog:
             _write(self.folder / name, text)
 
     def close(self) -> None:
-        """Close the log file and TensorBoard; an error of the latter is a warning, or it would hide that of the run."""
+        """Close the log file and TensorBoard; an error of the latter is a warning, or it would hide that of the run.
+
+        Warnings that were never written, because the run could not start, go to standard error; rank 0 has shown them.
+        """
+        if self._waiting is not None and not self.is_main:
+            for record in self._waiting.records:
+                if record.levelno >= logging.WARNING:
+                    progress.say(printable(record.getMessage()))
         if self._tensorboard is not None:
             try:
                 self._tensorboard.close()
@@ -135,9 +186,11 @@ def _write(path: Path, content: bytes | str) -> None:
         write_atomically(path, content)
 
 
-def _step_of(line: str) -> float:
-    """The step of a line; infinity for a line that a killed process left incomplete."""
+def _row_of(line: str) -> dict[str, Any] | None:
+    """A line of metrics.jsonl; None for one that a killed process left incomplete."""
     try:
-        return float(json.loads(line)["step"])
-    except (ValueError, TypeError, KeyError):
-        return math.inf
+        row = json.loads(line)
+    except ValueError:
+        return None
+    is_row = line.endswith("\n") and isinstance(row, dict) and isinstance(row.get("step"), int)
+    return row if is_row else None

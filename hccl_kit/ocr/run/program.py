@@ -32,6 +32,7 @@ from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.checkpoints import fetch
+from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.data.sources import are_there, sources
 from hccl_kit.runtime import LAUNCHERS, JointError, detect, finish
 from hccl_kit.runtime.failure import record, watch_stacks
@@ -107,10 +108,21 @@ def load(given: Path, overrides: Sequence[str]) -> Config:
     raise KitError(f"cannot read {given}: it does not exist, and no shipped configuration has this name", hint=hint)
 
 
-def note_choices(given: Path, config: Config) -> None:
-    """Print the file that was taken if it is not the path `given`, and what its language model lacks."""
+def note_choices(given: Path, config: Config, *, training: bool = False) -> None:
+    """Print the file that was taken if it is not the path `given`, and what its language model lacks.
+
+    Before a training, also print that another configuration has the same folder.
+    """
     if config.source != str(given):
         progress.say(f"config: {printable(config.source)} (shipped with hccl-kit)")
+    if training and (other := config.shares_folder_with):
+        folder = config["train"]["ckpt_save_dir"]
+        progress.say(
+            printable(
+                f"train.ckpt_save_dir is that of {shipped.short_name(other)}: trainings of both write into {folder}. "
+                "To keep them apart: -o train.ckpt_save_dir=..., or set it in the file"
+            )
+        )
     model = config.values.get("postprocess", {}).get("language_model")
     if model and not model["texts"] and not are_there(config["train"]["dataset"]) and not config.kept_texts.exists():
         progress.say(
@@ -149,7 +161,7 @@ def run(
         # msrun's scheduler has no rank: it would take the place of rank 0 in the log and in the folder of the run.
         is_rank = not launch.is_scheduler(os.environ)
         if env.rank == 0 and is_rank:
-            note_choices(options.config, config)
+            note_choices(options.config, config, training=training)
         config = config.of_run() if training else config
         if training:
             interrupt.save_on_usr2()
@@ -247,14 +259,22 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
         raise KitError(f"{place}.character_dict_path: {error.message}", hint=hint) from error
 
 
-def assert_weights(config: Config, option: str = "-o") -> None:
-    """Raises KitError if the checkpoint of `config` is not a file; `option` is the one that names another."""
-    if not fetch.local_path("eval.ckpt_load_path", str(config.weights), os.environ).is_file():
+def weights_in_use(config: Config, option: str = "-o", *, speaks: bool = True) -> WeightsFile:
+    """The file of the weights of `config`, which is named on standard error; `option` is the one that names another.
+
+    Raises KitError if it is not a file.
+    """
+    path = fetch.local_path("eval.ckpt_load_path", str(config.weights), os.environ)
+    if not path.is_file():
         name = shlex.quote(shipped.short_name(config.source))
         raise KitError(
             f"there is no checkpoint {config.weights} (eval.ckpt_load_path, or best.ckpt of a run)",
             hint=f"train first: hccl-kit train -c {name}\nor name another: {option} eval.ckpt_load_path=FILE",
         )
+    found = WeightsFile.of(path)
+    if speaks:
+        progress.say(printable(str(found)))
+    return found
 
 
 def missing(error: ImportError) -> KitError:

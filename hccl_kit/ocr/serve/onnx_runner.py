@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.private_folder import make_private
+from hccl_kit.base.temporary import sweep
 from hccl_kit.ocr.infer.runner import Run
 from hccl_kit.ocr.run import onnx_session
 from hccl_kit.ocr.run.onnx_session import Session
@@ -35,10 +37,14 @@ class OnnxRunner:
     def of_shape(self, shape: Sequence[int]) -> Run:
         """The session for images of this shape.
 
-        Raises KitError if the network cannot be exported, or the file cannot be written.
+        Raises KitError if the network cannot be exported, the file cannot be written, or others may change it.
         """
         key = () if self.any_size else tuple(shape)
         if key not in self.sessions:
+            try:
+                make_private(self.folder)
+            except OSError as error:
+                raise KitError(f"cannot write {self.folder}: {error.strerror}") from error
             path = self.folder / f"{'_'.join([self.name, *map(str, key)])}.onnx"
             self.sessions[key] = self._kept(path) or self._exported(path, tuple(shape))
         return self.sessions[key]
@@ -52,10 +58,7 @@ class OnnxRunner:
             return None
 
     def _exported(self, path: Path, shape: Shape) -> Session:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        except OSError as error:
-            raise KitError(f"cannot write {self.folder}: {error.strerror}") from error
+        sweep(self.folder)
         self.export(shape, path)
         made = onnx_session.opened(path, self.threads)
         with suppress(OSError):  # another process does the same

@@ -25,6 +25,7 @@ from hccl_kit.ocr.adapt import (
 )
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
+from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.models.ppocr import forms
 from hccl_kit.ocr.run import convolutions
@@ -49,6 +50,7 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
         strict = model["pretrained_strict"]
         for note in pretrained.load(path, network, strict=strict, key=key, classes=classes, characters=characters):
             say(note)
+        say(str(WeightsFile.of(path)))
     if model["freeze"]:
         say(f"model.freeze: {freeze.freeze(network, model['freeze'])} parameters are frozen")
     if model["freeze_batch_norm"]:

@@ -55,7 +55,7 @@ def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple
         f"evaluation after step {progress.step}: {counts}{', the best so far' if is_best else ''}, "
         f"{time.perf_counter() - started:.1f} s"
     )
-    job.log.metrics({"step": progress.step, **counts.row()})
+    job.log.evaluation({"step": progress.step, **counts.row()})
     return counts, progress
 
 

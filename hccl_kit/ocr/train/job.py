@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from mindspore import Parameter, nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
+from hccl_kit.base import temporary
+from hccl_kit.base.errors import KitError
+from hccl_kit.ocr.checkpoints import dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
-from hccl_kit.ocr.checkpoints.previous_run import restarts
+from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts_of_run, wanted_start
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.infer.evaluate import Evaluator
@@ -24,7 +28,7 @@ from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task
 from hccl_kit.ocr.train import build, parameters, resume, schedule
 from hccl_kit.ocr.train.step import TrainStep
-from hccl_kit.runtime import World
+from hccl_kit.runtime import JointError, World
 from hccl_kit.runtime.heartbeat import Heartbeat
 
 
@@ -60,6 +64,21 @@ class Job:
         """The steps of the whole run, those before a resume included."""
         steps: int = self.config["scheduler"]["num_epochs"] * self.feed.steps_per_epoch
         return min(steps, self.config["train"]["max_steps"] or steps)
+
+    def open(self) -> None:
+        """Begin to write the files of the run, and move those of an earlier run aside first (rank 0).
+
+        Every rank must call it, when nothing is left that could keep the run from starting. Raises JointError if the
+        files cannot be moved.
+        """
+        self.world.all_reduce(np.zeros(1, np.float32))  # every rank has come this far
+        found = json.loads(self.world.share(json.dumps(_made_room(self.config) if self.world.is_main else {})))
+        if "error" in found:
+            raise JointError(found["error"], hint=found["hint"])
+        self.log.open(resumed=found["resumed"])
+        for note in found["notes"]:
+            self.log.say(note)
+        self.log.rewind(self.start.step)
 
     def save(self, progress: Progress) -> None:
         """Write what a resumed run needs (rank 0)."""
@@ -111,15 +130,23 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
 
 
 def _start(config: Config, world: World, log: RunLog, state: list[Parameter], dictionary: str) -> Progress:
-    """Where the run begins, decided by rank 0; `state` is set to it, and later lines of metrics.jsonl are removed."""
-    restart = restarts(os.environ)
+    """Where the run begins, decided by rank 0; `state` is set to it."""
+    restart = restarts_of_run(config, os.environ)
     if world.is_main:
-        checkpoint.sweep(Path(config["train"]["ckpt_save_dir"]))
+        temporary.sweep(Path(config["train"]["ckpt_save_dir"]))
     start = resume.begin(config, world, state, restart=restart, dictionary=dictionary)
     for note in start.notes:
         log.say(note)
     if start.path is not None:
         prefix = f"restart {restart}: " if restart else ""
         log.say(f"{prefix}resumed from {start.path} after step {start.progress.step}")
-    log.rewind(start.progress.step)
     return replace(start.progress, job=resume.job_of(config, world.size))
+
+
+def _made_room(config: Config) -> dict[str, Any]:
+    """Whether the run continues files of an earlier part of it, and notes; or the error, for the other ranks too."""
+    resumed = bool(wanted_start(config) or restarts_of_run(config, os.environ))
+    try:
+        return {"resumed": resumed, "notes": make_room(config, os.environ)}
+    except KitError as error:
+        return {"error": error.message, "hint": error.hint}

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any
 
 from hccl_kit.base.errors import under_way
 from hccl_kit.base.wording import counted
 from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
-from hccl_kit.ocr.checkpoints.previous_run import ARCHIVE, SUMMARY
-from hccl_kit.ocr.config import TEXTS, Config
+from hccl_kit.ocr.checkpoints.previous_run import SUMMARY
+from hccl_kit.ocr.config import ARCHIVE, TEXTS, Config
+from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.run import convolutions, kept_graphs
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
@@ -28,13 +31,23 @@ def train(config: Config, world: World, log: RunLog) -> dict[str, Any]:
     failure from the first step on has exit code 1, a full disk too: started again, the run resumes from its last
     checkpoint.
     """
-    job = build_job(config, world, log)
-    with under_way():
-        return run(job)
+    return run(build_job(config, world, log))
 
 
 def run(job: Job) -> dict[str, Any]:
-    """All steps of a job from `job.start` on, its evaluations and its summary."""
+    """All steps of a job from `job.start` on, its evaluations and its summary; see `train` for what it raises.
+
+    Before the first batch is there, nothing is written: its images may be missing.
+    """
+    batches = job.feed.batches(job.start.step, job.last_step, seed=job.config["system"]["seed"])
+    with job.world.recorder.waiting("data"):
+        first = list(islice(batches, 1))
+    job.open()
+    with under_way():
+        return _run(job, chain(first, batches))
+
+
+def _run(job: Job, batches: Iterator[tuple[int, Batch]]) -> dict[str, Any]:
     scheduler, system = job.config["scheduler"], job.config["system"]
     progress, last, meter = job.start, job.last_step, Meter()
     stragglers = StragglerCheck(job.world, job.log.warn, log_interval=system["log_interval"])
@@ -47,7 +60,6 @@ def run(job: Job) -> dict[str, Any]:
     if not progress.step and progress.step < last and system["val_before_train"] and job.evaluator is not None:
         _, progress = evaluation.evaluate(job, progress)
 
-    batches = job.feed.batches(progress.step, last, seed=system["seed"])
     for step, batch, data_s in timed(batches, job.world.recorder):
         if step == 0 and job.world.is_main:
             job.log.picture("first_batch", job.task.picture(batch), step)

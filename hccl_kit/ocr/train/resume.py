@@ -15,7 +15,7 @@ from typing import Any
 from mindspore import Parameter
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
+from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError, Progress
 from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME, own_checkpoints, wanted_start
 from hccl_kit.ocr.config import Config
@@ -51,7 +51,8 @@ def begin(config: Config, world: World, state: list[Parameter], *, restart: int,
     """
     found: dict[str, Any] = {}
     if world.is_main:
-        found = _as_json(lambda: _begin(config, _State(state, dictionary), job_of(config, world.size), restart))
+        own_job = job_of(config, world.size)
+        found = _as_json(lambda: _begin(config, _State(state, dictionary), own_job, restart), config)
     found = json.loads(world.share(json.dumps(found)))
     if "error" in found:
         raise JointError(found["error"], hint=found["hint"])
@@ -76,10 +77,14 @@ class _State:
         return checkpoint.load(path, self.parameters, check=check)
 
 
-def _as_json(find: Callable[[], Start]) -> dict[str, Any]:
+def _as_json(find: Callable[[], Start], config: Config) -> dict[str, Any]:
     """The start that rank 0 has found or its error, to share with the other ranks, which would wait for it."""
     try:
         start = find()
+        if start.path is not None:
+            retention.read(
+                own_checkpoints(config)[0].parent
+            )  # a damaged index would end the run at its first evaluation
     except KitError as error:
         return {"error": error.message, "hint": error.hint}
     progress = start.progress

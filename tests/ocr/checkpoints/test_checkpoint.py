@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import mindspore as ms
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from mindspore import nn
 from mindspore.train.checkpoint_pb2 import Checkpoint
 
+from hccl_kit.base import temporary
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
@@ -29,6 +31,7 @@ checkpoint.save(Path("w.ckpt"), [mindspore.Parameter(numpy.ones(3, numpy.float32
 READ = """
 import sys
 from pathlib import Path
+from hccl_kit.base import temporary
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.checkpoints import checkpoint
 try:
@@ -156,21 +159,37 @@ def test_a_file_of_another_program_needs_no_checksum_and_gets_a_note(tmp_path: P
     assert len(notes) == 1
 
 
-def test_only_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
+def test_a_killed_write_leaves_a_file_that_is_swept(tmp_path: Path) -> None:
     """The process is killed when its checkpoint has its temporary name; the program reports this moment."""
     (tmp_path / "program.py").write_text(KILLED)
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
     )
     assert done.returncode == -signal.SIGKILL
-    (left,) = (path.name for path in tmp_path.iterdir() if path.name.startswith("."))
-    host, pid = left.split(".")[2:4]
-    stay = [f".w.{host}.{os.getpid()}.ckpt", f".w.other-{host}.{pid}.ckpt", f".w.{host}.ckpt", f".w.{host}.{pid}.txt"]
-    for name in (*stay, f".w.{host}.{pid}.tmp"):
-        (tmp_path / name).write_text("")
-    checkpoint.sweep(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {*stay, "program.py"}
-    checkpoint.sweep(tmp_path / "no")
+    assert len([path for path in tmp_path.iterdir() if path.name.startswith(".")]) == 1
+    temporary.sweep(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
+
+
+@pytest.mark.parametrize(
+    ("row", "value", "why"),
+    [
+        ("step", np.int64(-5), "it is of step -5; accepted: 0 or more"),
+        ("step", np.float32(1.5), "it is of step 1.5; accepted: 0 or more"),
+        ("step", np.zeros(3, np.int64), "hccl_kit.step is not a number"),
+        ("best", np.float64("nan"), "hccl_kit.best is not a number"),
+        ("job", np.zeros(3, np.uint8), "hccl_kit.job has 3 bytes, a SHA-256 has 32"),
+        ("end", np.zeros(3, np.int64), "hccl_kit.end is not a number"),
+    ],
+)
+def test_a_progress_that_no_run_has_is_refused(tmp_path: Path, row: str, value: Any, why: str) -> None:
+    network, path = Normed(), tmp_path / "w.ckpt"
+    own = {"step": np.int64(3), "best": np.float64(0.5), row: value}
+    weights = [{"name": one.name, "data": ms.Tensor(one.asnumpy())} for one in network.get_parameters()]
+    own |= {name: np.int64(len(weights)) for name in ("rows", "end") if name != row}
+    rows = [*weights, *({"name": f"hccl_kit.{name}", "data": ms.Tensor(one)} for name, one in own.items())]
+    ms.save_checkpoint(rows, str(path), crc_check=True)
+    assert f"{path} is damaged or not a checkpoint: {why}" in refusal(path, network)
 
 
 @pytest.mark.parametrize("content", [b"", b"plain text", bytes(1000)])
@@ -240,7 +259,7 @@ def test_a_checkpoint_that_cannot_be_written_is_named(tmp_path: Path, name: str)
 def test_a_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     network = Normed()
     path = saved(tmp_path, network, Progress(1))
-    (tmp_path / f".w.{checkpoint.host()}.{os.getpid()}.ckpt").mkdir()  # the path of the temporary file
+    temporary.beside(tmp_path / "w", "ckpt").mkdir()
     with pytest.raises(KitError, match="cannot write the checkpoint"):
         saved(tmp_path, network, Progress(2))
     assert checkpoint.load(path, network.get_parameters()).step == 1

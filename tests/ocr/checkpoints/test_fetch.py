@@ -1,7 +1,9 @@
 """Weights from a URL are fetched once, completely, and with a checksum, even from a hostile server."""
 
 import hashlib
+import os
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.temporary import beside
 from hccl_kit.ocr.checkpoints import download, fetch
 
 DATA = b"weights" * 1000
@@ -301,9 +304,21 @@ def test_several_processes_fetch_a_file_only_once(tmp_path: Path, server: str) -
 def test_temporary_files_of_a_killed_process_are_removed(tmp_path: Path, server: str) -> None:
     path = place(tmp_path, f"{server}/a/net.ckpt")
     path.parent.mkdir()
-    (path.parent / ".net.ckpt.0.part").write_bytes(b"half")
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    left = beside(path)
+    left.with_name(left.name.replace(f".{os.getpid()}.", f".{ended.pid}.")).write_bytes(b"half")
     get(tmp_path, f"{server}/a/net.ckpt")
-    assert not list(path.parent.glob(".*.part"))
+    assert sorted(one.name for one in path.parent.iterdir()) == ["net.ckpt", "net.ckpt.sha256"]
+
+
+def test_weights_that_another_user_may_have_put_there_need_a_checksum(tmp_path: Path, server: str) -> None:
+    path = place(tmp_path, f"{server}/a/net.ckpt")
+    path.parent.mkdir()
+    path.parent.chmod(0o777)
+    with pytest.raises(KitError, match=f"others may write into {path.parent}"):
+        get(tmp_path, f"{server}/a/net.ckpt")
+    get(tmp_path, f"{server}/a/net.ckpt", sha=SHA)
 
 
 def test_a_backbone_is_not_fetched_if_the_network_weights_include_it() -> None:

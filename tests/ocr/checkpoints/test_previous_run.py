@@ -1,4 +1,4 @@
-"""Results of an earlier run: a new one moves them aside before anything else can fail."""
+"""Results of an earlier run: a new one moves them aside when nothing is left that can keep it from starting."""
 
 import os
 from pathlib import Path
@@ -12,14 +12,16 @@ from hccl_kit.ocr.checkpoints.previous_run import (
     KEPT,
     PREVIOUS,
     RESUME,
+    announce,
     make_room,
     own_checkpoints,
     restarts,
+    restarts_of_run,
     stale_exports,
     wanted_start,
 )
-from hccl_kit.runtime.worker_env import RESTART, WorkerEnv
-from tests.ocr.run_tool import CONFIG, tool
+from hccl_kit.runtime.worker_env import RESTART
+from tests.ocr.run_tool import CONFIG, assert_refused, train
 
 LEFT = {
     **{RESUME: "last", PREVIOUS: "before", "best.ckpt": "75 %", "best.onnx": "of best", KEPT: "[]", "step_3.ckpt": "3"},
@@ -43,11 +45,12 @@ def moved(number: int = 1) -> dict[str, str]:
     return {f"earlier_{number}/{name}": text for name, text in LEFT.items()}
 
 
-def make(folder: Path, rank: int = 0, restart: int = 0, **system: Any) -> tuple[str, ...]:
+def make(folder: Path, restart: int = 0, **system: Any) -> tuple[str, ...]:
+    """A run announces itself, and makes room once it can start."""
     overrides = [f"system.{key}={value}" for key, value in system.items()]
     made = config.load(CONFIG, [f"train.ckpt_save_dir={folder}", *overrides])
-    env = WorkerEnv(rank=rank, size=2, local_rank=rank, local_size=2, device=rank)
-    return make_room(made, env, {RESTART: str(restart)})
+    announce(made, {RESTART: str(restart)})
+    return make_room(made, {RESTART: str(restart)})
 
 
 def test_a_new_run_moves_the_results_aside_and_nothing_else(folder: Path) -> None:
@@ -119,13 +122,13 @@ def test_a_run_that_starts_from_a_result_in_its_folder_is_refused(folder: Path, 
     (folder / "new").mkdir()
     loaded = config.load(CONFIG, [f"train.ckpt_save_dir={folder}", f"{key}={best}"])
     with pytest.raises(KitError, match=f"{key} is .*{name}, a result of the earlier run in") as caught:
-        make_room(loaded, WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0), {})
+        announce(loaded, {})
     assert "train.ckpt_save_dir" in (caught.value.hint or "")
     assert left(folder) == {**FOREIGN, **LEFT}
 
 
-@pytest.mark.parametrize("given", [{"rank": 1}, {"restart": 1}, {"resume": True}, {"resume": PREVIOUS}], ids=str)
-def test_other_ranks_restarts_and_resumed_runs_move_nothing(folder: Path, given: dict[str, Any]) -> None:
+@pytest.mark.parametrize("given", [{"restart": 1}, {"resume": True}, {"resume": PREVIOUS}], ids=str)
+def test_restarts_and_resumed_runs_move_nothing(folder: Path, given: dict[str, Any]) -> None:
     if given.get("resume") == PREVIOUS:
         given = {"resume": folder / PREVIOUS}
     assert make(folder, **given) == ()
@@ -143,25 +146,70 @@ def test_auto_resumes_if_there_is_a_checkpoint(folder: Path, tmp_path: Path) -> 
 
 
 def test_a_folder_that_cannot_be_changed_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path, _: Path) -> None:
-        raise OSError(30, "Read-only file system", str(path))
+    move = Path.replace
+
+    def refuse(path: Path, target: Path) -> None:
+        if path.name == "step_3.ckpt" and path.parent == folder:
+            raise OSError(1, "Operation not permitted", str(path))
+        move(path, target)
 
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(KitError, match=r"cannot move .* aside: Read-only file system"):
+    with pytest.raises(KitError, match=r"cannot move .*step_3.ckpt aside: Operation not permitted"):
         make(folder)
+    assert left(folder) == {**FOREIGN, **LEFT, ".new_run": ""}
+
+
+def test_a_restart_of_a_run_that_was_killed_while_it_started_does_not_take_the_results_for_its_own(
+    folder: Path,
+) -> None:
+    made = config.load(CONFIG, [f"train.ckpt_save_dir={folder}"])
+    announce(made, {})
+    assert restarts_of_run(made, {RESTART: "1"}) == 0
+    assert len(make(folder, restart=1)) == 1
+    assert left(folder) == {**FOREIGN, **moved()}
+    (folder / RESUME).write_text("of this run")
+    assert (restarts_of_run(made, {RESTART: "2"}), make(folder, restart=2)) == (2, ())
+
+
+def test_a_run_that_resumes_from_the_results_forgets_the_one_that_was_to_move_them(folder: Path) -> None:
+    announce(config.load(CONFIG, [f"train.ckpt_save_dir={folder}"]), {})
+    assert make(folder, resume=True) == ()
+    assert left(folder) == {**FOREIGN, **LEFT}
+
+
+def spoiled(folder: Path, words: Path, cause: str) -> tuple[list[str], str]:
+    """Overrides of a training that cannot start, and the error."""
+    labels = words / "train_gt.txt"
+    data = folder.parent / "data"
+    data.mkdir()
+    match cause:
+        case "labels in another encoding":
+            (data / "gt.txt").write_bytes(labels.read_bytes() + "x.png\tCAF\u00c9\n".encode("latin-1"))
+            return [f"train.dataset.label_file={data / 'gt.txt'}"], "UTF-8"
+        case "images elsewhere":
+            (data / "train").mkdir()
+            return [f"train.dataset.data_dir={data}"], "no sample of a whole batch can be used"
+        case "weights of another network":
+            (data / "w.ckpt").write_bytes(b"not weights")
+            return [f"model.pretrained={data / 'w.ckpt'}"], "is damaged or not a checkpoint"
+        case "too few samples":
+            return ["train.loader.batch_size=60000"], "too few for one step"
+    raise AssertionError(cause)
 
 
 @pytest.mark.train
-def test_a_training_that_fails_before_its_first_step_has_moved_old_results(folder: Path, words: Path) -> None:
-    """Otherwise a restart by its launcher would continue from a finished run."""
-    overrides = (f"train.dataset.dataset_root={words}", f"eval.dataset.dataset_root={words}")
-    done = tool(
-        "train", "-c", CONFIG, "-o", f"train.ckpt_save_dir={folder}", *overrides, "train.loader.batch_size=60000"
-    )
-    assert done.returncode == 2, done.stderr
-    found = left(folder)
-    assert moved().items() <= found.items()
-    assert not {RESUME, "best.ckpt"} & found.keys()
+@pytest.mark.parametrize(
+    "cause", ["labels in another encoding", "images elsewhere", "weights of another network", "too few samples"]
+)
+def test_a_training_that_cannot_start_leaves_the_folder_as_it_was(tmp_path: Path, words: Path, cause: str) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name, text in {**LEFT, **FOREIGN, "metrics.jsonl": "{}"}.items():
+        (folder / name).write_text(text)
+    before = left(folder)
+    overrides, message = spoiled(folder, words, cause)
+    assert_refused(train(folder, words, *overrides), 2, message)
+    assert left(folder) == before
 
 
 @pytest.mark.parametrize(("value", "number"), [(None, 0), ("", 0), ("0", 0), ("3", 3)])

@@ -61,7 +61,17 @@ def test_files_of_other_runs_are_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[1]", '[{"file": "a"}]', json.dumps([retention.Kept("../x", 1, 1.0)._asdict()])]
+    "text",
+    [
+        "",
+        "{",
+        "[1]",
+        '[{"file": "a"}]',
+        json.dumps([retention.Kept("../x", 1, 1.0)._asdict()]),
+        '[{"file": "step_-5.ckpt", "step": -5, "score": 1}]',
+        '[{"file": "step_1.ckpt", "step": Infinity, "score": 1}]',
+        "[" * 100_000,
+    ],
 )
 def test_an_invalid_index_is_named_and_removes_nothing(tmp_path: Path, text: str) -> None:
     (tmp_path / KEPT).write_text(text)

@@ -229,13 +229,46 @@ def test_the_size_of_a_file_is_limited(tmp_path: Path) -> None:
     assert f"is larger than {layers.MAX_BYTES} bytes" in refusal(path)
 
 
-def test_weights_are_those_named_or_those_next_to_the_file_or_those_of_the_run(tmp_path: Path) -> None:
-    options = (f"train.ckpt_save_dir={tmp_path / 'run'}", "eval.ckpt_load_path=")
-    loaded = config.load(written(tmp_path, TEXT), options)
-    assert loaded.weights == tmp_path / "run" / "best.ckpt"
-    (tmp_path / "best.ckpt").write_text("")
-    assert loaded.weights == tmp_path / "best.ckpt"
-    assert config.load(tmp_path / "config.yaml", ["eval.ckpt_load_path=mine.ckpt"]).weights == Path("mine.ckpt")
+MINE = "__base__: base.yaml\ntrain:\n  ckpt_save_dir: runs/mine\n"
+OF_BASE = "  ckpt_load_path: runs/crnn_small/best.ckpt\n"
+
+
+@pytest.mark.parametrize("named", ["", OF_BASE], ids=["not named", "named by the base"])
+@pytest.mark.parametrize(
+    ("own", "options", "wanted"),
+    [
+        ("", (), "runs/mine/best.ckpt"),
+        (f"eval:\n{OF_BASE}", (), "runs/crnn_small/best.ckpt"),
+        ("eval:\n  ckpt_load_path: other.ckpt\n", (), "other.ckpt"),
+        ("", ("train.ckpt_save_dir=runs/third",), "runs/third/best.ckpt"),
+        ("", ("eval.ckpt_load_path=runs/crnn_small/best.ckpt",), "runs/crnn_small/best.ckpt"),
+    ],
+)
+def test_weights_are_those_of_the_training_of_this_configuration(
+    tmp_path: Path, named: str, own: str, options: tuple[str, ...], wanted: str
+) -> None:
+    """Not those of the one that it extends, nor any other best.ckpt beside it; those that it names in any case."""
+    (tmp_path / "base.yaml").write_text(TEXT.replace("\neval:\n", f"\neval:\n{named}"), encoding="utf-8")
+    (tmp_path / "mine.yaml").write_text(MINE + own, encoding="utf-8")
+    (tmp_path / "best.ckpt").write_text("of nobody knows what")
+    assert config.load(tmp_path / "mine.yaml", options).weights == Path(wanted)
+    assert config.load(tmp_path / "base.yaml").weights == Path("runs/crnn_small/best.ckpt")
+
+
+def test_the_weights_of_an_archive_are_those_in_its_folder(tmp_path: Path) -> None:
+    """Also if the folder was moved, and another training writes to the old place."""
+    archive = tmp_path / "train_config.yaml"
+    archive.write_text(config.load(CONFIG).of_run().to_yaml(), encoding="utf-8")
+    assert config.load(archive).weights == tmp_path / "best.ckpt"
+    assert config.load(archive, ["train.ckpt_save_dir=runs/third"]).weights == Path("runs/third/best.ckpt")
+
+
+def test_a_configuration_that_has_its_folder_from_another_knows_it(tmp_path: Path) -> None:
+    base = written(tmp_path, TEXT)
+    (tmp_path / "mine.yaml").write_text(f"__base__: {base.name}\n", encoding="utf-8")
+    assert config.load(tmp_path / "mine.yaml").shares_folder_with == str(base)
+    assert config.load(tmp_path / "mine.yaml", ["train.ckpt_save_dir=mine"]).shares_folder_with is None
+    assert config.load(base).shares_folder_with is None
 
 
 def test_the_archive_of_a_run_evaluates_the_weights_of_the_run() -> None:

@@ -95,7 +95,8 @@ def test_it_names_the_source_of_its_numbers(path: Path) -> None:
 def test_its_paths_are_relative_and_its_run_folder_is_unique(path: Path) -> None:
     loaded = config.load(path)
     assert loaded["train"]["ckpt_save_dir"] == f"./runs/{path.stem}"
-    assert loaded["eval"]["ckpt_load_path"] == f"./runs/{path.stem}/best.ckpt"
+    assert loaded["eval"]["ckpt_load_path"] is None
+    assert loaded.weights == Path(f"runs/{path.stem}/best.ckpt")
     for section in ("train", "eval"):
         assert loaded[section]["dataset"]["dataset_root"].startswith("./data/")
 

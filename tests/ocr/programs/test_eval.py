@@ -1,7 +1,10 @@
 """Evaluation of trained weights, in a separate process."""
 
+import hashlib
 import json
+import os
 import shutil
+from datetime import datetime
 from pathlib import Path
 
 import cv2
@@ -21,6 +24,36 @@ def test_the_evaluation_has_the_score_of_the_training(run: Path) -> None:
     assert found["words"] == 20
     assert found["word_accuracy"] == summary(run)["best"]
     assert found["norm_edit_distance"] == pytest.approx(summary(run)["norm_edit_distance"], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["eval", "predict", "export"])
+def test_a_configuration_that_extends_another_uses_its_own_weights_and_names_them(
+    run: Path, words: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """The other training has left weights too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("__base__: rec/crnn/crnn_small.yaml\ntrain: {ckpt_save_dir: runs/mine}\n")
+    for folder, content in (("crnn_small", b"of the other training"), ("mine", (run / "best.ckpt").read_bytes())):
+        (tmp_path / "runs" / folder).mkdir(parents=True)
+        (tmp_path / "runs" / folder / "best.ckpt").write_bytes(content)
+    best = tmp_path / "runs" / "mine" / "best.ckpt"
+    os.utime(best, (0, 0))
+    digest, time = hashlib.sha256(best.read_bytes()).hexdigest(), datetime.fromtimestamp(0).astimezone()
+    given: dict[str, list[object]] = {
+        "eval": ["-o", f"eval.dataset.dataset_root={words}", "--json"],
+        "predict": ["--images", words / "test", "--limit", 1, "--json", "found.json"],
+        "export": ["--format", "onnx"],
+    }
+    done = tool(name, "-c", "mine.yaml", *given[name])
+    assert done.returncode == 0, done.stderr
+    assert f"weights: runs/mine/best.ckpt, SHA-256 {digest[:12]}..., of {time.isoformat(' ')}\n" in done.stderr
+    if name == "eval":
+        named = {"path": "runs/mine/best.ckpt", "sha256": digest, "time": time.isoformat(" ")}
+        assert json.loads(done.stdout)["weights"] == named
+    elif name == "predict":
+        assert json.loads((tmp_path / "found.json").read_text())[0]["weights"] == [digest[:12]]
+    else:
+        assert best.with_name("best.onnx").is_file()
 
 
 def test_the_evaluation_lists_misread_words(run: Path, tmp_path: Path) -> None:

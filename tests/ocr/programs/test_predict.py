@@ -1,5 +1,6 @@
 """Prediction on lines, in a separate process."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -44,7 +45,8 @@ def test_a_prediction_on_damaged_images_only_is_an_error(run: Path, tmp_path: Pa
     assert done.stdout == f"{tmp_path}/bad\\x1b\\udcff.png\t\t\n", "a file may have any name"
     (row,) = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     path, error = f"{tmp_path}/bad\x1b\udcff.png", "not an image that OpenCV reads"
-    assert row == {"path": path, "text": None, "confidence": None, "error": error}
+    weights = [hashlib.sha256((run / "best.ckpt").read_bytes()).hexdigest()[:12]]
+    assert row == {"path": path, "text": None, "confidence": None, "error": error, "weights": weights}
 
 
 @pytest.mark.parametrize(

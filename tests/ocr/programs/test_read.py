@@ -61,6 +61,10 @@ def test_a_folder_is_read(pages: Path, tmp_path: Path, engine: str) -> None:
     written = json.loads((tmp_path / "found.json").read_text(encoding="utf-8"))
     assert [Path(one["path"]).name for one in written["pages"]] == ["a.png", "b\t.png", "c.png", f"{LONG}.png"]
     assert written["engine"] == ("onnxruntime" if engine == "auto" else engine)
+    assert all(
+        f"weights: {one['path']}, SHA-256 {one['sha256'][:12]}..., of " in done.stderr
+        for one in written["weight_files"]
+    )
     assert [one["regions"] and len(one["regions"]) for one in written["pages"]] == [2, [], None, []]
     assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == [
         *("0001_a.png", "0002_b\t.png", f"0004_{LONG[:100]}.png")

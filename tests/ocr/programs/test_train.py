@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hccl_kit.base.temporary import beside
 from hccl_kit.ocr import config
 from tests.ocr.run_tool import CONFIG, assert_refused, summary, tool, train
 from tests.places import ROOT
@@ -120,9 +122,17 @@ def test_an_attention_head_can_be_trained_evaluated_and_exported(words: Path, tm
 @pytest.mark.long
 def test_a_finished_run_is_not_resumed_silently(run: Path, words: Path, tmp_path: Path) -> None:
     shutil.copytree(run, tmp_path / "run")
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    left = beside(tmp_path / "run" / "curves.png", "0.tmp").name.replace(f".{os.getpid()}.", f".{ended.pid}.")
+    (tmp_path / "run" / left).write_text("half")
     done = train(tmp_path / "run", words, "train.max_steps=12", "system.resume=True")
     assert done.returncode == 0, done.stderr
     assert "warning: no step is left: 12 are done, and scheduler.num_epochs and train.max_steps ask" in done.stdout
+    rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    evaluated = [row["step"] for row in rows if "loss" not in row]
+    assert len(evaluated) == len(set(evaluated)), "the evaluation that is repeated replaces its line"
+    assert not list((tmp_path / "run").glob(".*")), "what the killed process has left is removed"
     before, after = summary(run), summary(tmp_path / "run")
     assert [after[key] for key in ("steps", "best", "parameters_sha256")] == [
         before[key] for key in ("steps", "best", "parameters_sha256")

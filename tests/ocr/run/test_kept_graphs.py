@@ -5,7 +5,6 @@ import importlib.metadata
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from mindspore import Tensor, nn
 from mindspore.train.mind_ir_pb2 import ModelProto, TensorProto
 
+from hccl_kit.base.temporary import beside
 from hccl_kit.ocr import config
 from hccl_kit.ocr.checkpoints.fetch import CACHE
 from hccl_kit.ocr.run import kept_graphs
@@ -248,12 +248,37 @@ def test_the_oldest_folders_are_removed(start: Start, cache: Path, monkeypatch: 
 
 
 def test_with_a_full_disk_graphs_are_only_compiled(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(**_: Any) -> str:
+    def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
+    said = list[str]()
+    monkeypatch.setattr(Path, "mkdir", full)
+    assert start("a2", said=said) == ["compiled a (2,)"]
+    assert said == ["compiled graphs are not kept: [Errno 28] No space left on device"]
+
+
+def test_graphs_that_another_user_may_have_put_there_are_not_taken(start: Start, cache: Path) -> None:
+    """They run as this user: the rule is that for compiled convolutions."""
     start("a2")
-    monkeypatch.setattr(tempfile, "mkdtemp", full)
-    assert start("a2") == ["compiled a (2,)"]
+    (folder,) = cache.iterdir()
+    for place, mode in ((folder, 0o700), (folder.parent, 0o755)):
+        place.chmod(0o777)
+        said = list[str]()
+        assert start("a2", said=said) == ["compiled a (2,)"]
+        assert said == [f"compiled graphs are not kept: others may write into {place} (chmod go-w {place})"]
+        place.chmod(mode)
+    assert start("a2") == ["took a (2,)"]
+
+
+def test_the_folder_of_a_killed_process_is_removed(start: Start, cache: Path) -> None:
+    start("a2")
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    left = beside(cache / "process")
+    left = left.with_name(left.name.replace(f".{os.getpid()}.", f".{ended.pid}."))
+    (left / "rank_0").mkdir(parents=True)
+    start("a2")
+    assert not left.exists()
 
 
 def test_conditions_that_disable_the_cache(start: Start, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

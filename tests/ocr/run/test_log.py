@@ -11,9 +11,17 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.run.log import RunLog
 
 
+def opened(folder: Path, rank: int = 0, *, resumed: bool = False) -> RunLog:
+    log = RunLog(folder, rank)
+    log.open(resumed=resumed)
+    return log
+
+
 def speak(folder: Path, rank: int) -> None:
     log = RunLog(folder, rank)
     log.say("hello")
+    assert list(folder.glob("*")) == []  # nothing is written before it is opened
+    log.open()
     log.warn("odd")
     log.metrics({"step": 1})
     log.metrics({"step": 2})
@@ -45,10 +53,14 @@ def test_a_second_log_writes_each_line_once(tmp_path: Path, capsys: pytest.Captu
     assert (tmp_path / "one" / "log_0.txt").read_text().count("hello") == 1
 
 
+def written(folder: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
 @pytest.mark.parametrize("resumed", [True, False])
 def test_only_a_resumed_run_appends_to_existing_files(tmp_path: Path, resumed: bool) -> None:
     speak(tmp_path, 0)
-    log = RunLog(tmp_path, 0, resumed=resumed)
+    log = opened(tmp_path, resumed=resumed)
     assert (tmp_path / "summary.json").exists() is resumed
     log.metrics({"step": 3})
     log.close()
@@ -65,22 +77,45 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
 
 def test_entries_after_a_checkpoint_are_removed(tmp_path: Path) -> None:
-    log = RunLog(tmp_path, 0)
+    log = opened(tmp_path)
     rows: list[dict[str, float]] = [{"step": 1, "loss": 2}, {"step": 2, "loss": 1}, {"step": 2, "best": 1}, {"step": 3}]
     for row in rows:
         log.metrics(row)
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"step": 1, "lo')  # the process was killed here
     log.rewind(2)
-    assert [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()] == rows[:3]
+    assert written(tmp_path) == rows[:3]
     log.rewind(0)
-    assert (tmp_path / "metrics.jsonl").read_text() == ""
+    assert written(tmp_path) == []
     log.close()
+
+
+def test_an_evaluation_that_is_repeated_after_a_resume_replaces_its_line(tmp_path: Path) -> None:
+    rows: list[dict[str, float]] = [{"step": 1, "loss": 2}, {"step": 1, "best": 1}, {"step": 2, "loss": 1}]
+    for row in rows:
+        (log := opened(tmp_path, resumed=True)).metrics(row)
+        log.close()
+    for best in (2, 3):
+        log = opened(tmp_path, resumed=True)
+        log.rewind(2)
+        log.evaluation({"step": 2, "best": best})
+        log.close()
+        assert written(tmp_path) == [*rows, {"step": 2, "best": best}]
+
+
+def test_warnings_of_a_run_that_never_wrote_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rank 0 has printed its own."""
+    for rank in range(2):
+        log = RunLog(tmp_path, rank)
+        log.say("hello")
+        log.warn("odd")
+        log.close()
+    assert (list(tmp_path.iterdir()), capsys.readouterr()) == ([], ("hello\nwarning: odd\n", "warning: odd\n"))
 
 
 def test_without_entries_after_a_checkpoint_nothing_is_removed(tmp_path: Path) -> None:
     for rank in range(2):
-        log = RunLog(tmp_path, rank)
+        log = opened(tmp_path, rank)
         log.rewind(0)
         log.close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log_0.txt", "log_1.txt", "tensorboard"]
@@ -103,7 +138,7 @@ def test_a_full_or_closed_standard_output_does_not_end_the_run(
 
 def test_events_that_cannot_be_written_at_the_end_are_a_warning(tmp_path: Path) -> None:
     """The end may be that of a failed training, whose error is to be seen."""
-    log = RunLog(tmp_path, rank=0)
+    log = opened(tmp_path)
     log.rewind(0)
     shutil.rmtree(tmp_path / "tensorboard")
     log.close()

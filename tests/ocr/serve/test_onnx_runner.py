@@ -53,6 +53,14 @@ def test_a_file_is_written_once(tmp_path: Path, any_size: bool, files: list[str]
     assert export.shapes == [(1, 3, 4, 4), (2, 3, 4, 8)][: len(files)]
 
 
+def test_a_folder_writable_by_others_is_refused(tmp_path: Path) -> None:
+    """Otherwise their file would read the images of this user."""
+    Doubling()((1, 3, 4, 4), tmp_path / "a.onnx")
+    tmp_path.chmod(0o777)
+    with pytest.raises(KitError, match="others may write into"):
+        OnnxRunner(tmp_path, "a", Doubling(), any_size=True, batches=1).of_shape((1, 3, 4, 4))
+
+
 def test_a_damaged_file_is_written_again(tmp_path: Path) -> None:
     (tmp_path / "a.onnx").write_bytes(b"damaged")
     export = Doubling()

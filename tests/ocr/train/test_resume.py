@@ -12,7 +12,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config
 from hccl_kit.ocr.checkpoints import dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
-from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME
+from hccl_kit.ocr.checkpoints.previous_run import KEPT, PREVIOUS, RESUME
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.train import resume
 from hccl_kit.ocr.train.resume import Start
@@ -120,6 +120,14 @@ def test_a_resumed_run_keeps_its_files_and_accepts_any_configuration(tmp_path: P
     for restart in (0, 1):  # the restart ended before its first checkpoint
         start, _ = begin(tmp_path, restart=restart, resume=True)
         assert (start.progress.step, start.path) == (6, tmp_path / RESUME)
+
+
+def test_a_damaged_index_is_an_error_before_the_first_step(tmp_path: Path) -> None:
+    """Not at the first evaluation, hours later."""
+    saved(tmp_path, 3, job=own_job(tmp_path))
+    (tmp_path / KEPT).write_text("{")
+    with pytest.raises(KitError, match=KEPT):
+        begin(tmp_path, restart=1)
 
 
 @pytest.mark.parametrize(

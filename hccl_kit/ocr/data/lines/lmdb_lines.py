@@ -6,6 +6,8 @@ A folder with data.mdb holds `num-samples` and, counted from 1, `image-000000001
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -37,7 +39,7 @@ def find_folders(root: Path) -> list[Path]:
 class LmdbLines(Sequence[TextLine]):
     """The lines of one folder; thread-safe.
 
-    Raises KitError if the folder cannot be opened or has no valid number of lines.
+    Raises KitError if the folder cannot be opened or has no valid number of lines; then or later if the file is cut.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,9 +53,14 @@ class LmdbLines(Sequence[TextLine]):
             self._open: lmdb.Environment = lmdb.open(
                 str(folder), readonly=True, lock=False, readahead=False, max_readers=1024
             )
-            entries = self._open.stat()["entries"]
+            facts = self._open.stat()
+            entries = facts["entries"]
+            self._size = (self._open.info()["last_pgno"] + 1) * facts["psize"]
+            self._descriptor = os.open(folder / FILE, os.O_RDONLY | os.O_CLOEXEC)
+            weakref.finalize(self, os.close, self._descriptor)
+            self._assert_whole()
             text = self._start("num-samples", 20).decode("ascii", "replace")
-        except lmdb.Error as error:
+        except (lmdb.Error, OSError) as error:
             raise KitError(f"{folder} is not a readable LMDB: {error}") from error
         if not (text.isascii() and text.isdecimal() and 0 < int(text) <= MAX_SAMPLES):
             raise KitError(f"{folder}: num-samples is {text!r}; accepted: a number from 1 to {MAX_SAMPLES}")
@@ -88,5 +95,18 @@ class LmdbLines(Sequence[TextLine]):
 
     def _start(self, key: str, size: int) -> bytes:
         """The first bytes of a row, empty if there is no such row. LMDB is memory-mapped: only these are copied."""
+        self._assert_whole()
         with self._open.begin(buffers=True) as reading:
             return bytes((reading.get(key.encode()) or b"")[:size])
+
+    def _assert_whole(self) -> None:
+        """Raises KitError if the file is shorter than its header says: what is missing would end the process by SIGBUS.
+
+        So does a cut between this and the read, and one that the host learns late, as on a network file system.
+        """
+        found = os.fstat(self._descriptor).st_size
+        if found < self._size:
+            raise KitError(
+                f"{self.folder / FILE} is cut: it has {found} bytes, and {self._size} by its header",
+                hint="copy it again, and wait until the copy is complete",
+            )

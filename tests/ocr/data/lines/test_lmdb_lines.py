@@ -97,6 +97,15 @@ def a_pipe(path: Path) -> None:
     os.mkfifo(path / "data.mdb")
 
 
+def test_a_file_that_is_cut_while_it_is_read_is_an_error(folder: Path) -> None:
+    """Such as by a second copy of the data set to the same place. SIGBUS would end the process without a word."""
+    lines = LmdbLines(folder)
+    (folder / "data.mdb").write_bytes(b"")
+    with pytest.raises(KitError, match=f"{folder}/data.mdb is cut: it has 0 bytes") as caught:
+        lines[1]
+    assert "copy it again" in (caught.value.hint or "")
+
+
 BROKEN: dict[str, Callable[[Path], object]] = {
     "is not a readable LMDB": lambda path: (path / "data.mdb").write_bytes(b"damaged" * 1000),
     "num-samples is ''": lambda path: (
@@ -104,6 +113,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
     ),
     "num-samples is 999999999, but the database has only 1 rows": counted("999999999"),
     "is not a regular file": a_pipe,
+    "is cut: it has 8192 bytes, and [0-9]+ by its header": lambda path: os.truncate(path / "data.mdb", 2 * 4096),
     **{f"num-samples is '{count}'": counted(count) for count in ("-1", "0", "1000000000")},
 }
 

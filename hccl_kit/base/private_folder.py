@@ -1,0 +1,34 @@
+"""The rule for a folder whose files this program runs or trusts: nobody else can change them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import stat
+from pathlib import Path
+
+from hccl_kit.base.errors import KitError
+
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def make_private(folder: Path) -> None:
+    """Create a folder that only this user can use, with those above it, or accept one that only this user can change.
+
+    Raises KitError if it, or what it is in, belongs to others or they may write there, and OSError if it cannot be
+    created. A folder of root is accepted: an administrator may fill it.
+    """
+    for one in (*reversed(folder.parents), folder):
+        one.mkdir(mode=0o700, exist_ok=True)
+    status = folder.stat()
+    if status.st_uid not in (os.geteuid(), 0):
+        raise KitError(f"{folder} belongs to another user", hint="set HCCL_KIT_CACHE to a folder of your own")
+    _assert(folder, status.st_mode & WRITABLE_BY_OTHERS)
+    # There, others could replace the folder, unless its sticky bit is set, as that of /tmp.
+    mode = folder.parent.stat().st_mode
+    _assert(folder.parent, mode & stat.S_IWOTH and not mode & stat.S_ISVTX)
+
+
+def _assert(folder: Path, is_open: object) -> None:
+    if is_open:
+        raise KitError(f"others may write into {folder}", hint=f"chmod go-w {shlex.quote(str(folder))}")

@@ -1,0 +1,51 @@
+"""Names of temporary files that say which process writes them, so that those of killed processes can be removed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from binascii import crc32
+from contextlib import suppress
+from pathlib import Path
+
+OLD = 86_400.0
+"""Seconds without a change after which no process writes a file any more, on whatever host."""
+_NAME = re.compile(r"\..+\.([0-9a-f]{8})\.([1-9][0-9]{0,9})\.(?:[0-9]+\.)?(?:tmp|ckpt)")
+
+
+def beside(path: Path, ending: str = "tmp") -> Path:
+    """The path of a temporary file or folder for `path`: its name holds this host and process.
+
+    `ending` is tmp or ckpt, perhaps after a number and a dot: threads of a process need names of their own.
+    """
+    return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.{ending}")
+
+
+def sweep(folder: Path) -> None:
+    """Remove temporary files and folders that killed processes have left; those of running processes stay.
+
+    A process of another host, or of another container, counts as running until its file is a day old.
+    """
+    with suppress(OSError):  # such as: no such folder, or one that may not be changed
+        for path in folder.iterdir():
+            found = _NAME.fullmatch(path.name)
+            if found and (_is_dead(*found.groups()) or time.time() - path.lstat().st_mtime > OLD):
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
+
+
+def _is_dead(host: str, pid: str) -> bool:
+    """Whether a process was one of this host, and has ended."""
+    return host == _host() and not Path("/proc", pid).exists()
+
+
+def _host() -> str:
+    """This host and its space of process ids: two containers may have one host name, and do not see each other's."""
+    space = 0
+    with suppress(OSError):
+        space = Path("/proc/self/ns/pid").stat().st_ino
+    return f"{crc32(f'{os.uname().nodename} {space}'.encode(errors='surrogateescape')):08x}"
