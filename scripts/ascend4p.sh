@@ -258,6 +258,33 @@ choose_port() { # sets port to the given one, otherwise to a random free one
             "$unset_it"
 }
 
+visible_name=ASCEND_RT_VISIBLE_DEVICES threads_name=OMP_NUM_THREADS
+
+show_all_cards() {
+    local given
+    [[ -n ${!visible_name+set} ]] || return 0
+    given=${!visible_name//[[:cntrl:]]/?}
+    unset -v "$visible_name"
+    echo "note: $visible_name=${given:0:80} is removed, because the card numbers of the ranks count all cards;" \
+        "programs of torch need hccl-gen or hccl-kit launch with --framework pytorch" >&2
+}
+
+share_cores() { # RANKS on this server: sets threads, for the log; empty if the user has set the variable
+    local cores quota='' period='' folder=/sys/fs/cgroup
+    threads=''
+    [[ -z ${!threads_name:-} ]] || return 0
+    cores=$(nproc) && is_number "$cores" 999999 || cores=1
+    read -r quota period <"$folder/cpu.max" ||
+        { read -r quota <"$folder/cpu/cpu.cfs_quota_us" && read -r period <"$folder/cpu/cpu.cfs_period_us"; } || :
+    if is_number "$quota" && is_number "$period" && ((period > 0 && quota / period < cores)); then
+        cores=$((quota / period))
+    fi
+    if is_number "${SLURM_CPUS_ON_NODE:-}" "$cores"; then cores=$SLURM_CPUS_ON_NODE; fi
+    cores=$((cores / $1))
+    threads=$threads_name=$((cores > 0 ? cores : 1))
+    export "${threads?}"
+} 2>/dev/null
+
 node='' server_name=127.0.0.1 servers=(127.0.0.1) token=''
 ranks=(0 1 2 3)
 devices=(4 5 6 7) # of rank 0, 1, ...
@@ -328,15 +355,18 @@ switch_recorders_on() { # needs logs
     done
 }
 
+show_all_cards
+share_cores "${#ranks[@]}"
+
 # Left over from other launchers, these would override what is set below.
 earlier_restarts=${HCCL_KIT_RESTART:-0}
 is_number "$earlier_restarts" 999999 || earlier_restarts=0
-unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
-    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK \
-    OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE \
-    TORCH_NPU_ELASTIC_USE_AGENT_STORE TORCH_NPU_USE_PARALLEL_TCPSTORE \
-    PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE \
-    NPROC_PER_NODE NNODES FORCE_TORCHRUN HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
+unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST \
+    MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE \
+    OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE TORCH_NPU_ELASTIC_USE_AGENT_STORE \
+    TORCH_NPU_USE_PARALLEL_TCPSTORE PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH \
+    ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE NPROC_PER_NODE NNODES FORCE_TORCHRUN \
+    HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
 
 job_environment() {
     export DEVICE_NUM="${#ranks[@]}" LOCAL_WORLD_SIZE="${#ranks[@]}"
@@ -344,6 +374,8 @@ job_environment() {
     export RANK_TABLE_FILE="$table"
     export MASTER_ADDR=127.0.0.1
     export MASTER_PORT="$port"
+    export GROUP_RANK="${node:-0}" NODE_RANK="${node:-0}"
+    export TORCHELASTIC_RUN_ID="$run"
     export HCCL_KIT_LOG_DIR="$logs"
     [[ -z $plogs ]] || export ASCEND_PROCESS_LOG_PATH="$plogs"
     switch_recorders_on
@@ -757,7 +789,8 @@ diagnose() { # FOLDER: print the first lines of the diagnosis; nothing without t
 run_ranks() { # ARGUMENT ...: run the ranks of this server, and return the exit code of the job
     local i jobs=() code=0
     start_guard "$shown"
-    echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
+    echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME," \
+        "port $port${threads:+, $threads}, logs in $logs"
     for i in "${!ranks[@]}"; do
         run_rank "$i" "${command[@]}" "$@" 2>/dev/null &
         jobs+=($!)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
-from hccl_kit.cli.options import add_job
+from hccl_kit.cli.options import add_framework, add_job
 
 TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
@@ -27,6 +27,7 @@ Everything after -- is the command that each rank runs. The default (in a checko
 examples:
   hccl-gen --device_num "[0,8)"
   hccl-gen --device_num "[4,8)" -- python -u train.py --epochs 3
+  hccl-gen --device_num "[4,8)" --framework pytorch -- python -u train_ddp.py
   hccl-gen --device_num "[0,4)" --visible_devices 4,5,6,7
   hccl-gen --device_num "[0,8)" --simulate --dry-run
   hccl-gen --device_num "[0,8)" --hosts "node[01-16]" --inventory inventory.yaml
@@ -122,6 +123,7 @@ def make_parser() -> Parser:
         help="version of the rank table: 1.0, 1.2 or 2.0 (default: 2.0 for a5; 1.2 for a3 if the super pods are known;"
         " else 1.0)",
     )
+    add_framework(job, "programs of pytorch see only the cards of the job, numbered from 0 (default: all cards)")
     many = job.add_mutually_exclusive_group()
     many.add_argument(
         "--hosts",

@@ -21,14 +21,15 @@ _SHOWN = 16
 class GenRequest(NamedTuple):
     """The servers and cards of a job, where their addresses come from, and what is written.
 
-    `hosts` are the servers of --hosts, None without it. `server` and `version` are None if they are to be detected,
-    `job` is None if HCCL and the script choose the ports. Without `hccn_conf`, `inventory` and `simulate` the addresses
-    come from this machine.
+    `hosts` are the servers of --hosts, None without it. `framework` is None if the user has not named it. `server` and
+    `version` are None if they are to be detected, `job` is None if HCCL and the script choose the ports. Without
+    `hccn_conf`, `inventory` and `simulate` the addresses come from this machine.
     """
 
     command: tuple[str, ...]
     devices: Devices
     product: Product
+    framework: str | None
     version: str | None
     server: str | None
     hosts: tuple[str, ...] | Literal["all"] | None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from hccl_kit.base.terminal import shown
 from hccl_kit.cli import complain
+from hccl_kit.cli.framework import note_on_cards
 from hccl_kit.cli.gen_mpi import gather_servers
 from hccl_kit.cli.gen_request import GenRequest
 from hccl_kit.cli.gen_sources import Found, Report, find_servers
@@ -62,7 +63,10 @@ def _write(request: GenRequest, found: Found) -> int:
             " and servers connect over RoCE"
         )
     variables = script_variables(table, request.job, request.jobs)
-    script = bash.emit(plan(table, request.command, variables), TableFile(name, text))
+    made = plan(table, request.command, variables, request.framework)
+    if note := note_on_cards(made):
+        complain(note)
+    script = bash.emit(made, TableFile(name, text))
     files = [OutputFile(request.output / name, text)]
     files += [OutputFile(request.output / name, text, mode) for name, text, mode in script]
     if request.dry_run:

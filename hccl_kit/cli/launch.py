@@ -23,7 +23,7 @@ from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli import complain, run
 from hccl_kit.cli.default_command import default_command
-from hccl_kit.cli.options import add_job
+from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option
 from hccl_kit.table.products import find_product
 
@@ -61,6 +61,11 @@ def make_parser() -> Parser:
         help="the hardware that the table is for (default: derived from its version, which only some tables allow);"
         " ascendjob and volcano need it, for the cards that pods ask for",
     )
+    add_framework(
+        parser,
+        "for pytorch, the ranks of bash and slurm see only the cards of the table, numbered from 0"
+        " (default: mindspore; of a pytorchjob: pytorch)",
+    )
     written = parser.add_argument_group("what is written")
     written.add_argument(
         "-o",
@@ -79,6 +84,11 @@ def make_parser() -> Parser:
 def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchRequest:
     given = vars(make_parser().parse(words))
     launcher = LAUNCHERS[given.pop("to")]
+    if given["framework"] not in (None, *launcher.frameworks):
+        others = [row.name for row in LAUNCHERS.values() if given["framework"] in row.frameworks]
+        raise KitError(
+            f"--framework {given['framework']} is for --to {', '.join(others)}, not for --to {launcher.name}"
+        )
     from hccl_kit.cli.launch_steps import LaunchRequest  # noqa: PLC0415 - --help does not load it
 
     return LaunchRequest(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain
+from hccl_kit.cli.framework import note_on_cards
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import table_of, table_warnings
 from hccl_kit.launch.emitters import Launcher, emit
@@ -27,8 +28,8 @@ from hccl_kit.table.reading import load
 class LaunchRequest(NamedTuple):
     """A table, a launcher and its options, the command of the ranks, and what is written.
 
-    `product` is None if it is derived from the table, `output` for the folder of the table, `job` if HCCL and the
-    launcher choose the ports.
+    `product` is None if it is derived from the table, `framework` if the user has not named it, `output` for
+    the folder of the table, `job` if HCCL and the launcher choose the ports.
     """
 
     table: str
@@ -36,6 +37,7 @@ class LaunchRequest(NamedTuple):
     options: Mapping[str, Any]
     command: tuple[str, ...]
     product: Product | None
+    framework: str | None
     output: Path | None
     force: bool
     dry_run: bool
@@ -126,7 +128,7 @@ def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFi
 
 def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:
     """The plan, and warnings about it. Raises KitError if a rule says that the launcher cannot start it."""
-    made = plan(table, request.command, script_variables(table, request.job, request.jobs))
+    made = plan(table, request.command, script_variables(table, request.job, request.jobs), request.framework)
     settled = {option.settles for option in request.launcher.options if option.name in request.options}
     findings = [found for found in check_plan(made, file, request.launcher.name) if found.rule not in settled]
     errors = [found for found in findings if found.severity == "error"]
@@ -135,4 +137,7 @@ def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> 
         raise KitError(
             printable(f"{first.rule}: {first.message}") + (f" (and {more} more)" if more else ""), hint=first.hint
         )
-    return made, [printable(f"{found.severity}: {found.rule}: {found.message}") for found in findings]
+    warnings = [f"{found.severity}: {found.rule}: {found.message}" for found in findings]
+    if request.launcher.shows_all_cards and (note := note_on_cards(made)):
+        warnings.append(note)
+    return made, list(map(printable, warnings))

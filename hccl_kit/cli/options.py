@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.frameworks import FRAMEWORKS
 
 TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
@@ -62,6 +63,12 @@ def add_timeout(parser: argparse._ArgumentGroup, default: float) -> None:
     """Add `--timeout SECONDS`."""
     what = f"how long one server may take (default: {default:g})"
     parser.add_argument("--timeout", metavar="SECONDS", type=_seconds, default=default, help=what)
+
+
+def add_framework(parser: argparse.ArgumentParser | argparse._ArgumentGroup, purpose: str) -> None:
+    """Add `--framework NAME`; `purpose` ends its help."""
+    what = f"whose program the ranks run: {' or '.join(FRAMEWORKS)}; {purpose}"
+    parser.add_argument("--framework", metavar="NAME", choices=FRAMEWORKS, help=what)
 
 
 def add_job(parser: argparse.ArgumentParser | argparse._ArgumentGroup, *, default: int | None = None) -> None:

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
 from hccl_kit.base.network import LOOPBACK
+from hccl_kit.base.wording import listed
 from hccl_kit.launch.nested import refuse_launcher
-from hccl_kit.runtime.worker_env import LINK_PORT, NAMES, WorkerEnv
+from hccl_kit.runtime.worker_env import LINK_PORT, NAMES, WorkerEnv, visible_list
+from hccl_kit.table.document import shown
 from hccl_kit.table.model import RankTable, Server
 
 HOST_IP = "host_ip"
@@ -18,17 +21,13 @@ HOST_IP = "host_ip"
 @dataclass(frozen=True, slots=True)
 class Node:
     """A server of the plan: `id` as in the table, its `address` for other servers (`host_ip` if the table has one,
-    otherwise its id), and its workers in the order of their ranks.
+    otherwise its id), and its workers in the order of their ranks, with the physical ids of their cards, `devices`.
     """
 
     id: str
     address: str
     workers: tuple[WorkerEnv, ...]
-
-    @property
-    def devices(self) -> tuple[int, ...]:
-        """The physical ids of its cards, in the order of their ranks."""
-        return tuple(worker.device for worker in self.workers)
+    devices: tuple[int, ...]
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -41,13 +40,22 @@ class LaunchPlan:
     """The command that every rank runs, the nodes in the order of their first ranks, and `variables` with their values,
     which the ranks have unless the user set them.
 
-    `table` and `master_port` of the workers are None: the path of the table and a free port are known only on the
-    servers of the job.
+    `framework` is one of FRAMEWORKS, or None if the user has not named one. Ranks of PyTorch see the cards of their
+    server that are in the plan, and no others (`worker_env` says why); ranks of MindSpore see all cards.
+
+    `table`, `run` and `master_port` of the workers are None: the path of the table, the name of the run and a free port
+    are known only when the job starts.
     """
 
     command: tuple[str, ...]
     nodes: tuple[Node, ...]
     variables: tuple[tuple[str, str], ...] = ()
+    framework: str | None = None
+
+    @property
+    def limits_cards(self) -> bool:
+        """Whether the ranks see only the cards of the plan."""
+        return self.framework == PYTORCH
 
     @property
     def workers(self) -> tuple[WorkerEnv, ...]:
@@ -76,12 +84,20 @@ class LaunchPlan:
         return LOOPBACK if len(self.nodes) == 1 else self.nodes[0].address
 
 
-def plan(table: RankTable, command: Sequence[str], variables: Sequence[tuple[str, str]] = ()) -> LaunchPlan:
-    """The plan that runs `command` once for every rank of `table`.
+def plan(
+    table: RankTable,
+    command: Sequence[str],
+    variables: Sequence[tuple[str, str]] = (),
+    framework: str | None = None,
+) -> LaunchPlan:
+    """The plan that runs `command`, a program of `framework`, once for every rank of `table`.
 
     Raises KitError if no shell can run the command, or it is a launcher itself; if the ranks are not 0, 1, ... without
-    gaps or duplicates (R17); or if the name of a server has characters that cannot be printed.
+    gaps or duplicates (R17); if the name of a server has characters that cannot be printed; or if programs of PyTorch
+    would take the cards of each other, because those of a server do not ascend with its ranks.
     """
+    if framework not in (None, *FRAMEWORKS):
+        raise KitError(f"unknown framework {framework!r}; accepted: {', '.join(FRAMEWORKS)}")
     _check_command(command)
     _check_names(table)
     devices = table.by_rank()
@@ -92,15 +108,23 @@ def plan(table: RankTable, command: Sequence[str], variables: Sequence[tuple[str
     refuse_launcher(command, size)
     servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
     master = LOOPBACK if len(servers) == 1 else address_of(servers[0])
+    nodes = tuple(
+        _node(server, number, size=size, master=master, limits_cards=framework == PYTORCH)
+        for number, server in enumerate(servers)
+    )
+    for node in nodes if framework == PYTORCH else ():
+        assert_ascending(node)
     return LaunchPlan(
         command=tuple(command),
-        nodes=tuple(_node(server, size=size, master=master) for server in servers),
+        nodes=nodes,
         variables=tuple(variables),
+        framework=framework,
     )
 
 
-def _node(server: Server, *, size: int, master: str) -> Node:
+def _node(server: Server, number: int, *, size: int, master: str, limits_cards: bool) -> Node:
     devices = sorted(server.devices, key=lambda device: device.rank)
+    cards = tuple(device.id for device in devices)
     return Node(
         id=server.id,
         address=address_of(server),
@@ -110,12 +134,25 @@ def _node(server: Server, *, size: int, master: str) -> Node:
                 size=size,
                 local_rank=local_rank,
                 local_size=len(devices),
-                device=device.id,
+                device=local_rank if limits_cards else device.id,
                 master_addr=master,
+                node=number,
+                visible=visible_list(cards) if limits_cards else None,
             )
             for local_rank, device in enumerate(devices)
         ),
+        devices=cards,
     )
+
+
+def assert_ascending(node: Node) -> None:
+    """Raises KitError if local rank i would not find its card as the i-th of the visible ones, which ascend."""
+    if list(node.devices) != sorted(node.devices):
+        raise KitError(
+            f"server {shown(node.id)} has cards {listed(node.devices, 16)} in the order of its ranks; programs of"
+            " PyTorch take the i-th visible card for local rank i, and visible cards ascend",
+            hint="generate the table again with hccl-gen, which numbers ranks by card",
+        )
 
 
 def address_of(server: Server) -> str:

@@ -13,7 +13,7 @@ from hccl_kit.base.network import derived_port
 from hccl_kit.launch.passed_on import PATTERNS
 from hccl_kit.launch.payload.kit_program import START
 from hccl_kit.launch.recorders import rows
-from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS
+from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS, THREADS, VISIBLE_DEVICES
 
 
 def word(text: str) -> str:
@@ -26,9 +26,9 @@ def words(texts: Sequence[str]) -> str:
     return " ".join(map(word, texts))
 
 
-def export(field: str, value: str) -> str:
-    """Export a field of WorkerEnv under each of its names; `value` is shell text."""
-    return " ".join(["export", *(f"{name}={value}" for name in NAMES[field])])
+def export(field: str, value: str, *, but: Sequence[str] = ()) -> str:
+    """Export a field of WorkerEnv under each of its names except those in `but`; `value` is shell text."""
+    return " ".join(["export", *(f"{name}={value}" for name in NAMES[field] if name not in but)])
 
 
 def set_unless_set(variables: Sequence[tuple[str, str]]) -> list[str]:
@@ -113,6 +113,13 @@ def diagnosis() -> list[str]:
         f"kit_program={word(START)}",
         *fragment("common/kit", "common/diagnose"),
     ]
+
+
+def cards_and_threads(*, limits_cards: bool) -> list[str]:
+    """`check_visible` if the ranks see only the cards of the job, else `show_all_cards`; and `share_cores`."""
+    cards = "common/visible" if limits_cards else "common/all_cards"
+    names = f"visible_name={VISIBLE_DEVICES} threads_name={THREADS}"
+    return ["", names, *fragment(cards, "common/threads")]
 
 
 def recorders() -> list[str]:

@@ -34,7 +34,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.flight_recorder import DONE, recorder
 from hccl_kit.runtime.termination import before_termination
-from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer_or_none
+from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, card_or_none, integer_or_none
 
 VERSION = 1
 MAX_MESSAGE = 4_000
@@ -77,7 +77,7 @@ def record(error: BaseException, *, env: WorkerEnv | None = None, environ: Mappi
             "version": VERSION,
             "rank": rank,
             "host": socket.gethostname(),
-            "device": integer_or_none(environ, "device") if env is None else env.device,
+            "device": card_or_none(environ, env),
             "pid": os.getpid(),
             "exception": name,
             "message": shortened(message, MAX_MESSAGE),

@@ -47,7 +47,7 @@ from hccl_kit.runtime import torch_trace
 from hccl_kit.runtime.pulse import POINTS, Point, Pulse
 from hccl_kit.runtime.run_file import open_in
 from hccl_kit.runtime.torch_trace import TorchTrace
-from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, integer_or_none
+from hccl_kit.runtime.worker_env import LOG_DIR, WorkerEnv, card_or_none, integer_or_none
 
 VERSION = 1
 RING = 256
@@ -232,7 +232,7 @@ def recorder(
             "rank": number,
             "ranks": env.size if env else integer_or_none(environ, "size"),
             "host": socket.gethostname()[:64],
-            "device": env.device if env else integer_or_none(environ, "device"),
+            "device": card_or_none(environ, env),
             "pid": os.getpid(),
             "start": time.time(),
         }

@@ -3,23 +3,39 @@
 The launcher writes these variables and the training program reads them. Launch scripts take the names from NAMES. Every
 value is written for both frameworks, so a script starts programs of MindSpore and of torch.
 
-===============  =====================  ======================  ==================================================
-field            MindSpore, HCCL        torch                   meaning
-===============  =====================  ======================  ==================================================
-rank             RANK_ID                RANK                    0 .. size-1, over all servers
-size             RANK_SIZE              WORLD_SIZE              ranks of the job
-local_rank       -                      LOCAL_RANK              0 .. local_size-1, on this server
-local_size       DEVICE_NUM             LOCAL_WORLD_SIZE        ranks of this server
-device           DEVICE_ID              -                       physical id of the card
-table            RANK_TABLE_FILE        -                       absolute path of the rank table
-master_addr      -                      MASTER_ADDR             where rank 0 listens
-master_port      -                      MASTER_PORT             a TCP port, 1..65535
-===============  =====================  ======================  ==================================================
+===============  =====================  =======================  ================================================
+field            MindSpore, HCCL        torch                    meaning
+===============  =====================  =======================  ================================================
+rank             RANK_ID                RANK                     0 .. size-1, over all servers
+size             RANK_SIZE              WORLD_SIZE               ranks of the job
+local_rank       -                      LOCAL_RANK               0 .. local_size-1, on this server
+local_size       DEVICE_NUM             LOCAL_WORLD_SIZE         ranks of this server
+device           DEVICE_ID              -                        the card: its number in this process, see below
+table            RANK_TABLE_FILE        -                        absolute path of the rank table
+master_addr      -                      MASTER_ADDR              where rank 0 listens
+master_port      -                      MASTER_PORT              a TCP port, 1..65535
+node             -                      GROUP_RANK, NODE_RANK    the server: 0, 1, ... in the order of first ranks
+run              -                      TORCHELASTIC_RUN_ID      the name of the run, the same for all ranks
+visible          ASCEND_RT_VISIBLE_DEVICES (read by CANN)        the cards that the process sees
+===============  =====================  =======================  ================================================
+
+Cards: CANN shows a process all cards of the server, or those that `visible` lists, and the process counts what it sees
+from 0. DEVICE_ID is that number, because whoever reads it passes it to `set_device`: the physical id without `visible`,
+the index into the list with it. Programs of MindSpore read DEVICE_ID and need no list. Programs of torch call
+`set_device(LOCAL_RANK)`, which is right only if local rank i has the i-th card that the process sees: they get the
+cards of the server's ranks as `visible`, ascending as CANN requires, so DEVICE_ID equals LOCAL_RANK. HCCL compares the
+rank table with the physical id, which it knows from CANN. Source: CANN's guide to ASCEND_RT_VISIBLE_DEVICES and
+its runtime (hicann/runtime, 2026).
+
+TORCHELASTIC_RUN_ID makes Lightning read RANK, LOCAL_RANK, WORLD_SIZE and GROUP_RANK. Without it, Lightning takes
+the numbers of Slurm or of Open MPI, or counts from NODE_RANK and its own number of devices. Torch itself does not read
+it as long as TORCHELASTIC_USE_AGENT_STORE is not set (torch 2.13, Lightning 2.6.6, Transformers 5.24).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 
 from hccl_kit.base.errors import KitError
@@ -27,7 +43,11 @@ from hccl_kit.base.integer import parse_integer
 
 RANK_TABLE_FILE = "RANK_TABLE_FILE"
 VISIBLE_DEVICES = "ASCEND_RT_VISIBLE_DEVICES"
-"""Read by the driver: the physical ids visible to a process, ascending; the first is its device 0."""
+"""Read by CANN: the ids of the cards that a process sees, ascending, without spaces; the first is its device 0."""
+THREADS = "OMP_NUM_THREADS"
+"""Read by OpenMP and by what is built on it, such as torch: threads of a process. Scripts of this project set it to the
+cores of a rank unless it is set; without it, every rank would start a thread for each core of the host.
+"""
 RUN_ID = "HCCL_KIT_RUN_ID"
 """Set by the scripts of this project: the name of the run and of its log folder, with the node on several servers."""
 LOG_DIR = "HCCL_KIT_LOG_DIR"
@@ -56,14 +76,18 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "table": (RANK_TABLE_FILE,),
     "master_addr": ("MASTER_ADDR",),
     "master_port": ("MASTER_PORT",),
+    "node": ("GROUP_RANK", "NODE_RANK"),
+    "run": ("TORCHELASTIC_RUN_ID",),
+    "visible": (VISIBLE_DEVICES,),
 }
 """Field of WorkerEnv -> its variables."""
+OF_MINDSPORE = ("RANK_ID", "RANK_SIZE", "DEVICE_NUM", "DEVICE_ID", RANK_TABLE_FILE)
+"""Those of NAMES that only MindSpore and HCCL read."""
 
 STARTS_TORCHRUN = ("NPROC_PER_NODE", "NNODES", "FORCE_TORCHRUN")
 """Set by users: with one of them, ms-swift, xtuner or LLaMA-Factory starts torchrun, in every rank."""
 MISLEADING = (
     "MINDSPORE_HCCL_CONFIG_PATH",  # overrides RANK_TABLE_FILE
-    VISIBLE_DEVICES,  # renumbers the cards under DEVICE_ID
     "ASCEND_DEVICE_ID",
     "MS_ROLE",  # leftovers of msrun make MindSpore wait for a scheduler
     "MS_WORKER_NUM",
@@ -91,8 +115,9 @@ class WorkerEnv:
     """The environment of one worker process.
 
     `table` is None if the launcher does not need one (mpirun, torch); `master_addr` and `master_port` are None if the
-    framework handles them (msrun). In a plan, values that are determined when the job starts are None: a free port and
-    the path of the table on that machine.
+    framework handles them (msrun); `node`, `run` and `visible` are None if the launcher does not set them. In a plan,
+    values that are determined when the job starts are None: a free port, the name of the run, and the path of the table
+    on that machine.
     """
 
     rank: int
@@ -103,6 +128,9 @@ class WorkerEnv:
     master_addr: str | None = None
     master_port: int | None = None
     table: str | None = None
+    node: int | None = None
+    run: str | None = None
+    visible: str | None = None
 
     def __post_init__(self) -> None:
         """Raises KitError if a value is out of range."""
@@ -126,7 +154,7 @@ class WorkerEnv:
 
         Raises KitError if a variable is missing or not a number, or if the two names of one field disagree.
         """
-        has_port = bool(environ.get("MASTER_PORT"))
+        has_port, has_node = bool(environ.get("MASTER_PORT")), any(map(environ.get, NAMES["node"]))
         return cls(
             rank=integer(environ, "rank"),
             size=integer(environ, "size"),
@@ -136,7 +164,24 @@ class WorkerEnv:
             master_addr=environ.get("MASTER_ADDR") or None,
             master_port=integer(environ, "master_port") if has_port else None,
             table=environ.get(RANK_TABLE_FILE) or None,
+            node=integer(environ, "node") if has_node else None,
+            run=environ.get("TORCHELASTIC_RUN_ID") or None,
+            visible=environ.get(VISIBLE_DEVICES) or None,
         )
+
+
+def visible_list(cards: Iterable[int]) -> str:
+    """The value of VISIBLE_DEVICES for the cards of a server."""
+    return ",".join(map(str, sorted(cards)))
+
+
+def card_or_none(environ: Mapping[str, str], env: WorkerEnv | None = None) -> int | None:
+    """The id of this process's card on its server, also if the process counts only the visible ones; None: unknown."""
+    device = env.device if env else integer_or_none(environ, "device")
+    visible = environ.get(VISIBLE_DEVICES, "").split(",")
+    if device is None or device >= len(visible) or not re.fullmatch("[0-9]{1,10}", visible[device]):
+        return device
+    return int(visible[device])
 
 
 def consistent(environ: Mapping[str, str], names: tuple[str, ...]) -> str:

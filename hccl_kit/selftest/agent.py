@@ -28,7 +28,7 @@ from typing import NamedTuple
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.wording import killed_by
 from hccl_kit.launch.own_program import own_program
-from hccl_kit.runtime.worker_env import MISLEADING
+from hccl_kit.runtime.worker_env import MISLEADING, VISIBLE_DEVICES
 from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, keep_end, text_of
 
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -103,7 +103,7 @@ class Agent:
 
     async def start(self, path: str) -> None:
         """Start a process for each rank, or one mpirun for all."""
-        base = {name: value for name, value in os.environ.items() if name not in MISLEADING}
+        base = {name: value for name, value in os.environ.items() if name not in (*MISLEADING, VISIBLE_DEVICES)}
         base = {**_ONE_CORE, **base, **self.order.environ, SOCKET: path}
         program = own_program("hccl_kit.selftest.ranks.worker", self.order.backend)
         if self.order.backend == "mpi":

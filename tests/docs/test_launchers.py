@@ -24,9 +24,10 @@ TRAIN = """
 import os, sys
 sys.path.insert(0, {root!r})
 from hccl_kit.runtime import detect
+from hccl_kit.runtime.worker_env import card_or_none
 env = detect(os.environ).env
 with open(f"rank_{{env.rank}}", "w") as file:
-    file.write(f"{{env.size}} {{env.local_rank}} {{env.device}}")
+    file.write(f"{{env.size}} {{env.local_rank}} {{card_or_none(os.environ, env)}}")
 """
 PROGRAMS = {"hccl-kit": "hccl_kit.cli.kit", "hccl-gen": "hccl_kit.cli.gen"}
 
@@ -189,4 +190,4 @@ def test_torch(desk: Path) -> None:
             timeout=100,
         )
         assert done.returncode == 0, done.stdout + done.stderr
-    assert_ranks(desk, cards=(0, 3))
+    assert_ranks(desk, cards=(4, 5, 6, 7))

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from hccl_kit.launch.files import LaunchFile
+from hccl_kit.runtime.worker_env import THREADS
 from tests.launch.jobs import clean_environ
 
 Value = dict[str, Any]
@@ -284,10 +285,13 @@ class Cluster:
     def pod(
         self, kind: str, fields: Mapping[str, str], environ: Mapping[str, str] | None = None
     ) -> tuple[list[str], dict[str, str]]:
-        """The command and the environment of a pod: `fields` come from Kubernetes, `environ` from the controller."""
+        """The command and the environment of a pod: `fields` come from Kubernetes, `environ` from the controller.
+
+        The threads of the ranks are set, or every pod would print their number.
+        """
         _, template = self.templates[kind]
         (container,) = template["spec"]["containers"]
-        variables = {**clean_environ(), "TMPDIR": str(self.folder), **(environ or {})}
+        variables = {**clean_environ(), THREADS: "1", "TMPDIR": str(self.folder), **(environ or {})}
         for row in container.get("env", ()):
             given = row.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
             variables[row["name"]] = fields.get(given, "") if given else expanded(row["value"], variables)

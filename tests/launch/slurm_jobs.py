@@ -80,12 +80,14 @@ class Job:
         return wait_until(lambda: jobs.Job(self.folder, self.plan).processes() == [])
 
 
-def make_job(lab: Cluster, folder: Path, table: RankTable, program: str = "", **options: Any) -> Job:
+def make_job(
+    lab: Cluster, folder: Path, table: RankTable, program: str = "", framework: str | None = None, **options: Any
+) -> Job:
     """A job whose ranks record their environment, and then run `program`."""
     folder.mkdir(exist_ok=True)
     path = folder / "program.py"
     path.write_text(START + program, encoding="utf-8")
-    plan, file = planned(table, sys.executable, "-u", str(path))
+    plan, file = planned(table, sys.executable, "-u", str(path), framework=framework)
     script = write(folder, slurm.emit(plan, file, **{"gres": "npu:8", **options}))
     (folder / file.name).write_text(file.text)
     return Job(lab, folder, script, plan)

@@ -28,7 +28,9 @@ def test_all_ranks_succeed(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert [job.log(rank) for rank in range(4)] == [f"this is rank {rank}\n" for rank in range(4)]
     first, *rest = done.stdout.splitlines()
-    assert re.fullmatch(rf"ranks 0 to 3 on devices 4 5 6 7 of \S+, port [0-9]+, logs in {job.logs}", first)
+    assert re.fullmatch(
+        rf"ranks 0 to 3 on devices 4 5 6 7 of \S+, port [0-9]+, OMP_NUM_THREADS=[0-9]+, logs in {job.logs}", first
+    )
     assert rest == ["this is rank 0"]
     assert job.processes() == []
 

@@ -31,6 +31,8 @@ rank, folder = found.env.rank, os.environ["FOLDER"]
 visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
 card = int(visible.split(",")[found.env.device]) if visible else found.env.device
 note = {"host": socket.gethostname(), "card": card, "launcher": found.launcher, "local": found.env.local_rank}
+note |= {name: os.environ.get(name) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK")}
+note |= {name: os.environ.get(name) for name in ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID")}
 note |= {"argv": sys.argv[1:], "cwd": os.getcwd(), "table": os.environ.get("RANK_TABLE_FILE"), "size": found.env.size}
 with open(f"{folder}/rank_{rank}.part", "w") as file:
     json.dump(note, file)
@@ -169,8 +171,15 @@ def test_two_hosts_have_the_ranks_of_the_plan(
         (name, local, card) for name, own in zip(lab.names, devices, strict=True) for local, card in enumerate(own)
     ]
     assert [(note["host"], note["local"], note["card"]) for note in job.notes] == expected
-    for note in job.notes:
+    for rank, note in enumerate(job.notes):
         assert (note["argv"], note["cwd"], note["table"]) == (["a b"], str(tmp_path), None)
+        local = len(devices[note["host"] == lab.names[1]])
+        assert [int(note[name]) for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK")] == [
+            *(rank, sum(map(len, devices)), note["local"], local),
+            lab.names.index(note["host"]),
+        ]
+        assert note["MASTER_ADDR"] == lab.addresses[0]
+        assert {note[name] == job.notes[0][name] for name in ("MASTER_PORT", "TORCHELASTIC_RUN_ID")} == {True}
     assert job.nothing_left()
 
 

@@ -29,7 +29,7 @@ def test_the_environment_of_a_worker() -> None:
     made = plan(one_server((6, 1), (5, 0)), ["python", "train.py"])
     assert made.command == ("python", "train.py")
     assert made.workers[1] == WorkerEnv(
-        rank=1, size=2, local_rank=1, local_size=2, device=6, master_addr="127.0.0.1", master_port=None, table=None
+        rank=1, size=2, local_rank=1, local_size=2, device=6, master_addr="127.0.0.1", node=0
     )
 
 
@@ -62,8 +62,34 @@ def test_several_servers_rendezvous_at_the_node_of_rank_0() -> None:
     made = plan(several_servers(), ["true"])
     assert made.master == "10.9.0.2"
     assert made.workers[3] == WorkerEnv(
-        rank=3, size=4, local_rank=1, local_size=2, device=5, master_addr="10.9.0.2", master_port=None, table=None
+        rank=3, size=4, local_rank=1, local_size=2, device=5, master_addr="10.9.0.2", node=1
     )
+
+
+def test_ranks_of_torch_see_the_cards_of_their_server_and_count_them_from_0() -> None:
+    made = plan(several_servers(), ["true"], framework="pytorch")
+    assert [(worker.visible, worker.device, worker.local_rank) for worker in made.workers] == [
+        ("0,1", 0, 0),
+        ("0,1", 1, 1),
+        ("4,5", 0, 0),
+        ("4,5", 1, 1),
+    ]
+    assert [node.devices for node in made.nodes] == [(0, 1), (4, 5)]
+
+
+def test_cards_that_torch_would_take_in_another_order_are_refused() -> None:
+    table = one_server((7, 0), (5, 1))
+    with pytest.raises(KitError, match=r"has cards 7, 5 in the order of its ranks; programs of PyTorch") as caught:
+        plan(table, ["true"], framework="pytorch")
+    assert caught.value.hint is not None
+    assert "hccl-gen" in caught.value.hint
+    for framework in ("mindspore", None):
+        assert [worker.device for worker in plan(table, ["true"], framework=framework).workers] == [7, 5]
+
+
+def test_a_framework_that_is_not_known_is_refused() -> None:
+    with pytest.raises(KitError, match="unknown framework 'keras'; accepted: mindspore, pytorch"):
+        plan(one_server((0, 0)), ["true"], framework="keras")
 
 
 @pytest.mark.parametrize(

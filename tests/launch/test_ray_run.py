@@ -52,8 +52,8 @@ def start(
     ray: Cluster, folder: Path, argv: Sequence[str], *, pods: int = 2, timeout: int = 60
 ) -> subprocess.Popen[str]:
     """Start the entry point, with `timeout` seconds for servers to join; its ranks run in `folder`."""
-    plan, table = planned(servers(*[range(2)] * pods), *argv)
-    files = manifests.Cluster(folder, rayjob.emit(plan, table, image="x", name="train", framework="pytorch"))
+    plan, table = planned(servers(*[range(2)] * pods), *argv, framework="pytorch")
+    files = manifests.Cluster(folder, rayjob.emit(plan, table, image="x", name="train"))
     programs = files.mount("train-start", "/hccl-kit")
     entry = programs / "ray_start.py"
     text = entry.read_text()
@@ -86,8 +86,8 @@ def test_each_worker_runs_the_ranks_of_its_cards(ray: Cluster, tmp_path: Path) -
         assert (env.rank, env.size, env.local_rank) == (rank, 4, rank % 2)
         assert env.master_addr == ray.lab.addresses[1]
         assert (note["host"], note["argv"]) == (ray.lab.names[1 + rank // 2], given)
-        assert "OMP_NUM_THREADS" not in note["environ"]
-        assert "ASCEND_RT_VISIBLE_DEVICES" not in note["environ"]
+        assert note["environ"]["OMP_NUM_THREADS"] == str(max(1, len(os.sched_getaffinity(0)) // 2))
+        assert note["environ"]["ASCEND_RT_VISIBLE_DEVICES"] == "0,1"
         assert done.stdout.count(f"[{rank}] rank {rank} is here\n") == 1
 
 

@@ -1,12 +1,14 @@
 """Jobs of our batch script on a real Slurm of two nodes: their ranks, their end, and no processes left."""
 
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hccl_kit.runtime.worker_env import MISLEADING, PLOGS, WorkerEnv
+from hccl_kit.runtime.worker_env import MISLEADING, PLOGS, THREADS, VISIBLE_DEVICES, WorkerEnv
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch.jobs import asked, fake_kit
 from tests.launch.slurm_jobs import make_job, two_nodes
@@ -25,14 +27,18 @@ def lab() -> Iterator[Cluster]:
 def test_every_rank_matches_the_table(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path / "a folder", two_nodes(second=(6, 7, 1)))
     words = ["--", "", "a'; echo foo", '"$(id)"', "a\nb", "\n#SBATCH --nodes=9\n", "训练", "*", "\\", "-N9"]
-    left_over = dict.fromkeys((*MISLEADING, "RANK_ID", "WORLD_SIZE", "HCCL_KIT_RESTART", "SLURM_EXPORT_ENV"), "7")
+    left_over = dict.fromkeys(
+        (*MISLEADING, VISIBLE_DEVICES, "RANK_ID", "WORLD_SIZE", "HCCL_KIT_RESTART", "SLURM_EXPORT_ENV"), "7"
+    )
     assert job.run(*words, environ={**left_over, "HOSTNAME": "elsewhere"}) == 0, job.output
     notes = [job.note(rank) for rank in range(job.plan.size)]
     assert [note["host"] for note in notes] == ["n2", "n2", "n1", "n1", "n1"]
     found = [WorkerEnv(*note["env"]) for note in notes]
     (port,) = {env.master_port for env in found}
     table = str(job.folder / "table.json")
-    assert found == [replace(worker, table=table, master_port=port) for worker in job.plan.workers]
+    run = next(job.home.glob("hccl_logs/slurm-*")).name
+    assert found == [replace(worker, table=table, master_port=port, run=run) for worker in job.plan.workers]
+    assert f"note: {VISIBLE_DEVICES}=7 is removed, " in job.output
     assert port in range(20000, 32000)
     for note in notes:
         assert (note["launcher"], note["argv"], note["cwd"]) == ("script", words, str(job.home))
@@ -41,6 +47,27 @@ def test_every_rank_matches_the_table(lab: Cluster, tmp_path: Path) -> None:
     assert "rank 0 is here\n" in job.output
     assert "rank 1 is here" not in job.output
     assert (job.home / "hccl_logs" / "latest" / "rank_4.log").read_text() == "rank 4 is here\n"
+
+
+def test_ranks_of_torch_see_the_cards_of_their_node_and_share_its_cores(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(second=(0, 6, 7)), framework="pytorch")
+    assert job.run(environ={THREADS: ""}) == 0, job.output
+    notes = [job.note(rank) for rank in range(job.plan.size)]
+    found = [WorkerEnv(*note["env"]) for note in notes]
+    assert [(env.visible, env.device, env.node) for env in found] == [
+        (worker.visible, worker.device, worker.node) for worker in job.plan.workers
+    ]
+    share = notes[0]["environ"][THREADS]
+    assert 1 <= int(share) <= max(1, len(os.sched_getaffinity(0)) // 2)
+    assert re.search(rf"^[0-9]+: rank 0 on n2: {THREADS}={share}$", job.output, re.MULTILINE)
+
+
+def test_visible_cards_that_the_site_sets_must_be_those_of_the_table(lab: Cluster, tmp_path: Path) -> None:
+    job = make_job(lab, tmp_path, two_nodes(), framework="pytorch")
+    assert job.run(environ={VISIBLE_DEVICES: "4,5"}) == 0, job.output
+    assert job.run(environ={VISIBLE_DEVICES: "4"}) == 2
+    assert job.last[0].startswith(f"error: {VISIBLE_DEVICES}=4 on n")
+    assert job.last[0].endswith("; the cards of this job are 4,5")
 
 
 def test_a_rank_that_fails_ends_all_ranks(lab: Cluster, tmp_path: Path) -> None:

@@ -46,9 +46,10 @@ def large(devices: int) -> RankTable:
     return RankTable(version="1.0", status="completed", servers=tuple(made))
 
 
-def planned(table: RankTable, *command: str) -> tuple[LaunchPlan, TableFile]:
+def planned(table: RankTable, *command: str, framework: str | None = None) -> tuple[LaunchPlan, TableFile]:
     """The arguments of an emitter."""
-    return plan(table, command or ("python", "train.py")), TableFile("table.json", formats.write(table))
+    made = plan(table, command or ("python", "train.py"), framework=framework)
+    return made, TableFile("table.json", formats.write(table))
 
 
 def write(folder: Path, files: Sequence[LaunchFile]) -> Path:

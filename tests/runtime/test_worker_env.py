@@ -11,7 +11,17 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, WorkerEnv
 
 ENV = WorkerEnv(
-    rank=2, size=4, local_rank=2, local_size=4, device=6, master_addr="127.0.0.1", master_port=29500, table="/t.json"
+    rank=2,
+    size=4,
+    local_rank=1,
+    local_size=2,
+    device=1,
+    master_addr="127.0.0.1",
+    master_port=29500,
+    table="/t.json",
+    node=1,
+    run="today",
+    visible="4,6",
 )
 _texts = st.none() | st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 
@@ -30,6 +40,9 @@ def envs(draw: st.DrawFn) -> WorkerEnv:
         master_addr=draw(_texts),
         master_port=draw(st.none() | st.integers(1, 65535)),
         table=draw(_texts),
+        node=draw(st.none() | st.integers(0, 65535)),
+        run=draw(_texts),
+        visible=draw(_texts),
     )
 
 
@@ -55,13 +68,17 @@ def test_both_frameworks_get_the_same_values() -> None:
         "RANK": "2",
         "RANK_SIZE": "4",
         "WORLD_SIZE": "4",
-        "LOCAL_RANK": "2",
-        "DEVICE_NUM": "4",
-        "LOCAL_WORLD_SIZE": "4",
-        "DEVICE_ID": "6",
+        "LOCAL_RANK": "1",
+        "DEVICE_NUM": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "DEVICE_ID": "1",
         "RANK_TABLE_FILE": "/t.json",
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": "29500",
+        "GROUP_RANK": "1",
+        "NODE_RANK": "1",
+        "TORCHELASTIC_RUN_ID": "today",
+        "ASCEND_RT_VISIBLE_DEVICES": "4,6",
     }
 
 
@@ -73,7 +90,7 @@ def test_unknown_fields_are_not_written(env: WorkerEnv) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [pair for pair in NAMES.values() if len(pair) == 2], ids=str)
 def test_two_names_of_one_field_must_agree(first: str, second: str) -> None:
-    environ = ENV.to_environ() | {second: "3"}
+    environ = ENV.to_environ() | {second: "3"}  # which is not its value
     with pytest.raises(KitError, match=f"contradicts itself: {first}=[0-9] but {second}=3"):
         WorkerEnv.from_environ(environ)
 
@@ -108,9 +125,9 @@ def test_a_value_that_is_not_a_number_is_shown(key: str, value: str) -> None:
         ({"rank": 4}, "rank 4 is outside 0..3"),
         ({"rank": -1}, "rank -1 is outside 0..3"),
         ({"size": 0}, "rank 2 is outside 0..-1"),
-        ({"local_rank": 4}, "local rank 4 of 4 does not fit a job of 4"),
-        ({"local_rank": -1}, "local rank -1 of 4"),
-        ({"local_size": 5}, "local rank 2 of 5 does not fit a job of 4"),
+        ({"local_rank": 2}, "local rank 2 of 2 does not fit a job of 4"),
+        ({"local_rank": -1}, "local rank -1 of 2"),
+        ({"local_size": 5}, "local rank 1 of 5 does not fit a job of 4"),
         ({"device": -1}, "device -1 is negative"),
         ({"master_port": 0}, "master port 0 is outside 1..65535"),
         ({"master_port": 65536}, "master port 65536 is outside 1..65535"),

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.frameworks import FRAMEWORKS
 
 if TYPE_CHECKING:
     from hccl_kit.launch.files import LaunchFile, TableFile
@@ -41,6 +42,10 @@ class Launcher(NamedTuple):
     """Scripts on several servers authenticate each other."""
     needs_product: bool = False
     """`emit` takes the product."""
+    frameworks: tuple[str, ...] = FRAMEWORKS
+    """Those whose programs it starts."""
+    shows_all_cards: bool = False
+    """Ranks see all cards of their server unless the framework is PyTorch."""
     prints_plan: bool = False
     """Without a folder to write to, the last file is printed and nothing is written."""
 
@@ -56,9 +61,6 @@ _PODS = (
     Option("namespace", "Kubernetes namespace (default: default)", "NAME"),
 )
 
-_FRAMEWORK = Option(
-    "framework", "framework (default: mindspore; of a pytorchjob: pytorch)", choices=("mindspore", "pytorch")
-)
 _HOST_NETWORK = Option("host_network", "run pods in the network of their hosts")
 _FIXED_TABLE = Option(
     "fixed_table", "ranks read TABLE; without it, the cluster selects servers and cards", settles="HK532"
@@ -70,7 +72,6 @@ _MAX_RESTARTS = Option(
 )
 _NUMBERED = (
     *_PODS,
-    _FRAMEWORK,
     _HOST_NETWORK,
     _FIXED_TABLE,
     Option("resource", "resource of the cards (default: huawei.com/Ascend910)", "NAME"),
@@ -91,6 +92,7 @@ _ROWS = (
         next_step_of_several="copy {2} and {0} to one path on every server, then: bash {0} --ssh",
         reads_table=True,
         needs_secret=True,
+        shows_all_cards=True,
     ),
     Launcher("mpirun", "bash {0}"),
     Launcher(
@@ -98,6 +100,7 @@ _ROWS = (
         "bash {0}",
         next_step_of_several="copy {0} and {1} to one path on every server, then there: bash {0}",
         needs_secret=True,
+        frameworks=("mindspore",),
     ),
     Launcher(
         "slurm",
@@ -119,13 +122,13 @@ _ROWS = (
             Option("container_mounts", "further folders to mount, SOURCE:TARGET[:ro],...", "LIST"),
         ),
         reads_table=True,
+        shows_all_cards=True,
     ),
     Launcher(
         "ascendjob",
         "kubectl apply -f {0}",
         (
             *_PODS,
-            _FRAMEWORK,
             _HOST_NETWORK,
             _MAX_RESTARTS,
         ),
@@ -153,6 +156,7 @@ _ROWS = (
         ),
         next_step_of_several="copy {0} to every server, then there: bash {0}",
         prints_plan=True,
+        frameworks=(),
     ),
 )
 

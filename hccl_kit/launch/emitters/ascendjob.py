@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import kubernetes, pod_table, restarts
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -54,7 +53,6 @@ def emit(
     image: str = "",
     namespace: str = "default",
     product: str | None = None,
-    framework: str = "mindspore",
     host_network: bool = False,
     max_restarts: str | None = None,
 ) -> tuple[LaunchFile, ...]:
@@ -65,8 +63,7 @@ def emit(
     job = kubernetes.pod_job(
         plan, name=name, image=image, namespace=namespace, hardware=kubernetes.hardware_of(product)
     )
-    if framework not in FRAMEWORKS:
-        raise KitError(f"unknown framework {framework!r}; accepted: {', '.join(FRAMEWORKS)}")
+    framework = plan.framework or "mindspore"
     documents = [
         kubernetes.programs(job, FRAMEWORKS[framework].source),
         _job(

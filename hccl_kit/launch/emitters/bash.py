@@ -15,6 +15,7 @@ from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import (
     array,
+    cards_and_threads,
     diagnosis,
     export,
     fragment,
@@ -58,6 +59,7 @@ def script(plan: LaunchPlan, table: TableFile, spares: Sequence[Spare] = ()) -> 
         *_spares(spares),
         *fragment("common/die", "common/folder", "common/values", "common/exit_status"),
         *fragment("bash/options", "bash/check_table", "common/python", "common/port"),
+        *cards_and_threads(limits_cards=plan.limits_cards),
         *(_nodes(plan, table, has_spares=bool(spares)) if several else _one_node(plan)),
         *fragment("common/plogs", "bash/logs"),
         *recorders(),
@@ -180,6 +182,10 @@ def _nodes(plan: LaunchPlan, table: TableFile, *, has_spares: bool) -> list[str]
         "find_python 8",
         "need_python",
         *([*program("take_spare"), *fragment("bash/spares"), "", "take_spares"] if has_spares else []),
+        *(
+            # That of this host is not passed on, so it must be right for one of them.
+            ['[[ -z $over_ssh ]] || check_visible die "${all_devices[@]// /,}"'] if plan.limits_cards else ()
+        ),
         '[[ -z $over_ssh ]] || start_over_ssh "$@"',
         "find_server",
         'read -ra ranks <<<"${all_ranks[node]}"',
@@ -190,6 +196,13 @@ def _nodes(plan: LaunchPlan, table: TableFile, *, has_spares: bool) -> list[str]
 def _environment(plan: LaunchPlan) -> list[str]:
     """The environment of the ranks, under every name that a framework reads."""
     return [
+        "",
+        *(
+            ["visible=${devices[*]}", "visible=${visible// /,}", 'check_visible die "$visible"']
+            if plan.limits_cards
+            else ["show_all_cards"]
+        ),
+        'share_cores "${#ranks[@]}"',
         "",
         "# Left over from other launchers, these would override what is set below.",
         f"earlier_restarts=${{{RESTART}:-0}}",
@@ -202,6 +215,9 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "    " + export("table", '"$table"'),
         "    " + export("master_addr", '"$master"' if len(plan.nodes) > 1 else word(plan.master)),
         "    " + export("master_port", '"$port"'),
+        "    " + export("node", '"${node:-0}"'),
+        "    " + export("run", '"$run"'),
+        *(["    " + export("visible", '"$visible"')] if plan.limits_cards else ()),
         f'    export {LOG_DIR}="$logs"',
         f'    [[ -z $plogs ]] || export {PLOGS}="$plogs"',
         "    switch_recorders_on",
@@ -214,6 +230,6 @@ def _environment(plan: LaunchPlan) -> list[str]:
         f'    export {RUN_ID}="$own_run"',
         "    " + export("rank", '"${ranks[$1]}"'),
         "    " + export("local_rank", '"$1"'),
-        "    " + export("device", '"${devices[$1]}"'),
+        "    " + export("device", '"$1"' if plan.limits_cards else '"${devices[$1]}"'),
         "}",
     ]

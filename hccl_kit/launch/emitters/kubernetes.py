@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters.manifest import Value, config_map, to_yaml, verb
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import source_of
-from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, THREADS
 from hccl_kit.table.document import shown
 
 CONTAINER = "ascend"
@@ -57,7 +58,7 @@ HARDWARE: Mapping[str, Hardware] = {
 
 @dataclass(frozen=True, slots=True)
 class PodJob:
-    """A job of `pods` pods with `cards` cards each; every rank runs `command` with `variables`."""
+    """A job of `pods` pods with `cards` cards each; every rank runs `command`, of `framework`, with `variables`."""
 
     name: str
     namespace: str
@@ -67,6 +68,7 @@ class PodJob:
     pods: int
     cards: int
     variables: tuple[tuple[str, str], ...] = ()
+    framework: str | None = None
 
     @property
     def shape(self) -> str:
@@ -122,6 +124,7 @@ def pod_job(
         pods=len(plan.nodes),
         cards=len(plan.nodes[0].workers),
         variables=plan.variables_of_hccl,
+        framework=plan.framework,
     )
 
 
@@ -236,7 +239,9 @@ def programs(job: PodJob, source: str, extra: Mapping[str, str] | None = None, *
         "source": source,
         "names": NAMES,
         "unset": [*MISLEADING, RUN_ID, LOG_DIR, RESTART],
-        "mark": {RUN_ID: job.name},
+        "mark": dict.fromkeys((RUN_ID, *NAMES["run"]), job.name),
+        "threads": THREADS,
+        "limits_cards": job.framework == PYTORCH,
     }
     if source == "mindspore":  # MindSpore reads MS_*, which the operator sets
         settings |= {"unset": [name for name in MISLEADING if not name.startswith("MS_")], "mark": {}}

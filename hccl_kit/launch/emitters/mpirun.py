@@ -1,15 +1,28 @@
 """The mpirun launcher, for Open MPI 4 or 5: a script and its hostfile.
 
-Ranks read the variables of Open MPI; a rank table would contradict them, so all variables of a worker are unset on
-every node. The hosts are mapped slot by slot, which gives each node the ranks of the plan, whatever its size.
+MindSpore reads the variables of Open MPI, which a rank table would contradict, so its own are unset on every node.
+Torch does not read them, so its variables are made of them there. The hosts are mapped slot by slot, which gives each
+node the ranks of the plan, whatever its size. Each rank sees the cards of its node, and takes that of its local rank.
 """
 
 from __future__ import annotations
 
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import export, fragment, set_unless_set, variables, word, words, wrapped
-from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, VISIBLE_DEVICES
+from hccl_kit.launch.shell import (
+    cards_and_threads,
+    export,
+    fragment,
+    port_range,
+    set_unless_set,
+    variables,
+    word,
+    words,
+    wrapped,
+)
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, OF_MINDSPORE, RESTART, RUN_ID
+
+(_PORT,) = NAMES["master_port"]
 
 OF_THE_RANKS = tuple(name for name in MISLEADING if name.startswith(("OMPI_", "PMIX_")))
 """Variables of MISLEADING from which, under mpirun, MindSpore and MPI read their rank."""
@@ -25,7 +38,9 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         *_header(plan, table, hosts),
         *fragment("common/strict_mode", "common/path"),
         *_job(plan, hosts),
-        *fragment("common/die", "mpirun/find_mpirun"),
+        *fragment("common/die", "common/values", "mpirun/find_mpirun", "common/python", "common/port"),
+        *cards_and_threads(limits_cards=True),
+        *_environment(plan),
         "",
         f'options=(--hostfile "$hostfile" -n {plan.size} --map-by slot --bind-to none)',
         *([*variables(), *fragment("mpirun/several_hosts")] if len(plan.nodes) > 1 else []),
@@ -35,11 +50,6 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         LaunchFile(f"mpirun{plan.size}p.sh", "\n".join(lines) + "\n", EXECUTABLE),
         LaunchFile(hosts, _hostfile(plan)),
     )
-
-
-def visible(devices: tuple[int, ...]) -> str | None:
-    """The value of VISIBLE_DEVICES that gives local rank i device i of `devices`; None if none is needed."""
-    return None if devices == tuple(range(len(devices))) else ",".join(map(str, devices))
 
 
 def _hostfile(plan: LaunchPlan) -> str:
@@ -75,19 +85,53 @@ def _header(plan: LaunchPlan, table: TableFile, hosts: str) -> list[str]:
 
 
 def _job(plan: LaunchPlan, hosts: str) -> list[str]:
-    """The command, and what the shell of each node runs before it."""
-    shown = visible(max((node.devices for node in plan.nodes), key=len))  # smaller nodes use the first of these
-    leftovers = [name for name in MISLEADING if name not in OF_THE_RANKS]
-    contract = [name for names in NAMES.values() for name in names]
+    given = [(_PORT, str(plan.master_port))] if plan.master_port else []
     return [
         "",
         f"command=({words(plan.command)})",
         f"hostfile_name={word(hosts)}",
+        f"port_name={_PORT}",
+        port_range(),
+        "printf -v run 'mpirun-%(%Y%m%d-%H%M%S)T-%s' -1 \"$$\"",
+        *set_unless_set([*plan.variables_of_hccl, *given]),
+    ]
+
+
+def _environment(plan: LaunchPlan) -> list[str]:
+    """What the shell of each rank does before the command, which `mpirun/run` passes to it."""
+    leftovers = [name for name in MISLEADING if name not in OF_THE_RANKS]
+    contract = [name for names in NAMES.values() for name in names]
+    unset = wrapped(" ".join(["unset -v", *leftovers, *contract, RUN_ID, LOG_DIR, RESTART]))
+    largest = max((node.devices for node in plan.nodes), key=len)  # smaller nodes use the first of these
+    counts = [len(node.devices) for node in plan.nodes]
+    return [
+        "",
         "# Left over from other launchers, these would override what mpirun sets.",
         wrapped(" ".join(["unset -v", *MISLEADING])),
-        "# The same on every node, whatever its start-up files set.",
-        f"prepare={word(wrapped(' '.join(['unset -v', *leftovers, *contract, RUN_ID, LOG_DIR, RESTART])))}",
-        *([f"prepare+=$'\\n'{word(f'export {VISIBLE_DEVICES}={shown}')} # local rank 0, 1, ..."] if shown else []),
-        *([f"prepare+=$'\\n'{word(export('master_addr', word(plan.master)))}"] if len(plan.nodes) > 1 else []),
-        *set_unless_set(plan.variables_of_hccl),
+        f"cards=({' '.join(map(str, largest))}) # of local rank 0, 1, ...",
+        f"counts=({' '.join(map(str, counts))}) # ranks of each host",
+        "",
+        "rank_environment() { # PORT RUN; with the variables of Open MPI, and the same on every node",
+        "    local node=0 left=$OMPI_COMM_WORLD_RANK visible",
+        "    while ((left >= counts[node] && node + 1 < ${#counts[@]})); do left=$((left - counts[node++])); done",
+        "    printf -v visible ',%s' \"${cards[@]:0:OMPI_COMM_WORLD_LOCAL_SIZE}\"",
+        '    check_visible refuse "${visible:1}"',
+        '    share_cores "$OMPI_COMM_WORLD_LOCAL_SIZE"',
+        '    [[ -z $threads || $OMPI_COMM_WORLD_RANK != 0 ]] || echo "rank 0 on $HOSTNAME: $threads" >&2',
+        "    " + unset.replace("\n", "\n    "),
+        *(
+            "    " + export(field, value, but=OF_MINDSPORE)
+            for field, value in (
+                ("rank", '"$OMPI_COMM_WORLD_RANK"'),
+                ("size", '"$OMPI_COMM_WORLD_SIZE"'),
+                ("local_rank", '"$OMPI_COMM_WORLD_LOCAL_RANK"'),
+                ("local_size", '"$OMPI_COMM_WORLD_LOCAL_SIZE"'),
+                ("master_addr", word(plan.master)),
+                ("master_port", '"$1"'),
+                ("node", '"$node"'),
+                ("run", '"$2"'),
+                ("visible", '"${visible:1}"'),
+            )
+        ),
+        "}",
     ]

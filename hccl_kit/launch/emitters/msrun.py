@@ -1,20 +1,20 @@
 """The msrun launcher, which comes with MindSpore: one script for all nodes, each of which runs it.
 
 msrun sets DEVICE_ID to the local index and reads no rank table, so all variables of a worker are unset, and
-VISIBLE_DEVICES maps other cards to 0, 1, ... The script compensates for what msrun does at the end of a job: msrun does
-not return the exit code of the rank, waits 30 s for its scheduler and for the ranks of another host, and leaves its
-workers running when it is killed.
+VISIBLE_DEVICES maps the cards of the job to 0, 1, ... It also sets OMP_NUM_THREADS to 1 in its workers, which is kept.
+The script compensates for what msrun does at the end of a job: msrun does not return the exit code of the rank,
+waits 30 s for its scheduler and for the ranks of another host, and leaves its workers running when it is killed.
 """
 
 from __future__ import annotations
 
 from hccl_kit.launch.emitters import servers
-from hccl_kit.launch.emitters.mpirun import visible
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.secret_file import SUFFIX
 from hccl_kit.launch.shell import (
     diagnosis,
+    export,
     fragment,
     from_user,
     port_range,
@@ -59,6 +59,12 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
             "common/port",
         ),
         *(_nodes(plan, table) if len(plan.nodes) > 1 else _one_node(plan)),
+        "",
+        f"visible_name={VISIBLE_DEVICES}",
+        *fragment("common/visible"),
+        "visible=${devices[*]}",
+        "visible=${visible// /,}",
+        'check_visible die "$visible"',
         *fragment("common/events", "common/signals", "common/plogs", "msrun/setup"),
         *recorders(),
         *_environment(),
@@ -122,7 +128,6 @@ def _one_node(plan: LaunchPlan) -> list[str]:
         "server_name=${servers[0]}",
         f"ranks=({' '.join(map(str, node.ranks))})",
         f"devices=({' '.join(map(str, node.devices))})",
-        f'visible="{visible(node.devices) or ""}"',
         *fragment("common/single_server"),
         "find_python 6",
     ]
@@ -130,16 +135,10 @@ def _one_node(plan: LaunchPlan) -> list[str]:
 
 def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
     """The servers of the job, and their rendezvous."""
-    seen = [visible(node.devices) or "" for node in plan.nodes]
     return [
         "",
         f"table_sha256={table.sha256} attempt=0 last_code='' gives_up='' lifeline='' # there are no restarts",
         *servers.described(plan),
-        *(
-            "all_visible=(",
-            *(f'    "{value}"' for value in seen),
-            ")",
-        ),  # shellcheck takes a comma without quotes for a mistake
         *servers.rendezvous(plan, table),
         "",
         "find_python 8",
@@ -147,7 +146,6 @@ def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
         "find_server",
         'read -ra ranks <<<"${all_ranks[node]}"',
         'read -ra devices <<<"${all_devices[node]}"',
-        "visible=${all_visible[node]}",
     ]
 
 
@@ -157,7 +155,7 @@ def _environment() -> list[str]:
         "",
         "# Left over from other launchers, these would override what msrun sets.",
         wrapped(" ".join(["unset -v", *MISLEADING, *contract, RUN_ID, RESTART, SERVER])),
-        f'[[ -z $visible ]] || export {VISIBLE_DEVICES}="$visible" # msrun counts devices from 0 on',
+        export("visible", '"$visible"') + " # msrun counts devices from 0 on",
         f'[[ -z $plogs ]] || export {PLOGS}="$plogs"',
         "switch_recorders_on",
         f"mark={LOG_DIR}=$logs # only msrun and what it starts have this in their environment",

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
 from hccl_kit.launch.emitters import kubernetes, kueue, pod_table, restarts
 from hccl_kit.launch.emitters.kubernetes import CONTAINER, Hardware, PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
-from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.plan import LaunchPlan, assert_ascending
 from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
 from hccl_kit.table.document import shown
 
 RESOURCE = "huawei.com/Ascend910"
-FRAMEWORKS = ("mindspore", "pytorch")
 VOLUME = "rank-table"
 _NAME = re.compile(r"(?=.{1,63}\Z)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
 """Names of queues, which stand in a label, and of ConfigMaps."""
@@ -111,7 +111,6 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
         name: str | None = None,
         image: str = "",
         namespace: str = "default",
-        framework: str = kind.framework,
         host_network: bool = False,
         resource: str = RESOURCE,
         kueue_queue: str | None = None,
@@ -121,19 +120,18 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
         table_map: str | None = None,
     ) -> tuple[LaunchFile, ...]:
         """The manifest of a plan that has passed the rules HK5. Raises KitError if an option is not accepted."""
-        if framework not in FRAMEWORKS:
-            raise KitError(f"unknown framework {framework!r}; accepted: {', '.join(FRAMEWORKS)}")
         if fixed_table:
             _assert_host_network(table_map, host_network=host_network)
         hardware, suffix = Hardware(_resource(resource)), kind.suffix(len(plan.nodes))
         job = kubernetes.pod_job(plan, name=name, image=image, namespace=namespace, hardware=hardware, suffix=suffix)
+        job = replace(job, framework=plan.framework or kind.framework)
         request = Request(kind, plan, table, job, plan.master_port or job.port)
         if fixed_table:
             source = _given_table(request)
         elif table_map is not None:
             source = _written_table(request, table_map)
         else:
-            source = _number(request, framework)
+            source = _number(request)
         pod = kubernetes.pod(
             job,
             env=source.env,
@@ -153,7 +151,7 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
     return emit
 
 
-def _number(request: Request, framework: str) -> RankSource:
+def _number(request: Request) -> RankSource:
     """Ranks by the number of the pod."""
     kind, job = request.kind, request.job
     programs = kubernetes.programs(
@@ -168,7 +166,7 @@ def _number(request: Request, framework: str) -> RankSource:
         cards=job.cards,
         port=request.port,
         timeout=TABLE_TIMEOUT,
-        scheduler=framework == "mindspore",
+        scheduler=job.framework != PYTORCH,
     )
     about = pod_table.about_selected(request.table, "the job does not read the table.")
     return RankSource([programs], [*kind.env], [], about)
@@ -176,6 +174,8 @@ def _number(request: Request, framework: str) -> RankSource:
 
 def _given_table(request: Request) -> RankSource:
     """Ranks by the host of the pod in the given table."""
+    for node in request.plan.nodes if request.job.framework == PYTORCH else ():
+        assert_ascending(node)
     config = pod_table.given(request.job, request.plan, request.table)
     volume = {"name": VOLUME, "configMap": {"name": config["metadata"]["name"]}}
     documents = [config, _table_programs(request, pod_table.key_of(config))]

@@ -17,6 +17,7 @@ from hccl_kit.launch.emitters.slurm_options import Options
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import (
+    cards_and_threads,
     diagnosis,
     export,
     fragment,
@@ -28,7 +29,7 @@ from hccl_kit.launch.shell import (
     words,
     wrapped,
 )
-from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER, VISIBLE_DEVICES
 
 (_PORT,) = NAMES["master_port"]
 _DRIVER = "/usr/local/Ascend/driver"
@@ -89,6 +90,7 @@ def _script(plan: LaunchPlan, table: TableFile, options: Options) -> list[str]:
         *fragment("common/die", "common/folder", "common/values", "common/exit_status", "common/match_server"),
         *fragment("common/python", "common/plogs"),
         *diagnosis(),
+        *cards_and_threads(limits_cards=plan.limits_cards),
         *recorders(),
         *fragment("slurm/check_table", "slurm/start", "slurm/job", "slurm/restart", "slurm/report"),
         *fragment("slurm/find_server"),
@@ -225,16 +227,33 @@ def _environment(plan: LaunchPlan, options: Options) -> list[str]:
         "    " + export("table", '"$table"'),
         "    " + export("master_addr", word(plan.master)),
         "    " + export("master_port", '"$port"'),
+        "    " + export("run", '"$run"'),
+        *([] if plan.limits_cards else ["    show_all_cards"]),
         "    switch_recorders_on",
         "}",
         "",
         "rank_environment() { # of a task, after what the site sets for it",
+        *_cards(plan),
+        '    share_cores "${#ranks[@]}"',
+        '    [[ -z $threads || $rank != 0 ]] || echo "rank 0 on $HOSTNAME: $threads"',
         "    # Left over from other launchers, these would override what is set below.",
         "    " + wrapped(" ".join(["unset -v", *misleading, SERVER])).replace("\n", "\n    "),
         "    " + export("rank", '"$rank"'),
         "    " + export("local_rank", '"$SLURM_LOCALID"'),
         "    " + export("local_size", '"${#ranks[@]}"'),
-        "    " + export("device", '"$device"'),
+        "    " + export("device", '"$SLURM_LOCALID"' if plan.limits_cards else '"$device"'),
+        "    " + export("node", '"$node"'),
         f'    [[ -z $plogs ]] || export {PLOGS}="$plogs"',
         "}",
+    ]
+
+
+def _cards(plan: LaunchPlan) -> list[str]:
+    """Which cards a task sees, after what the site has set for it."""
+    if not plan.limits_cards:
+        return [f"    unset -v {VISIBLE_DEVICES}"]
+    return [
+        "    local visible=${devices[*]}",
+        '    check_visible refuse "${visible// /,}"',
+        "    " + export("visible", '"${visible// /,}"'),
     ]

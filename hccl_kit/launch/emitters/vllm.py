@@ -21,7 +21,16 @@ from hccl_kit.launch.emitters.vllm_service import Service, is_address, service_o
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.shell import array, fragment, set_unless_set, word, words, wrapped
-from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, SERVER, VISIBLE_DEVICES
+from hccl_kit.runtime.worker_env import (
+    LOG_DIR,
+    MISLEADING,
+    NAMES,
+    RESTART,
+    RUN_ID,
+    SERVER,
+    VISIBLE_DEVICES,
+    visible_list,
+)
 
 _INTERFACES = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "HCCL_SOCKET_IFNAME")
 _OF_DATA_PARALLEL = (
@@ -56,7 +65,7 @@ def _addresses(service: Service) -> list[str]:
 
 
 def _visible(node: Node) -> str:
-    return ",".join(map(str, node.devices))
+    return visible_list(node.devices)
 
 
 def _script(service: Service, name: str) -> Iterator[str]:
@@ -75,11 +84,13 @@ def _script(service: Service, name: str) -> Iterator[str]:
         *array("all_options", [" ".join(service.options(number)) for number in range(len(plan.nodes))]),
         f"interface={word(service.nic or '')}",
     )
-    yield from fragment("common/die", "common/match_server", "vllm/node")
+    yield from fragment("common/die", "common/visible", "common/match_server", "vllm/node")
     contract = [one for names in NAMES.values() for one in names]
     unset = [*MISLEADING, *contract, RUN_ID, LOG_DIR, RESTART, SERVER, *_OF_DATA_PARALLEL]
     yield from (
         "",
+        f"visible_name={VISIBLE_DEVICES}",
+        'check_visible die "$devices"',
         "# Left over from other launchers, these would override what is set below.",
         wrapped(" ".join(["unset -v", *dict.fromkeys(unset)])),
         "",

@@ -42,7 +42,8 @@ class Settings(NamedTuple):
     """`source`: a key of SOURCES. `names`: the variables of each field of a worker. `unset`: variables to remove.
 
     `mark`: further variables of ranks that get all fields of a worker. `port` of rank 0. `timeout`: the variable with
-    the seconds to wait.
+    the seconds to wait. `threads`: the variable with the threads of a rank. `limits_cards`: the variable for visible
+    cards lists those of the pod, which a container numbers from 0.
 
     For the source "table": `table`, its path (".gz": compressed), and `server`, the variable with the address of this
     host.
@@ -59,6 +60,8 @@ class Settings(NamedTuple):
     port: int = 0
     server: str = ""
     timeout: str = ""
+    threads: str = ""
+    limits_cards: bool = False
     controller: str = ""
     pod_index: str = ""
     address: str = ""
@@ -70,6 +73,21 @@ class Settings(NamedTuple):
     def variables(self, **fields: object) -> dict[str, str]:
         """The variables of a rank, under every name that a framework reads."""
         return {**self.mark, **{name: str(value) for field, value in fields.items() for name in self.names[field]}}
+
+    def visible(self, environ: Mapping[str, str], cards: int) -> dict[str, str]:
+        """The field of the visible cards, if the ranks have one; that of the image must be the same."""
+        (name,) = self.names["visible"]
+        given, listed = environ.get(name), ",".join(map(str, range(cards)))
+        if not self.limits_cards:
+            if given is not None:
+                log(f"note: {name}={given!r} is removed: the ranks number all cards of this pod from 0")
+            return {}
+        if given not in (None, listed):
+            raise PodError(
+                f"{name}={given!r} in this pod; its cards are {listed}"
+                f"\n  fix: remove {name} from the image and the manifest, or set it to {listed}"
+            )
+        return {"visible": listed}
 
 
 def number(environ: Mapping[str, str], name: str, controller: str = "") -> int:
@@ -94,6 +112,7 @@ def of_mindspore(settings: Settings, environ: Mapping[str, str]) -> Ranks:
     if environ.get("MS_ROLE") == "MS_SCHED":
         return [("scheduler", size)]
     local = number(environ, "MS_LOCAL_WORKER")
+    settings.visible(environ, local)
     first = number(environ, "MS_NODE_RANK") * local
     return [
         (str(first + i), {rank_id: str(first + i), device_id: str(i), "MS_NODE_ID": str(first + i), **size})
@@ -104,8 +123,10 @@ def of_mindspore(settings: Settings, environ: Mapping[str, str]) -> Ranks:
 def of_torch(settings: Settings, environ: Mapping[str, str]) -> Ranks:
     """From the variables of torch, which the operator sets; its RANK is the number of the pod."""
     local, size = number(environ, "LOCAL_WORLD_SIZE"), number(environ, "WORLD_SIZE")
-    first, port = number(environ, "RANK") * local, number(environ, "MASTER_PORT")
+    index, port = number(environ, "RANK"), number(environ, "MASTER_PORT")
     job = {"size": size, "local_size": local, "master_addr": environ.get("MASTER_ADDR", ""), "master_port": port}
+    job.update(node=index, **settings.visible(environ, local))
+    first = index * local
     return [(str(first + i), settings.variables(rank=first + i, local_rank=i, device=i, **job)) for i in range(local)]
 
 
@@ -117,7 +138,8 @@ def of_number(settings: Settings, environ: Mapping[str, str]) -> Ranks:
     first, size, port = index * settings.cards, settings.pods * settings.cards, settings.port
     if settings.scheduler:
         return of_scheduler(settings, index, resolved(master, port, seconds(environ, settings.timeout)))
-    job = {"size": size, "local_size": settings.cards, "master_addr": master, "master_port": port}
+    job = {"size": size, "local_size": settings.cards, "master_addr": master, "master_port": port, "node": index}
+    job.update(settings.visible(environ, settings.cards))
     ranks = range(settings.cards)
     return [(str(first + i), settings.variables(rank=first + i, local_rank=i, device=i, **job)) for i in ranks]
 
@@ -168,24 +190,32 @@ def resolved(host: str, port: int, limit: float) -> str:
 def of_table(settings: Settings, environ: Mapping[str, str]) -> Ranks:
     """From the rank table; the cards of a container are numbered from 0."""
     text, servers = completed(Path(settings.table), seconds(environ, settings.timeout))
-    devices = sorted(own_server(servers, environ.get(settings.server, ""))["device"], key=rank_of)
+    own = own_server(servers, environ.get(settings.server, ""))
+    devices = sorted(own["device"], key=rank_of)
     ids = sorted(int(device["device_id"]) for device in devices)
     if not ids:
         raise PodError(f"the rank table {settings.table} has no card for this pod")
     assert_cards(ids, environ.get("ASCEND_VISIBLE_DEVICES", ""))
     (first,) = (server for server in servers if 0 in map(rank_of, server["device"]))
+    in_order = sorted((one for one in servers if one["device"]), key=lambda one: min(map(rank_of, one["device"])))
     job = {
         "size": sum(len(server["device"]) for server in servers),
         "local_size": len(ids),
         "table": private_copy(text),
         "master_addr": "127.0.0.1" if len(servers) == 1 else address(first),
         "master_port": settings.port,
+        "node": in_order.index(own),
+        **settings.visible(environ, len(ids)),
     }
-    return [
-        (
-            str(rank_of(device)),
-            settings.variables(rank=rank_of(device), local_rank=i, device=ids.index(int(device["device_id"])), **job),
+    cards = [ids.index(int(device["device_id"])) for device in devices]
+    if settings.limits_cards and cards != sorted(cards):
+        raise PodError(
+            f"the rank table gives the ranks of this pod the cards {', '.join(map(str, cards))} in this order; programs"
+            " of PyTorch take card i for local rank i"
+            "\n  fix: use a table that numbers the ranks of a server by card"
         )
+    return [
+        (str(rank_of(device)), settings.variables(rank=rank_of(device), local_rank=i, device=cards[i], **job))
         for i, device in enumerate(devices)
     ]
 
@@ -248,7 +278,7 @@ def completed(path: Path, limit: float) -> tuple[bytes, list[Any]]:
                 "\n  fix: check that the Ascend Operator (or the HCCL Controller) is running: kubectl get pods -A"
             )
         if now - reminded >= REMIND:
-            os.write(2, f"waiting for the rank table {path}: it is {state}\n".encode())
+            log(f"waiting for the rank table {path}: it is {state}")
             reminded = now
         time.sleep(POLL)
 
@@ -284,8 +314,37 @@ def private_copy(text: bytes) -> str:
 SOURCES = {"mindspore": of_mindspore, "torch": of_torch, "number": of_number, "table": of_table}
 
 
+def cores() -> int:
+    """The cores that this pod may use: those of its affinity, or less if its limit of CPU time is lower."""
+    count = len(os.sched_getaffinity(0))
+    for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # cgroup 2 and 1
+        try:
+            quota, period = " ".join(Path("/sys/fs/cgroup", name).read_text() for name in files).split()
+            count = min(count, int(quota) // int(period)) if int(quota) > 0 else count
+        except (OSError, ValueError, ZeroDivisionError):  # not this version, or "max": no limit
+            continue
+    return count
+
+
+def threads(settings: Settings, environ: Mapping[str, str], ranks: Ranks) -> dict[str, str]:
+    """The variable with the threads of a rank, unless it is set; without it, each would start one for each core."""
+    if not settings.threads or environ.get(settings.threads):
+        return {}
+    count, local = cores(), max(1, sum(name.isdecimal() for name, _ in ranks))
+    own = str(max(1, count // local))
+    log(f"{settings.threads}={own}: {count} core(s) for {local} rank(s)")
+    return {settings.threads: own}
+
+
+def log(text: str) -> None:
+    """Write a message to the log of the container."""
+    os.write(2, f"{text}\n".encode(errors="replace"))
+
+
 def execute(settings: Settings, ranks: Ranks, command: Sequence[str]) -> NoReturn:
     """Replace this process with `pod_run`."""
+    common = threads(settings, os.environ, ranks)
+    ranks = [(name, {**common, **given}) for name, given in ranks]
     unset = {name for names in settings.names.values() for name in names} | set(settings.unset)
     program = str(Path(__file__).with_name("run.py"))
     arguments = json.dumps([sorted(unset), ranks])
@@ -303,7 +362,7 @@ def main(command: Sequence[str]) -> int:
         text = f"the rank table {settings.table} is not valid: {type(error).__name__} {error}"
     else:
         execute(settings, ranks, command)
-    os.write(2, f"error: {text}\n".encode(errors="replace"))
+    log(f"error: {text}")
     return 2
 
 

@@ -128,7 +128,7 @@ def listed_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
 def cards_meant(node: Node, number: int) -> frozenset[int]:
     """The physical ids of the cards that DEVICE_ID=`number` may name.
 
-    It is the id itself, as the scripts of `hccl-kit launch --to bash` set it; with ASCEND_RT_VISIBLE_DEVICES an index
+    It is the id itself, as scripts of `hccl-kit launch` set it without a list; with ASCEND_RT_VISIBLE_DEVICES an index
     into that list, as under msrun; and in a container that renumbers its cards, an index into those in /dev.
     """
     listed = listed_devices(node.environ)

@@ -32,9 +32,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def emit(*words: str, servers_: int = 2, **options: Any) -> tuple[LaunchFile, ...]:
+def emit(*words: str, servers_: int = 2, framework: str | None = None, **options: Any) -> tuple[LaunchFile, ...]:
     table = TWO if servers_ == 2 else servers(range(4))
-    plan, file = planned(table, *words)
+    plan, file = planned(table, *words, framework=framework)
     return ascendjob.emit(plan, file, **{"image": "registry/train:1", "name": "train", "product": "910", **options})
 
 
@@ -130,11 +130,6 @@ def test_more_restarts_than_the_label_allows_are_refused(text: str) -> None:
         emit(max_restarts=text)
 
 
-def test_another_framework_is_refused() -> None:
-    with pytest.raises(KitError, match="unknown framework 'tensorflow'; accepted: mindspore, pytorch"):
-        emit(framework="tensorflow")
-
-
 def mindspore_environ(role: str, node: int = 0) -> dict[str, str]:
     """The variables that the operator sets, and some that may be left over in an image."""
     return {
@@ -145,7 +140,7 @@ def mindspore_environ(role: str, node: int = 0) -> dict[str, str]:
         "MS_LOCAL_WORKER": "4",
         "MS_NODE_RANK": str(node),
         "MS_SERVER_NUM": "0",
-        **dict.fromkeys(["RANK_TABLE_FILE", "ASCEND_RT_VISIBLE_DEVICES", "MASTER_ADDR", "RANK", "DEVICE_ID"], "left"),
+        **dict.fromkeys(["RANK_TABLE_FILE", "MASTER_ADDR", "RANK", "DEVICE_ID"], "left"),
     }
 
 
@@ -169,6 +164,14 @@ def test_a_worker_starts_a_rank_on_each_of_its_cards(tmp_path: Path) -> None:
         }
         found = detect(environ)
         assert (found.launcher, found.env.rank, found.env.size, found.env.device) == ("msrun", rank, 8, i)
+
+
+def test_visible_cards_of_an_image_are_removed_from_a_pod_of_mindspore_with_a_note(tmp_path: Path) -> None:
+    given = {**mindspore_environ("MS_WORKER", 1), "ASCEND_RT_VISIBLE_DEVICES": "0,1"}
+    done = play(emit(*command(SHOW)), tmp_path, "Worker", given)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("note: ASCEND_RT_VISIBLE_DEVICES='0,1' is removed: ")
+    assert "ASCEND_RT_VISIBLE_DEVICES" not in told(tmp_path, 4)
 
 
 def test_the_scheduler_pod_runs_one_process_and_no_rank(tmp_path: Path) -> None:
@@ -197,6 +200,7 @@ def test_a_torch_pod_sets_all_variables_for_every_rank(tmp_path: Path) -> None:
         assert found.launcher == "script"
         assert (env.rank, env.size, env.local_rank, env.local_size, env.device) == (rank, 8, i, 4, i)
         assert (env.master_addr, env.master_port, env.table) == ("10.96.0.7", 2222, None)
+        assert (env.node, env.visible) == (1, "0,1,2,3")
         assert all(environ[name] == str(rank) for name in NAMES["rank"])
 
 

@@ -22,8 +22,12 @@ PLANS = {
 }
 OPEN_MPI = 'if [[ $1 == --version ]]; then echo "mpirun (Open MPI) {version}"; exit; fi'
 SHOW = f"{OPEN_MPI}\nprintf '%s\\n' \"$@\""
-RUN_ONE = f'{OPEN_MPI}\nwhile [[ $1 != bash ]]; do shift; done\nexec "$@"'
-"""A fake Open MPI in shell: its options end where the program begins."""
+RANK_3 = "".join(
+    f"export OMPI_COMM_WORLD_{name}={value}\n"
+    for name, value in {"RANK": 3, "SIZE": 4, "LOCAL_RANK": 3, "LOCAL_SIZE": 4}.items()
+)
+RUN_ONE = f'{OPEN_MPI}\n{RANK_3}while [[ $1 != bash ]]; do shift; done\nexec "$@"'
+"""A fake Open MPI in shell, which runs one of four ranks: its options end where the program begins."""
 
 
 def script(folder: Path, table: RankTable, *command: str) -> Path:
@@ -79,19 +83,34 @@ def test_the_hosts_are_listed_in_the_order_of_their_ranks() -> None:
     assert hosts.text == "node2 slots=3\nnode1 slots=2\n"
 
 
-def test_ranks_see_the_cards_of_the_table_and_no_leftover_variables(tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [{}, {"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"}], ids=str)
+def test_ranks_have_the_cards_of_the_table_torchs_variables_and_no_leftover_ones(
+    given: dict[str, str], tmp_path: Path
+) -> None:
     fake(tmp_path, "mpirun", RUN_ONE.format(version="5.0.11"))
-    left_over = dict.fromkeys([*MISLEADING, *(name for names in NAMES.values() for name in names)], "7")
-    done = run(script(tmp_path, PLANS["one_host_upper_cards"], "env"), environ=left_over)
+    names = {*MISLEADING, *(name for names in NAMES.values() for name in names)} - {"ASCEND_RT_VISIBLE_DEVICES"}
+    left_over = {**dict.fromkeys(names, "7"), "MASTER_PORT": "31007"}
+    done = run(script(tmp_path, PLANS["one_host_upper_cards"], "env"), environ={**left_over, **given})
     found = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
-    assert {name: found[name] for name in left_over if name in found} == {"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"}
+    run_name = found["TORCHELASTIC_RUN_ID"]
+    assert run_name != "7"
+    assert {name: found[name] for name in {*left_over, "ASCEND_RT_VISIBLE_DEVICES"} if name in found} == {
+        "ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7",
+        **{"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4"},
+        **{"GROUP_RANK": "0", "NODE_RANK": "0", "TORCHELASTIC_RUN_ID": run_name},
+        **{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "31007"},  # the port is the user's
+    }
 
 
-def test_cards_from_0_on_need_no_variable(tmp_path: Path) -> None:
+def test_other_visible_cards_than_those_of_the_job_are_refused(tmp_path: Path) -> None:
     fake(tmp_path, "mpirun", RUN_ONE.format(version="5.0.11"))
     done = run(script(tmp_path, PLANS["one_host"], "env"), environ={"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"})
-    assert done.returncode == 0
-    assert "ASCEND_RT_VISIBLE_DEVICES" not in done.stdout
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ASCEND_RT_VISIBLE_DEVICES=4,5,6,7 on ")
+    assert (
+        "; the cards of this job are 0,1,2,3\n  fix: unset ASCEND_RT_VISIBLE_DEVICES, or set it to 0,1,2,3"
+        in done.stderr
+    )
 
 
 def test_variables_of_programs_reach_other_hosts_and_others_by_name(tmp_path: Path) -> None:

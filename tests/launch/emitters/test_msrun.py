@@ -146,7 +146,7 @@ def test_each_host_gets_its_ranks_and_cards(tmp_path: Path, link_port: str) -> N
     for done in job.run():
         assert (done.returncode, done.stderr) == (0, "")
     ports = set()
-    for host, visible in enumerate(["4,5", None]):
+    for host, visible in enumerate(["4,5", "0,1"]):
         found = options(job.folders[host])
         assert (found["--node_rank"], found["--local_worker_num"], found["--worker_num"]) == (str(host), "2", "4")
         assert found["--master_addr"] == "127.0.0.1"
@@ -234,9 +234,16 @@ def test_a_missing_host_is_named(tmp_path: Path, link_port: str) -> None:
 def test_leftover_variables_do_not_reach_a_rank(tmp_path: Path) -> None:
     made = script(tmp_path, PLANS["one_host"], "env")
     names = {*MISLEADING, *(name for names in NAMES.values() for name in names)} - {"MASTER_PORT"}
-    assert run(made, environ=dict.fromkeys(names, "7")).returncode == 0
+    left_over = {**dict.fromkeys(names, "7"), "ASCEND_RT_VISIBLE_DEVICES": "0,1,2,3"}
+    assert run(made, environ=left_over).returncode == 0
     seen = {line.split("=", 1)[0] for line in log(tmp_path).decode().splitlines() if "=" in line}
-    assert seen & {*names, "MASTER_PORT"} == {"MS_ROLE", "RANK_ID"}  # these are set by msrun itself
+    assert seen & {*names, "MASTER_PORT"} == {
+        *("MS_ROLE", "RANK_ID"),  # these are set by msrun itself
+        "ASCEND_RT_VISIBLE_DEVICES",
+    }
+    done = run(made, environ={**left_over, "ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"})
+    assert done.returncode == 2
+    assert "ASCEND_RT_VISIBLE_DEVICES=4,5,6,7 on " in done.stderr
 
 
 def test_a_port_in_use_is_reported_on_the_server_of_rank_0(tmp_path: Path) -> None:

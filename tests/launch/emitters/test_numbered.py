@@ -1,6 +1,7 @@
 """Jobs whose controllers number the pods: common content of the manifests, errors, and the ranks that pods start."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from hccl_kit.launch.emitters import manifest
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.runtime import detect
-from hccl_kit.runtime.worker_env import MISLEADING, NAMES
+from hccl_kit.runtime.worker_env import MISLEADING, NAMES, THREADS, VISIBLE_DEVICES
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import hosts, needs_hosts
 from tests.launch.controllers import INDEX, KINDS, MODULES, PodFacts, address_of, pods_of
@@ -48,8 +49,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def emit(kind: str, *argv: str, table: RankTable = TWO, **options: Any) -> tuple[LaunchFile, ...]:
-    plan_, file = planned(table, *argv)
+def emit(
+    kind: str, *argv: str, table: RankTable = TWO, framework: str | None = None, **options: Any
+) -> tuple[LaunchFile, ...]:
+    plan_, file = planned(table, *argv, framework=framework)
     made: tuple[LaunchFile, ...] = MODULES[kind].emit(
         plan_, file, **{"image": "registry/train:1", "name": "train", **options}
     )
@@ -253,7 +256,6 @@ LONGEST = {kind: 63 - len(getattr(MODULES[kind], "suffix", MODULES["jobset"].suf
         ({"kueue_queue": "a", "kueue_topology": "required="}, '--kueue-topology is "required="; accepted: required=LA'),
         ({"kueue_queue": "a", "kueue_topology": "preferred=" + "a" * 317}, "accepted: required=LABEL, preferred=LABEL"),
         ({"table_map": "a/b"}, 'ConfigMap "a/b" is not valid'),
-        ({"framework": "keras"}, "unknown framework 'keras'; accepted: mindspore, pytorch"),
         ({"fixed_table": True}, "--fixed-table needs --host-network: a rank table has the addresses of hosts"),
         (
             {"fixed_table": True, "table_map": "a", "host_network": True},
@@ -339,7 +341,53 @@ def test_every_pod_starts_a_rank_on_each_of_its_cards(kind: str, tmp_path: Path)
         assert (env.rank, env.size, env.local_rank, env.local_size, env.device) == (rank, 4, rank % 2, 2, rank % 2)
         assert (env.master_addr, env.master_port, env.table) == (address_of(kind, "train"), settings["port"], None)
         assert all(environ[name] == str(rank) for name in NAMES["rank"])
-        assert environ["HCCL_KIT_RUN_ID"] == "train"
+        assert environ["HCCL_KIT_RUN_ID"] == environ["TORCHELASTIC_RUN_ID"] == "train"
+        assert (env.node, env.visible) == (rank // 2, "0,1")
+
+
+def one_pod(folder: Path, environ: Mapping[str, str], framework: str) -> subprocess.CompletedProcess[str]:
+    """Run the first pod of a JobSet whose image has these variables."""
+    table = servers(range(2), ids=("10.0.0.1",))
+    cluster = Cluster(folder, emit("jobset", *command(SHOW), table=table, framework=framework))
+    (pod,) = pods_of("jobset", cluster.documents)[:1]
+    return finish(cluster.start(pod.template, pod.fields, {**environ, **pod.environ}))
+
+
+def test_visible_cards_of_an_image_must_be_all_cards_of_the_pod(tmp_path: Path) -> None:
+    assert one_pod(tmp_path / "same", {VISIBLE_DEVICES: "0,1"}, "pytorch").returncode == 0
+    done = one_pod(tmp_path / "other", {VISIBLE_DEVICES: "4,5"}, "pytorch")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"error: {VISIBLE_DEVICES}='4,5' in this pod; its cards are 0,1\n"
+        f"  fix: remove {VISIBLE_DEVICES} from the image and the manifest, or set it to 0,1\n"
+    )
+
+
+def test_ranks_of_a_pod_share_its_cores(tmp_path: Path) -> None:
+    share = str(max(1, len(os.sched_getaffinity(0)) // 2))
+    done = one_pod(tmp_path, {THREADS: ""}, "pytorch")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith(f"{THREADS}={share}: ")
+    assert [told(tmp_path, rank)[THREADS] for rank in range(2)] == [share, share]
+
+
+def test_a_table_whose_cards_torch_would_take_in_another_order_is_refused(tmp_path: Path) -> None:
+    crossed = servers((1, 0), (0, 1), ids=("10.0.0.1", "10.0.0.2"))
+    with pytest.raises(KitError, match="has cards 1, 0 in the order of its ranks"):
+        emit("pytorchjob", table=crossed, fixed_table=True, host_network=True)
+    cluster = Cluster(tmp_path, emit("pytorchjob", *command(SHOW), table_map="written"))
+    cluster.mount("written", "/user/serverid/devindex/config")
+    table = by_the_cluster({"10.0.0.1": (6, 4), "10.0.0.2": (4, 5)})
+    Cluster.write(tmp_path / "user_serverid_devindex_config", {"hccl.json": json.dumps(table)})
+    for host, code in (("10.0.0.2", 0), ("10.0.0.1", 2)):
+        pod = pods_of("pytorchjob", cluster.documents)[0]
+        done = finish(cluster.start(pod.template, {**pod.fields, "status.hostIP": host}, pod.environ))
+        assert done.returncode == code, done.stderr
+    assert done.stderr.startswith("error: the rank table gives the ranks of this pod the cards 1, 0 in this order; ")
+    assert [(told(tmp_path, rank)["NODE_RANK"], told(tmp_path, rank)["DEVICE_ID"]) for rank in (2, 3)] == [
+        ("1", "0"),
+        ("1", "1"),
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -29,8 +29,8 @@ FOLDER = "user_serverid_devindex_config"
 """The folder of the table in a simulated pod."""
 
 
-def emit(*words: str, table: RankTable = TWO, **options: Any) -> tuple[LaunchFile, ...]:
-    plan_, file = planned(table, *words)
+def emit(*words: str, table: RankTable = TWO, framework: str | None = None, **options: Any) -> tuple[LaunchFile, ...]:
+    plan_, file = planned(table, *words, framework=framework)
     return volcano.emit(plan_, file, **{"image": "registry/train:1", "name": "train", "product": "910", **options})
 
 

