@@ -30,6 +30,8 @@ def documents(launcher: str, *, full: bool) -> list[Value]:
     """The documents that are written without options, or with all of them."""
     taken = {option.name for option in LAUNCHERS[launcher].options} - REFUSED.get(launcher, set())
     options: dict[str, Any] = {name: value for name, value in VALUES.items() if full and name in taken}
+    if LAUNCHERS[launcher].needs_product:
+        options["product"] = "910"
     made = planned(TWO, framework="pytorch" if full else None)
     return documents_of(emit(launcher, *made, image="registry/train:1", **options))
 
