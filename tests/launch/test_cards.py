@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ with open(f"took_{{os.environ['RANK']}}.json", "w") as file:
 """Writes the card that torch takes for LOCAL_RANK, and the one that DEVICE_ID names."""
 
 
-def took(folder: Path, name: str = "card") -> list[object]:
+def took(folder: Path, name: str = "card") -> list[Any]:
     """What every rank has told, in the order of the ranks."""
     ranks = range(len(list(folder.glob("took_*.json"))))
     return [json.loads((folder / f"took_{rank}.json").read_text())[name] for rank in ranks]
@@ -39,7 +40,7 @@ def took(folder: Path, name: str = "card") -> list[object]:
 
 def variables(folder: Path, *names: str) -> list[tuple[str | None, ...]]:
     """These variables of every rank."""
-    return [tuple(environ.get(name) for name in names) for environ in map(dict, took(folder, "environ"))]  # type: ignore[call-overload]
+    return [tuple(environ.get(name) for name in names) for environ in took(folder, "environ")]
 
 
 def generated(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
@@ -88,7 +89,7 @@ def test_without_a_framework_a_note_says_which_cards_torch_would_take(tmp_path: 
 def launched(folder: Path, launcher: str, *options: str) -> subprocess.CompletedProcess[str]:
     """hccl-kit launch for the table in a folder."""
     (table,) = folder.glob("*.json")
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", "launch", table, "--to", launcher, "-o", folder, "--force"]
+    command = [sys.executable, "-m", "hccl_kit.cli.kit", "launch", str(table), "--to", launcher, "-o", str(folder), "--force"]
     return subprocess.run(
         [*command, *options, "--", "true"], check=False, env=clean_environ(), cwd=ROOT, capture_output=True, text=True
     )
@@ -165,7 +166,7 @@ def test_ranks_share_the_cores_of_their_server_unless_the_user_has_set_the_threa
         folder = tmp_path / f"{ranks}_{len(allowed)}"
         generated(folder, "--device_num", f"[0,{ranks})")
         (script,) = folder.glob("*.sh")
-        limited = ["taskset", "-c", ",".join(map(str, allowed)), "bash", script]
+        limited = ["taskset", "-c", ",".join(map(str, allowed)), "bash", str(script)]
         done = subprocess.run(limited, check=True, cwd=folder, env=clean_environ(), capture_output=True, text=True)
         share = str(max(1, len(allowed) // ranks))
         assert variables(folder, THREADS) == [(share,)] * ranks

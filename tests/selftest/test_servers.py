@@ -57,7 +57,7 @@ def test_an_address_that_is_an_option_is_refused() -> None:
     agent = ("env", "A=b c", "agent")
     assert servers.over_ssh(["ssh"], node, agent) == ("ssh", "--", "10.0.0.1", "env 'A=b c' agent")
     assert servers.over_mpirun("mpirun", node, agent)[-3:] == agent
-    bad = type(node)(node.id, "-oProxyCommand=x", node.workers)
+    bad = type(node)(node.id, "-oProxyCommand=x", node.workers, node.devices)
     with pytest.raises(KitError, match="no address for ssh"):
         servers.over_ssh(["ssh"], bad, agent)
     with pytest.raises(KitError, match="no address for ssh or mpirun"):
