@@ -89,10 +89,9 @@ def test_without_a_framework_a_note_says_which_cards_torch_would_take(tmp_path: 
 def launched(folder: Path, launcher: str, *options: str) -> subprocess.CompletedProcess[str]:
     """hccl-kit launch for the table in a folder."""
     (table,) = folder.glob("*.json")
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", "launch", str(table), "--to", launcher, "-o", str(folder), "--force"]
-    return subprocess.run(
-        [*command, *options, "--", "true"], check=False, env=clean_environ(), cwd=ROOT, capture_output=True, text=True
-    )
+    kit = [sys.executable, "-m", "hccl_kit.cli.kit", "launch", str(table), "--to", launcher]
+    command = [*kit, "-o", str(folder), "--force", *options, "--", "true"]
+    return subprocess.run(command, check=False, env=clean_environ(), cwd=ROOT, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("launcher", ["msrun", "vllm"])

@@ -48,8 +48,8 @@ def test_a_heterogeneous_job_requests_the_cards_of_each_node(lab: Cluster, tmp_p
 
 def test_a_signal_reaches_all_parts_of_a_heterogeneous_job_and_requeues_it(lab: Cluster, tmp_path: Path) -> None:
     table = two_nodes(first=(4, 5), second=(6,))
-    options: dict[str, Any] = {"hetjob": True, "gres": "npu", "nodelist": "n2,n1", "max_restarts": "1", "signal": "USR2@60"}
-    job = make_job(lab, tmp_path, table, SAVES, **options)
+    parts: dict[str, Any] = {"hetjob": True, "gres": "npu", "nodelist": "n2,n1"}
+    job = make_job(lab, tmp_path, table, SAVES, **parts, max_restarts="1", signal="USR2@60")
     number = job.submit()
     assert wait_until(lambda: job.all_say("ready"))
     lab.run(["scancel", "--batch", "--signal=USR2", number])
