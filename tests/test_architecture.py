@@ -70,7 +70,6 @@ FLOORS = {
         "job_ports": 0,
         "nested": 0,
         "payload": 0,
-        "own_program": 1,
         "passed_on": 1,
         "plan": 1,
         "recorders": 0,

@@ -9,9 +9,9 @@ from pathlib import Path
 from shutil import which
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.own_program import own_python
 from hccl_kit.diagnosis.installation import ABSENT, package_version
 from hccl_kit.discovery import driver_tool, npu_smi, packages
-from hccl_kit.launch.own_program import own_python
 
 State = Literal["works", "absent", "broken"]
 TIMEOUT = 120.0

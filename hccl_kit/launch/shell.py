@@ -9,11 +9,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
+from hccl_kit.base.kit_program import START
 from hccl_kit.base.network import derived_port
 from hccl_kit.launch.passed_on import PATTERNS
-from hccl_kit.launch.payload.kit_program import START
 from hccl_kit.launch.recorders import rows
 from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS, THREADS, VISIBLE_DEVICES
+
+KIT_PROGRAM = "kit_program"
+BUNDLED = ("hccl_kit.launch.payload.", f"hccl_kit.base.{KIT_PROGRAM}")
+"""The modules whose source becomes part of a program in a script."""
 
 
 def word(text: str) -> str:
@@ -60,7 +64,7 @@ def program_text(name: str) -> str:
 
 @cache
 def _imported(name: str) -> tuple[str, ...]:
-    """The modules of `payload` that a module imports, directly or not, in the order of dependence."""
+    """The modules of BUNDLED that a module imports, directly or not, in the order of dependence."""
     modules = [node.module or "" for node in _imports(source_of(name))]
     names = [module.rpartition(".")[2] for module in modules if module != "__future__"]
     return tuple(part for module in names for part in (*_imported(module), module))
@@ -75,16 +79,15 @@ def _without_imports(name: str) -> str:
 
 
 def _imports(source: str) -> list[ast.ImportFrom]:
-    """The imports from `__future__` and from `hccl_kit.launch.payload`."""
+    """The imports from `__future__` and from BUNDLED."""
     found = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
-    return [
-        node for node in found if node.module and node.module.startswith(("__future__", "hccl_kit.launch.payload."))
-    ]
+    return [node for node in found if node.module and node.module.startswith(("__future__", *BUNDLED))]
 
 
 def source_of(name: str) -> str:
-    """The source of a module of `payload`."""
-    return files("hccl_kit.launch.payload").joinpath(f"{name}.py").read_text(encoding="utf-8")
+    """The source of a module of `payload`, or of KIT_PROGRAM."""
+    room = "hccl_kit.base" if name == KIT_PROGRAM else "hccl_kit.launch.payload"
+    return files(room).joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
 def fragment(*names: str) -> Iterator[str]:

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.own_program import own_program
 from hccl_kit.base.wording import killed_by
-from hccl_kit.launch.own_program import own_program
 from hccl_kit.runtime.worker_env import MISLEADING, VISIBLE_DEVICES
 from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, keep_end, text_of
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
-from hccl_kit.launch.own_program import own_program
+from hccl_kit.base.own_program import own_program
 from hccl_kit.launch.passed_on import is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.shell import words

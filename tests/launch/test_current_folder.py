@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.kit_program import START
+from hccl_kit.base.own_program import own_program
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.own_program import own_program
-from hccl_kit.launch.payload.kit_program import START
 from hccl_kit.launch.plan import plan
 from hccl_kit.launch.spares import Spare
 from hccl_kit.runtime.worker_env import DIAGNOSE

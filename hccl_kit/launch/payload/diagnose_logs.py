@@ -11,7 +11,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from hccl_kit.launch.payload.kit_program import kit_command
+from hccl_kit.base.kit_program import kit_command
 from hccl_kit.launch.payload.ssh_command import write
 
 DIAGNOSE = "HCCL_KIT_DIAGNOSE"

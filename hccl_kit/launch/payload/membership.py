@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.launch.payload.kit_program import kit_command
+from hccl_kit.base.kit_program import kit_command
 from hccl_kit.launch.payload.messages import printable
 from hccl_kit.launch.payload.ssh_command import Node
 from hccl_kit.launch.payload.substitute import MisfitError, new_table, save_table

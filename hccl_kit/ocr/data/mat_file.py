@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.own_program import own_program
 from hccl_kit.ocr.data.image_file import open_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
@@ -85,7 +86,7 @@ def _variables(file: BinaryIO, names: Sequence[str]) -> dict[str, NDArray[Any]]:
 def _try(file: BinaryIO, names: Sequence[str]) -> None:
     """Read the variables in another process. Raises _DamagedError with the reason if it fails."""
     done = subprocess.run(
-        [sys.executable, "-m", __name__, str(MAX_MEMORY), *names],
+        own_program("hccl_kit.ocr.data.mat_file", str(MAX_MEMORY), *names),
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # each thread reserves address space
         stdin=file,
         stdout=subprocess.PIPE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from hccl_kit.launch.payload.kit_program import PATHS, START
+from hccl_kit.base.kit_program import PATHS, START
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 """The folder from which this package was imported."""
