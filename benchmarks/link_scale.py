@@ -209,7 +209,7 @@ def over_ssh(folder: Path, nodes: int, end: str) -> Run:
     fake.write_text(SERVER)
     fake.chmod(0o755)
     names = [f"server-{number}" for number in range(nodes)]
-    without_spares = ("job.sh", "table.json", "0", str(nodes), "0", "0")
+    without_spares = ("job.sh", "table.json", "0", "", "", str(nodes), "0", "0")
     command = [sys.executable, "-I", "-c", program_text("ssh_start"), *without_spares, *names, *names]
     began = time.monotonic()
     environ = {"HCCL_KIT_SSH": str(fake), "HCCL_KIT_DIAGNOSE": "0", "PWD": str(folder)}

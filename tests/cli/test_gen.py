@@ -422,6 +422,7 @@ def test_help_names_every_product_and_imports_only_what_it_needs() -> None:
         "hccl_kit.cli.gen",
         "hccl_kit.cli.options",
         "hccl_kit.base.ctrl_c",
+        "hccl_kit.base.current_folder",
         "hccl_kit.base.errors",
         "hccl_kit.base.frameworks",
         "hccl_kit.base.terminal",

@@ -59,7 +59,8 @@ def test_every_rank_gets_its_planned_environment(tmp_path: Path) -> None:
     assert job.run().returncode == 0
     environs = [told(job, rank) for rank in range(4)]
     (port,) = {int(environ[PORT]) for environ in environs}
-    expected = [replace(worker, master_port=port, table=str(tmp_path / TABLE)) for worker in job.plan.workers]
+    here = {"master_port": port, "table": str(tmp_path / TABLE), "run": job.logs.name}
+    expected = [replace(worker, **here) for worker in job.plan.workers]
     assert [WorkerEnv.from_environ(environ) for environ in environs] == expected
     # Both names of every field are set, not only one of them.
     assert all(
@@ -263,7 +264,7 @@ def test_two_runs_have_separate_log_folders(tmp_path: Path) -> None:
     for _ in range(2):
         assert job.run().returncode == 0
     *runs, latest = sorted((tmp_path / "hccl_logs").iterdir())
-    assert (latest.name, latest.resolve()) == ("latest", runs[-1])
+    assert (latest.name, latest.resolve()) == ("latest", max(runs, key=lambda run: run.stat().st_ctime_ns))
     assert [sorted(file.name for file in run.iterdir()) for run in runs] == [["plog", "rank_0.log", "rank_1.log"]] * 2
 
 

@@ -222,4 +222,5 @@ def test_a_rank_detects_the_environment_of_the_plan(devices: list[int], port: in
             master_addr="127.0.0.1",
             master_port=port,
             table=path,
+            node=0,
         )
