@@ -59,8 +59,8 @@ def test_every_rank_gets_its_planned_environment(tmp_path: Path) -> None:
     assert job.run().returncode == 0
     environs = [told(job, rank) for rank in range(4)]
     (port,) = {int(environ[PORT]) for environ in environs}
-    here = {"master_port": port, "table": str(tmp_path / TABLE), "run": job.logs.name}
-    expected = [replace(worker, **here) for worker in job.plan.workers]
+    table, name = str(tmp_path / TABLE), job.logs.name
+    expected = [replace(worker, master_port=port, table=table, run=name) for worker in job.plan.workers]
     assert [WorkerEnv.from_environ(environ) for environ in environs] == expected
     # Both names of every field are set, not only one of them.
     assert all(
