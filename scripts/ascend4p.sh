@@ -746,7 +746,7 @@ show_end() { # RANK TRACEBACK: the end of its output, unless it is on the screen
 
 # shellcheck disable=SC2016  # a program in Python
 kit_program='import os, site, sys
-sys.path[:0] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]
+sys.path[:0] = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
 if sys.prefix == sys.base_prefix and not os.environ.get("PYTHONNOUSERSITE"):
     site.addsitedir(site.getusersitepackages())
 import runpy

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.temporary import beside
-
-_NUMBERS = count()
-"""Of the temporary files of this process: two threads may write one file."""
 
 
 def write_atomically(
@@ -27,7 +23,7 @@ def write_atomically(
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     assert_no_device(path)
-    temporary = beside(path, f"{next(_NUMBERS)}.tmp")
+    temporary = beside(path, f"{os.urandom(8).hex()}.tmp")
     is_ours = False
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

@@ -1,7 +1,7 @@
 """The command of hccl-kit, which never takes modules from the current folder: another user may have put some there.
 
-Python looks there for the modules of `-m` and `-c`, and for all if PYTHONPATH has an empty part: that of CANN's
-set_env.sh ends with a colon where it was empty. Part of programs that launch scripts contain.
+Python looks there for the modules of `-m` and `-c`, and for all if PYTHONPATH has an empty part, such as
+behind a colon at its end. Part of programs that launch scripts contain.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 PATHS = """\
 import os, site, sys
-sys.path[:0] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]
+sys.path[:0] = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
 if sys.prefix == sys.base_prefix and not os.environ.get("PYTHONNOUSERSITE"):
     site.addsitedir(site.getusersitepackages())
 """

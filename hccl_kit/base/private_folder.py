@@ -1,4 +1,4 @@
-"""The rule for a folder whose files this program runs or trusts: nobody else can change them."""
+"""The rule for a folder whose files this program runs or trusts: only its user, and root, can change them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def make_private(folder: Path) -> None:
     Raises KitError if it, or what it is in, belongs to others or they may write there, and OSError if it cannot be
     created. A folder of root is accepted: an administrator may fill it.
     """
-    for one in (*reversed(folder.parents), folder):
-        one.mkdir(mode=0o700, exist_ok=True)
+    for path in (*reversed(folder.parents), folder):
+        path.mkdir(mode=0o700, exist_ok=True)
     status = folder.stat()
     if status.st_uid not in (os.geteuid(), 0):
         raise KitError(f"{folder} belongs to another user", hint="set HCCL_KIT_CACHE to a folder of your own")

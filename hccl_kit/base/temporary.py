@@ -12,13 +12,14 @@ from pathlib import Path
 
 OLD = 86_400.0
 """Seconds without a change after which no process writes a file any more, on whatever host."""
-_NAME = re.compile(r"\..+\.([0-9a-f]{8})\.([1-9][0-9]{0,9})\.(?:[0-9]+\.)?(?:tmp|ckpt)")
+_NAME = re.compile(r"\..+\.([0-9a-f]{8})\.([1-9][0-9]{0,9})\.(?:[0-9a-f]+\.)?(?:tmp|ckpt)")
 
 
 def beside(path: Path, ending: str = "tmp") -> Path:
     """The path of a temporary file or folder for `path`: its name holds this host and process.
 
-    `ending` is tmp or ckpt, perhaps after a number and a dot: threads of a process need names of their own.
+    `ending` is tmp or ckpt, perhaps after a hexadecimal number and a dot. A file that must be new needs a drawn number:
+    threads of a process may write one file, and a killed process may have had the same id.
     """
     return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.{ending}")
 
@@ -30,8 +31,8 @@ def sweep(folder: Path) -> None:
     """
     with suppress(OSError):  # such as: no such folder, or one that may not be changed
         for path in folder.iterdir():
-            found = _NAME.fullmatch(path.name)
-            if found and (_is_dead(*found.groups()) or time.time() - path.lstat().st_mtime > OLD):
+            name = _NAME.fullmatch(path.name)
+            if name and (_is_dead(*name.groups()) or time.time() - path.lstat().st_mtime > OLD):
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path, ignore_errors=True)
                 else:

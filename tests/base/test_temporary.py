@@ -67,3 +67,11 @@ def test_of_another_host_they_are_removed_after_a_day(left: Path) -> None:
 def test_a_write_leaves_nothing(tmp_path: Path) -> None:
     write_atomically(tmp_path / "a", "text")
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_a_killed_process_with_the_same_number_has_left_does_not_stop_a_write(tmp_path: Path) -> None:
+    """In a container, a restarted program has the process id that it had before, and its files seem to be its own."""
+    for number in range(2000):
+        temporary.beside(tmp_path / "a", f"{number}.tmp").touch()
+    write_atomically(tmp_path / "a", "text")
+    assert (tmp_path / "a").read_text() == "text"

@@ -210,7 +210,7 @@ def _silent(_: str) -> None:
 def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
     """Fetch a file; returns its SHA-256. Raises OSError only if the file cannot be written."""
     by_hand = f"download it manually to {path}, or give the path of the file instead of the URL"
-    temporary = beside(path)
+    temporary = beside(path, f"{os.urandom(8).hex()}.tmp")
     sweep(path.parent)
     try:
         with temporary.open("xb") as file:

@@ -506,7 +506,7 @@ describe() { # the failure of the rank or scheduler `name`, or of msrun if it is
 
 # shellcheck disable=SC2016  # a program in Python
 kit_program='import os, site, sys
-sys.path[:0] = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(one)]
+sys.path[:0] = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(folder)]
 if sys.prefix == sys.base_prefix and not os.environ.get("PYTHONNOUSERSITE"):
     site.addsitedir(site.getusersitepackages())
 import runpy
