@@ -12,7 +12,7 @@ from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain
 from hccl_kit.cli.framework import note_on_cards
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.cli.tables import table_of, table_warnings
+from hccl_kit.cli.tables import table_and_warnings
 from hccl_kit.launch.emitters import Launcher, emit
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
@@ -115,8 +115,7 @@ def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFi
     Raises KitError with the first error of the table, or if HCCL does not read a file of this name.
     """
     data, name = load(given)
-    table = table_of(data, name, given, product)
-    warnings = table_warnings(data, name, product)
+    table, warnings = table_and_warnings(data, name, given, product)
     file = Path(given).resolve().name if given != "-" else file_name(table)
     if not file.endswith(".json"):
         raise KitError(

@@ -25,18 +25,17 @@ def read_table(file: str) -> RankTable:
     return _valid(file, _report(file))
 
 
-def table_of(data: bytes, name: str, file: str, product: Product | None = None) -> RankTable:
-    """The table in the bytes of `file`, called `name` in messages. Raises KitError with its first error."""
-    return _valid(file, check_text(data, name, product))
+def table_and_warnings(data: bytes, name: str, file: str, product: Product | None) -> tuple[RankTable, list[str]]:
+    """The table in the bytes of `file`, called `name` in messages, and the warnings about it.
 
-
-def table_warnings(data: bytes, name: str, product: Product | None = None) -> list[str]:
-    """The warnings about a table; without a product, also that the default product cannot link its cards."""
+    Without a product they say too that the default product cannot link its cards. Raises KitError with its first error.
+    """
     report = check_text(data, name, product)
-    lines = _lines([one for one in report.findings if one.severity == "warning"])
+    table = _valid(file, report)
+    lines = _lines([finding for finding in report.findings if finding.severity == "warning"])
     if product is None and report.product == ANY_PRODUCT and (topology := _topology_warning(data, name)):
         lines.append(topology)
-    return lines
+    return table, lines
 
 
 def _lines(warnings: Sequence[Finding]) -> list[str]:
