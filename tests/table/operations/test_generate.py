@@ -9,14 +9,15 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.check.rules.topology import nearest_supported
 from hccl_kit.table.formats import write
 from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.ip import reserved_range
 from hccl_kit.table.model import Address, Level
 from hccl_kit.table.operations.generate import choose_version, file_name, generate, generate_cluster
 from hccl_kit.table.products import PRODUCTS, Product, find_product
 
 SERVER_IDS = st.text(st.characters(exclude_categories=("C", "Z"), exclude_characters="/\\"), min_size=1, max_size=16)
 
-ADDRESSES = st.ip_addresses(v=4).filter(lambda address: not address.is_unspecified)
-"""0.0.0.0 stands for no address."""
+ADDRESSES = st.ip_addresses(v=4).filter(lambda address: not (address.is_unspecified or reserved_range(str(address))))
+"""0.0.0.0 stands for no address, and no network has those of documentation (HK322)."""
 
 READERS = [product for product in PRODUCTS if "1.0" in product.table_versions]
 
