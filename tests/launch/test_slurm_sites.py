@@ -95,7 +95,12 @@ def test_without_restarts_the_signal_ends_the_job(lab: Cluster, tmp_path: Path) 
 
 
 def test_a_failure_restarts_the_ranks_in_the_allocation(lab: Cluster, tmp_path: Path) -> None:
-    failing = "if rank == 2 and int(restart or 0) < 2: sys.exit(7)\ntime.sleep(0 if restart == '2' else 300)"
+    failing = """
+if rank == 2 and int(restart or 0) < 2:
+    while not os.path.exists(path.replace("note_2", "note_3")): time.sleep(0.05)
+    sys.exit(7)
+time.sleep(0 if restart == '2' else 300)
+"""
     job = make_job(lab, tmp_path, two_nodes(), failing, max_restarts="2")
     number = job.submit()
     assert lab.exit_code(number) == 0, job.output
