@@ -30,7 +30,7 @@ _MPI = f"from mpi4py import MPI; assert MPI.COMM_WORLD.allreduce(1) == 2; print(
 _EXPORT = f"import onnx, onnxruntime; print('{_DONE}')"
 _DAVINCI = re.compile(r"davinci[0-9]{1,4}")
 COMPILERS = ("c++", "g++", "clang++")
-"""The compilers that `hccl_kit.ocr.native.library` looks for."""
+"""The compilers that `hccl_kit.ocr.cpu.library` looks for."""
 
 
 class Check(NamedTuple):

@@ -8,7 +8,7 @@ cannot be compiled, which needs a C++ compiler once. Results differ by rounding 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,15 @@ from hccl_kit.base.message import Message
 from hccl_kit.ocr.checkpoints.fetch import cache
 
 if TYPE_CHECKING:
+    import numpy as np
     from mindspore import nn
+    from numpy.typing import NDArray
 
     from hccl_kit.ocr.config import Config
     from hccl_kit.runtime import World
+
+    Arrays = Sequence[NDArray[np.float32]]
+    Sum = Callable[[Arrays, Arrays], None]
 
 ROOM = Path(__file__).with_name("cpu")
 ONEDNN, PLAIN = "onednn", "plain"
@@ -67,6 +72,20 @@ def keep_graphs(
         from hccl_kit.ocr.cpu import kept_graphs  # noqa: PLC0415  # may be absent
 
         kept_graphs.keep(cells, config, world, network=network, operators=_operators(system), say=say)
+
+
+def sum_over_ranks_of_host(world: World) -> Sum | None:
+    """How the ranks of one host sum arrays in memory that they share, None on every rank if they cannot.
+
+    It writes the sums of the first arrays into the second ones. Every rank must call it. Raises KitError if a rank
+    fails after all have said that they can.
+    """
+    if not _is_there():
+        return None
+    from hccl_kit.ocr.cpu import host_memory  # noqa: PLC0415  # may be absent
+
+    memory = host_memory.connect(world)
+    return memory.sum_over_ranks if memory is not None else None
 
 
 def _is_there() -> bool:

@@ -1,1 +1,1 @@
-"""Changes to a network between construction and training: weights, precision, frozen parts, operators for CPUs."""
+"""Changes to a network between construction and training: weights, precision, frozen parts."""

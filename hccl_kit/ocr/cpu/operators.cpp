@@ -10,29 +10,19 @@
 // single output before there are values; -1 is not known yet. Exceptions become a RuntimeError of Python with their
 // text.
 //
-// oneDNN has several implementations of most convolutions, and its first one is not always the fastest. If choices are
-// kept, those that are possible are timed when a convolution is computed for the first time, on the data at hand.
-//
 // MindSpore's package has no headers of oneDNN, so what is used of its C interface is declared here.
 
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -65,8 +55,6 @@ int dnnl_memory_set_data_handle(Memory, void *);
 int dnnl_primitive_create(Primitive *, PrimitiveDescription);
 int dnnl_primitive_destroy(Primitive);
 int dnnl_primitive_desc_destroy(PrimitiveDescription);
-int dnnl_primitive_desc_next_impl(PrimitiveDescription);
-int dnnl_primitive_desc_query(PrimitiveDescription, int what, int index, void *result);
 int dnnl_primitive_execute(Primitive, Stream, int count, const Argument *);
 Description dnnl_primitive_desc_query_md(PrimitiveDescription, int what, int index);
 int dnnl_primitive_attr_create(Attributes *);
@@ -130,7 +118,7 @@ enum { DIRECT = 1, SCRATCHPAD_OF_CALLER = 1, SCRATCHPAD_ARGUMENT = 80, AVX512 = 
 enum Order { ANY_ORDER = 1, BLOCKS_OF_16 = 78, BLOCKS_OF_8 = 102 }; // blocks of channels, which are side by side
 enum Statistics { OF_BATCH = 2 | 4, GIVEN = OF_BATCH | 1 };         // flags: with gamma and beta, statistics are inputs
 enum { FLOAT32 = 3 };
-enum Query { IMPLEMENTATION = 8, WORKSPACE = 135, SCRATCHPAD = 136 };
+enum Query { WORKSPACE = 135, SCRATCHPAD = 136 };
 enum Direction { FORWARD, OF_IMAGES, OF_WEIGHTS };
 enum Task { USE, TRAIN, BACK };
 enum Activation { GELU_BY_TANH = 0x2b, GELU_BY_ERF = 0x31 };
@@ -152,12 +140,6 @@ const int RESULT[3] = {2, 0, 1}; // which of images, weights and maps is compute
 const int64_t UNKNOWN = -1; // an axis whose size is not known yet
 const size_t MOST_PLANS = 4096; // a program that meets images of ever new sizes must not keep a plan for each
 const size_t PAGE = 4096;
-const int MOST_TIMED = 4, ROUNDS = 3; // implementations, and runs of each after the first one
-const size_t MOST_SPACE = 4;          // times the size of images, weights and maps: what needs more is not timed
-const double HOPELESS = 2;            // times the least time of the first runs: no further run
-const double FASTER = 0.95;           // of the time of an earlier one: chance alone must not choose
-const size_t MOST_CHOICES = 10000;
-const int STEP = 10000, PATIENCE = 30000; // microseconds between attempts to lock, and attempts in all: 5 minutes
 
 using Shape = std::vector<int64_t>;
 using Shapes = std::array<Shape, 3>;  // of images, weights and maps
@@ -310,18 +292,12 @@ class Space {
   public:
     char *of(size_t bytes) {
         if (bytes > size_) {
-            release();
+            std::free(start_);
             start_ = static_cast<char *>(std::aligned_alloc(PAGE, pages(bytes)));
+            size_ = start_ ? pages(bytes) : 0;
             if (!start_) throw std::runtime_error("no memory for a convolution: " + std::to_string(bytes) + " bytes");
-            size_ = pages(bytes);
         }
         return start_;
-    }
-
-    void release() {
-        std::free(start_);
-        start_ = nullptr;
-        size_ = 0;
     }
 
   private:
@@ -332,9 +308,7 @@ class Space {
 // A convolution of certain shapes in one direction, ready to run.
 class Plan {
   public:
-    // By the implementation with this name or, without one, that with this number. Where there is none, by the first.
-    Plan(Direction direction, const Shapes &shapes, const Geometry &geometry, const std::string &name, int number)
-        : direction_(direction) {
+    Plan(Direction direction, const Shapes &shapes, const Geometry &geometry) : direction_(direction) {
         Shape weights = shapes[1];
         if (geometry.groups > 1) {
             weights[0] /= geometry.groups;
@@ -348,18 +322,6 @@ class Plan {
         PrimitiveDescription forward = nullptr;
         if (direction != FORWARD) forward = describe(FORWARD, grouped, geometry, nullptr, attributes);
         PrimitiveDescription chosen = describe(direction, grouped, geometry, forward, attributes);
-        number_ = 0;
-        while (name.empty() ? number_ < number : named(chosen) != name) {
-            if (dnnl_primitive_desc_next_impl(chosen) == 0) {
-                number_++;
-                continue;
-            }
-            dnnl_primitive_desc_destroy(chosen); // the last one
-            chosen = describe(direction, grouped, geometry, forward, attributes);
-            number_ = 0;
-            break;
-        }
-        name_ = named(chosen);
         for (int i = 0; i < 3; i++) {
             Description inner = dnnl_primitive_desc_query_md(chosen, ROLES[direction][i].query, 0);
             const bool in_blocks = i == 0 ? geometry.images_in_blocks : i == 2 ? geometry.maps_in_blocks : false;
@@ -380,24 +342,10 @@ class Plan {
         dnnl_memory_destroy(scratchpad_);
     }
 
-    const std::string &name() const { return name_; }
-    int number() const { return number_; }
-
-    // Bytes that it needs besides images, weights and maps in plain order.
-    size_t needed() const {
-        size_t bytes = scratchpad_size_;
-        for (const auto &operand : operands_) bytes += operand->space();
-        return bytes;
-    }
-
-    size_t size_of_operands() const {
-        size_t bytes = 0;
-        for (const auto &operand : operands_) bytes += operand->size;
-        return bytes;
-    }
-
     void compute(const Data &data) const {
-        char *free = space.of(needed());
+        size_t bytes = scratchpad_size_; // needed besides images, weights and maps in plain order
+        for (const auto &operand : operands_) bytes += operand->space();
+        char *free = space.of(bytes);
         std::vector<Argument> arguments;
         for (int i = 0; i < 3; i++) {
             operands_[i]->place(data[i], free);
@@ -411,12 +359,6 @@ class Plan {
     }
 
   private:
-    static std::string named(PrimitiveDescription description) {
-        const char *name = nullptr;
-        check(dnnl_primitive_desc_query(description, IMPLEMENTATION, 0, &name), "name its implementation");
-        return name;
-    }
-
     static PrimitiveDescription describe(Direction direction, const Shapes &shapes, const Geometry &geometry,
                                          PrimitiveDescription forward, Attributes attributes) {
         int64_t stride[2], dilation[2], before[2], after[2];
@@ -452,125 +394,11 @@ class Plan {
     }
 
     const Direction direction_;
-    std::string name_;
-    int number_;
     std::unique_ptr<Operand> operands_[3];
     Primitive primitive_ = nullptr;
     Memory scratchpad_ = nullptr;
     size_t scratchpad_size_ = 0;
 };
-
-// A file of lines that several processes append to, locked while it is open. Without it nothing is read or kept.
-class Locked {
-  public:
-    // Waits for the lock in `patience` steps, which it counts down: a process that was stopped may hold it for ever.
-    Locked(const char *path, int &patience) : path_(path) {
-        file_ = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-        writable_ = file_ >= 0;
-        if (!writable_) file_ = open(path, O_RDONLY | O_CLOEXEC); // a cache that may only be read
-        while (flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && patience-- > 0) usleep(STEP);
-    }
-
-    ~Locked() {
-        flock(file_, LOCK_UN); // to close is not enough if a process was forked meanwhile
-        close(file_);
-    }
-
-    std::string text() const {
-        std::string text;
-        char part[1 << 16];
-        ssize_t count;
-        while (text.size() < MOST_CHOICES * 100 && (count = read(file_, part, sizeof part)) > 0)
-            text.append(part, count);
-        return text;
-    }
-
-    void append(const std::string &line) const {
-        if (writable_ && write(file_, line.data(), line.size()) < 0)
-            std::fprintf(stderr, "warning: %s: %s\n", path_, std::strerror(errno));
-    }
-
-  private:
-    const char *const path_;
-    int file_;
-    bool writable_;
-};
-
-// Which implementation is the fastest for a kind of convolution, by name. Kept in a file, a line each, that several
-// processes read and write: who has its lock measures, and the others find the choice there.
-class Choices {
-  public:
-    void keep_in(const char *path) { path_ = path; }
-    int measured() const { return measured_; }
-
-    std::unique_ptr<Plan> plan(Direction direction, const Shapes &shapes, const Geometry &geometry, const Data &data) {
-        if (path_.empty()) return std::make_unique<Plan>(direction, shapes, geometry, "", 0);
-        const std::string kind = described(direction, shapes, geometry);
-        if (!known_.count(kind)) {
-            const Locked file(path_.c_str(), patience_);
-            read_all(file);
-            if (!known_.count(kind)) {
-                known_[kind] = fastest(direction, shapes, geometry, data);
-                measured_++;
-                if (known_.size() <= MOST_CHOICES) file.append(kind + " " + known_[kind] + "\n");
-            }
-        }
-        return std::make_unique<Plan>(direction, shapes, geometry, known_[kind], 0);
-    }
-
-  private:
-    // Sizes count in powers of two: images of all sizes do not need a measurement each.
-    static std::string described(Direction direction, const Shapes &shapes, const Geometry &geometry) {
-        int64_t pixels = shapes[2][0] * shapes[2][2] * shapes[2][3], power = 0;
-        while (pixels >>= 1) power++;
-        std::string text = std::to_string(direction) + "," + std::to_string(power);
-        for (int64_t axis : shapes[1]) text += "," + std::to_string(axis);
-        const int32_t *numbers = geometry.stride;
-        for (size_t i = 0; i < sizeof(Geometry) / sizeof(int32_t); i++) text += "," + std::to_string(numbers[i]);
-        return text;
-    }
-
-    void read_all(const Locked &file) {
-        std::istringstream lines(file.text());
-        for (std::string line, kind, name, more; std::getline(lines, line);) {
-            std::istringstream words(line);
-            if (words >> kind >> name && !(words >> more)) known_.emplace(kind, name); // else it was cut off
-        }
-    }
-
-    static double seconds(const Plan &plan, const Data &data) {
-        const auto start = std::chrono::steady_clock::now();
-        plan.compute(data);
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    }
-
-    // The least of some runs of each counts, in turn: other programs may use the processor too.
-    static std::string fastest(Direction direction, const Shapes &shapes, const Geometry &geometry, const Data &data) {
-        std::vector<std::pair<double, std::unique_ptr<Plan>>> timed;
-        double least = 0;
-        for (int number = 0; number < MOST_TIMED; number++) {
-            auto plan = std::make_unique<Plan>(direction, shapes, geometry, "", number);
-            if (number > 0 && (plan->number() == 0 || plan->name().rfind("ref", 0) == 0)) break;
-            if (number > 0 && plan->needed() > MOST_SPACE * plan->size_of_operands()) continue;
-            const double warm = seconds(*plan, data);
-            if (number > 0 && warm > HOPELESS * least) continue;
-            least = number > 0 ? std::min(least, warm) : warm;
-            timed.emplace_back(warm, std::move(plan));
-        }
-        for (int round = 0; round < ROUNDS && timed.size() > 1; round++)
-            for (auto &one : timed) one.first = std::min(one.first, seconds(*one.second, data));
-        auto best = timed.begin();
-        for (auto one = timed.begin(); one != timed.end(); one++)
-            if (one->first < FASTER * best->first) best = one;
-        space.release(); // what the slower ones needed
-        return best->second->name();
-    }
-
-    std::string path_;
-    std::map<std::string, std::string> known_;
-    int measured_ = 0;
-    int patience_ = PATIENCE;
-} choices;
 
 std::mutex mutex; // of all that follows: a graph may run operators at once, and each of them uses all cores
 
@@ -598,7 +426,9 @@ int compute(Direction direction, const Data &data, const Shapes &shapes, const v
     Shape key{direction};
     for (const Shape &shape : shapes) key.insert(key.end(), shape.begin(), shape.end());
     key.insert(key.end(), numbers, numbers + sizeof(Geometry) / sizeof(int32_t));
-    const auto make = [&] { return choices.plan(direction, shapes, *static_cast<const Geometry *>(geometry), data); };
+    const auto make = [&] {
+        return std::make_unique<Plan>(direction, shapes, *static_cast<const Geometry *>(geometry));
+    };
     plans.of(key, make).compute(data);
     return 0;
 }
@@ -822,18 +652,6 @@ int activate(Activation kind, bool gradient, const Data &data, const Shape &shap
 Shape shape(const int *axes, int64_t *const *shapes, int i) { return Shape(shapes[i], shapes[i] + axes[i]); }
 
 } // namespace
-
-// Keep the choices of implementations in this file, which is read when the first one is needed.
-extern "C" void keep_choices(const char *path) {
-    std::lock_guard<std::mutex> guard(mutex);
-    choices.keep_in(path);
-}
-
-// How many choices this process has measured.
-extern "C" int measured_choices() {
-    std::lock_guard<std::mutex> guard(mutex);
-    return choices.measured();
-}
 
 // Images, weights, geometry: maps. Also the gradient of the maps of a transposed convolution.
 extern "C" int forward(int, void **data, int *axes, int64_t **shapes, const char **, void *, void *) {

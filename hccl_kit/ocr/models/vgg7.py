@@ -7,7 +7,6 @@ Parameters are named as there.
 
 from __future__ import annotations
 
-import mindspore as ms
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
@@ -20,7 +19,7 @@ HEIGHT, STRIDE = 32, 4
 class Unit(nn.Cell):
     """A convolution with bias, an optional normalisation, an optional max pooling, and ReLU.
 
-    ReLU commutes with the maximum and follows it, where maps are smaller. In training on CPU so does the bias.
+    ReLU commutes with the maximum and follows it, where maps are smaller.
     """
 
     def __init__(
@@ -40,12 +39,8 @@ class Unit(nn.Cell):
         )
         self.bn = nn.BatchNorm2d(after, eps=1e-4, momentum=0.9) if norm else nn.Identity()
         self.pool = pool or nn.Identity()
-        self.pools_first = not norm and ms.get_context("device_target") == "CPU"
 
     def construct(self, x: Tensor) -> Tensor:
-        if self.pools_first and self.training:
-            maps = self.pool(self.conv.conv2d(x, self.conv.weight))
-            return ops.relu(ops.bias_add(maps, self.conv.bias))
         return ops.relu(self.pool(self.bn(self.conv(x))))
 
 

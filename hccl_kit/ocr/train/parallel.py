@@ -17,8 +17,9 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.train.join import DeviceJoin, HostJoin, Join, Total, total_of_vector
-from hccl_kit.runtime import World, host_memory, mpi
+from hccl_kit.runtime import World, mpi
 
 
 def join(strategy: str, network: nn.Cell, world: World, say: Callable[[str], None]) -> Join | None:
@@ -40,8 +41,8 @@ def _chosen(strategy: str, world: World) -> tuple[str, Total | None]:
 
     `auto` on CPU is mpi under mpirun, else memory if the ranks can share it; everything else is the framework.
     """
-    on_cpu = world.device_target == "CPU"
-    with_mpi = on_cpu and world.launcher == "mpirun"
+    is_cpu = world.device_target == "CPU"
+    with_mpi = is_cpu and world.launcher == "mpirun"
     if strategy == "mpi" and not with_mpi:
         raise KitError(
             f"parallel.strategy is mpi, but these ranks were started by {world.launcher} on {world.device_target}",
@@ -49,8 +50,8 @@ def _chosen(strategy: str, world: World) -> tuple[str, Total | None]:
         )
     if strategy == "mpi" or (strategy == "auto" and with_mpi):
         return "mpi", mpi.sum_over_ranks
-    if strategy in ("auto", "memory") and on_cpu and (shared := host_memory.connect(world)):
-        return "memory", shared.sum_over_ranks
+    if strategy in ("auto", "memory") and is_cpu and (total := on_cpu.sum_over_ranks_of_host(world)):
+        return "memory", total
     if strategy == "memory":
         raise KitError(
             f"parallel.strategy is memory, but these {world.size} ranks on {world.device_target} cannot share any",

@@ -5,10 +5,9 @@ from typing import Any
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, nn
 
 from hccl_kit.ocr.models import crnn, dropout, rec_resnet34, vgg7
-from hccl_kit.ocr.models.pool import MaxPool
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
 
@@ -128,44 +127,6 @@ def test_vgg7_is_initialised_like_the_reference() -> None:
     assert weight.std() == pytest.approx(0.02, rel=0.01)
     assert np.abs(weight).max() > 0.08  # not uniform
     assert bias.std() == pytest.approx(0.01, rel=0.15)
-
-
-@pytest.mark.usefixtures("pynative")
-@pytest.mark.parametrize("rows_only", [True, False])
-def test_a_bias_may_be_added_after_the_maximum(rows_only: bool) -> None:
-    """Values and gradients are unchanged."""
-    unit = vgg7.Unit(3, 4, pool=MaxPool(rows_only=rows_only))
-    unit.set_train(True)
-    images = golden.images((2, 3, 6, 8))
-
-    def energy(x: Tensor) -> Tensor:
-        return ops.reduce_sum(ops.square(unit(x)))
-
-    differentiate = ops.value_and_grad(energy, 0, unit.trainable_params())
-    value, (of_images, of_parameters) = differentiate(images)
-    assert unit.pools_first
-    unit.pools_first = False
-    expected, (expected_of_images, expected_of_parameters) = differentiate(images)
-    for one, other in zip(
-        (value, of_images, *of_parameters), (expected, expected_of_images, *expected_of_parameters), strict=True
-    ):
-        np.testing.assert_allclose(one.asnumpy(), other.asnumpy(), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.usefixtures("pynative")
-@pytest.mark.parametrize(("training", "device"), [(True, "CPU"), (False, "CPU"), (True, "Ascend")])
-def test_a_bias_is_added_after_the_maximum_in_training_on_cpu(
-    training: bool, device: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """For export and mixed precision, the convolution keeps its bias in one cell."""
-    monkeypatch.setattr(ms, "get_context", lambda _: device)
-    unit = vgg7.Unit(3, 4, pool=MaxPool())
-    unit.set_train(training)
-    called: list[str] = []
-    unit.conv.register_forward_hook(lambda *_: called.append("conv"))
-    unit(golden.images((2, 3, 6, 8)))
-    assert called == ([] if training and device == "CPU" else ["conv"])
-    assert not vgg7.Unit(3, 4, norm=True, pool=MaxPool()).pools_first
 
 
 @pytest.mark.usefixtures("pynative")

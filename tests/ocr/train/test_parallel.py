@@ -9,9 +9,10 @@ import pytest
 from mindspore import Tensor
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.train import parallel
 from hccl_kit.ocr.train.join import Arrays, DeviceJoin, HostJoin
-from hccl_kit.runtime import World, host_memory
+from hccl_kit.runtime import World
 from tests.ocr.tiny import ALONE, Linear
 
 PAIR = replace(ALONE, env=replace(ALONE.env, size=2))
@@ -27,11 +28,8 @@ def chosen(strategy: str, world: World) -> str:
     return name
 
 
-class Memory:
-    """A group that shares memory."""
-
-    def sum_over_ranks(self, given: Arrays, sums: Arrays) -> None:
-        """Never called."""
+def write_sums(given: Arrays, sums: Arrays) -> None:
+    """The sum of a group that shares memory; never called."""
 
 
 @pytest.mark.parametrize(
@@ -51,7 +49,7 @@ class Memory:
 def test_auto_selects_the_fastest_available(
     strategy: str, launcher: str, target: str, can_share: bool, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_memory, "connect", lambda _: Memory() if can_share else None)
+    monkeypatch.setattr(on_cpu, "sum_over_ranks_of_host", lambda _: write_sums if can_share else None)
     assert chosen(strategy, replace(PAIR, launcher=launcher, device_target=target)) == expected
 
 
@@ -62,7 +60,7 @@ def test_mpi_needs_mpirun() -> None:
 
 @pytest.mark.parametrize(("target", "can_share"), [("CPU", False), ("Ascend", True)])
 def test_memory_needs_ranks_that_can_share_it(target: str, can_share: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_memory, "connect", lambda _: Memory() if can_share else None)
+    monkeypatch.setattr(on_cpu, "sum_over_ranks_of_host", lambda _: write_sums if can_share else None)
     with pytest.raises(
         KitError, match=rf"parallel\.strategy is memory, but these 2 ranks on {target} cannot share any"
     ):

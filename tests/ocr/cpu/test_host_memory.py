@@ -14,8 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.runtime import JointError, World, host_memory
-from hccl_kit.runtime.host_memory import HostMemory
+from hccl_kit.ocr.cpu import host_memory
+from hccl_kit.ocr.cpu.host_memory import HostMemory
+from hccl_kit.runtime import JointError, World
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 SMALL = 64
@@ -115,8 +116,8 @@ def test_closes_all_other_descriptors() -> None:
 
 
 def test_all_ranks_give_up_if_one_cannot_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    call = host_memory._call
-    monkeypatch.setattr(host_memory, "_call", lambda name, rank: None if rank == 2 else call(name, rank))
+    call = host_memory.call_first_rank
+    monkeypatch.setattr(host_memory, "call_first_rank", lambda name, rank: None if rank == 2 else call(name, rank))
     before = descriptors()
     assert connect(4) == [None] * 4
     assert descriptors() == before
@@ -136,13 +137,13 @@ def test_all_ranks_give_up_without_memory(name: str, monkeypatch: pytest.MonkeyP
 
 def test_a_socket_of_another_user_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)) as listener:
-        listener.bind(host_memory._address("x"))
+        listener.bind(host_memory.address_of("x"))
         listener.listen()
         own = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: own + 1)
-        assert host_memory._call("x", 1) is None
+        assert host_memory.call_first_rank("x", 1) is None
         monkeypatch.setattr(os, "geteuid", lambda: own)
-        found = host_memory._call("x", 1)
+        found = host_memory.call_first_rank("x", 1)
         assert found is not None
         found.close()
 
@@ -150,7 +151,7 @@ def test_a_socket_of_another_user_is_not_called(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("says", [b"", (0).to_bytes(4, "big"), (2).to_bytes(4, "big"), b"\xff" * 4])
 def test_a_caller_that_is_no_other_rank_gets_no_memory(says: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     strangers = []
-    address = host_memory._address
+    address = host_memory.address_of
 
     def call_first(name: str, rank: int) -> socket.socket | None:
         stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -160,8 +161,8 @@ def test_a_caller_that_is_no_other_rank_gets_no_memory(says: bytes, monkeypatch:
         strangers.append(stranger)
         return call(name, rank)
 
-    call = host_memory._call
-    monkeypatch.setattr(host_memory, "_call", call_first)
+    call = host_memory.call_first_rank
+    monkeypatch.setattr(host_memory, "call_first_rank", call_first)
     with connected(2) as ranks, closing(strangers[0]) as stranger:
         assert stranger.recv(1) == b""
         assert len(ranks[0].peers) == 1
