@@ -16,9 +16,10 @@ from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import run
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.discovery.mpi_group import MpiGroup
-from hccl_kit.preflight.answer import Answer, answer, from_value, to_value
+from hccl_kit.preflight.answer import Answer, answer, to_value
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.preflight.job import Job, Refused
+from hccl_kit.preflight.json_form import answer_in
 from hccl_kit.table.document import shown
 
 _OF_MPIRUN = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "OPAL_")
@@ -80,7 +81,7 @@ def _report(job: Job | Refused | KitError, received: Sequence[Mapping[str, Any]]
         raise job
     if isinstance(job, Refused):
         return print_refused(job, form)
-    answers = [from_value(one["answer"]) for one in received]
+    answers = [answer_in(one["answer"]) for one in received]
     _refuse_duplicates(answers)
     now = received[0]["window"][2]
     pairs = zip(answers, received, strict=True)

@@ -86,7 +86,7 @@ def finding_to_value(found: Finding) -> dict[str, Any]:
 
 
 def from_value(value: Mapping[str, Any]) -> Answer:
-    """Law: `from_value(to_value(a)) == a`. Raises KeyError, TypeError or ValueError if it is not an answer."""
+    """The answer in a value that matches the schema. Law: `from_value(to_value(a)) == a`."""
     found = tuple(Finding(**{field: one[field] for field in _FIELDS if field in one}) for one in value["findings"])
     skipped = tuple((one["rule"], one["reason"]) for one in value["skipped"])
     server = value["server"]

@@ -9,6 +9,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.schemas import mismatch
 from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
 from hccl_kit.table.finding import Finding
 
@@ -57,10 +60,6 @@ def read_answer(text: str) -> Answer:
 
     Raises ValueError with what was found instead.
     """
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, needed only for the answers of other servers
-
-    from hccl_kit.base.schemas import load  # noqa: PLC0415
-
     document = _document(text)
     if document is None:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -69,13 +68,27 @@ def read_answer(text: str) -> Answer:
         raise ValueError(
             f"its hccl-kit writes version {document.get('version')!r} of the report, this one reads {JSON_VERSION}"
         )
-    error = next(Draft202012Validator(load("preflight_report")).iter_errors(document), None)
-    if error is not None:
-        raise ValueError(f"its report does not match the schema: {error.message[:200]}")
+    if found := mismatch(document, "preflight_report"):
+        raise ValueError(f"its report does not match the schema: {found.reason}")
     if not document["servers"]:
         wrong = [found["message"] for found in document["table"]["findings"] if found["severity"] == "error"]
         raise ValueError(f"its hccl-kit refuses the table: {wrong[0][:200] if wrong else 'without a reason'}")
     return from_value(document["servers"][0])
+
+
+def answer_in(value: Any) -> Answer:
+    """The answer in a value of `to_value` that another process sent. Raises KitError if it is not one."""
+    if found := mismatch(value, "preflight_report", "server"):
+        raise KitError(
+            Message(
+                "preflight.answer-of-process",
+                "the answer of a process does not match the schema: {place}: {reason}",
+                place=found.place,
+                reason=found.reason,
+            ),
+            hint=Message("preflight.answer-of-process.fix", "install one version of hccl-kit on all servers"),
+        )
+    return from_value(value)
 
 
 def _document(text: str) -> Any:

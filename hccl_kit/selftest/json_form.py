@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.schemas import loads, mismatch
 from hccl_kit.selftest.evidence import Weighed
 from hccl_kit.selftest.measured import Collective, Compute, Link, LostRank, Measured, Split
 from hccl_kit.selftest.rounds import Card
@@ -37,20 +39,20 @@ def as_json(measured: Measured, weighed: Weighed, *, table: str, slow: float) ->
             "faults": [fault._asdict() for fault in weighed.faults],
             "doubts": [fault._asdict() for fault in weighed.doubts],
             "cards": [card._asdict() for card in measured.cards],
-            "collectives": [_collective(one) for one in measured.collectives],
+            "collectives": [_collective(collective) for collective in measured.collectives],
             "links": [
                 {
-                    "ranks": one.pair,
-                    "bandwidth": one.bandwidth,
-                    "wrong": one.is_wrong,
-                    "problem": one.problem,
-                    "ratios": _rounded(one.ratios),
+                    "ranks": link.pair,
+                    "bandwidth": link.bandwidth,
+                    "wrong": link.is_wrong,
+                    "problem": link.problem,
+                    "ratios": _rounded(link.ratios),
                 }
-                for one in measured.links
+                for link in measured.links
             ],
-            "compute": [{**asdict(one), "ratios": _rounded(one.ratios)} for one in measured.compute],
-            "splits": [asdict(one) for one in measured.splits],
-            "lost": [asdict(one) for one in measured.lost],
+            "compute": [{**asdict(compute), "ratios": _rounded(compute.ratios)} for compute in measured.compute],
+            "splits": [asdict(split) for split in measured.splits],
+            "lost": [asdict(loss) for loss in measured.lost],
             "skipped": measured.skipped,
         },
         indent=2,
@@ -62,8 +64,8 @@ def _rounded(ratios: Sequence[float]) -> list[float]:
     return [round(ratio, 4) for ratio in ratios]
 
 
-def _collective(one: Collective) -> dict[str, Any]:
-    return {**asdict(one), "algorithm_bandwidth": one.algorithm, "bus_bandwidth": one.bus}
+def _collective(collective: Collective) -> dict[str, Any]:
+    return {**asdict(collective), "algorithm_bandwidth": collective.algorithm, "bus_bandwidth": collective.bus}
 
 
 def read_baseline(path: Path) -> Measured:
@@ -71,62 +73,68 @@ def read_baseline(path: Path) -> Measured:
 
     Raises KitError if the file cannot be read or is not such a report.
     """
-    return measured_of(_document(read_bounded(path, MAX_BYTES), path), str(path))
-
-
-def _document(data: bytes, path: Path) -> Any:
     try:
-        return json.loads(data, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise KitError(f"{path} is not JSON: {str(error)[:200]}", hint=_HOW) from error
+        document = loads(read_bounded(path, MAX_BYTES))
+    except ValueError as error:
+        reason = str(error)[:200]
+        raise KitError(
+            Message("selftest.baseline-not-json", "{path} is not JSON: {reason}", path=path, reason=reason), hint=_HOW
+        ) from error
+    return measured_of(document, str(path))
 
 
-def _refuse(name: str) -> float:
-    """Raises ValueError: comparisons with NaN are false, so it would hide what is bad."""
-    raise ValueError(f"{name} is not a number of JSON")
-
-
-_HOW = "hccl-kit selftest TABLE --format json > FILE writes a baseline"
+_HOW = Message("selftest.baseline.fix", "hccl-kit selftest TABLE --format json > FILE writes a baseline")
 
 
 def measured_of(document: Any, name: str) -> Measured:
     """The measurements in a document of `as_json`. Raises KitError if it does not match the schema."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, needed only with --baseline
-
-    from hccl_kit.base.schemas import load  # noqa: PLC0415
-
     if isinstance(document, dict) and document.get("version") not in (JSON_VERSION, None):
-        found = repr(document["version"])[:40]
-        raise KitError(f"{name} has version {found} of the report; accepted: {JSON_VERSION}", hint=_HOW)
-    error = next(Draft202012Validator(load("selftest_report")).iter_errors(document), None)
-    if error is not None:
-        place = "/".join(map(str, error.absolute_path))
-        raise KitError(f"{name} is not a report of a selftest: {place}: {error.message[:200]}", hint=_HOW)
-    cards = tuple(Card(one["rank"], one["server"], one["device"]) for one in document["cards"])
+        raise KitError(
+            Message(
+                "selftest.baseline-version",
+                "{path} has version {version} of the report; accepted: {accepted}",
+                path=name,
+                version=repr(document["version"])[:40],
+                accepted=JSON_VERSION,
+            ),
+            hint=_HOW,
+        )
+    if wrong := mismatch(document, "selftest_report"):
+        raise KitError(
+            Message(
+                "selftest.not-a-baseline",
+                "{path} is not a report of a selftest: {place}: {reason}",
+                path=name,
+                place=wrong.place,
+                reason=wrong.reason,
+            ),
+            hint=_HOW,
+        )
+    cards = tuple(Card(card["rank"], card["server"], card["device"]) for card in document["cards"])
     return Measured(
         document["backend"],
         cards,
         tuple(
-            Collective(one["operator"], one["size"], one["ranks"], one["seconds"], one["problem"])
-            for one in document["collectives"]
+            Collective(row["operator"], row["size"], row["ranks"], row["seconds"], row["problem"])
+            for row in document["collectives"]
         ),
         tuple(
-            Link(_two(one["ranks"]), one["bandwidth"], one["wrong"], one["problem"], tuple(one["ratios"]))
-            for one in document["links"]
+            Link(_two(row["ranks"]), row["bandwidth"], row["wrong"], row["problem"], tuple(row["ratios"]))
+            for row in document["links"]
         ),
         tuple(
-            Compute(one["rank"], one["gflops"], one["memory"], one["stalled"], tuple(one["ratios"]))
-            for one in document["compute"]
+            Compute(row["rank"], row["gflops"], row["memory"], row["stalled"], tuple(row["ratios"]))
+            for row in document["compute"]
         ),
-        tuple(_split(one) for one in document["splits"]),
-        tuple(LostRank(one["rank"], one["how"], one["detail"]) for one in document["lost"]),
+        tuple(_split(row) for row in document["splits"]),
+        tuple(LostRank(row["rank"], row["how"], row["detail"]) for row in document["lost"]),
         tuple(document["skipped"]),
     )
 
 
-def _split(one: Mapping[str, Any]) -> Split:
-    first, second = map(tuple, one["halves"])
-    return Split((first, second), tuple(map(_two, one["bandwidths"])))
+def _split(row: Mapping[str, Any]) -> Split:
+    first, second = map(tuple, row["halves"])
+    return Split((first, second), tuple(map(_two, row["bandwidths"])))
 
 
 def _two(values: Sequence[_Value]) -> tuple[_Value, _Value]:
@@ -137,11 +145,28 @@ def _two(values: Sequence[_Value]) -> tuple[_Value, _Value]:
 def assert_comparable(measured: Measured, baseline: Measured, name: str) -> None:
     """Raises KitError if the baseline is of another framework or of other cards: its figures are not comparable."""
     if measured.backend != baseline.backend:
-        message = f"{name} was measured with --backend {baseline.backend}, this run with {measured.backend}"
-        raise KitError(message, hint=f"--backend {baseline.backend}, or a new baseline")
-    if set(measured.cards) != set(baseline.cards):
-        other = next(iter(sorted(set(measured.cards) ^ set(baseline.cards))))
-        message = (
-            f"{name} is of other cards: rank {other.rank} ({other.server}, card {other.device}) is in one of the two"
+        raise KitError(
+            Message(
+                "selftest.other-backend",
+                "{path} was measured with --backend {before}, this run with {now}",
+                path=name,
+                before=baseline.backend,
+                now=measured.backend,
+            ),
+            hint=Message(
+                "selftest.other-backend.fix", "--backend {before}, or a new baseline", before=baseline.backend
+            ),
         )
-        raise KitError(message, hint="give a baseline of the same table, or write a new one")
+    if set(measured.cards) != set(baseline.cards):
+        other = min(set(measured.cards) ^ set(baseline.cards))
+        raise KitError(
+            Message(
+                "selftest.other-cards",
+                "{path} is of other cards: rank {rank} ({server}, card {card}) is in one of the two",
+                path=name,
+                rank=other.rank,
+                server=other.server,
+                card=other.device,
+            ),
+            hint=Message("selftest.other-cards.fix", "give a baseline of the same table, or write a new one"),
+        )

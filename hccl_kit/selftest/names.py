@@ -27,10 +27,10 @@ class Names:
         """The groups of servers, in the order of their ranks, that pairs of ranks join directly or through others."""
         groups = {server: {server} for server in self._members}
         for first, second in pairs:
-            one, other = groups[self.server(first)], groups[self.server(second)]
-            if one is not other:
-                one |= other
-                groups.update(dict.fromkeys(other, one))
+            group, other = groups[self.server(first)], groups[self.server(second)]
+            if group is not other:
+                group |= other
+                groups.update(dict.fromkeys(other, group))
         places = {server: place for place, server in enumerate(self._members)}
         distinct = dict.fromkeys(tuple(sorted(group, key=places.__getitem__)) for group in groups.values())
         return [group for group in distinct if len(group) > 1]
