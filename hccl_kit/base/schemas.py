@@ -31,7 +31,7 @@ def load(stem: str) -> Mapping[str, Any]:
     raise KitError(f"the schema {name} is missing from this installation", hint="install hccl-kit again")
 
 
-def mismatch(document: object, stem: str, part: str | None = None) -> Mismatch | None:
+def mismatch(document: Any, stem: str, part: str | None = None) -> Mismatch | None:
     """The first thing in a document that does not match the schema `stem`, or its definition `part`; None: it matches.
 
     Numbers that JSON does not have pass, so read the text with `loads`.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible
+from hccl_kit.base.message import Message
 from hccl_kit.launch.plan import address_of
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight import over_ssh
@@ -36,8 +37,13 @@ def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer],
     `server` names this one. Raises KitError if the table names no hosts, or ssh cannot be run as asked.
     """
     if job.table.version == WITHOUT_HOSTS:
-        message = "version 2.0 tables do not name hosts, which ssh needs"
-        raise KitError(message, hint="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi")
+        message = Message("preflight.table-without-hosts", "version 2.0 tables do not name hosts, which ssh needs")
+        raise KitError(
+            message,
+            hint=Message(
+                "preflight.table-without-hosts.fix", "mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi"
+            ),
+        )
     this = job.node(os.environ, server)
     others = [one for one in job.table.servers if one is not this.server]
     refused = {one.id: why for one in others if (why := over_ssh.refusal(address_of(one)))}

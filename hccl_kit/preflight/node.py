@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product
+
+NO_SERVER = Message("preflight.no-server", "this machine matches no server of the table")
 
 
 class Node(NamedTuple):

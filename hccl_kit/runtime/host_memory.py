@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.join import World
 from hccl_kit.runtime.pieces import pieces
@@ -96,13 +97,24 @@ class HostMemory:
         except ConnectionError:
             time.sleep(GRACE)
             raise KitError(
-                "another rank has ended; this one waited for it in the all-reduce of the gradients",
-                hint="see the logs of the other ranks: the first error has the cause",
+                Message(
+                    "runtime.rank-ended",
+                    "another rank has ended; this one waited for it in the all-reduce of the gradients",
+                ),
+                hint=Message(
+                    "runtime.rank-ended.fix", "see the logs of the other ranks: the first error has the cause"
+                ),
             ) from None
         if answer != count:
             raise JointError(
-                f"the ranks sum gradients of different sizes; this one has {count} values",
-                hint="run one version of the program with one configuration on all ranks",
+                Message(
+                    "runtime.other-sizes",
+                    "the ranks sum gradients of different sizes; this one has {count} values",
+                    count=count,
+                ),
+                hint=Message(
+                    "runtime.other-sizes.fix", "run one version of the program with one configuration on all ranks"
+                ),
             )
 
 
@@ -118,8 +130,14 @@ def connect(world: World) -> HostMemory | None:
         return _invite(world, nbytes) if world.is_main else _follow(world, nbytes)
     except OSError as error:
         raise KitError(
-            f"rank {world.rank} of {world.size} cannot share memory with the others: {error}",
-            hint="set parallel.strategy: framework",
+            Message(
+                "runtime.no-shared-memory",
+                "rank {rank} of {size} cannot share memory with the others: {reason}",
+                rank=world.rank,
+                size=world.size,
+                reason=error,
+            ),
+            hint=Message("runtime.no-shared-memory.fix", "set parallel.strategy: framework"),
         ) from error
 
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.watch import run_folder, training_folder
 from hccl_kit.watch.view import Job, chosen, job
@@ -27,8 +28,10 @@ class Folder:
             if training_folder.is_training(self.path):
                 return training_folder.read(self.path, now)._replace(run=printable(str(self.path)))
             raise KitError(
-                f"{found.folder} has no files of a run",
-                hint="name the log folder of a run (hccl_logs/latest), or the folder of a training",
+                Message("watch.no-run", "{folder} has no files of a run", folder=found.folder),
+                hint=Message(
+                    "watch.no-run.fix", "name the log folder of a run (hccl_logs/latest), or the folder of a training"
+                ),
             )
         if self._ages is None or found.restarts != self._restarts:  # a restart begins with new files
             self._ages, self._restarts = run_folder.Ages(now, monotonic), found.restarts

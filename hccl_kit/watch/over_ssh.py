@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight.over_ssh import refusal, run_on_all
@@ -51,7 +52,8 @@ class Servers:
                 lost.append(printable(f"{server.name}: {reply.stderr or error}"))
         if not found:
             raise KitError(
-                f"no server answered; {lost[0]}", hint="set HCCL_KIT_SSH or --remote if it is reached in another way"
+                Message("watch.no-answer", "no server answered; {first}", first=lost[0]),
+                hint=Message("watch.no-answer.fix", "set HCCL_KIT_SSH or --remote if it is reached in another way"),
             )
         return joined(printable(self.run), found, lost)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.runtime.flight_recorder import CURVE_AT, DONE
 from hccl_kit.watch import records
 from hccl_kit.watch.records import Record
@@ -67,16 +68,24 @@ def find(given: Path | None) -> Path:
     if given is None:
         if not DEFAULT.is_dir():
             raise KitError(
-                f"there is no {DEFAULT} here",
-                hint="name the log folder of a run, or the folder of a training (train.ckpt_save_dir)",
+                Message("watch.no-logs", "there is no {folder} here", folder=DEFAULT),
+                hint=Message(
+                    "watch.no-logs.fix",
+                    "name the log folder of a run, or the folder of a training (train.ckpt_save_dir)",
+                ),
             )
         return _named(DEFAULT)
     try:
         is_folder = given.is_dir()
     except ValueError as error:  # a NUL character
-        raise KitError(f"cannot read {str(given)!r}: {error}") from error
+        raise KitError(
+            Message("watch.folder-not-read", "cannot read {folder!r}: {reason}", folder=str(given), reason=error)
+        ) from error
     if not is_folder:
-        raise KitError(f"{given} is not a folder", hint="name the log folder of a run, such as hccl_logs/latest")
+        raise KitError(
+            Message("watch.not-a-folder", "{path} is not a folder", path=given),
+            hint=Message("watch.not-a-folder.fix", "name the log folder of a run, such as hccl_logs/latest"),
+        )
     return _named(given / "latest") if (given / "latest").is_dir() else given
 
 
@@ -96,7 +105,9 @@ def attempt(run: Path) -> Attempt:
             folder = last
             names = os.listdir(folder)  # noqa: PTH208
     except OSError as error:
-        raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+        raise KitError(
+            Message("watch.not-read", "cannot read {path}: {reason}", path=error.filename, reason=error.strerror)
+        ) from error
     files: dict[str, list[int]] = {"facts": [], "rank": [], "launcher": []}
     for name in names:
         if found := _NAME.fullmatch(name):

@@ -18,12 +18,8 @@ PLAIN = {
     "launch",
     "ocr",
     "place",
-    "preflight",
-    "runtime",
-    "selftest",
     "show",
     "table",
-    "watch",
 }
 """Rooms whose messages are texts without an id."""
 TEXTS = {"KitError": ("message", "hint"), "ParseError": ("message", "hint"), "Finding": ("message", "hint")}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hccl_kit.selftest.protocol import (
     Alive,
     Done,
+    Event,
     Put,
     Ready,
     Result,
@@ -84,7 +85,7 @@ def test_texts_are_reduced_to_one_short_line(value: Any) -> None:
 
 
 def test_what_is_not_of_the_form_is_a_sign_of_life() -> None:
-    rows = {
+    rows: dict[Event, dict[str, Any]] = {
         Ready(0, ("all_to_all",)): {"event": "ready", "skipped": ["all_to_all", "nonsense", 3]},
         Ready(0): {"event": "ready", "skipped": 3},
         Put(0, "k", "v", (1, 9)): {"event": "put", "key": "k", "value": "v", "to": [1, None, True, 9, []]},

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import CannotTellError, Node
@@ -48,8 +49,14 @@ def stale_root_info(node: Node) -> Iterator[Finding]:
     if version not in accepted:
         read = joined([one for one in accepted if one])
         yield Finding(
-            f"/{ROOT_INFO} has version {shown(version)}; HCCL of this product reads {read}",
-            f"on the host: mv /{ROOT_INFO} /{ROOT_INFO}.old, then start the container again",
+            Message(
+                "HK639.stale-root-info",
+                "/{path} has version {version}; HCCL of this product reads {read}",
+                path=ROOT_INFO,
+                version=shown(version),
+                read=read,
+            ),
+            Message("HK639.fix", "on the host: mv /{path} /{path}.old, then start the container again", path=ROOT_INFO),
         )
 
 
@@ -72,11 +79,15 @@ def no_topology(node: Node) -> Iterator[Finding]:
     except FileNotFoundError:
         has_files = False
     except OSError as error:
-        raise CannotTellError(f"/{TOPOLOGY} cannot be read: {error.strerror}") from None
+        raise CannotTellError(
+            Message("HK640.not-read", "/{folder} cannot be read: {reason}", folder=TOPOLOGY, reason=error.strerror)
+        ) from None
     if not has_files:
         yield Finding(
-            f"/{TOPOLOGY} has no .json file",
-            "in a container: -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro, the whole folder",
+            Message("HK640.no-topology", "/{folder} has no .json file", folder=TOPOLOGY),
+            Message(
+                "HK640.fix", "in a container: -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro, the whole folder"
+            ),
         )
 
 
@@ -103,20 +114,48 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
     absent = sorted(set(wanted) - set(there))
     if absent:
         yield Finding(
-            f"{CONTAINER_VARIABLE}={shown(text)}, but /dev has {named(there)}, not {named(absent)}",
-            "set it where the container is started, with the container runtime of Ascend, or give it --device options",
+            Message(
+                "HK641.absent-cards",
+                "{variable}={value}, but /dev has {present}, not {cards}",
+                variable=CONTAINER_VARIABLE,
+                value=shown(text),
+                present=named(there),
+                cards=named(absent),
+            ),
+            Message(
+                "HK641.absent-cards.fix",
+                "set it where the container is started, with the container runtime of Ascend, or give it --device "
+                "options",
+            ),
         )
-    if any(one > other for one, other in pairwise(wanted)):
+    if any(before > after for before, after in pairwise(wanted)):
         yield Finding(
-            f"{CONTAINER_VARIABLE}={shown(text)}: the order is ignored, programs number these cards in ascending order",
-            f"write {','.join(map(str, sorted(wanted)))}",
+            Message(
+                "HK641.order",
+                "{variable}={value}: the order is ignored, programs number these cards in ascending order",
+                variable=CONTAINER_VARIABLE,
+                value=shown(text),
+            ),
+            Message("HK641.order.fix", "write {cards}", cards=",".join(map(str, sorted(wanted)))),
         )
     beyond = [number for number in listed_devices(node.environ) or () if number >= len(there)] if text else []
     if beyond:
         yield Finding(
-            f"{VISIBLE_DEVICES}={shown(node.environ[VISIBLE_DEVICES])} selects among the {len(there)} cards of this "
-            f"container, which count from 0, whatever their numbers in /dev ({named(there)})",
-            f"unset {VISIBLE_DEVICES}, or write numbers from 0 to {len(there) - 1}",
+            Message(
+                "HK641.beyond",
+                "{variable}={value} selects among the {number} cards of this container, which count from 0, "
+                "whatever their numbers in /dev ({cards})",
+                variable=VISIBLE_DEVICES,
+                value=shown(node.environ[VISIBLE_DEVICES]),
+                number=len(there),
+                cards=named(there),
+            ),
+            Message(
+                "HK641.beyond.fix",
+                "unset {variable}, or write numbers from 0 to {last}",
+                variable=VISIBLE_DEVICES,
+                last=len(there) - 1,
+            ),
         )
 
 
@@ -125,12 +164,14 @@ def _version(path: Path) -> str:
     try:
         value = json.loads(read_bounded(path, MAX_ROOT_INFO))
     except KitError as error:
-        raise CannotTellError(f"/{ROOT_INFO} cannot be read: {error.message}") from None
+        raise CannotTellError(
+            Message("HK639.not-read", "/{path} cannot be read: {reason}", path=ROOT_INFO, reason=error.message)
+        ) from None
     except (ValueError, RecursionError):
-        raise CannotTellError(f"/{ROOT_INFO} is not JSON") from None
+        raise CannotTellError(Message("HK639.not-json", "/{path} is not JSON", path=ROOT_INFO)) from None
     version = value.get("version") if isinstance(value, dict) else None
     if not isinstance(version, str):
-        raise CannotTellError(f"/{ROOT_INFO} names no version")
+        raise CannotTellError(Message("HK639.no-version", "/{path} names no version", path=ROOT_INFO))
     return version
 
 

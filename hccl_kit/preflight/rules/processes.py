@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.npu_smi_info import Process
@@ -59,21 +60,30 @@ def card_in_use(node: Node) -> Iterator[Finding]:
         pids = sorted({process.pid for process in group})
         on = set().union(*(cards[process] for process in group))
         yield Finding(
-            f"{_listed(pids)} {_described(who, name)} {'use' if len(pids) > 1 else 'uses'} {named(on)}",
-            f"ask the owner; if left over from an old job: kill {' '.join(map(str, pids[:_MAX_PIDS]))}, and wait 10 s",
+            _in_use(pids, _described(who, name), named(on)),
+            Message(
+                "HK627.fix",
+                "ask the owner; if left over from an old job: kill {processes}, and wait 10 s",
+                processes=" ".join(map(str, pids[:_MAX_PIDS])),
+            ),
             device=next(iter(on)) if len(on) == 1 else None,
         )
 
 
-def _listed(pids: list[int]) -> str:
-    return f"process{'es' if len(pids) > 1 else ''} {listed(pids, _MAX_PIDS)}"
+def _in_use(pids: list[int], who: Message, cards: str) -> Message:
+    if len(pids) == 1:
+        return Message("HK627.process", "process {pid} {who} uses {cards}", pid=pids[0], who=who, cards=cards)
+    numbers = listed(pids, _MAX_PIDS)
+    return Message("HK627.processes", "processes {pids} {who} use {cards}", pids=numbers, who=who, cards=cards)
 
 
-def _described(who: Who, name: str) -> str:
-    if not who.command and not who.user:
-        return f"({shown(name)}, not visible from here)" if name else "(not visible from here)"
-    job = f", {who.job}" if who.job else ""
-    return f"of user {who.user} ({shown(who.command or name)}{job})"
+def _described(who: Who, name: str) -> Message:
+    if who.command or who.user:
+        command, job = shown(who.command or name), f", {who.job}" if who.job else ""
+        return Message("HK627.user", "of user {user} ({command}{job})", user=who.user, command=command, job=job)
+    if name:
+        return Message("HK627.not-visible", "({name}, not visible from here)", name=shown(name))
+    return Message("HK627.nothing-visible", "(not visible from here)")
 
 
 def _who(proc: Path, process: Process) -> Who:

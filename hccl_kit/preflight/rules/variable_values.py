@@ -14,6 +14,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+
 Release = tuple[int, int]
 """A release of CANN, such as (9, 1) for 9.1.0 and its betas."""
 
@@ -45,8 +47,8 @@ PCIE, ROCE = "HCCL_INTRA_PCIE_ENABLE", "HCCL_INTRA_ROCE_ENABLE"
 class Contradiction(NamedTuple):
     """Two values that HCCL refuses together, each of which it accepts; and what to do."""
 
-    message: str
-    hint: str
+    message: Message
+    hint: Message
 
 
 def links_contradict(environ: Mapping[str, str]) -> Contradiction | None:
@@ -56,13 +58,23 @@ def links_contradict(environ: Mapping[str, str]) -> Contradiction | None:
     """
     pcie, roce = environ.get(PCIE), environ.get(ROCE)
     if (pcie, roce) == ("1", "1"):
-        return Contradiction(f"{PCIE}=1 and {ROCE}=1; at most one of them may be 1", f"unset {ROCE}")
+        return Contradiction(
+            Message("HK607.both", "{pcie}=1 and {roce}=1; at most one of them may be 1", pcie=PCIE, roce=ROCE),
+            Message("HK607.both.fix", "unset {roce}", roce=ROCE),
+        )
     if (pcie, roce) == ("0", None):
-        message = f"{PCIE}=0 and {ROCE} is not set, so no transport is left"
-        return Contradiction(message, f"export {ROCE}=1 too, or unset {PCIE}")
+        message = Message(
+            "HK607.neither", "{pcie}=0 and {roce} is not set, so no transport is left", pcie=PCIE, roce=ROCE
+        )
+        return Contradiction(message, _export(ROCE, PCIE))
     if (pcie, roce) == (None, "0"):
-        return Contradiction(f"{ROCE}=0 and {PCIE} is not set", f"export {PCIE}=1 too, or unset {ROCE}")
+        message = Message("HK607.roce-off", "{roce}=0 and {pcie} is not set", roce=ROCE, pcie=PCIE)
+        return Contradiction(message, _export(PCIE, ROCE))
     return None
+
+
+def _export(transport: str, other: str) -> Message:
+    return Message("HK607.export.fix", "export {transport}=1 too, or unset {other}", transport=transport, other=other)
 
 
 def _whole(least: int, most: int, *, step: int = 1) -> Accepted:
