@@ -109,6 +109,7 @@ FLOORS = {
         "hccl_test": 2,
         "ranks": 2,
         "quality": 3,
+        "rank_states": 2,
         "session": 3,
         "evidence": 4,
         "results": 4,

@@ -46,9 +46,9 @@ def as_json(
                 "findings": [*map(finding_to_value, table_findings)],
             },
             "product": subject.product,
-            "ok": all(one.error is None and one.report.ok for one in answers)
-            and all(found.severity != "error" for found in findings),
-            "servers": [to_value(one) for one in answers],
+            "ok": all(answer.error is None and answer.report.ok for answer in answers)
+            and all(finding.severity != "error" for finding in findings),
+            "servers": [to_value(answer) for answer in answers],
             "differences": [*map(finding_to_value, differences)],
         },
         indent=2,
@@ -68,23 +68,23 @@ def read_answer(text: str) -> Answer:
         raise ValueError(
             f"its hccl-kit writes version {document.get('version')!r} of the report, this one reads {JSON_VERSION}"
         )
-    if found := mismatch(document, "preflight_report"):
-        raise ValueError(f"its report does not match the schema: {found.reason}")
+    if wrong := mismatch(document, "preflight_report"):
+        raise ValueError(f"its report does not match the schema: {wrong.reason}")
     if not document["servers"]:
-        wrong = [found["message"] for found in document["table"]["findings"] if found["severity"] == "error"]
-        raise ValueError(f"its hccl-kit refuses the table: {wrong[0][:200] if wrong else 'without a reason'}")
+        errors = [finding["message"] for finding in document["table"]["findings"] if finding["severity"] == "error"]
+        raise ValueError(f"its hccl-kit refuses the table: {errors[0][:200] if errors else 'without a reason'}")
     return from_value(document["servers"][0])
 
 
 def answer_in(value: Any) -> Answer:
     """The answer in a value of `to_value` that another process sent. Raises KitError if it is not one."""
-    if found := mismatch(value, "preflight_report", "server"):
+    if wrong := mismatch(value, "preflight_report", "server"):
         raise KitError(
             Message(
                 "preflight.answer-of-process",
                 "the answer of a process does not match the schema: {place}: {reason}",
-                place=found.place,
-                reason=found.reason,
+                place=wrong.place,
+                reason=wrong.reason,
             ),
             hint=Message("preflight.answer-of-process.fix", "install one version of hccl-kit on all servers"),
         )

@@ -117,7 +117,7 @@ def _run_on_all(
             with track(as_completed(started), len(started), "checking servers", quiet=quiet) as replies:
                 for _ in replies:
                     pass
-            return [one.result() for one in started]
+            return [reply.result() for reply in started]
         finally:
             stop.set()  # nothing reads the output of those that still run
             pool.shutdown(cancel_futures=True)

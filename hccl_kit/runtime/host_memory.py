@@ -67,7 +67,7 @@ class HostMemory:
         Every rank must call it. Raises JointError if the ranks have different numbers of values, and KitError if
         another rank has ended.
         """
-        count = sum(one.size for one in sums)
+        count = sum(part.size for part in sums)
         for piece in pieces(given, sums, self.places.shape[2]):
             places = self.places[self.turn]
             for place, values, _ in piece:

@@ -213,14 +213,14 @@ def _schedule() -> NoReturn:
 def _assert_ranks(env: WorkerEnv) -> None:
     from mindspore.communication import get_group_size, get_rank  # noqa: PLC0415
 
-    found = (get_rank(), get_group_size())
-    if found != (env.rank, env.size):
+    reported = (get_rank(), get_group_size())
+    if reported != (env.rank, env.size):
         raise KitError(
             Message(
                 "runtime.mindspore-rank",
                 "MindSpore reports rank {found_rank} of {found_size}, the launcher rank {rank} of {size}",
-                found_rank=found[0],
-                found_size=found[1],
+                found_rank=reported[0],
+                found_size=reported[1],
                 rank=env.rank,
                 size=env.size,
             ),

@@ -50,8 +50,8 @@ def read(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
         )
     if environ.get("RANK_ID"):
         rank = integer(environ, "rank")
-        own = next((held for _, held in _containers(table) if rank in [device.rank for device in held]), ())
-        if not own:
+        held = next((held for _, held in _containers(table) if rank in [device.rank for device in held]), ())
+        if not held:
             raise KitError(
                 Message(
                     "runtime.rank-of-table",
@@ -62,16 +62,16 @@ def read(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
                 )
             )
     else:
-        own = _own(table, environ)
-        rank = _card(own, environ).rank
-    ranks, cards = sorted(device.rank for device in own), sorted(device.id for device in own)
+        held = _own(table, environ)
+        rank = _card(held, environ).rank
+    ranks, cards = sorted(device.rank for device in held), sorted(device.id for device in held)
     one_server = len(table.servers) == 1
     return WorkerEnv(
         rank=rank,
         size=table.world_size,
         local_rank=ranks.index(rank),
-        local_size=len(own),
-        device=next(cards.index(device.id) for device in own if device.rank == rank),
+        local_size=len(held),
+        device=next(cards.index(device.id) for device in held if device.rank == rank),
         master_addr=environ.get("MASTER_ADDR") or (LOOPBACK if one_server else table.by_rank()[0][0].id),
         master_port=(
             integer(environ, "master_port")
@@ -102,9 +102,9 @@ def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
         return held[0][1]
     known = [environ[name] for name in (*_PODS, *_HOSTS) if environ.get(name)]
     for here in [*known, *_addresses()]:
-        found = [devices for names, devices in held if here in names]
-        if len(found) == 1:
-            return found[0]
+        matches = [devices for names, devices in held if here in names]
+        if len(matches) == 1:
+            return matches[0]
     raise KitError(
         Message(
             "runtime.container",
@@ -127,13 +127,13 @@ def _container(names: Sequence[str]) -> Message:
 
 def _addresses() -> list[str]:
     with suppress(OSError):
-        return sorted({str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)})
+        return sorted({str(place[4][0]) for place in socket.getaddrinfo(socket.gethostname(), None)})
     return []
 
 
-def _card(own: tuple[Device, ...], environ: Mapping[str, str]) -> Device:
+def _card(devices: tuple[Device, ...], environ: Mapping[str, str]) -> Device:
     """The card of this process among those of its container."""
-    cards = sorted(own, key=lambda device: device.id)
+    cards = sorted(devices, key=lambda device: device.id)
     name = next((name for name in _CARDS if environ.get(name)), None)
     if name is None:
         if len(cards) == 1:

@@ -90,8 +90,8 @@ class TorchTrace:
 
 
 def _has_groups(status: bytes) -> bool:
-    found = json.loads(status)
-    return bool(found.get("pg_config") or found.get("pg_status"))
+    groups = json.loads(status)
+    return bool(groups.get("pg_config") or groups.get("pg_status"))
 
 
 def _of_torch() -> Dump | None:

@@ -199,16 +199,16 @@ def card_or_none(environ: Mapping[str, str], env: WorkerEnv | None = None) -> in
 
 def consistent(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
     """The common value of those of `names` that are set. Raises KitError if they differ or none is set."""
-    found = {name: environ[name] for name in names if environ.get(name)}
-    if not found:
+    values = {name: environ[name] for name in names if environ.get(name)}
+    if not values:
         raise KitError(Message("runtime.not-set", "{names} is not set", names=" or ".join(names)))
-    if len(set(found.values())) > 1:
-        shown = " but ".join(f"{name}={value}" for name, value in found.items())
+    if len(set(values.values())) > 1:
+        shown = " but ".join(f"{name}={value}" for name, value in values.items())
         raise KitError(
             Message("runtime.contradiction", "the environment contradicts itself: {variables}", variables=shown),
             hint=Message("runtime.contradiction.fix", "unset the wrong one"),
         )
-    return next(iter(found.values()))
+    return next(iter(values.values()))
 
 
 def integer(environ: Mapping[str, str], key: str) -> int:

@@ -49,10 +49,7 @@ def weigh(
             likely = len(LIMITS) * min(_likely(suspected, controls, slow * limit) for limit in LIMITS)
             low, total = _count_slow(controls, slow)
             compared = Message(
-                "selftest.busy",
-                "healthy ones were slow in {low} of {total} measurements",
-                low=low,
-                total=total,
+                "selftest.busy", "healthy ones were slow in {low} of {total} measurements", low=low, total=total
             )
         if fault.kind.startswith("slow") and likely > CHANCE:
             doubts.append(_doubt(fault, compared))

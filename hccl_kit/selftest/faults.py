@@ -303,8 +303,7 @@ _LOSSES: dict[Loss, tuple[Message, Message]] = {
     "no result": (
         Message("selftest.without-result", "gave no result"),
         Message(
-            "selftest.without-result.fix",
-            "look at its process and card; all servers need the same version of hccl-kit",
+            "selftest.without-result.fix", "look at its process and card; all servers need the same version of hccl-kit"
         ),
     ),
 }

@@ -6,10 +6,10 @@ Its schema is `schemas/selftest_report.schema.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
@@ -19,7 +19,20 @@ from hccl_kit.selftest.evidence import Weighed
 from hccl_kit.selftest.measured import Collective, Compute, Link, LostRank, Measured, Split
 from hccl_kit.selftest.rounds import Card
 
-_Value = TypeVar("_Value")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Value = TypeVar("_Value", bound="DataclassInstance")
+_KEYS = {"pair": "ranks", "is_wrong": "wrong"}
+"""Fields that have another name in JSON."""
+_KINDS: Mapping[str, Any] = {
+    "cards": Card,
+    "collectives": Collective,
+    "links": Link,
+    "compute": Compute,
+    "splits": Split,
+    "lost": LostRank,
+}
 
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
@@ -38,34 +51,36 @@ def as_json(measured: Measured, weighed: Weighed, *, table: str, slow: float) ->
             "ok": not weighed.faults,
             "faults": [fault._asdict() for fault in weighed.faults],
             "doubts": [fault._asdict() for fault in weighed.doubts],
-            "cards": [card._asdict() for card in measured.cards],
-            "collectives": [_collective(collective) for collective in measured.collectives],
-            "links": [
-                {
-                    "ranks": link.pair,
-                    "bandwidth": link.bandwidth,
-                    "wrong": link.is_wrong,
-                    "problem": link.problem,
-                    "ratios": _rounded(link.ratios),
-                }
-                for link in measured.links
+            "cards": [_row(card) for card in measured.cards],
+            "collectives": [
+                {**_row(each), "algorithm_bandwidth": each.algorithm, "bus_bandwidth": each.bus}
+                for each in measured.collectives
             ],
-            "compute": [{**asdict(compute), "ratios": _rounded(compute.ratios)} for compute in measured.compute],
-            "splits": [asdict(split) for split in measured.splits],
-            "lost": [asdict(loss) for loss in measured.lost],
+            "links": [_row(link) for link in measured.links],
+            "compute": [_row(compute) for compute in measured.compute],
+            "splits": [_row(split) for split in measured.splits],
+            "lost": [_row(loss) for loss in measured.lost],
             "skipped": measured.skipped,
         },
         indent=2,
     )
 
 
-def _rounded(ratios: Sequence[float]) -> list[float]:
-    """The ratios with four decimals, which are enough and keep the file of a large job small."""
-    return [round(ratio, 4) for ratio in ratios]
+def _row(value: DataclassInstance) -> dict[str, Any]:
+    """A value by its fields. Ratios have four decimals, which are enough and keep the file of a large job small."""
+    row = {_KEYS.get(field.name, field.name): getattr(value, field.name) for field in fields(value)}
+    if "ratios" in row:
+        row["ratios"] = [round(ratio, 4) for ratio in row["ratios"]]
+    return row
 
 
-def _collective(collective: Collective) -> dict[str, Any]:
-    return {**asdict(collective), "algorithm_bandwidth": collective.algorithm, "bus_bandwidth": collective.bus}
+def _value(kind: type[_Value], row: Mapping[str, Any]) -> _Value:
+    """The value of a row of `_row`; keys that it does not know are left out."""
+    return kind(**{field.name: _frozen(row[_KEYS.get(field.name, field.name)]) for field in fields(kind)})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def read_baseline(path: Path) -> Measured:
@@ -110,36 +125,11 @@ def measured_of(document: Any, name: str) -> Measured:
             ),
             hint=_HOW,
         )
-    cards = tuple(Card(card["rank"], card["server"], card["device"]) for card in document["cards"])
     return Measured(
-        document["backend"],
-        cards,
-        tuple(
-            Collective(row["operator"], row["size"], row["ranks"], row["seconds"], row["problem"])
-            for row in document["collectives"]
-        ),
-        tuple(
-            Link(_two(row["ranks"]), row["bandwidth"], row["wrong"], row["problem"], tuple(row["ratios"]))
-            for row in document["links"]
-        ),
-        tuple(
-            Compute(row["rank"], row["gflops"], row["memory"], row["stalled"], tuple(row["ratios"]))
-            for row in document["compute"]
-        ),
-        tuple(_split(row) for row in document["splits"]),
-        tuple(LostRank(row["rank"], row["how"], row["detail"]) for row in document["lost"]),
-        tuple(document["skipped"]),
+        backend=document["backend"],
+        skipped=tuple(document["skipped"]),
+        **{name: tuple(_value(kind, row) for row in document[name]) for name, kind in _KINDS.items()},
     )
-
-
-def _split(row: Mapping[str, Any]) -> Split:
-    first, second = map(tuple, row["halves"])
-    return Split((first, second), tuple(map(_two, row["bandwidths"])))
-
-
-def _two(values: Sequence[_Value]) -> tuple[_Value, _Value]:
-    first, second = values
-    return first, second
 
 
 def assert_comparable(measured: Measured, baseline: Measured, name: str) -> None:

@@ -14,7 +14,7 @@ from hccl_kit.base.schemas import loads, mismatch
 from hccl_kit.runtime.pulse import Point, Span, written
 from hccl_kit.runtime.straggler import Lag
 from hccl_kit.watch import records
-from hccl_kit.watch.view import SHOWN, Job, Rank, problems
+from hccl_kit.watch.view import SHOWN, WatchedJob, WatchedRank, problems
 from hccl_kit.watch.view import job as job_of
 
 JSON_VERSION = 1
@@ -26,9 +26,9 @@ _MAX_NOTES = 8
 _ROWS = frozenset({"windows", "curve"})
 
 
-def as_json(job: Job) -> str:
+def as_json(job: WatchedJob) -> str:
     """One line; ASCII, so any pipe takes it."""
-    lag, found = job.slowest, job.straggler
+    lag, straggler = job.slowest, job.straggler
     speed = job.speed
     return json.dumps(
         {
@@ -43,12 +43,12 @@ def as_json(job: Job) -> str:
             "problems": problems(job),
             "slowest": None if lag is None else _lag(lag),
             "straggler": None
-            if found is None
+            if straggler is None
             else {
-                **_lag(found.lag),
-                "since_step": found.since_step,
-                "since": _rounded(found.since),
-                "others": found.others,
+                **_lag(straggler.lag),
+                "since_step": straggler.since_step,
+                "since": _rounded(straggler.since),
+                "others": straggler.others,
             },
             "notes": job.notes,
             "lost": job.lost,
@@ -67,7 +67,7 @@ def _lag(lag: Lag) -> dict[str, Any]:
     }
 
 
-def _rank(rank: Rank) -> dict[str, Any]:
+def _rank(rank: WatchedRank) -> dict[str, Any]:
     return {
         **rank._asdict(),
         "idle_s": _rounded(rank.idle_s),
@@ -85,17 +85,17 @@ def _rounded(seconds: float | None) -> float | None:
 def thinned(curve: tuple[Point, ...]) -> tuple[Point, ...]:
     """The curve with at most POINTS points, each the sum of as many consecutive ones."""
     group = -(-len(curve) // POINTS) or 1
-    found = []
+    points = []
     for at in range(0, len(curve), group):
         total = Span()
         for point in curve[at : at + group]:
             total = total.and_then(point.span)
         last = curve[min(at + group, len(curve)) - 1]
-        found.append(Point(last.time, total, last.memory))
-    return tuple(found)
+        points.append(Point(last.time, total, last.memory))
+    return tuple(points)
 
 
-def job_in(text: str) -> Job:
+def job_in(text: str) -> WatchedJob:
     """The job in the last line of a text that is an object: a server may print a banner before it.
 
     The schema checks all of it but the rows of numbers, which `records` reads here as in the files of a heartbeat:
@@ -112,8 +112,8 @@ def job_in(text: str) -> Job:
         raise ValueError(f"the answer has version {str(document.get('version'))[:20]}, accepted: {JSON_VERSION}")
     ranks = document["ranks"] if isinstance(document["ranks"], list) else []
     without_rows = [{**rank, **{key: [] for key in _ROWS & rank.keys()}} if _has_rows(rank) else rank for rank in ranks]
-    if found := mismatch({**document, "ranks": without_rows if ranks else document["ranks"]}, "watch"):
-        raise ValueError(f"the answer does not match the schema: {found.place}: {found.reason}")
+    if wrong := mismatch({**document, "ranks": without_rows if ranks else document["ranks"]}, "watch"):
+        raise ValueError(f"the answer does not match the schema: {wrong.place}: {wrong.reason}")
     return job_of(
         records.text(document["run"]),
         document["time"],
@@ -128,14 +128,14 @@ def _has_rows(rank: Any) -> bool:
     return isinstance(rank, dict) and all(isinstance(rank.get(name), list) for name in _ROWS)
 
 
-def _ranks(rows: Sequence[Mapping[str, Any]]) -> dict[int, Rank]:
+def _ranks(rows: Sequence[Mapping[str, Any]]) -> dict[int, WatchedRank]:
     """The ranks by their numbers. No watch sends more curves than it shows, and they take memory."""
-    ranks: dict[int, Rank] = {}
+    ranks: dict[int, WatchedRank] = {}
     curves = 0
     for row in rows:
         points = row["curve"][:POINTS] if curves < 2 * SHOWN else []
         curves += bool(points)
-        ranks[row["rank"]] = Rank(
+        ranks[row["rank"]] = WatchedRank(
             row["rank"],
             row["state"],
             host=records.text(row["host"], 64),

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,12 +12,12 @@ from hccl_kit.base.schemas import load
 from hccl_kit.runtime.pulse import Span
 from hccl_kit.watch.json_form import POINTS, as_json, job_in, thinned
 from hccl_kit.watch.look import Folder
-from hccl_kit.watch.view import Job, Rank
+from hccl_kit.watch.view import WatchedJob, WatchedRank
 from hccl_kit.watch.view import job as job_of
 from tests.watch.made import facts, run
 
 
-def job(folder: Path) -> Job:
+def job(folder: Path) -> WatchedJob:
     run(folder, 20, slow=3)
     facts(folder, 4, ranks=20, ended="ValueError", loss="nan")
     return Folder(folder).look()
@@ -62,7 +61,7 @@ def test_invalid_responses_are_refused(text: str, message: str) -> None:
         job_in(text)
 
 
-ANSWER = as_json(job_of("run", 1.0, [Rank(0, "running", step=4, windows=(Span(4, 2, 1.0, 0.1, 0.8, 0.1),))]))
+ANSWER = as_json(job_of("run", 1.0, [WatchedRank(0, "running", step=4, windows=(Span(4, 2, 1.0, 0.1, 0.8, 0.1),))]))
 anything = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -97,7 +97,7 @@ def named(ids: Iterable[int]) -> str:
     return f"{plural('card', len(numbers))} {joined(spans(numbers, ' to '))}"
 
 
-def folded(texts: Mapping[int, str], hint: Message | None = None) -> Iterator[Finding]:
+def folded(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
     """One finding for each text, with all cards that have it."""
     by_text: dict[str, list[int]] = {}
     for device_id, text in texts.items():

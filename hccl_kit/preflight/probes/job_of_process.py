@@ -36,8 +36,8 @@ def _parts(process: Path) -> Iterator[str]:
     slurm = variables.get("SLURM_JOB_ID", "")
     if slurm.isdecimal():
         yield f"Slurm job {_short(slurm)}"
-    if found := _CONTAINER.search(_read(process / "cgroup", 1 << 16)):
-        yield f"container {found[1]}"
+    if match := _CONTAINER.search(_read(process / "cgroup", 1 << 16)):
+        yield f"container {match[1]}"
     if age := _age(process):
         yield f"for {age}"
 

@@ -190,13 +190,13 @@ def _is_renumbered(node: Node) -> bool:
 
 def _given(text: str) -> set[int]:
     """The ids of `0-3,5` or `Ascend910-0,Ascend910-1`; empty for any other form."""
-    found: set[int] = set()
+    cards: set[int] = set()
     for part in text.split(","):
         match = _GIVEN.fullmatch(part.strip())
         if not match:
             return set()
-        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return found
+        cards.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return cards
 
 
 RULES = (

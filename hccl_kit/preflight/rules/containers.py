@@ -47,7 +47,7 @@ def stale_root_info(node: Node) -> Iterator[Finding]:
         return
     version = _version(path)
     if version not in accepted:
-        read = joined([one for one in accepted if one])
+        read = joined([version for version in accepted if version])
         yield Finding(
             Message(
                 "HK639.stale-root-info",

@@ -97,13 +97,13 @@ def _addresses(query: Callable[..., str]) -> Sequence[hccn_conf.Address]:
     answer = query("-ip", "-g")
     if not hccn_tool.is_answer(answer):
         raise NoAnswerError(excerpt(answer))
-    found = []
+    addresses = []
     for text in hccn_tool.every_address(query):
         try:
-            found.append(ipaddress.ip_address(text))
+            addresses.append(ipaddress.ip_address(text))
         except ValueError:  # dashes stand for no address
             continue
-    return found
+    return addresses
 
 
 RULES = (

@@ -46,10 +46,10 @@ def card_in_use(node: Node) -> Iterator[Finding]:
     HCCL:           EJ0001 "the last training process is running"; EI0020 or EI0019 if the port is taken.
     """
     wanted = here(node)
-    found = info(node)
-    ids = physical_ids(node, found.chips)
+    smi = info(node)
+    ids = physical_ids(node, smi.chips)
     cards: dict[Process, set[int]] = {}
-    for process in found.processes:
+    for process in smi.processes:
         device_id = ids.get((process.npu, process.chip))
         if device_id in wanted and device_id is not None:
             cards.setdefault(process._replace(npu=0, chip=0), set()).add(device_id)

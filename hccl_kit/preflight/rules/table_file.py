@@ -138,11 +138,11 @@ def _unset(variable: str) -> Message:
     return Message("HK603.fix", "unset {variable}", variable=variable)
 
 
-def _same(one: Path, other: Path) -> bool:
+def _same(path: Path, other: Path) -> bool:
     try:
-        return one.samefile(other)
+        return path.samefile(other)
     except (OSError, ValueError):
-        return one == other
+        return path == other
 
 
 RULES = (

@@ -121,7 +121,7 @@ def _are_ports(text: str) -> bool:
     return (
         all(matches)
         and all(0 < low <= high < 65536 for low, high in ranges)
-        and all(one[1] < other[0] for one, other in pairwise(ranges))
+        and all(before[1] < after[0] for before, after in pairwise(ranges))
     )
 
 
@@ -134,8 +134,8 @@ def _are_levels(text: str) -> bool:
 
 def _are_retries(text: str) -> bool:
     """The three numbers with their names, as sscanf reads them: what follows the last one is ignored."""
-    found = re.match(r"MaxCnt:\s*([0-9]{1,10}),\s*HoldTime:\s*([0-9]{1,10}),\s*IntervalTime:\s*([0-9]{1,10})", text)
-    return found is not None and 1 <= int(found[1]) <= 10 and max(int(found[2]), int(found[3])) <= 60_000
+    match = re.match(r"MaxCnt:\s*([0-9]{1,10}),\s*HoldTime:\s*([0-9]{1,10}),\s*IntervalTime:\s*([0-9]{1,10})", text)
+    return match is not None and 1 <= int(match[1]) <= 10 and max(int(match[2]), int(match[3])) <= 60_000
 
 
 _LEVEL = re.compile("level([0-3]):(?:null|ring|pipeline|fullmesh|H-D_R|pairwise|NHR|NHR_V1|AHC|AHC_BROKE|NB|NA)")
@@ -153,12 +153,14 @@ def _are_algorithms(text: str) -> bool:
     if not text or not {"=", "/"} & set(text):
         return not text or _is_each_level_once(text)
     operators = [_OPERATOR.fullmatch(part) for part in text.split("/")]
-    return all(one and "level0:null" not in one[1] and _is_each_level_once(one[1]) for one in operators)
+    return all(
+        operator and "level0:null" not in operator[1] and _is_each_level_once(operator[1]) for operator in operators
+    )
 
 
 def _is_each_level_once(text: str) -> bool:
     levels = [_LEVEL.fullmatch(part) for part in text.split(";")]
-    return all(levels) and len({one[1] for one in levels if one}) == len(levels)
+    return all(levels) and len({level[1] for level in levels if level}) == len(levels)
 
 
 def _are_topics(text: str) -> bool:
