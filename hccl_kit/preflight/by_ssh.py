@@ -17,8 +17,8 @@ from hccl_kit.preflight.answer import Answer, answer
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.preflight.job import PreflightJob
 from hccl_kit.preflight.json_form import read_answer
+from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.preflight.over_ssh import Reply
-from hccl_kit.preflight.rules.identity import WITHOUT_HOSTS
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Server
 
@@ -36,7 +36,7 @@ def check_servers(job: PreflightJob, server: str | None, ssh: Ssh) -> tuple[list
 
     `server` names this one. Raises KitError if the table names no hosts, or ssh cannot be run as asked.
     """
-    if job.table.version == WITHOUT_HOSTS:
+    if job.table.version == ATLAS_950:
         message = Message("preflight.table-without-hosts", "version 2.0 tables do not name hosts, which ssh needs")
         raise KitError(
             message,

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.preflight.probes.cards import CONTROLS
-from hccl_kit.preflight.rules.containers import WITH_TOPOLOGY
 from hccl_kit.preflight.rules.limits import SHM_PER_CARD
 
 DRIVER = "/usr/local/Ascend/driver"
@@ -43,12 +43,12 @@ def needs(cards: Sequence[int], version: str) -> Needs:
     devices |= {f"/dev/{name}": "every program on an NPU opens it" for name in CONTROLS}
     mounts = {
         DRIVER: "libraries, hccn_tool and version of the driver"
-        + (", and the topology that HCCL of Atlas 950 reads" if version == WITH_TOPOLOGY else ""),
+        + (", and the topology that HCCL of Atlas 950 reads" if version == ATLAS_950 else ""),
         "/usr/local/dcmi": "npu-smi needs its library",
         "/usr/local/bin/npu-smi": "health and processes of the cards",
         "/etc/ascend_install.info": "where the driver is installed",
     }
-    if version != WITH_TOPOLOGY:
+    if version != ATLAS_950:
         mounts["/etc/hccn.conf"] = "the addresses of the cards"
     variables = {
         "LD_LIBRARY_PATH": (

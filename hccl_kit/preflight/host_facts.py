@@ -31,12 +31,15 @@ def this_host() -> Host:
 
 def this_kernel(root: Path = Path("/")) -> Kernel:
     """The ports that this machine assigns to outgoing connections; the default of Linux if they cannot be read."""
-    folder = root / _SYSCTL[1:]
     try:
-        texts = [(folder / name).read_text(encoding="ascii") for name in _FILES]
-        return _kernel(*texts)
+        return read_kernel(root)
     except (OSError, ValueError):
         return Kernel()
+
+
+def read_kernel(root: Path) -> Kernel:
+    """The ports that this machine assigns to outgoing connections. Raises OSError or ValueError without them."""
+    return _kernel(*((root / _SYSCTL[1:] / name).read_text(encoding="ascii") for name in _FILES))
 
 
 def hosts_over_ssh(

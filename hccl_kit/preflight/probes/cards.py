@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from hccl_kit.base.message import Message
@@ -16,9 +16,12 @@ from hccl_kit.table.finding import Finding
 
 CONTROLS = ("davinci_manager", "devmm_svm", "hisi_hdc")
 """The device files that every program on an NPU opens, apart from that of its card."""
+VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
+"""Read by the Ascend container runtime: the physical ids that it puts into the container."""
 NO_NPU = Message("preflight.no-npu", "no NPU found on this machine, see HK620")
 NOT_HERE = Message("preflight.no-card", "none of the table's cards is present")
 _DAVINCI = re.compile(r"davinci([0-9]{1,4})")
+_VISIBLE = re.compile(r"(?:Ascend[0-9A-Za-z]{0,16}-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 Place = tuple[int, int]
 """An NPU and a chip on it, as npu-smi counts them."""
@@ -95,6 +98,17 @@ def named(ids: Iterable[int]) -> str:
     """`named([3])` is "card 3", `named([0, 1, 2, 3, 6])` is "cards 0 to 3 and 6"."""
     numbers = sorted(ids)
     return f"{plural('card', len(numbers))} {joined(spans(numbers, ' to '))}"
+
+
+def visible_cards(text: str) -> Sequence[int]:
+    """The cards of ASCEND_VISIBLE_DEVICES in their order: of `4,3`, `0-3` or `Ascend910-0,Ascend910-1`.
+
+    Empty if it is something else.
+    """
+    matches = [_VISIBLE.fullmatch(part.strip()) for part in text[:4096].split(",")]
+    if not all(matches):
+        return ()
+    return [number for match in matches if match for number in range(int(match[1]), int(match[2] or match[1]) + 1)]
 
 
 def folded(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.terminal import printable
-from hccl_kit.preflight.probes.job_of_process import job_of
+from hccl_kit.preflight.probes.job_of_process import job_of, read
 
 _LISTENS = "0A"
 _ENDED = "0"
@@ -82,7 +82,4 @@ def _about(process: Path) -> str:
 
 
 def _name(process: Path) -> str:
-    try:
-        return printable((process / "comm").read_text(encoding="utf-8", errors="replace").strip())
-    except OSError:
-        return "a program"
+    return printable(read(process / "comm", 64).strip()) or "a program"

@@ -14,6 +14,7 @@ from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here
 from hccl_kit.preflight.probes.this_server import plain
 from hccl_kit.preflight.rules.driver_access import HCCN_CONF
+from hccl_kit.preflight.rules.variable_values import ROCE
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.hosts import Card
 from hccl_kit.table.model import Device
@@ -141,7 +142,7 @@ def uses_roce(node: Node) -> bool:
 
 def asks_for_roce(node: Node) -> bool:
     """Whether a variable asks for the network ports inside a server too."""
-    return node.environ.get("HCCL_INTRA_ROCE_ENABLE") == "1"
+    return node.environ.get(ROCE) == "1"
 
 
 def _addresses(node: Node) -> Mapping[int, Sequence[str]]:

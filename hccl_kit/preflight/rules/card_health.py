@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from hccl_kit.base.message import Message
@@ -10,6 +9,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.cards import (
     NOT_HERE,
+    VISIBLE_TO_CONTAINER,
     folded,
     here,
     ids_in_dev,
@@ -18,13 +18,11 @@ from hccl_kit.preflight.probes.cards import (
     need_npu,
     physical_ids,
     shows_npu,
+    visible_cards,
 )
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
-VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
-"""Read by the Ascend container runtime: the physical ids that it puts into the container."""
-_GIVEN = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _MINOR = "Warning"
 _HEALTHY = "OK"
 _ASK_FOR_CODE = Message("HK625.fix", "npu-smi info -t health -i NPU -c CHIP prints the error code")
@@ -112,7 +110,7 @@ def ids_not_physical(node: Node) -> Iterator[Finding]:
             ),
         )
         return
-    given = _given(node.environ.get(VISIBLE_TO_CONTAINER, ""))
+    given = set(visible_cards(node.environ.get(VISIBLE_TO_CONTAINER, "")))
     outside = sorted(set(node.device_ids) & set(ids) - given) if given else []
     if outside:
         text = shown(node.environ[VISIBLE_TO_CONTAINER])
@@ -186,17 +184,6 @@ def _is_renumbered(node: Node) -> bool:
     """Whether the table looks as if it counted the cards of this container from 0."""
     ids, wanted = ids_in_dev(node), set(node.device_ids)
     return bool(wanted - set(ids)) and wanted <= set(range(len(ids)))
-
-
-def _given(text: str) -> set[int]:
-    """The ids of `0-3,5` or `Ascend910-0,Ascend910-1`; empty for any other form."""
-    cards: set[int] = set()
-    for part in text.split(","):
-        match = _GIVEN.fullmatch(part.strip())
-        if not match:
-            return set()
-        cards.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return cards
 
 
 RULES = (

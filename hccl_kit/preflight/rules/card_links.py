@@ -9,11 +9,10 @@ from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_state
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here, need_npu
 from hccl_kit.preflight.rules.card_addresses import asks_for_roce, nic_addresses, uses_roce, with_address
-from hccl_kit.preflight.rules.driver_access import WITHOUT_ADDRESSES
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.hosts import Card
 from hccl_kit.table.model import Device
@@ -181,7 +180,7 @@ def _cards(node: Node) -> tuple[int, ...]:
 
 def _need_ports(node: Node) -> None:
     need_npu(node)
-    if node.table.version == WITHOUT_ADDRESSES:
+    if node.table.version == ATLAS_950:
         raise CannotTellError(
             Message("HK630.atlas-950", "the output of hccn_tool on Atlas 950 is not known well enough")
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,8 +12,8 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
-from hccl_kit.preflight.node import CannotTellError, Node
-from hccl_kit.preflight.probes.cards import ids_in_dev, named, need_npu
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
+from hccl_kit.preflight.probes.cards import VISIBLE_TO_CONTAINER, ids_in_dev, named, need_npu, visible_cards
 from hccl_kit.preflight.rules.variables import listed_devices
 from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 from hccl_kit.table.document import shown
@@ -22,11 +21,7 @@ from hccl_kit.table.finding import Finding
 
 ROOT_INFO = "etc/hccl_rootinfo.json"
 TOPOLOGY = "usr/local/Ascend/driver/topo"
-WITH_TOPOLOGY = "2.0"
-"""HCCL of the chips that read these tables (Atlas 950) looks up their topology in the folder of the driver."""
-CONTAINER_VARIABLE = "ASCEND_VISIBLE_DEVICES"
 MAX_ROOT_INFO = 64 << 20
-_LIST = re.compile(r"(?:Ascend[0-9A-Za-z]{0,16}-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
 def stale_root_info(node: Node) -> Iterator[Finding]:
@@ -71,7 +66,7 @@ def no_topology(node: Node) -> Iterator[Finding]:
     HCCL:           EI0014, "atlas_350_3.json" or another of these files is missing.
     """
     need_npu(node)
-    if node.table.version != WITH_TOPOLOGY:
+    if node.table.version != ATLAS_950:
         return
     folder = node.root / TOPOLOGY
     try:
@@ -106,9 +101,9 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
     Fix:            write it ascending in what starts the container; for an order, use DEVICE_ID or the rank table.
     HCCL:           EI0014 (devicePhyId); or no code: "open device 1 failed", 507033, E39007.
     """
-    text = node.environ.get(CONTAINER_VARIABLE, "")
+    text = node.environ.get(VISIBLE_TO_CONTAINER, "")
     need_npu(node)
-    wanted, there = _cards(text), ids_in_dev(node)
+    wanted, there = visible_cards(text), ids_in_dev(node)
     if not there:
         return
     absent = sorted(set(wanted) - set(there))
@@ -117,7 +112,7 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
             Message(
                 "HK641.absent-cards",
                 "{variable}={value}, but /dev has {present}, not {cards}",
-                variable=CONTAINER_VARIABLE,
+                variable=VISIBLE_TO_CONTAINER,
                 value=shown(text),
                 present=named(there),
                 cards=named(absent),
@@ -133,7 +128,7 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
             Message(
                 "HK641.order",
                 "{variable}={value}: the order is ignored, programs number these cards in ascending order",
-                variable=CONTAINER_VARIABLE,
+                variable=VISIBLE_TO_CONTAINER,
                 value=shown(text),
             ),
             Message("HK641.order.fix", "write {cards}", cards=",".join(map(str, sorted(wanted)))),
@@ -173,14 +168,6 @@ def _version(path: Path) -> str:
     if not isinstance(version, str):
         raise CannotTellError(Message("HK639.no-version", "/{path} names no version", path=ROOT_INFO))
     return version
-
-
-def _cards(text: str) -> Sequence[int]:
-    """The cards of `4,3`, `0-3` and `Ascend910-0,Ascend910-1` in their order; empty if it is something else."""
-    matches = [_LIST.fullmatch(part.strip()) for part in text[:4096].split(",")]
-    if not all(matches):
-        return ()
-    return [number for match in matches if match for number in range(int(match[1]), int(match[2] or match[1]) + 1)]
 
 
 RULES = (

@@ -11,7 +11,7 @@ from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi_info
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
-from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.node import ATLAS_950, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import CONTROLS, folded, ids_in_dev, need_npu
 from hccl_kit.table.finding import Finding
@@ -19,8 +19,6 @@ from hccl_kit.table.finding import Finding
 HCCN_CONF = "etc/hccn.conf"
 _ADDRESS = ("-ip", "-g")
 _CHECK_DMESG = Message("HK624.fix", "check dmesg")
-WITHOUT_ADDRESSES = "2.0"
-"""Only the table has the ports of Atlas 950; hccn_tool uses other names for them."""
 
 
 def device_file_closed(node: Node) -> Iterator[Finding]:
@@ -81,7 +79,7 @@ def tool_missing(node: Node) -> Iterator[Finding]:
                 "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
             ),
         )
-    if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != WITHOUT_ADDRESSES:
+    if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != ATLAS_950:
         yield _without_hccn_tool(has_conf=may_be_file(node.root / HCCN_CONF))
 
 
@@ -190,7 +188,7 @@ def _failures(node: Node) -> tuple[NoAnswerError | None, Mapping[int, NoAnswerEr
     """Why npu-smi, and hccn_tool for each card, do not answer their first query."""
     need_npu(node)
     tool = tools.find(node, tools.HCCN_TOOL)
-    if tool is None or node.table.version == WITHOUT_ADDRESSES:
+    if tool is None or node.table.version == ATLAS_950:
         return _failure_of_smi(node), {}
     reasons, _ = query_each(_cards(node), lambda device_id: _failure(node, tool, device_id))
     return _failure_of_smi(node), {device_id: reason for device_id, reason in reasons.items() if reason}

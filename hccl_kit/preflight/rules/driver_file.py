@@ -11,10 +11,10 @@ from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here, need_npu
-from hccl_kit.preflight.rules.driver_access import HCCN_CONF, WITHOUT_ADDRESSES
+from hccl_kit.preflight.rules.driver_access import HCCN_CONF
 from hccl_kit.table.finding import Finding
 
 
@@ -84,7 +84,7 @@ def _in_words(entry: hccn_conf.Entry) -> Message:
 def _entries(node: Node) -> Mapping[int, Sequence[hccn_conf.Entry]]:
     """What the file has for each card; nothing without a file that can be read, which HK643 reports."""
     need_npu(node)
-    if node.table.version == WITHOUT_ADDRESSES or not os.path.lexists(node.root / HCCN_CONF):
+    if node.table.version == ATLAS_950 or not os.path.lexists(node.root / HCCN_CONF):
         return {}
     try:
         return hccn_conf.every_entry(node.root / HCCN_CONF)

@@ -9,16 +9,13 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes.this_server import names_here, servers_here
 from hccl_kit.preflight.rules.variables import cards_meant
 from hccl_kit.runtime.worker_env import NAMES, SERVER
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Server
-
-WITHOUT_HOSTS = "2.0"
-"""Its servers are networks of the innermost layer; no host is named."""
 
 
 def not_a_server(node: Node) -> Iterator[Finding]:
@@ -33,7 +30,7 @@ def not_a_server(node: Node) -> Iterator[Finding]:
     """
     if node.server:
         return
-    if node.table.version == WITHOUT_HOSTS:
+    if node.table.version == ATLAS_950:
         raise CannotTellError(
             Message("HK600.no-hosts", "a table of version 2.0 names no hosts; name the server with --server NETWORK")
         )

@@ -13,6 +13,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.launch.hccl_variables import BASE_PORT, CARD_RANGE, HOST_RANGE
 from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_CARD, DEFAULT_HOST_PORTS
+from hccl_kit.preflight.host_facts import read_kernel
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.port_holder import holder
 from hccl_kit.table.finding import Finding
@@ -67,16 +68,15 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
                     the ports of `hccl-kit env TABLE`, which lie outside the range.
     HCCL:           no code until it happens, then EI0019.
     """
-    folder = node.root / "proc" / "sys" / "net" / "ipv4"
     try:
-        low, high = map(int, (folder / "ip_local_port_range").read_text(encoding="ascii").split())
-        reserved = set(_numbers((folder / "ip_local_reserved_ports").read_text(encoding="ascii").strip()))
+        kernel = read_kernel(node.root)
     except (OSError, ValueError):
         raise CannotTellError(Message("HK605.not-read", "the range of ephemeral ports cannot be read")) from None
     wanted = [port for port in islice(ports(node), MAX_PORTS) if port != DEFAULT_CARD]
-    given = [port for port in wanted if low <= port <= high and port not in reserved]
+    given = [port for port in wanted if kernel.given_away((port, port))]
     if given:
         first, last = given[0], given[-1]
+        low, high = kernel.ephemeral
         message = Message(
             "HK605.ephemeral",
             "ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections",

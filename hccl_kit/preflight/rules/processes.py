@@ -14,7 +14,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.npu_smi_info import Process
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import here, info, named, physical_ids
-from hccl_kit.preflight.probes.job_of_process import job_of
+from hccl_kit.preflight.probes.job_of_process import job_of, read
 from hccl_kit.preflight.probes.port_holder import open_files
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -102,7 +102,7 @@ def _may_be_on_npu(folder: Path) -> bool:
 
 
 def _user(folder: Path) -> str:
-    match = _UID.search(_read(folder / "status"))
+    match = _UID.search(read(folder / "status", MAX_COMMAND))
     if not match:
         return "unknown"
     try:
@@ -112,15 +112,10 @@ def _user(folder: Path) -> str:
 
 
 def _command(folder: Path) -> str:
-    return " ".join(_read(folder / "cmdline").split("\0")).strip() or _read(folder / "comm").strip()
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_COMMAND).decode("utf-8", "replace")
-    except OSError:  # ended meanwhile
-        return ""
+    return (
+        " ".join(read(folder / "cmdline", MAX_COMMAND).split("\0")).strip()
+        or read(folder / "comm", MAX_COMMAND).strip()
+    )
 
 
 RULES = (Rule("HK627", "card-in-use", card_in_use, hccl_error="EJ0001", kinds=("node",), needs_server=True),)

@@ -8,7 +8,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import npu_smi, packages
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
 from hccl_kit.preflight.probes.cards import folded, here, info, need_npu, physical_ids
 from hccl_kit.table.finding import Finding
@@ -100,7 +100,7 @@ def cann_unfit(node: Node) -> Iterator[Finding]:
     """
     need_npu(node)
     driver, cann = packages.driver(node.root), packages.cann(node.root, node.environ)
-    if node.product.name == _OTHER_NUMBERS or node.table.version == "2.0":
+    if node.product.name == _OTHER_NUMBERS or node.table.version == ATLAS_950:
         raise CannotTellError(Message("HK636.atlas-950", "releases of Atlas 950 have other numbers"))
     if not (driver and cann and driver.release and cann.release and (driver.releases or cann.releases)):
         raise CannotTellError(Message("HK636.nothing-declared", "driver and CANN do not declare compatible releases"))
