@@ -43,7 +43,7 @@ def mismatch(document: Any, stem: str, part: str | None = None) -> Mismatch | No
 def loads(text: str | bytes) -> Any:
     """The value of a JSON text. Raises ValueError also for NaN and infinity, and for a text that is nested too deep."""
     try:
-        return json.loads(text, parse_constant=_refused)
+        return json.loads(text, parse_constant=refuse_constant)
     except RecursionError as error:
         raise ValueError(str(error)) from error
 
@@ -51,8 +51,8 @@ def loads(text: str | bytes) -> Any:
 _MAX_REASON = 200
 
 
-def _refused(name: str) -> float:
-    """Raises ValueError: comparisons with NaN are false, so it would pass every limit."""
+def refuse_constant(name: str) -> float:
+    """For `parse_constant` of json. Raises ValueError: comparisons with NaN are false, so it would pass every limit."""
     raise ValueError(f"{name} is not a number of JSON")
 
 

@@ -49,16 +49,16 @@ def _host(node: Node) -> str | None:
 
 def _driver(node: Node) -> str | None:
     driver = packages.driver(node.root)
-    return driver.version if driver else _of_boards(node, "Software Version")
+    return driver.version if driver else _version_on_boards(node, "Software Version")
 
 
 def _firmware(node: Node) -> str | None:
     """As reported by the cards, which run it; the file has the version installed last."""
     firmware = packages.firmware(node.root)
-    return _of_boards(node, "Firmware Version") or (firmware.version if firmware else None)
+    return _version_on_boards(node, "Firmware Version") or (firmware.version if firmware else None)
 
 
-def _of_boards(node: Node, name: str) -> str | None:
+def _version_on_boards(node: Node, name: str) -> str | None:
     try:
         boards = boards_of_cards(node)
     except CannotTellError:

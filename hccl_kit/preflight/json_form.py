@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.schemas import mismatch
+from hccl_kit.base.schemas import mismatch, refuse_constant
 from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
 from hccl_kit.table.finding import Finding
 
@@ -92,7 +92,7 @@ def answer_in(value: Any) -> Answer:
 
 
 def _document(text: str) -> Any:
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     start = -1
     for _ in range(_MAX_STARTS):
         start = text.find("{", start + 1)

@@ -106,21 +106,17 @@ def straggler(rounds: Sequence[Mapping[int, Window]]) -> Lag | None:
 class Streaks:
     """The ranks that lag as a job goes on: the first step of the first window in which each lags, and their number."""
 
-    of: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    by_rank: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     def after(self, windows: Mapping[int, Window], first_step: int) -> Streaks:
         """The state after one more window, which began with `first_step`."""
-        return Streaks(
-            {rank: (since, number + 1) for rank in lagging(windows) for since, number in [self._of(rank, first_step)]}
-        )
+        before = {rank: self.by_rank.get(rank, (first_step, 0)) for rank in lagging(windows)}
+        return Streaks({rank: (since, number + 1) for rank, (since, number) in before.items()})
 
     def straggler(self, windows: Mapping[int, Window]) -> tuple[Lag, int] | None:
         """The straggler and the step since when it is one; its figures are of `windows`, the last ones."""
-        lag = _compared(windows, [rank for rank, (_, number) in self.of.items() if number >= WINDOWS])
-        return None if lag is None else (lag, self.of[lag.rank][0])
-
-    def _of(self, rank: int, first_step: int) -> tuple[int, int]:
-        return self.of.get(rank, (first_step, 0))
+        lag = _compared(windows, [rank for rank, (_, number) in self.by_rank.items() if number >= WINDOWS])
+        return None if lag is None else (lag, self.by_rank[lag.rank][0])
 
 
 def _compared(windows: Mapping[int, Window], candidates: Iterable[int]) -> Lag | None:

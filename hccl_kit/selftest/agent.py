@@ -30,7 +30,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.wording import killed_by
 from hccl_kit.runtime.worker_env import MISLEADING, VISIBLE_DEVICES
-from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Fields, decode, encode, keep_end, text_of
+from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Fields, decode, encode, event_of, keep_end, text_of
 
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables of the ranks unless the user has set them: the ranks of a server share its cores."""
@@ -142,11 +142,11 @@ class Agent:
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Pass on the messages of a rank until its connection ends, which is its end."""
         line = await _line(reader)
-        message = decode(line) if line else None
-        rank = message.get("rank") if message else None
-        if not isinstance(rank, int) or rank in self.writers:
+        event = event_of(line)
+        if event is None or event.rank in self.writers:
             writer.close()
             return
+        rank = event.rank
         self.writers[rank] = writer
         for command in self.early:
             writer.write(command)

@@ -49,7 +49,7 @@ class AgentProcess(asyncio.SubprocessProtocol):
         self.exited = asyncio.Event()
         self._hear, self._lost = hear, lost
         self._line, self._errors = bytearray(), bytearray()
-        self._has_all_errors = False
+        self._has_all_errors = self._is_closing = False
         self._why: Message | None = None
         """Why it counts as ended; None while it runs."""
 
@@ -82,9 +82,17 @@ class AgentProcess(asyncio.SubprocessProtocol):
 
     def write(self, line: bytes) -> None:
         """Write a line to its standard input, unless it reads no more."""
-        stdin = cast("asyncio.WriteTransport", self.transport.get_pipe_transport(0))
-        if not stdin.is_closing() and stdin.get_write_buffer_size() < _MAX_UNREAD:
-            stdin.write(line)
+        if not self._stdin.is_closing() and self._stdin.get_write_buffer_size() < _MAX_UNREAD:
+            self._stdin.write(line)
+
+    def close(self) -> None:
+        """Close its standard input, at which it ends its ranks and itself."""
+        self._is_closing = True
+        self._stdin.close()
+
+    @property
+    def _stdin(self) -> asyncio.WriteTransport:
+        return cast("asyncio.WriteTransport", self.transport.get_pipe_transport(0))
 
     def kill(self) -> None:
         """Kill it and all that it started."""
@@ -95,7 +103,8 @@ class AgentProcess(asyncio.SubprocessProtocol):
         if self._why is not None:
             return
         self._why = why
-        self.kill()
+        if not self._is_closing:
+            self.kill()
         if self._has_all_errors:
             self._report()
         else:
@@ -156,7 +165,7 @@ class Session:
         self._is_ending = True
         agents = set(self._agents.values())
         for agent in agents:
-            cast("asyncio.WriteTransport", agent.transport.get_pipe_transport(0)).close()
+            agent.close()
         with suppress(TimeoutError, asyncio.TimeoutError):
             await asyncio.wait_for(asyncio.gather(*(agent.exited.wait() for agent in agents)), GRACE)
         for agent in agents:

@@ -189,12 +189,12 @@ def _failures(node: Node) -> tuple[NoAnswerError | None, Mapping[int, NoAnswerEr
     need_npu(node)
     tool = tools.find(node, tools.HCCN_TOOL)
     if tool is None or node.table.version == ATLAS_950:
-        return _failure_of_smi(node), {}
+        return _smi_failure(node), {}
     reasons, _ = query_each(_cards(node), lambda device_id: _failure(node, tool, device_id))
-    return _failure_of_smi(node), {device_id: reason for device_id, reason in reasons.items() if reason}
+    return _smi_failure(node), {device_id: reason for device_id, reason in reasons.items() if reason}
 
 
-def _failure_of_smi(node: Node) -> NoAnswerError | None:
+def _smi_failure(node: Node) -> NoAnswerError | None:
     tool = tools.find(node, tools.NPU_SMI)
     if tool is None:
         return None
