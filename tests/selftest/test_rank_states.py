@@ -40,7 +40,8 @@ def test_if_nobody_gives_a_sign_of_life_all_are_lost() -> None:
 
 
 def test_a_stopped_process_gives_no_sign_of_life() -> None:
-    states = after([Ready(0), Ready(1), *[Alive(0), Stopped(1, 1.0)] * 4])
+    turns: list[Event] = [Alive(0), Stopped(1, 1.0)] * 4
+    states = after([Ready(0), Ready(1), *turns])
     states.lose_silent([0, 1], 9.0, SILENCE)
     assert losses(states) == [(1, "stopped", "its process is stopped, as by SIGSTOP")]
 
@@ -70,13 +71,13 @@ def test_of_ranks_that_share_their_fate_the_first_is_blamed() -> None:
 
 
 def test_ranks_that_did_not_load_are_lost_before_those_that_wait_for_them() -> None:
-    reasons = {
-        (): "no sign of it within 5 s",
-        (Alive(1),): "its framework did not load within 5 s",
-        (Loaded(0), Loaded(1)): "it did not join the group within 5 s",
+    reasons: dict[str, list[Event]] = {
+        "no sign of it within 5 s": [],
+        "its framework did not load within 5 s": [Alive(1)],
+        "it did not join the group within 5 s": [Loaded(0), Loaded(1)],
     }
-    for events, why in reasons.items():
-        states = after([Ready(0), *events] if events != (Loaded(0), Loaded(1)) else [*events, Ready(0)])
+    for why, events in reasons.items():
+        states = after([*events, Ready(0)])
         states.lose_unready(5.0)
         assert losses(states) == [(1, "not started", why)]
     states = after([Loaded(0), Alive(1)])

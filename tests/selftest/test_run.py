@@ -117,4 +117,4 @@ def test_halves_need_four_servers() -> None:
         fabric = Fabric(servers, random.Random(1), NOISE["quiet"], lambda *_: 1.0)
         assert blamed(run(fabric, servers)) == []
         sizes = [sorted(map(len, step["groups"])) for step in fabric.steps if step["do"] == "collective"]
-        assert sum(len(one) == 2 and sum(one) == servers and servers > 3 for one in sizes) >= wanted
+        assert sum(len(size) == 2 and sum(size) == servers and servers > 3 for size in sizes) >= wanted

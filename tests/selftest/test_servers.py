@@ -24,7 +24,7 @@ def test_the_ranks_have_the_environment_of_workers() -> None:
     job = plan(tables("10.0.0.1", "10.0.0.2"), ["x"])
     found = servers.server(job.nodes[1], "torch", ["agent"], {"OMP_NUM_THREADS": "4"})
     assert (found.id, found.ranks, list(found.command)) == ("10.0.0.2", (2, 3), ["agent"])
-    assert [WorkerEnv.from_environ(one) for one in found.order.workers] == list(job.nodes[1].workers)
+    assert [WorkerEnv.from_environ(worker) for worker in found.order.workers] == list(job.nodes[1].workers)
     assert found.order.environ == {"OMP_NUM_THREADS": "4", ADDRESS: "10.0.0.2"}
 
 

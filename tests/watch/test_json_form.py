@@ -35,7 +35,7 @@ def test_a_job_matches_the_schema_and_round_trips(tmp_path: Path) -> None:
 
 
 def test_curves_are_thinned_but_cover_the_whole_run(tmp_path: Path) -> None:
-    (point,) = {one for one in Folder(run(tmp_path, 1)).look().ranks[0].curve if one.span.step == 40}
+    (point,) = {point for point in Folder(run(tmp_path, 1)).look().ranks[0].curve if point.span.step == 40}
     for size in (0, 1, POINTS, POINTS + 1, 128):
         found = thinned((point,) * size)
         assert len(found) <= POINTS

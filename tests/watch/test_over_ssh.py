@@ -129,4 +129,4 @@ def test_real_servers_over_real_ssh(lab: Hosts, tmp_path: Path) -> None:
         half = lab.run(0, [*command, "--ssh-option", "ConnectTimeout=3"], environ=environ, folder=tmp_path)
     finally:
         lab.heal(2)
-    assert [one.split(":")[0] for one in json.loads(half.stdout)["lost"]] == [lab.addresses[2]]
+    assert [loss.split(":")[0] for loss in json.loads(half.stdout)["lost"]] == [lab.addresses[2]]

@@ -35,7 +35,7 @@ def test_a_machine_without_npu_has_one_finding(tmp_path: Path) -> None:
     for root in (tmp_path / "nowhere", tmp_path):
         (tmp_path / "dev").mkdir(exist_ok=True)
         report = inspect(node(root=root, environ={"PATH": "/nowhere"}), CARD_RULES)
-        assert [(one.rule, one.message) for one in report.findings] == [
+        assert [(finding.rule, finding.message) for finding in report.findings] == [
             ("HK620", "no NPU found: neither a device file in /dev nor a tool of the driver")
         ]
         assert {why for _, why in report.skipped} == {NO_NPU}
@@ -53,7 +53,7 @@ def test_tools_that_hang_are_queried_once(tmp_path: Path, monkeypatch: pytest.Mo
     (machine.smi / "hang-smi").touch()
     monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
     report = machine.look()
-    assert [(one.rule, one.message) for one in report.findings] == [
+    assert [(finding.rule, finding.message) for finding in report.findings] == [
         ("HK624", "npu-smi info: no answer in 4 s"),
         ("HK624", "cards 0 to 15: hccn_tool -ip -g: no answer in 4 s"),
     ]
