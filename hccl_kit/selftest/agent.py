@@ -30,7 +30,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.wording import killed_by
 from hccl_kit.runtime.worker_env import MISLEADING, VISIBLE_DEVICES
-from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Fields, decode, encode, event_of, keep_end, text_of
+from hccl_kit.selftest.protocol import MAX_ERRORS, MAX_LINE, SOCKET, Fields, decode, encode, event_of, text_of
 
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables of the ranks unless the user has set them: the ranks of a server share its cores."""
@@ -60,7 +60,7 @@ class Order(NamedTuple):
         return {"backend": self.backend, "environ": self.environ, "workers": self.workers}
 
     @classmethod
-    def of(cls, message: Fields | None) -> Order | None:
+    def parse(cls, message: Fields | None) -> Order | None:
         """The order in a message; None if there is none."""
         given = message or {}
         try:
@@ -133,7 +133,10 @@ class Agent:
     async def watch(self, rank: int | None, ranks: Sequence[int], process: Process) -> None:
         """Keep the end of its errors; when it has ended, report the ranks that never connected."""
         assert process.stderr
-        await keep_end(process.stderr, self.errors.setdefault(rank, bytearray()))
+        end = self.errors.setdefault(rank, bytearray())
+        while piece := await process.stderr.read(MAX_ERRORS):
+            end += piece
+            del end[:-MAX_ERRORS]
         code = await process.wait()
         for lost in ranks:
             if lost not in self.writers:
@@ -258,7 +261,7 @@ async def _run() -> int:
     loop = asyncio.get_running_loop()
     commands = asyncio.StreamReader(limit=MAX_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), os.fdopen(os.dup(0), "rb"))
-    order = Order.of(decode(await _line(commands)))
+    order = Order.parse(decode(await _line(commands)))
     if order is None:
         raise _needs_order()
     agent = Agent(order)

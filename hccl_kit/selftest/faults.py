@@ -56,7 +56,7 @@ class JudgedLink(NamedTuple):
 def bad_port(ranks: tuple[int, ...], links: Sequence[JudgedLink], names: Names) -> Fault:
     """All links of these ranks are bad."""
     partners = len({rank for judged in links for rank in judged.pair} - set(ranks))
-    subject, pairs = names.of_group(ranks), _pairs(links)
+    subject, pairs = names.ranks(ranks), _pairs(links)
     where = (
         Message("selftest.inside-its-server", "inside its server")
         if links[0].is_inside
@@ -107,7 +107,7 @@ def bad_port(ranks: tuple[int, ...], links: Sequence[JudgedLink], names: Names) 
 def bad_link(bad: JudgedLink, links: Sequence[JudgedLink], names: Names, slow: float) -> Fault:
     """A bad link. If an end has no good link, it is named as one of two possible causes."""
     link, pair = bad.link, bad.pair
-    first, second = map(names.of, pair)
+    first, second = map(names.rank, pair)
     is_clean = all(any(rank in other.pair and other.quality >= slow for other in links) for rank in pair)
     cause: Message | str = ""
     hint = Message(
@@ -244,7 +244,7 @@ def _problem(links: Sequence[JudgedLink]) -> str:
 def slow_card(rank: int, part: float, names: Names) -> Fault:
     """A rank computes slowly."""
     message = Message(
-        "selftest.slow-card", "{rank} computes at {part:.0%} of the others' speed", rank=names.of(rank), part=part
+        "selftest.slow-card", "{rank} computes at {part:.0%} of the others' speed", rank=names.rank(rank), part=part
     )
     hint = Message(
         "selftest.slow-card.fix",
@@ -256,7 +256,7 @@ def slow_card(rank: int, part: float, names: Names) -> Fault:
 def stalling(rank: int, part: float, names: Names) -> Fault:
     """The process of a rank was stopped."""
     message = Message(
-        "selftest.stalls", "{rank} was stopped by a signal for {part:.0%} of the time", rank=names.of(rank), part=part
+        "selftest.stalls", "{rank} was stopped by a signal for {part:.0%} of the time", rank=names.rank(rank), part=part
     )
     hint = Message(
         "selftest.stalls.fix", "look for what sends it SIGSTOP: a debugger, a scheduler that suspends jobs, a person"
@@ -273,7 +273,7 @@ def lost_ranks(lost: Sequence[LostRank], names: Names) -> Iterator[Fault]:
             message = Message(
                 "selftest.lost",
                 "{subject} {end}{reason}",
-                subject=names.of_group(ranks),
+                subject=names.ranks(ranks),
                 end=end,
                 reason=f": {detail}" if detail else "",
             )

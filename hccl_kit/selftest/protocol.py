@@ -14,13 +14,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from hccl_kit.base.message import Message
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
-
-if TYPE_CHECKING:  # a rank does not need asyncio
-    from asyncio import StreamReader
 
 SOCKET = "HCCL_KIT_SELFTEST_SOCKET"
 """The path of the Unix socket at which the agent of a server waits for its ranks."""
@@ -114,13 +111,6 @@ class Gone(NamedTuple):
 
 
 Event: TypeAlias = Alive | Loaded | Ready | Stopped | Done | Put | Gone
-
-
-async def keep_end(stream: StreamReader, end: bytearray) -> None:
-    """Read a stream whole, and keep its last MAX_ERRORS bytes in `end`."""
-    while piece := await stream.read(MAX_ERRORS):
-        end += piece
-        del end[:-MAX_ERRORS]
 
 
 def encode(fields: Fields) -> bytes:

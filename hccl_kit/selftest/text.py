@@ -35,7 +35,7 @@ def _compute(measured: Measured) -> list[str]:
     kept = sorted(measured.compute, key=lambda each: each.gflops)[:MAX_ROWS]
     most = max(each.gflops for each in measured.compute)
     rows = [
-        (names.of(each.rank), f"{each.gflops:.1f}", f"{each.memory:.2f}", _bar(each.gflops, most))
+        (names.rank(each.rank), f"{each.gflops:.1f}", f"{each.memory:.2f}", _bar(each.gflops, most))
         for each in sorted(kept, key=lambda each: each.rank)
     ]
     return _table(("arithmetic", "GFLOP/s", "memory GB/s", ""), rows, len(measured.compute))

@@ -40,12 +40,12 @@ def test_cards_of_a_plan() -> None:
 
 def test_a_command_round_trips() -> None:
     order = Order("torch", {"A": "1"}, [{"RANK": "0"}, {"RANK": "1"}])
-    assert Order.of(decode(encode(order.to_message()))) == order
+    assert Order.parse(decode(encode(order.to_message()))) == order
 
 
 @pytest.mark.parametrize("message", [None, {}, {"backend": "torch", "environ": 3, "workers": []}, {"workers": [3]}])
 def test_an_invalid_command_is_refused(message: dict[str, object] | None) -> None:
-    assert Order.of(message) is None
+    assert Order.parse(message) is None
 
 
 def test_finds_the_command_on_another_server() -> None:

@@ -111,7 +111,7 @@ def visible_cards(text: str) -> Sequence[int]:
     return [number for match in matches if match for number in range(int(match[1]), int(match[2] or match[1]) + 1)]
 
 
-def folded(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
+def findings_on_cards(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
     """One finding for each text, with all cards that have it."""
     by_text: dict[str, list[int]] = {}
     for device_id, text in texts.items():

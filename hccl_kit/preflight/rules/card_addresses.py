@@ -11,7 +11,7 @@ from hccl_kit.discovery import hccn_conf, hccn_tool, npu_smi
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import folded, here
+from hccl_kit.preflight.probes.cards import findings_on_cards, here
 from hccl_kit.preflight.probes.this_server import plain
 from hccl_kit.preflight.rules.driver_access import HCCN_CONF
 from hccl_kit.preflight.rules.variable_values import ROCE
@@ -60,7 +60,7 @@ def address_differs(node: Node) -> Iterator[Finding]:
             )
             for number, reason in failures.items()
         }
-    yield from folded(dict(sorted(wrong.items())), _GENERATE)
+    yield from findings_on_cards(dict(sorted(wrong.items())), _GENERATE)
 
 
 def sdid_differs(node: Node) -> Iterator[Finding]:
@@ -100,7 +100,7 @@ def sdid_differs(node: Node) -> Iterator[Finding]:
         number: Message("HK629.no-place", "npu-smi reports no place in a super pod ({reason})", reason=reason)
         for number, reason in failures.items()
     }
-    yield from folded(dict(sorted(wrong.items())), _GENERATE)
+    yield from findings_on_cards(dict(sorted(wrong.items())), _GENERATE)
 
 
 def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict[int, str]]:

@@ -10,7 +10,7 @@ from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.cards import (
     NOT_HERE,
     VISIBLE_TO_CONTAINER,
-    folded,
+    findings_on_cards,
     here,
     ids_in_dev,
     info,
@@ -145,7 +145,7 @@ def card_unhealthy(node: Node) -> Iterator[Finding]:
     lost = Message("HK625.not-shown", "npu-smi does not list it")
     bad = {card: _health_in_words(text) for card, text in health.items() if text not in (None, _HEALTHY, _MINOR)}
     missing = {card: lost for card, text in health.items() if text is None}
-    yield from folded(bad | missing, _ASK_FOR_CODE)
+    yield from findings_on_cards(bad | missing, _ASK_FOR_CODE)
 
 
 def card_with_alarm(node: Node) -> Iterator[Finding]:
@@ -158,7 +158,7 @@ def card_with_alarm(node: Node) -> Iterator[Finding]:
     HCCL:           no code.
     """
     minor = {card: _health_in_words(text) for card, text in _health(node).items() if text == _MINOR}
-    yield from folded(minor, _ASK_FOR_CODE)
+    yield from findings_on_cards(minor, _ASK_FOR_CODE)
 
 
 def _health_in_words(text: str | None) -> Message:

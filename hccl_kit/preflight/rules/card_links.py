@@ -11,7 +11,7 @@ from hccl_kit.discovery import hccn_state
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import folded, here, need_npu
+from hccl_kit.preflight.probes.cards import findings_on_cards, here, need_npu
 from hccl_kit.preflight.rules.card_addresses import asks_for_roce, nic_addresses, uses_roce, with_address
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.hosts import Card
@@ -38,7 +38,7 @@ def link_down(node: Node) -> Iterator[Finding]:
     """
     states, failures = _ask(node, hccn_state.link, "-link", "-g")
     down = {card: _link_status(text) for card, text in states.items() if text != _UP}
-    yield from folded(
+    yield from findings_on_cards(
         down | failures, Message("HK630.fix", "check the cable and the optical module: hccn_tool -i N -optical -g")
     )
 
@@ -56,7 +56,7 @@ def network_unreachable(node: Node) -> Iterator[Finding]:
     """
     states, failures = _ask(node, hccn_state.net_health, "-net_health", "-g")
     bad = {card: _net_health(text) for card, text in states.items() if text not in _REACHED}
-    yield from folded(
+    yield from findings_on_cards(
         bad | failures,
         Message(
             "HK631.fix",
@@ -111,7 +111,7 @@ def tls_mixed(node: Node) -> Iterator[Finding]:
     off = sorted(switches.keys() - set(on))
     if on and off:
         few, text, other = (on, "on", "off") if len(on) <= len(off) else (off, "off", "on")
-        yield from folded(
+        yield from findings_on_cards(
             dict.fromkeys(
                 few, Message("HK633.tls", "TLS is {switch}; on the other cards it is {other}", switch=text, other=other)
             ),
@@ -152,8 +152,8 @@ def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) 
 
 def _not_set(unset: _Unset, text: Message, hint: Message) -> Iterator[Finding]:
     ids, failures = unset
-    yield from folded(dict.fromkeys(ids, text), hint)
-    yield from folded(failures)
+    yield from findings_on_cards(dict.fromkeys(ids, text), hint)
+    yield from findings_on_cards(failures)
 
 
 def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., str]], str]:

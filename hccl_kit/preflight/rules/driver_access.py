@@ -13,7 +13,7 @@ from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi_info
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
 from hccl_kit.preflight.node import ATLAS_950, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import CONTROLS, folded, ids_in_dev, need_npu
+from hccl_kit.preflight.probes.cards import CONTROLS, findings_on_cards, ids_in_dev, need_npu
 from hccl_kit.table.finding import Finding
 
 HCCN_CONF = "etc/hccn.conf"
@@ -121,7 +121,7 @@ def tool_silent(node: Node) -> Iterator[Finding]:
     if isinstance(failure, HangError):
         yield _smi_failed(failure, _CHECK_DMESG)
     silent = {card: _address_not_read(reason) for card, reason in by_card.items() if isinstance(reason, HangError)}
-    yield from folded(silent, _CHECK_DMESG)
+    yield from findings_on_cards(silent, _CHECK_DMESG)
 
 
 def tool_stopped_answering(node: Node) -> Iterator[Finding]:
@@ -150,7 +150,7 @@ def tool_stopped_answering(node: Node) -> Iterator[Finding]:
                 ),
                 _CHECK_DMESG,
             )
-    yield from folded(dict(sorted(cards.items())), _CHECK_DMESG)
+    yield from findings_on_cards(dict(sorted(cards.items())), _CHECK_DMESG)
 
 
 def tool_unusable(node: Node) -> Iterator[Finding]:
@@ -173,7 +173,7 @@ def tool_unusable(node: Node) -> Iterator[Finding]:
     if failure is not None and not isinstance(failure, HangError):
         yield _smi_failed(failure, hint)
     unusable = {card: _address_not_read(why) for card, why in by_card.items() if not isinstance(why, HangError)}
-    yield from folded(unusable, hint)
+    yield from findings_on_cards(unusable, hint)
 
 
 def _smi_failed(reason: NoAnswerError, hint: Message) -> Finding:

@@ -13,7 +13,7 @@ from hccl_kit.discovery import hccn_conf, hccn_tool
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import folded, here, need_npu
+from hccl_kit.preflight.probes.cards import findings_on_cards, here, need_npu
 from hccl_kit.preflight.rules.driver_access import HCCN_CONF
 from hccl_kit.table.finding import Finding
 
@@ -69,7 +69,7 @@ def file_stale(node: Node) -> Iterator[Finding]:
                 lines=" and ".join(map(_in_words, odd)),
                 addresses=" and ".join(map(str, addresses)) or "none",
             )
-    yield from folded(
+    yield from findings_on_cards(
         stale,
         Message("HK642.fix", "set the address with hccn_tool -i N -ip -s, which writes the file, or remove the line"),
     )

@@ -10,7 +10,7 @@ from hccl_kit.discovery import npu_smi, packages
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import folded, here, info, need_npu, physical_ids
+from hccl_kit.preflight.probes.cards import findings_on_cards, here, info, need_npu, physical_ids
 from hccl_kit.table.finding import Finding
 
 _ONE_RELEASE = Message("HK635.fix", "install driver and firmware of the same release")
@@ -83,7 +83,7 @@ def firmware_unfit(node: Node) -> Iterator[Finding]:
     }
     unfit = {**_odd_firmware(boards), **refused}
     if unfit:
-        yield from folded(unfit, _ONE_RELEASE)
+        yield from findings_on_cards(unfit, _ONE_RELEASE)
     elif not any(board.get("Compatibility") == "OK" for board in boards.values()):
         yield from _by_ranges(node)
 
