@@ -11,6 +11,7 @@ from functools import partial
 from hccl_kit import __version__
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import settle, wants_color
 
 TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
@@ -132,7 +133,8 @@ def split_command(argv: Sequence[str] | None) -> tuple[list[str], tuple[str, ...
 def command_or(default: Callable[[], tuple[str, ...]], command: tuple[str, ...] | None) -> tuple[str, ...]:
     """The command of `split_command`, or that of `default`. Raises KitError if nothing follows the "--"."""
     if command == ():
-        raise KitError("no command follows --", hint="omit -- to run the default command")
+        message = Message("base.no-command", "no command follows --")
+        raise KitError(message, hint=Message("base.no-command.fix", "omit -- to run the default command"))
     return default() if command is None else command
 
 

@@ -7,6 +7,7 @@ import os
 import stat
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
@@ -26,7 +27,7 @@ def read_bounded(path: str | Path, limit: int) -> bytes:
     # The size first: a sparse file of terabytes is refused without reading it.
     data = None if _is_larger(path, limit) else read_start(path, limit + 1)
     if data is None or len(data) > limit:
-        raise KitError(f"{path} is larger than {limit} bytes")
+        raise KitError(Message("base.larger", "{path} is larger than {limit} bytes", path=path, limit=limit))
     return data
 
 
@@ -51,14 +52,18 @@ def read_start(path: str | Path, size: int) -> bytes:
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not is_opened_by_shell and not stat.S_ISREG(mode):
-                raise KitError(f"cannot read {path}: it is not a regular file", hint="pipe it in: /dev/stdin")
+                message = Message("base.not-regular", "cannot read {path}: it is not a regular file", path=path)
+                raise KitError(message, hint=Message("base.not-regular.fix", "pipe it in: /dev/stdin"))
             return read_descriptor(descriptor, size, str(path), waits=is_opened_by_shell)
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise KitError(f"cannot read {path or repr(path)}: {error.strerror}") from error
+        raise KitError(
+            Message("base.cannot-read", "cannot read {path}: {reason}", path=path or repr(path), reason=error.strerror)
+        ) from error
     except ValueError as error:  # a NUL character
-        raise KitError(f"cannot read {path}: {error}") from error
+        message = Message("base.cannot-read-name", "cannot read {path}: {reason}", path=path, reason=error)
+        raise KitError(message) from error
 
 
 def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True) -> bytes:
@@ -76,7 +81,7 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
             piece = os.read(descriptor, min(left, before.st_size + 1 if before.st_size else _PIECE))
         except BlockingIOError:
             if not waits:
-                raise KitError(f"cannot read {name}: it has no end") from None
+                raise KitError(Message("base.no-end", "cannot read {name}: it has no end", name=name)) from None
             from select import select  # noqa: PLC0415 - for a pipe only
 
             select([descriptor], [], [])
@@ -86,7 +91,8 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
         pieces.append(piece)
         left -= len(piece)
     if stat.S_ISREG(before.st_mode) and before.st_size and _state(before) != _state(os.fstat(descriptor)):
-        raise KitError(f"cannot read {name}: it changed while it was read", hint="try again when it is complete")
+        message = Message("base.changed", "cannot read {name}: it changed while it was read", name=name)
+        raise KitError(message, hint=Message("base.changed.fix", "try again when it is complete"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -99,4 +105,5 @@ def read_text(path: str | Path, limit: int) -> str:
     try:
         return read_bounded(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise KitError(f"{path} is not UTF-8: byte {error.start}") from error
+        message = Message("base.not-utf8", "{path} is not UTF-8: byte {offset}", path=path, offset=error.start)
+        raise KitError(message) from error

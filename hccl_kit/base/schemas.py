@@ -8,6 +8,7 @@ from typing import Any
 
 from hccl_kit.base import shipped
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 
 def load(stem: str) -> Mapping[str, Any]:
@@ -17,4 +18,5 @@ def load(stem: str) -> Mapping[str, Any]:
     if folder is not None and (folder / name).is_file():
         schema: Mapping[str, Any] = json.loads((folder / name).read_text(encoding="utf-8"))
         return schema
-    raise KitError(f"the schema {name} is missing from this installation", hint="install hccl-kit again")
+    message = Message("base.no-schema", "the schema {name} is missing from this installation", name=name)
+    raise KitError(message, hint=Message("base.no-schema.fix", "install hccl-kit again"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.result import UNKNOWN_FORMAT, Report
 from hccl_kit.check.rule import TOPOLOGY, run
 from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
@@ -105,7 +106,7 @@ def _findings_of_text(document: Document) -> Sequence[Finding]:
         return document.findings
     kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
     place = Span(line, 1, len("kind"))
-    return [_finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice, span=place)]
+    return [_no_rank_table(kind, place)]
 
 
 def _read(
@@ -121,45 +122,73 @@ def _read(
 
 def _findings_of_size(document: Document, kind: kinds.Kind | None) -> Iterator[Finding]:
     if kind and kind is not kinds.RANK_LIST and document.size > HCCL_MAX_BYTES:
-        message = f"the file is larger than {HCCL_MAX_BYTES >> 20} MiB, the most that HCCL reads of {kind.title}"
+        message = Message(
+            "HK007.size",
+            "the file is larger than {limit} MiB, the most that HCCL reads of {kind}",
+            limit=HCCL_MAX_BYTES >> 20,
+            kind=kind.title,
+        )
         yield _finding(reading.FILE_TOO_LARGE, message, span=WHOLE_FILE)
 
 
 def _finding(
-    rule: TableRule, message: str, hint: str | None = None, *, pointer: Pointer = (), span: Span = NOWHERE
+    rule: TableRule, message: Message, hint: Message | None = None, *, pointer: Pointer = (), span: Span = NOWHERE
 ) -> Finding:
     return Finding(message, hint, pointer, rule=rule.id, span=span)
+
+
+def _no_rank_table(kind: kinds.Kind, span: Span = NOWHERE) -> Finding:
+    message = Message("HK105.kind", "this is {kind}", kind=kind.title)
+    return _finding(reading.NO_RANK_TABLE, message, kind.advice, span=span)
 
 
 def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | None) -> Iterator[Finding]:
     """What is wrong with the document before its structure is checked, at most one finding."""
     at = ("version",) if isinstance(value, dict) and "version" in value else ()
     if kind is None:
-        accepted = "accepted: " + ", ".join(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
-        message = f"version {shown(value['version'])} is unknown; {accepted}"
+        accepted = ", ".join(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
+        message = Message(
+            "HK107.unknown",
+            "version {version} is unknown; accepted: {accepted}",
+            version=shown(value["version"]),
+            accepted=accepted,
+        )
         yield _finding(reading.UNKNOWN_VERSION, message, pointer=at)
     elif kind.version is None:
-        yield _finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice)
+        yield _no_rank_table(kind)
     elif key := kinds.other_list(value, kind):
         yield _another_list(value, key)
     elif product and (at or kind is not kinds.SERVER_LIST) and not _reads(product, kind):
         yield _another_generation(at, kind, product)
     elif kind is kinds.RANK_LIST and kinds.is_draft(value):
-        message = "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
-        hint = "generate it again with the tool of the installed release"
+        message = Message(
+            "HK113.draft", "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
+        )
+        hint = Message("HK113.fix", "generate it again with the tool of the installed release")
         yield _finding(reading.DRAFT, message, hint, pointer=("rank_list", 0, "level_list", 0))
     elif kinds.is_unfinished(value, kind):
-        message = 'the table is not ready: "status" is "initializing", so nothing else in it is checked yet'
-        hint = 'wait for "completed"; HCCL itself checks every second, for up to 1800 s'
+        message = Message(
+            "HK109.initializing",
+            'the table is not ready: "status" is "initializing", so nothing else in it is checked yet',
+        )
+        hint = Message("HK109.fix", 'wait for "completed"; HCCL itself checks every second, for up to 1800 s')
         yield _finding(reading.NOT_READY, message, hint, pointer=("status",))
 
 
 def _another_list(value: Any, key: str) -> Finding:
     belongs = " and ".join(f"version {version}" if version else "template 2" for version in kinds.LISTS[key])
-    message = f"the version is {shown(value['version'])}, and the file holds {key}, which belongs to {belongs}"
+    message = Message(
+        "HK112.list",
+        "the version is {version}, and the file holds {key}, which belongs to {versions}",
+        version=shown(value["version"]),
+        key=key,
+        versions=belongs,
+    )
     right = " or ".join(f'"version": "{version}"' for version in kinds.LISTS[key] if version)
-    hint = f"write {right}" if right else "remove the version"
-    return _finding(reading.OTHER_LIST, message, f"{hint}, or generate the table again", pointer=("version",))
+    hint = Message("HK112.remove.fix", "remove the version, or generate the table again")
+    if right:
+        hint = Message("HK112.fix", "write {versions}, or generate the table again", versions=right)
+    return _finding(reading.OTHER_LIST, message, hint, pointer=("version",))
 
 
 def _reads(product: Product, kind: kinds.Kind) -> bool:
@@ -174,8 +203,15 @@ def _reads(product: Product, kind: kinds.Kind) -> bool:
 
 def _another_generation(at: Pointer, kind: kinds.Kind, product: Product) -> Finding:
     reads = " and ".join(f"version {version}" if version else "template 2" for version in product.table_versions)
-    message = f"this is {kind.title}; HCCL on {product.title} reads {reads}"
-    return _finding(reading.OTHER_GENERATION, message, f"generate the table again for {product.name}", pointer=at)
+    message = Message(
+        "HK108.generation",
+        "this is {kind}; HCCL on {product} reads {versions}",
+        kind=kind.title,
+        product=product.title,
+        versions=reads,
+    )
+    hint = Message("HK108.fix", "generate the table again for {product}", product=product.name)
+    return _finding(reading.OTHER_GENERATION, message, hint, pointer=at)
 
 
 def _findings_of_rules(table: RankTable, kind: kinds.Kind, product: Product) -> Iterator[Finding]:

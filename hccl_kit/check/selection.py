@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULE_BY_ID, RULES
@@ -20,8 +21,13 @@ def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> fr
     for wanted in [part.strip() for text in texts for part in text.split(",")]:
         found = [rule.id for rule in among if _matches(rule, wanted)]
         if not found:
-            message = f"no rule is named {wanted!r}; accepted: {_accepted(wanted, among)}"
-            raise KitError(message, hint="hccl-kit rules lists all")
+            message = Message(
+                "check.no-rule",
+                "no rule is named {wanted!r}; accepted: {accepted}",
+                wanted=wanted,
+                accepted=_accepted(wanted, among),
+            )
+            raise KitError(message, hint=Message("check.no-rule.fix", "hccl-kit rules lists all"))
         ids.update(found)
     return frozenset(ids)
 
@@ -33,8 +39,9 @@ def selection(
     selected = chosen_rules(select, among) if select else None
     ignored = chosen_rules(ignore, among)
     if not (frozenset(rule.id for rule in among) if selected is None else selected) - ignored:
-        asked = f" --select {','.join(select)}" if select else ""
-        raise KitError(f"no rule is left to check:{asked} --ignore {','.join(ignore)}", hint="ignore fewer rules")
+        asked = " ".join([*([f"--select {','.join(select)}"] if select else []), f"--ignore {','.join(ignore)}"])
+        message = Message("check.no-rule-left", "no rule is left to check: {options}", options=asked)
+        raise KitError(message, hint=Message("check.no-rule-left.fix", "ignore fewer rules"))
     return selected, ignored
 
 
@@ -71,11 +78,17 @@ def _matches(rule: Rule[...], wanted: str) -> bool:
     return bool(wanted) and (rule.id.startswith(wanted.upper()) or rule.name == wanted.lower())
 
 
-def _accepted(wanted: str, among: Sequence[Rule[...]]) -> str:
+def _accepted(wanted: str, among: Sequence[Rule[...]]) -> Message:
     from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
 
     names, ids = {rule.name: rule for rule in among}, {rule.id: rule for rule in among}
     near = get_close_matches(wanted.lower()[:40], names, n=1)
     digits = wanted.upper()[:16].replace("O", "0").replace("I", "1")
     rule = names[near[0]] if near else ids[get_close_matches(digits, ids, n=1, cutoff=0.0)[0]]
-    return f"an id, its beginning or a name, such as {rule.id}, {rule.family} or {rule.name}"
+    return Message(
+        "check.rule-names",
+        "an id, its beginning or a name, such as {id}, {family} or {name}",
+        id=rule.id,
+        family=rule.family,
+        name=rule.name,
+    )

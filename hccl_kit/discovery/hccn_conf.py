@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 DEFAULT = Path("/etc/hccn.conf")
 MAX_LINE = 384
@@ -43,10 +44,19 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     missing = [device_id for device_id in ids if device_id not in found]
     if missing:
         shown = ", ".join(map(str, sorted(found))) or "no card"
-        raise KitError(
-            f"{path} has no address for card {', '.join(map(str, missing))}; it has: {shown}",
-            hint=f"set one with: hccn_tool -i {missing[0]} -ip -s address A.B.C.D netmask M.M.M.M",
+        message = Message(
+            "discovery.no-address",
+            "{path} has no address for card {cards}; it has: {shown}",
+            path=path,
+            cards=", ".join(map(str, missing)),
+            shown=shown,
         )
+        hint = Message(
+            "discovery.no-address.fix",
+            "set one with: hccn_tool -i {card} -ip -s address A.B.C.D netmask M.M.M.M",
+            card=missing[0],
+        )
+        raise KitError(message, hint=hint)
     return {device_id: found[device_id][0] for device_id in ids}
 
 
@@ -71,7 +81,15 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
     found: dict[tuple[str, int], Entry] = {}
     for number, raw in enumerate(data.split(b"\n"), start=1):
         if len(raw) > MAX_LINE:
-            raise KitError(f"{path}:{number}: the line has {len(raw)} bytes; the limit of the driver is {MAX_LINE}")
+            message = Message(
+                "discovery.line-too-long",
+                "{path}:{number}: the line has {bytes} bytes; the limit of the driver is {limit}",
+                path=path,
+                number=number,
+                bytes=len(raw),
+                limit=MAX_LINE,
+            )
+            raise KitError(message)
         name, sign, value = (part.strip() for part in raw.decode("utf-8", "replace").partition("="))
         match = _KEY.fullmatch(name)
         if not (match and sign):
@@ -80,7 +98,16 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
         entry = Entry(number, value, _address(value, family, f"{path}:{number}: {name}"))
         first = found.setdefault((family, device_id), entry)
         if first.text != value:
-            raise KitError(f"{path}:{number}: {name}={value}, but an earlier line has {first.text}; remove one of them")
+            message = Message(
+                "discovery.set-twice",
+                "{path}:{number}: {name}={value}, but an earlier line has {earlier}; remove one of them",
+                path=path,
+                number=number,
+                name=name,
+                value=value,
+                earlier=first.text,
+            )
+            raise KitError(message)
     return found
 
 
@@ -89,4 +116,11 @@ def _address(value: str, family: str, place: str) -> Address:
     try:
         return wanted(value)
     except ValueError:
-        raise KitError(f"{place}={value!r} is not an IPv{wanted(0).version} address") from None
+        message = Message(
+            "discovery.not-address",
+            "{place}={value!r} is not an IPv{family} address",
+            place=place,
+            value=value,
+            family=wanted(0).version,
+        )
+        raise KitError(message) from None

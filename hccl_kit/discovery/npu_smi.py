@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.discovery import driver_tool
 
 USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
@@ -49,17 +50,28 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOU
         return place(driver_tool.query([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
 
     found, failures = driver_tool.query_each(ids, query_card)
-    plain = "--table-version 1.0 writes a table of plain servers, which connect over RoCE"
+    plain = Message(
+        "discovery.no-place.fix", "--table-version 1.0 writes a table of plain servers, which connect over RoCE"
+    )
     if failures:
         count = f"{len(failures)} of {len(ids)} cards"
-        raise KitError(
-            f"{tool} reports no place in a super pod for {count}:{driver_tool.reason_lines(failures)}", hint=plain
+        message = Message(
+            "discovery.no-place",
+            "{tool} reports no place in a super pod for {count}:{reasons}",
+            tool=tool,
+            count=count,
+            reasons=driver_tool.reason_lines(failures),
         )
+        raise KitError(message, hint=plain)
     pods = sorted({one.super_pod for one in found.values()})
     if len(pods) > 1:
-        raise KitError(
-            f"{tool} reports that the cards of this server are in super pods {', '.join(map(str, pods))}", hint=plain
+        message = Message(
+            "discovery.several-super-pods",
+            "{tool} reports that the cards of this server are in super pods {super_pods}",
+            tool=tool,
+            super_pods=", ".join(map(str, pods)),
         )
+        raise KitError(message, hint=plain)
     return found
 
 

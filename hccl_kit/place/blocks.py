@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 PAIR, SERVER, SUPER_POD = "card pair", "server", "super pod"
@@ -67,8 +68,13 @@ def cluster_of(table: RankTable) -> Cluster:
     """
     if table.version not in VERSIONS:
         raise KitError(
-            f"the table is of {table.form}; the ranks can be placed of versions {', '.join(VERSIONS)}",
-            hint="hccl-kit convert TABLE --to 1.0" if table.version == "" else None,
+            Message(
+                "place.form",
+                "the table is of {form}; the ranks can be placed of versions {versions}",
+                form=table.form,
+                versions=", ".join(VERSIONS),
+            ),
+            hint=Message("place.form.fix", "hccl-kit convert TABLE --to 1.0") if table.version == "" else None,
         )
     servers = {server.id: _server(server) for server in table.servers if server.devices}
     if table.super_pods is None:

@@ -7,6 +7,7 @@ import sys
 
 from hccl_kit.base.bounded_file import read_descriptor, read_start
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.table.source import MAX_BYTES, STDIN
 
 MOUNTED = {"jobstart_hccl.json": "ModelArts", "hccl.json": "Kubernetes"}
@@ -24,11 +25,12 @@ def load(file: str) -> tuple[bytes, str]:
             _name_the_table_in(file)
         return read_start(file, MAX_BYTES + 1), file
     if sys.stdin is None:
-        raise KitError("cannot read standard input: it is closed")
+        raise KitError(Message("table.stdin-closed", "cannot read standard input: it is closed"))
     try:
         return read_descriptor(sys.stdin.fileno(), MAX_BYTES + 1, STDIN), STDIN
     except OSError as error:
-        raise KitError(f"cannot read standard input: {error.strerror}") from error
+        message = Message("table.stdin-unreadable", "cannot read standard input: {reason}", reason=error.strerror)
+        raise KitError(message) from error
 
 
 def _name_the_table_in(folder: str) -> None:
@@ -38,6 +40,11 @@ def _name_the_table_in(folder: str) -> None:
     for name, platform in MOUNTED.items():
         table = os.path.join(folder, name)  # noqa: PTH118
         if os.path.exists(table):  # noqa: PTH110
-            raise KitError(
-                f"{folder} is a folder that {platform} mounts; its table is {name}", hint=f"hccl-check {quote(table)}"
+            message = Message(
+                "table.mounted-folder",
+                "{folder} is a folder that {platform} mounts; its table is {name}",
+                folder=folder,
+                platform=platform,
+                name=name,
             )
+            raise KitError(message, hint=Message("table.mounted-folder.fix", "hccl-check {path}", path=quote(table)))

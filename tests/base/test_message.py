@@ -10,19 +10,13 @@ from hccl_kit.base.message import Message
 
 PACKAGE = Path(hccl_kit.__file__).parent
 PLAIN = {
-    "base",
-    "check",
     "cli",
     "diagnosis",
-    "discovery",
     "launch",
     "ocr",
-    "place",
     "preflight",
     "runtime",
     "selftest",
-    "show",
-    "table",
     "watch",
 }
 """Rooms whose messages are texts without an id."""

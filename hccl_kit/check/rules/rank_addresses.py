@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import repeat
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
@@ -16,9 +17,9 @@ from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _FORMS = {
-    "EID": "32 hexadecimal digits are expected",
-    "IPV4": "an IPv4 address is expected",
-    "IPV6": "an IPv6 address is expected",
+    "EID": Message("HK311.eid", "32 hexadecimal digits are expected"),
+    "IPV4": Message("HK311.ipv4", "an IPv4 address is expected"),
+    "IPV6": Message("HK311.ipv6", "an IPv6 address is expected"),
 }
 
 
@@ -59,7 +60,11 @@ def port_form(table: RankTable, _product: Product) -> Iterator[Finding]:
         for at, address in _addresses(device):
             for index, port in enumerate(address.ports):
                 if port in wrong:
-                    message = f'the port {shown(port)} is neither "die/port", such as "0/4", nor "d2h"'
+                    message = Message(
+                        "HK312.port",
+                        'the port {port} is neither "die/port", such as "0/4", nor "d2h"',
+                        port=shown(port),
+                    )
                     yield Finding(message, pointer=(*at, "ports", index))
 
 
@@ -77,8 +82,8 @@ def eid_with_backup(table: RankTable, _product: Product) -> Iterator[Finding]:
     for device in table.every:
         for at, address in _addresses(device):
             if address.type == "EID" and address.extra.get("backup_addr"):
-                message = '"backup_addr" is not accepted with an EID'
-                yield Finding(message, "remove backup_addr", pointer=(*at, "backup_addr"))
+                message = Message("HK313.backup", '"backup_addr" is not accepted with an EID')
+                yield Finding(message, Message("HK313.fix", "remove backup_addr"), pointer=(*at, "backup_addr"))
 
 
 def _addresses(device: Device) -> Iterator[tuple[Pointer, Address]]:
@@ -107,7 +112,14 @@ def _all_fit(table: RankTable) -> bool:
 
 def _misformed(pointer: Pointer, kind: str, text: str) -> Finding:
     fix = (Edit(pointer, json.dumps(text.strip())),) if fits(kind, text.strip()) else ()
-    return Finding(f"the address is {shown(text)}, and its type is {kind}: {_FORMS[kind]}", pointer=pointer, fix=fix)
+    message = Message(
+        "HK311.form",
+        "the address is {address}, and its type is {type}: {expected}",
+        address=shown(text),
+        type=kind,
+        expected=_FORMS[kind],
+    )
+    return Finding(message, pointer=pointer, fix=fix)
 
 
 RULES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.typos import is_typo
 from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
@@ -24,9 +25,13 @@ def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; the job times out.
     """
     if table.status != _READY:
-        message = f'"status" is {shown(table.status)}; HCCL waits up to 1800 s for "completed" and then gives up'
+        message = Message(
+            "HK110.status",
+            '"status" is {status}; HCCL waits up to 1800 s for "completed" and then gives up',
+            status=shown(table.status),
+        )
         fix = (Edit(("status",), f'"{_READY}"'),) if _means_ready(table.status) else ()
-        yield Finding(message, 'write "status": "completed"', pointer=("status",), fix=fix)
+        yield Finding(message, Message("HK110.fix", 'write "status": "completed"'), pointer=("status",), fix=fix)
 
 
 def _means_ready(status: str) -> bool:

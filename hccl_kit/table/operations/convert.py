@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.table.document import shown
 from hccl_kit.table.formats import server_list
@@ -34,12 +35,22 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
     Raises KitError if there is no such version, or the table cannot be converted to it.
     """
     if target not in TARGETS:
-        raise KitError(f"{target!r} is not a version to convert to; accepted: {', '.join(TARGETS)}")
+        message = Message(
+            "table.convert-target",
+            "{target!r} is not a version to convert to; accepted: {versions}",
+            target=target,
+            versions=", ".join(TARGETS),
+        )
+        raise KitError(message)
     version = TARGETS[target]
     if table.version == "1.1":
-        raise KitError("a table of version 1.1 has ranks without NPU, which other versions do not support")
+        message = Message(
+            "table.convert-from-1.1",
+            "a table of version 1.1 has ranks without NPU, which other versions do not support",
+        )
+        raise KitError(message)
     if version == table.version:
-        raise KitError(f"the table already is of {table.form}")
+        raise KitError(Message("table.convert-same", "the table already is of {form}", form=table.form))
     lost: list[str] = []
     plain = _as_server_list(table, lost)
     if version == "1.2":
@@ -91,10 +102,14 @@ def _with_pods(table: RankTable, lost: list[str]) -> RankTable:
     try:
         whole = server_list.from_value({**server_list.to_value(table), "version": "1.2"})
     except StructureError:
-        raise KitError(
-            f'"{_PODS}" or "{_SDID}" in the table are not valid in version 1.2',
-            hint='set "version": "1.2" in a copy and run hccl-check on it',
-        ) from None
+        message = Message(
+            "table.convert-super-pods",
+            '"{pods}" or "{sdid}" in the table are not valid in version 1.2',
+            pods=_PODS,
+            sdid=_SDID,
+        )
+        hint = Message("table.convert-super-pods.fix", 'set "version": "1.2" in a copy and run hccl-check on it')
+        raise KitError(message, hint=hint) from None
     if whole.super_pods is None:
         lost.append(
             f'"{_PODS}" is missing, and "{_SDID}" with it: HCCL treats such servers as plain servers, which'
