@@ -9,10 +9,10 @@ from hccl_kit.check.report.summary import summary
 from hccl_kit.check.result import Report
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.table.finding import Finding
+from hccl_kit.table.hccl_parser.reading import MISSING
 
 _LISTS = ("device", "server_list")
 """Keys that HCCL's errors never name."""
-_MISSING = "EI0017"
 MAX_BLOCKS = 100
 """Findings shown as text. Beyond this, the generator of the file is at fault; JSON has them all."""
 
@@ -41,7 +41,7 @@ def _block(name: str, found: Finding, lines: list[str], color: bool) -> list[str
 def _variable(found: Finding) -> str:
     """The name that HCCL's message gives the mistake; "" if it is not known."""
     rule = RULE_BY_ID.get(found.rule)
-    if rule and rule.hccl_error != found.hccl_error == _MISSING:
+    if rule and rule.hccl_error != found.hccl_error == MISSING:
         return ""  # HCCL misses another key than that of the finding
     names = rule.variables if rule else ()
     key = found.pointer[-1] if found.pointer else None

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated, same_for
+from hccl_kit.table.bounds import port_number
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.ip import Address, parse_address, split_addresses
@@ -210,8 +211,7 @@ def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator
 
 
 def _port(device: Device, key: str) -> int | None:
-    text = device.extra.get(key, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else None
+    return port_number(device.extra.get(key, ""))
 
 
 RULES = (

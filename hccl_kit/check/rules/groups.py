@@ -9,10 +9,9 @@ from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.addresses import write_address
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
-from hccl_kit.table.bounds import MAX_NAME
+from hccl_kit.table.bounds import LAB, MAX_NAME, NIC_LOCATION, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
-from hccl_kit.table.formats.group_list import LAB, LOCATION
 from hccl_kit.table.ip import parse_address, split_addresses
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
@@ -164,7 +163,7 @@ def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
         return
     for least, names in ((0, _placed_groups(table)), (1, _placed_pods(table))):
         for at, name in names:
-            length = len(name.encode("utf-8", errors="replace"))
+            length = bytes_of(name)
             if not least <= length <= MAX_NAME:
                 message = Message(
                     "HK223.empty",
@@ -217,15 +216,18 @@ def nic_location(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write "device", with the addresses of the devices in `device_ip`.
     HCCL:           no code; the log says "host nic is unsupported", or "should be 'device'".
     """
-    location = table.extra.get(LOCATION)
+    location = table.extra.get(NIC_LOCATION)
     if LAB in table.extra and location != "device":
         message = Message(
-            "HK231.location", '"{key}" is {location}, and "device" is expected', key=LOCATION, location=shown(location)
+            "HK231.location",
+            '"{key}" is {location}, and "device" is expected',
+            key=NIC_LOCATION,
+            location=shown(location),
         )
         is_meant = str(location).strip().lower() == "device"
-        fix = (Edit((LOCATION,), '"device"'),) if is_meant else ()
+        fix = (Edit((NIC_LOCATION,), '"device"'),) if is_meant else ()
         hint = Message("HK231.fix", 'write "device"; device_ip holds the addresses')
-        yield Finding(message, hint, pointer=(LOCATION,), fix=fix)
+        yield Finding(message, hint, pointer=(NIC_LOCATION,), fix=fix)
 
 
 def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:

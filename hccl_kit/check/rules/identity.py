@@ -11,7 +11,7 @@ from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
-from hccl_kit.table.bounds import MAX_SERVER_ID
+from hccl_kit.table.bounds import MAX_SERVER_ID, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, trimmed
@@ -87,7 +87,7 @@ def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log only (R10).
     """
     for server in table.servers:
-        length = len(server.id.encode("utf-8", errors="replace"))
+        length = bytes_of(server.id)
         if not 1 <= length <= MAX_SERVER_ID:
             message = Message("HK206.empty", '"server_id" is empty; 1 to {most} are accepted', most=MAX_SERVER_ID)
             if length:

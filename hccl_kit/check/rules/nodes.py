@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
-from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES
+from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES, SUB_VERSION, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import NO_CODE, Finding
-from hccl_kit.table.formats.node_list import SUB_VERSION_KEY
+from hccl_kit.table.hccl_parser.reading import MISSING
 from hccl_kit.table.ip import parse_address, usable
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
@@ -63,7 +63,7 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write one of the values that the message names, or add the key.
     HCCL:           no code; EI0017 for a key that is missing.
     """
-    length = len(str(table.extra.get("collective_id", "")).encode("utf-8", errors="replace"))
+    length = bytes_of(str(table.extra.get("collective_id", "")))
     if length > MAX_NAME:
         message = Message(
             "HK238.collective-id",
@@ -78,7 +78,7 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
             "HK238.mode", '"mode" is {mode}; accepted: {modes}', mode=shown(mode), modes=", ".join(map(shown, MODES))
         )
         yield Finding(message, pointer=("mode",))
-    for rank in table.every if SUB_VERSION_KEY in table.extra else ():
+    for rank in table.every if SUB_VERSION in table.extra else ():
         has = {*rank.extra, *(["rank_ip"] if rank.ip is not None else ()), *(["device_id"] if rank.id != HOST else ())}
         wanted = (*_OF_A3, "bind_device_id") if rank.id == HOST else _OF_A3
         for key in wanted:
@@ -87,10 +87,10 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
                     "HK238.missing",
                     'the key "{key}" is missing, which "{sub_version}" requires',
                     key=key,
-                    sub_version=SUB_VERSION_KEY,
+                    sub_version=SUB_VERSION,
                 )
                 hint = Message("HK238.fix", 'add "{key}" here', key=key)
-                yield Finding(message, hint, pointer=rank.at, hccl_error="EI0017")
+                yield Finding(message, hint, pointer=rank.at, hccl_error=MISSING)
             elif key in ("sdid", "bind_device_id") and not _is_small(rank.extra[key]):
                 message = Message(
                     "HK238.number",

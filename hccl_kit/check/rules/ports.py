@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
-from hccl_kit.table.bounds import MAX_PORT
+from hccl_kit.table.bounds import MAX_PORT, port_number
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable
@@ -33,7 +32,8 @@ def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
     for device in table.every if table.keys.intersection((*_PORTS, *_ONLY_WITH)) else ():
         for key in _read(device, product) if table.version != "1.1" else ("port",):
             text, least = device.extra.get(key), 0 if key == "port" else 1
-            if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and least <= int(text) <= MAX_PORT):
+            number = least if text is None else port_number(text)
+            if number is None or not least <= number <= MAX_PORT:
                 message = Message(
                     "HK308.port",
                     '"{key}" is {port}; a port from {least} to {most} is expected',

@@ -13,6 +13,7 @@ from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.bounds import NO_SDID
 from hccl_kit.table.finding import Finding
+from hccl_kit.table.hccl_parser.reading import INVALID
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
@@ -45,7 +46,7 @@ def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
                     sdid=device.sdid,
                     most=NO_SDID - 1,
                 )
-                yield Finding(message, _ASK, pointer=_place(device), hccl_error="EI0014")
+                yield Finding(message, _ASK, pointer=_place(device), hccl_error=INVALID)
         return
     good = [device for device in table.every if device.sdid is not None and device.sdid < NO_SDID]
     for server in table.servers if len(good) < table.world_size else ():

@@ -9,7 +9,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
-from hccl_kit.table.bounds import MAX_NAME
+from hccl_kit.table.bounds import MAX_NAME, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.model import RankTable, SuperPod
@@ -51,7 +51,7 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           EI0014, super_pod_id "a valid non-empty string." (R31); no code for one that is too long.
     """
     for pod in pods_read(table, product):
-        length = len(pod.id.encode("utf-8", errors="replace"))
+        length = bytes_of(pod.id)
         if not 1 <= length <= MAX_NAME:
             hint = Message(
                 "HK211.fix", "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"

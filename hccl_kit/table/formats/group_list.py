@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hccl_kit.table.bounds import LAB, NIC_LOCATION
 from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, text
 from hccl_kit.table.model import NOTHING, Device, Group, Instance, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 
-LAB = "deploy_mode"
-"""A table with this key has the lab form; the value is kept in `extra`."""
-LOCATION = "para_plane_nic_location"
 WORLD_GROUP = "hccl_world_group"
 """HCCL's name of the group of all ranks, used for a new table."""
 _TABLE_KEYS = frozenset(("status", "group_count", "group_list"))
@@ -36,7 +34,7 @@ def from_value(value: object) -> RankTable:
     if "version" in table:
         raise StructureError
     if LAB in table:
-        text(table.get(LOCATION))
+        text(table.get(NIC_LOCATION))
     groups = tuple(_groups(array(table.get("group_list")), is_lab=LAB in table))
     return RankTable(
         version="",

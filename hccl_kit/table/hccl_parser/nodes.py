@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from hccl_kit.table.bounds import HOST, MAX_NAME, MODES
+from hccl_kit.table.bounds import HOST, MAX_NAME, MODES, SUB_VERSION, bytes_of
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank, check_families, check_ranks, own_entry
-from hccl_kit.table.hccl_parser.reading import Reading, bytes_of
+from hccl_kit.table.hccl_parser.reading import Reading
 from hccl_kit.table.ip import Address, usable
 from hccl_kit.table.pointer import Pointer
 
-_NODES, _SUB_VERSION = "node_list", "heterog_sub_version"
+_NODES = "node_list"
 
 
 def read_nodes(reading: Reading, table: Any) -> Cluster:
     """The ranks of a table of version 1.1."""
-    sub_version = reading.optional(table, _SUB_VERSION, ())
+    sub_version = reading.optional(table, SUB_VERSION, ())
     if sub_version not in (None, "1.2"):
-        reading.stop((_SUB_VERSION,))
+        reading.stop((SUB_VERSION,))
     if bytes_of(reading.text(table, "collective_id", ())) > MAX_NAME:
         reading.stop(("collective_id",))
     nodes = reading.non_empty(table, _NODES, ())

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from hccl_kit.table import bounds
-from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, Reading, bytes_of
+from hccl_kit.table.bounds import bytes_of
+from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, Reading
 from hccl_kit.table.ip import fits
 from hccl_kit.table.pointer import Pointer
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hccl_kit.table.bounds import MAX_NAME, MAX_PORT, MAX_SERVER_ID, NO_SDID
+from hccl_kit.table.bounds import MAX_NAME, MAX_PORT, MAX_SERVER_ID, NO_SDID, bytes_of
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
-from hccl_kit.table.hccl_parser.reading import INVALID, Reading, bytes_of, size
+from hccl_kit.table.hccl_parser.reading import INVALID, Reading, size
 from hccl_kit.table.ip import Address, split_addresses, usable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product

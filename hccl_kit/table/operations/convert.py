@@ -11,6 +11,7 @@ from typing import Any
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
+from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
 from hccl_kit.table.formats import server_list
 from hccl_kit.table.formats.shape import StructureError
@@ -73,7 +74,7 @@ def _as_server_list(table: RankTable, lost: list[str]) -> RankTable:
     else:
         return table
     servers = tuple(Server(name, held) for name, held in devices.items())
-    return RankTable("1.0", table.status or "completed", servers, declared_servers=len(servers))
+    return RankTable("1.0", table.status or READY, servers, declared_servers=len(servers))
 
 
 def _of_groups(table: RankTable) -> Iterator[str]:

@@ -10,7 +10,7 @@ from itertools import count
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import indented, shortened
-from hccl_kit.table.bounds import MAX_SERVER_ID
+from hccl_kit.table.bounds import MAX_SERVER_ID, READY
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.ip import parse_address
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
@@ -67,7 +67,7 @@ def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
     servers = tuple(_server(host, ranks, has_pods=has_pods) for host in hosts)
     return RankTable(
         version=version,
-        status="completed",
+        status=READY,
         servers=servers,
         super_pods=tuple(_super_pods(hosts)) if has_pods else None,
         declared_servers=len(servers),
@@ -125,7 +125,7 @@ def _by_networks(hosts: Sequence[Host]) -> RankTable:
         device = Device(i, None, rank, local_id=card.local_id, levels=card.levels)
         networks.setdefault(innermost.instance, []).append(device)
     servers = tuple(Server(name, tuple(devices)) for name, devices in networks.items())
-    return RankTable("2.0", "completed", servers, declared_ranks=len(cards))
+    return RankTable("2.0", READY, servers, declared_ranks=len(cards))
 
 
 def _super_pods(hosts: Sequence[Host]) -> Iterator[SuperPod]:

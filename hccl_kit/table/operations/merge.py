@@ -12,6 +12,7 @@ from typing import Any, Literal
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
+from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
 from hccl_kit.table.ip import AF_INET, inet_pton
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
@@ -48,7 +49,7 @@ def merge(tables: Sequence[RankTable], *, names: Sequence[str] = (), order: Orde
     has_rank_count = any(table.declared_ranks is not None for table in tables)
     return RankTable(
         version=tables[0].version,
-        status="completed",
+        status=READY,
         servers=_renumbered(servers),
         super_pods=tuple(pods) if any(table.super_pods is not None for table in tables) else None,
         declared_servers=len(servers) if has_server_count else None,
@@ -180,7 +181,7 @@ def _reject_incompatible(tables: Sequence[RankTable], names: Sequence[str]) -> N
                 version=first.version,
             )
             raise KitError(message, hint=hint)
-        if table.version != "2.0" and table.status != "completed":  # HCCL does not read that of 2.0
+        if table.version != "2.0" and table.status != READY:  # HCCL does not read that of 2.0
             message = Message(
                 "table.merge-not-ready",
                 '{name} is not ready: its status is {status}, not "completed"',
