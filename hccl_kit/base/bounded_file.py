@@ -5,14 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from pathlib import Path
+from select import select
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-
-TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _PIECE = 1 << 20
 """Bytes of one read if the size of a file is unknown."""
@@ -34,10 +31,10 @@ def read_bounded(path: str | Path, limit: int) -> bytes:
 def _is_larger(path: str | Path, limit: int) -> bool:
     """Whether `path` is a regular file above `limit`; opening it reports any other problem."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - pathlib takes 4 ms to load, which every check of a table would pay
+        status = Path(path).stat()
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_size > limit
+    return stat.S_ISREG(status.st_mode) and status.st_size > limit
 
 
 def read_start(path: str | Path, size: int) -> bytes:
@@ -82,8 +79,6 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
         except BlockingIOError:
             if not waits:
                 raise KitError(Message("base.no-end", "cannot read {name}: it has no end", name=name)) from None
-            from select import select  # noqa: PLC0415 - for a pipe only
-
             select([descriptor], [], [])
             continue
         if not piece:
@@ -96,8 +91,8 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _state(found: os.stat_result) -> tuple[int, int]:
-    return found.st_size, found.st_mtime_ns
+def _state(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 def read_text(path: str | Path, limit: int) -> str:

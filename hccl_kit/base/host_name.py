@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Address, ip_address
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
@@ -15,14 +16,12 @@ def is_host(text: str) -> bool:
     if _NAME.fullmatch(text):
         return True
     address, percent, interface = text.partition("%")
-    if not percent or _NAME.fullmatch(interface):
-        from ipaddress import ip_address  # noqa: PLC0415 - 1 ms, which few tables need
-
-        try:
-            return ip_address(address).version == 6
-        except ValueError:
-            return False
-    return False
+    if percent and not _NAME.fullmatch(interface):
+        return False
+    try:
+        return ip_address(address).version == 6
+    except ValueError:
+        return False
 
 
 def check_host(text: str) -> None:
@@ -48,8 +47,6 @@ def check_host(text: str) -> None:
 
 
 def _is_ipv4(text: str) -> bool:
-    from ipaddress import IPv4Address  # noqa: PLC0415 - 1 ms
-
     try:
         return bool(IPv4Address(text).version)
     except ValueError:

@@ -53,11 +53,11 @@ def check_document(
 
     If `has_code` is false, the first error of HCCL's parser is not determined: that takes as long as the rules.
     """
-    of_text = [_of_reader(found, document) for found in _findings_of_text(document)]
-    if any(found.severity == "error" for found in of_text):
+    of_text = [_completed(finding, document) for finding in _findings_of_text(document)]
+    if any(finding.severity == "error" for finding in of_text):
         unread = product.name if product else ANY_PRODUCT
         findings = _in_order(of_text)
-        code = next(found.hccl_error for found in findings if found.severity == "error")
+        code = next(finding.hccl_error for finding in findings if finding.severity == "error")
         return Report(document.name, UNKNOWN_FORMAT, unread, findings, hccl_error=code)
     kind = kinds.recognise(document.value)
     basis = product or (find_product(kind.product) if kind and kind.product else any_product())
@@ -70,14 +70,14 @@ def check_document(
         findings=_in_order(
             [
                 *of_text,
-                *(_of_reader(found, document) for found in of_reading),
-                *(_located(found, document) for found in of_rules),
+                *(_completed(finding, document) for finding in of_reading),
+                *(_located(finding, document) for finding in of_rules),
             ]
         ),
         table=table,
         is_assumed=product is None and basis.name != ANY_PRODUCT,
     )
-    errors = {found.rule for found in report.findings if found.severity == "error"}
+    errors = {finding.rule for finding in report.findings if finding.severity == "error"}
     if not has_code or errors <= {reading.FILE_TOO_LARGE.id}:  # HCCL does not read a file that is too large
         return report
     return _with_code(report, first_error(document.value, basis))
@@ -94,30 +94,29 @@ def refused_ids(ids: Sequence[int], servers: Sequence[str], product: Product) ->
     hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]  # all are equal, so two stand for many
     table = generate_cluster(hosts, version="1.0")
     rules = [rule for rule in RULES if rule.by_ids or rule.family == TOPOLOGY]  # the others need addresses
-    found = run(rules, product.name, table, product)
-    return min(found, key=lambda one: RULE_BY_ID[one.rule].family != TOPOLOGY, default=None)
+    findings = run(rules, product.name, table, product)
+    return min(findings, key=lambda finding: RULE_BY_ID[finding.rule].family != TOPOLOGY, default=None)
 
 
 def _findings_of_text(document: Document) -> Sequence[Finding]:
     """The findings of the text; if it is a ConfigMap in YAML, only the finding for that."""
-    is_json = all(found.rule != reading.NOT_JSON.id for found in document.findings)
-    found = None if is_json else kinds.config_map_in(document.text)
-    if found is None:
+    is_json = all(finding.rule != reading.NOT_JSON.id for finding in document.findings)
+    config_map = None if is_json else kinds.config_map_in(document.text)
+    if config_map is None:
         return document.findings
-    kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
-    place = Span(line, 1, len("kind"))
-    return [_no_rank_table(kind, place)]
+    kind, offset = config_map
+    return [_no_rank_table(kind, Span(document.text.count("\n", 0, offset) + 1, 1, len("kind")))]
 
 
 def _read(
     document: Document, kind: kinds.Kind | None, product: Product | None, limit: int
 ) -> tuple[RankTable | None, Iterable[Finding]]:
     """The table of a document, and what is wrong with its size, its kind or its structure."""
-    found = [*_findings_of_size(document, kind), *_findings_of_kind(document.value, kind, product)]
-    if kind is None or any(one.rule != reading.FILE_TOO_LARGE.id for one in found):
-        return None, found
+    findings = [*_findings_of_size(document, kind), *_findings_of_kind(document.value, kind, product)]
+    if kind is None or any(finding.rule != reading.FILE_TOO_LARGE.id for finding in findings):
+        return None, findings
     outcome = formats.read(document.value, kind, limit)
-    return (outcome, found) if isinstance(outcome, RankTable) else (None, [*found, *outcome])
+    return (outcome, findings) if isinstance(outcome, RankTable) else (None, [*findings, *outcome])
 
 
 def _findings_of_size(document: Document, kind: kinds.Kind | None) -> Iterator[Finding]:
@@ -216,30 +215,30 @@ def _another_generation(at: Pointer, kind: kinds.Kind, product: Product) -> Find
 
 def _findings_of_rules(table: RankTable, kind: kinds.Kind, product: Product) -> Iterator[Finding]:
     rules = [rule for rule in RULES if kind.name in rule.kinds]
-    return (formats.placed(found, kind) for found in run(rules, product.name, table, product))
+    return (formats.placed(finding, kind) for finding in run(rules, product.name, table, product))
 
 
-def _of_reader(found: Finding, document: Document) -> Finding:
-    return _located(RULE_BY_ID[found.rule].complete(found), document)
+def _completed(finding: Finding, document: Document) -> Finding:
+    return _located(RULE_BY_ID[finding.rule].complete(finding), document)
 
 
-def _located(found: Finding, document: Document) -> Finding:
+def _located(finding: Finding, document: Document) -> Finding:
     """The finding with its places in the text, unless a reader has already set its place."""
-    has_place = found.span != NOWHERE
-    return found._replace(
-        span=found.span if has_place else document.locate(found.pointer, on_key=found.on_key),
-        related=tuple(other._replace(span=document.locate(other.pointer)) for other in found.related),
+    has_place = finding.span != NOWHERE
+    return finding._replace(
+        span=finding.span if has_place else document.locate(finding.pointer, on_key=finding.on_key),
+        related=tuple(other._replace(span=document.locate(other.pointer)) for other in finding.related),
     )
 
 
 def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda found: (found.span.line, found.span.column, found.rule)))
+    return tuple(sorted(findings, key=lambda finding: (finding.span.line, finding.span.column, finding.rule)))
 
 
 def _with_code(report: Report, first: Stop | None) -> Report:
     """The report with the code that HCCL reports first. If there is only one error, it gets this code too."""
     code = first.code if first else None
-    errors = [index for index, found in enumerate(report.findings) if found.severity == "error"]
+    errors = [index for index, finding in enumerate(report.findings) if finding.severity == "error"]
     findings = [*report.findings]
     if len(errors) == 1:
         findings[errors[0]] = findings[errors[0]]._replace(hccl_error=code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
@@ -19,8 +20,8 @@ def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> fr
     """
     ids: set[str] = set()
     for wanted in [part.strip() for text in texts for part in text.split(",")]:
-        found = [rule.id for rule in among if _matches(rule, wanted)]
-        if not found:
+        matching = [rule.id for rule in among if _matches(rule, wanted)]
+        if not matching:
             message = Message(
                 "check.no-rule",
                 "no rule is named {wanted!r}; accepted: {accepted}",
@@ -28,7 +29,7 @@ def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> fr
                 accepted=_accepted(wanted, among),
             )
             raise KitError(message, hint=Message("check.no-rule.fix", "hccl-kit rules lists all"))
-        ids.update(found)
+        ids.update(matching)
     return frozenset(ids)
 
 
@@ -59,19 +60,19 @@ def narrowed(
     being checked stays in any case: without it a file that could not be read would look like a good one.
     """
     kept = [
-        found
-        for found in report.findings
-        if _stops(report, found) or ((select is None or found.rule in select) and found.rule not in ignore)
+        finding
+        for finding in report.findings
+        if _stops(report, finding) or ((select is None or finding.rule in select) and finding.rule not in ignore)
     ]
     if strict:
-        kept = [found._replace(severity="error") if found.severity == "warning" else found for found in kept]
+        kept = [finding._replace(severity="error") if finding.severity == "warning" else finding for finding in kept]
     if errors_only:
-        kept = [found for found in kept if found.severity == "error"]
+        kept = [finding for finding in kept if finding.severity == "error"]
     return report._replace(findings=tuple(kept))
 
 
-def _stops(report: Report, found: Finding) -> bool:
-    return report.table is None and (found.severity == "error" or RULE_BY_ID[found.rule].stops)
+def _stops(report: Report, finding: Finding) -> bool:
+    return report.table is None and (finding.severity == "error" or RULE_BY_ID[finding.rule].stops)
 
 
 def _matches(rule: Rule[...], wanted: str) -> bool:
@@ -79,8 +80,6 @@ def _matches(rule: Rule[...], wanted: str) -> bool:
 
 
 def _accepted(wanted: str, among: Sequence[Rule[...]]) -> Message:
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
-
     names, ids = {rule.name: rule for rule in among}, {rule.id: rule for rule in among}
     near = get_close_matches(wanted.lower()[:40], names, n=1)
     digits = wanted.upper()[:16].replace("O", "0").replace("I", "1")

@@ -40,10 +40,10 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     Raises KitError if the file cannot be read, a line is too long, a key has two values, a value is not an IP address
     of its family, or cards have neither key; the message lists all of them.
     """
-    found = every_address(path)
-    missing = [device_id for device_id in ids if device_id not in found]
+    addresses_of = every_address(path)
+    missing = [device_id for device_id in ids if device_id not in addresses_of]
     if missing:
-        shown = ", ".join(map(str, sorted(found))) or "no card"
+        shown = ", ".join(map(str, sorted(addresses_of))) or "no card"
         message = Message(
             "discovery.no-address",
             "{path} has no address for card {cards}; it has: {shown}",
@@ -57,28 +57,28 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
             card=missing[0],
         )
         raise KitError(message, hint=hint)
-    return {device_id: found[device_id][0] for device_id in ids}
+    return {device_id: addresses_of[device_id][0] for device_id in ids}
 
 
 def every_address(path: Path) -> dict[int, tuple[str, ...]]:
     """All addresses of every card that has one: `address_N` before `IPv6address_N`. Raises KitError as `addresses`."""
-    return {device_id: tuple(one.text for one in entries) for device_id, entries in every_entry(path).items()}
+    return {device_id: tuple(entry.text for entry in entries) for device_id, entries in every_entry(path).items()}
 
 
 def every_entry(path: Path) -> dict[int, tuple[Entry, ...]]:
     """As `every_address`, with the lines."""
     lines = _parse(read_bounded(path, MAX_FILE).removeprefix(codecs.BOM_UTF8), path)
-    found: dict[int, tuple[Entry, ...]] = {}
+    entries: dict[int, tuple[Entry, ...]] = {}
     for wanted in ("address", "IPv6address"):
         for (family, device_id), entry in lines.items():
             if family == wanted:
-                found[device_id] = (*found.get(device_id, ()), entry)
-    return found
+                entries[device_id] = (*entries.get(device_id, ()), entry)
+    return entries
 
 
 def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
     """`(address or IPv6address, device id)` and the first line that has it."""
-    found: dict[tuple[str, int], Entry] = {}
+    entries: dict[tuple[str, int], Entry] = {}
     for number, raw in enumerate(data.split(b"\n"), start=1):
         if len(raw) > MAX_LINE:
             message = Message(
@@ -96,7 +96,7 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
             continue
         family, device_id = match[1], int(match[2])
         entry = Entry(number, value, _address(value, family, f"{path}:{number}: {name}"))
-        first = found.setdefault((family, device_id), entry)
+        first = entries.setdefault((family, device_id), entry)
         if first.text != value:
             message = Message(
                 "discovery.set-twice",
@@ -108,7 +108,7 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
                 earlier=first.text,
             )
             raise KitError(message)
-    return found
+    return entries
 
 
 def _address(value: str, family: str, place: str) -> Address:

@@ -7,6 +7,7 @@ module of this folder that imports mpi4py; importing `MPI` starts MPI, so the im
 from __future__ import annotations
 
 import socket
+import traceback
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -45,8 +46,6 @@ class MpiGroup:
         try:
             yield
         except Exception:
-            import traceback  # noqa: PLC0415 - rarely needed
-
             traceback.print_exc()
             self._world.Abort(_KILLED)
             raise

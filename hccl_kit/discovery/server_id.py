@@ -61,13 +61,13 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
     """
     if wanted := environ.get("HCCL_IF_IP"):
         address = wanted.partition("%")[0]
-        found = next((interface for interface in interfaces if _same(interface.address, address)), None)
-        if found is None:
+        holder = next((interface for interface in interfaces if _same(interface.address, address)), None)
+        if holder is None:
             raise _error(
                 Message("discovery.if-ip", "HCCL_IF_IP={address} is not an address of this machine", address=wanted),
                 interfaces,
             )
-        return Choice(f"{address}%{found.name}" if found.is_link_local else address, "HCCL_IF_IP")
+        return Choice(f"{address}%{holder.name}" if holder.is_link_local else address, "HCCL_IF_IP")
     far = [interface for interface in interfaces if not interface.is_link_local]
     ordered = _by_family(far, environ.get("HCCL_SOCKET_FAMILY", ""))
     if names := environ.get("HCCL_SOCKET_IFNAME"):
@@ -136,10 +136,10 @@ def _by_family(interfaces: Sequence[Interface], family: str) -> list[Interface]:
 
 def matches(name: str, wanted: str) -> bool:
     """Whether HCCL_SOCKET_IFNAME=`wanted` matches the interface `name`."""
-    listed = wanted.removeprefix("^")
-    parts = [part for part in listed.removeprefix("=").split(",") if part]
-    found = name in parts if listed.startswith("=") else name.startswith(tuple(parts))
-    return found != wanted.startswith("^")
+    patterns = wanted.removeprefix("^")
+    parts = [part for part in patterns.removeprefix("=").split(",") if part]
+    is_matched = name in parts if patterns.startswith("=") else name.startswith(tuple(parts))
+    return is_matched != wanted.startswith("^")
 
 
 def _rank(name: str) -> int:
@@ -147,9 +147,9 @@ def _rank(name: str) -> int:
     return 2 if name.startswith("lo") else 1 if name.startswith("docker") else 0
 
 
-def _same(one: str, other: str) -> bool:
+def _same(address: str, other: str) -> bool:
     try:
-        return ipaddress.ip_address(one) == ipaddress.ip_address(other)
+        return ipaddress.ip_address(address) == ipaddress.ip_address(other)
     except ValueError:
         return False
 

@@ -79,7 +79,9 @@ def cluster_of(table: RankTable) -> Cluster:
     servers = {server.id: _server(server) for server in table.servers if server.devices}
     if table.super_pods is None:
         return Cluster(_sorted(servers.values()), (SERVER, PAIR))
-    pods = [_sorted(servers.pop(one.id) for one in pod.servers if one.id in servers) for pod in table.super_pods]
+    pods = [
+        _sorted(servers.pop(member.id) for member in pod.servers if member.id in servers) for pod in table.super_pods
+    ]
     alone = [(server,) for server in servers.values()]
     return Cluster(_sorted(Block(parts) for parts in (*pods, *alone) if parts), (SUPER_POD, SERVER, PAIR))
 
@@ -96,7 +98,9 @@ def reordered(table: RankTable, order: Sequence[int]) -> RankTable:
 
     renumbered = [
         server._replace(
-            devices=tuple(sorted([one._replace(rank=new[one.rank], at=()) for one in server.devices], key=of_device)),
+            devices=tuple(
+                sorted([device._replace(rank=new[device.rank], at=()) for device in server.devices], key=of_device)
+            ),
             at=(),
         )
         for server in table.servers

@@ -45,7 +45,7 @@ def domains_of_table(table: RankTable, nodes: Sequence[str] | None = None) -> tu
     if table.version == "2.0":
         hint = Message("place.no-hosts.fix", "give the inventory instead: --inventory FILE --to ...")
         raise KitError(Message("place.no-hosts", "a table of version 2.0 does not name hosts"), hint=hint)
-    homes = {one.id: pod.id for pod in table.super_pods or () for one in pod.servers}
+    homes = {server.id: pod.id for pod in table.super_pods or () for server in pod.servers}
     return _domains([(server.id, homes.get(server.id)) for server in table.servers], nodes)
 
 
@@ -92,7 +92,7 @@ def slurm_topology(domains: Sequence[Domain]) -> str:
     if domains[0].name is None:
         return "\n".join([*lines, f"SwitchName=all Nodes={fold(domains[0].nodes)}"]) + "\n"
     switches = [f"sp-{domain.name}" for domain in domains]
-    lines += [f"SwitchName={name} Nodes={fold(one.nodes)}" for name, one in zip(switches, domains, strict=True)]
+    lines += [f"SwitchName={name} Nodes={fold(domain.nodes)}" for name, domain in zip(switches, domains, strict=True)]
     return "\n".join([*lines, f"SwitchName=all Switches={fold(switches)}"]) + "\n"
 
 

@@ -26,8 +26,8 @@ def tables_in(folder: str) -> list[str]:
     A table that is not valid JSON counts too. Hidden folders and links to folders are skipped. Raises KitError if there
     is none, a folder cannot be read, or there are more than MAX_FILES files.
     """
-    found = sorted(path for path in _json_files(folder) if is_table(read_start(Path(path), _START)))
-    if not found:
+    paths = sorted(path for path in _json_files(folder) if is_table(read_start(Path(path), _START)))
+    if not paths:
         message = Message(
             "table.folder-without-tables",
             "cannot read {folder}: it is a folder without rank tables (*.json with {lists})",
@@ -35,7 +35,7 @@ def tables_in(folder: str) -> list[str]:
             lists=", ".join(LISTS),
         )
         raise KitError(message)
-    return found
+    return paths
 
 
 def is_table(start: bytes) -> bool:

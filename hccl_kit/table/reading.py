@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from shlex import quote
 
 from hccl_kit.base.bounded_file import read_descriptor, read_start
 from hccl_kit.base.errors import KitError
@@ -21,7 +22,7 @@ def load(file: str) -> tuple[bytes, str]:
     the file cannot be read.
     """
     if file != "-":
-        if os.path.isdir(file):  # noqa: PTH112 - pathlib takes 4 ms to load, which every check would pay
+        if os.path.isdir(file):  # noqa: PTH112 - of a name that is too long, Path.is_dir raises OSError
             _name_the_table_in(file)
         return read_start(file, MAX_BYTES + 1), file
     if sys.stdin is None:
@@ -35,8 +36,6 @@ def load(file: str) -> tuple[bytes, str]:
 
 def _name_the_table_in(folder: str) -> None:
     """Raises KitError if the folder holds the table of a platform; `read_start` refuses any other folder."""
-    from shlex import quote  # noqa: PLC0415 - most name a file
-
     for name, platform in MOUNTED.items():
         table = os.path.join(folder, name)  # noqa: PTH118
         if os.path.exists(table):  # noqa: PTH110

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -64,20 +65,18 @@ def findings(
         pointer: Pointer = tuple(error.absolute_path)
         if pointer not in done:
             done.add(pointer)
-            found = _missing if error.validator == "required" else _unfit
-            yield from found(error, pointer, version)
+            explain = _missing if error.validator == "required" else _unfit
+            yield from explain(error, pointer, version)
 
 
 def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Finding]:
     """The missing required keys of an object. A finding about a likely typo points at that key instead."""
-    from difflib import get_close_matches  # noqa: PLC0415 - as jsonschema
-
-    rules, found = cast("Mapping[str, Any]", error.schema), cast("Mapping[str, Any]", error.instance)
-    unknown = [key for key in found if key not in rules["properties"]]
-    absent = [key for key in rules["properties"] if key not in found]
+    rules, written = cast("Mapping[str, Any]", error.schema), cast("Mapping[str, Any]", error.instance)
+    unknown = [key for key in written if key not in rules["properties"]]
+    absent = [key for key in rules["properties"] if key not in written]
     meant = {key: typo for typo, key in find_typos(unknown, absent).items()}
     for key in rules["required"]:
-        if key in found:
+        if key in written:
             continue
         code = code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
         like = meant.get(key) or next(iter(get_close_matches(key, unknown[:MAX_UNKNOWN], n=1, cutoff=0.7)), None)
@@ -112,19 +111,19 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
     key: Message | str = Message("table.document", "the document")
     if pointer:
         key = f'"{pointer[-1]}"' if isinstance(pointer[-1], str) else Message("table.item", "this")
-    value, found = error.instance, shown(error.instance)
+    value, written = error.instance, shown(error.instance)
     if error.validator == "type":
         yield _wrong_type(str(error.validator_value), key, value, pointer, version)
     elif error.validator in ("minimum", "maximum"):
         bounds = f"{error.schema['minimum']} to {error.schema['maximum']}"  # type: ignore[index]  # an object, here
-        message = Message("HK114.bounds", "{key} is {value}; accepted: {bounds}", key=key, value=found, bounds=bounds)
+        message = Message("HK114.bounds", "{key} is {value}; accepted: {bounds}", key=key, value=written, bounds=bounds)
         yield Finding(message, pointer=pointer, rule="HK114")
     elif error.validator in _LENGTHS:
         yield Finding(_wrong_length(error, key), pointer=pointer, rule="HK115")
     elif error.validator == "enum":
         words = cast("list[str]", error.validator_value)
         accepted = ", ".join(map(shown, words))
-        message = Message("HK116.word", "{key} is {value}; accepted: {words}", key=key, value=found, words=accepted)
+        message = Message("HK116.word", "{key} is {value}; accepted: {words}", key=key, value=written, words=accepted)
         meant = [word for word in words if word.casefold() == str(value).strip().casefold()]
         fix = tuple(Edit(pointer, json.dumps(word)) for word in meant)
         hint = Message("HK116.fix", "write {value}", value=shown(meant[0])) if meant else None
@@ -132,21 +131,23 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
     elif error.validator == "pattern":
         expected = Message("table.decimal", "expected a decimal number of 1 to 10 digits without sign or spaces")
         rule = "HK104" if pointer[-1] == "device_id" else "HK103"
-        message = Message("HK103.number", "{key} is {value}; {expected}", key=key, value=found, expected=expected)
+        message = Message("HK103.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
         if rule == "HK104":
-            message = Message("HK104.number", "{key} is {value}; {expected}", key=key, value=found, expected=expected)
+            message = Message("HK104.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
         fix = _trimmed(str(value), str(error.validator_value), pointer)
         code = code_of_number(version, str(pointer[-1]), str(value))
         yield Finding(message, pointer=pointer, fix=fix, hccl_error=code, rule=rule)
     else:
         wanted = shown(error.validator_value)
-        message = Message("HK107.value", "{key} is {value}; expected {expected}", key=key, value=found, expected=wanted)
+        message = Message(
+            "HK107.value", "{key} is {value}; expected {expected}", key=key, value=written, expected=wanted
+        )
         yield Finding(message, pointer=pointer, rule="HK107")
 
 
 def _wrong_type(wanted: str, key: str, value: object, pointer: Pointer, version: str) -> Finding:
-    found, expected = _with_type(value), _JSON_TYPES[wanted]
-    message = Message("HK102.type", "{key} is {value}; expected {expected}", key=key, value=found, expected=expected)
+    written, expected = _with_type(value), _JSON_TYPES[wanted]
+    message = Message("HK102.type", "{key} is {value}; expected {expected}", key=key, value=written, expected=expected)
     hint: Message | None = None
     fix: tuple[Edit, ...] = ()
     if wanted == "string" and isinstance(value, (int, float, bool)):
@@ -154,7 +155,7 @@ def _wrong_type(wanted: str, key: str, value: object, pointer: Pointer, version:
             "HK102.text",
             "{key} is {value}; expected {expected}; HCCL treats any other type as a missing key",
             key=key,
-            value=found,
+            value=written,
             expected=expected,
         )
         hint = Message("HK102.text.fix", 'write "{value}" in quotes', value=shown(value))

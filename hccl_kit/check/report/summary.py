@@ -12,7 +12,7 @@ from hccl_kit.table.products import ANY_PRODUCT
 def summary(report: Report) -> str:
     """The counts, and the assumptions behind the result: an assumed product, or what was not checked."""
     name = printable(report.name)
-    counts = [sum(found.severity == severity for found in report.findings) for severity in ("error", "warning")]
+    counts = [sum(finding.severity == severity for finding in report.findings) for severity in ("error", "warning")]
     totals = ", ".join(counted(n, word) for n, word in zip(counts, ("error", "warning"), strict=True) if n)
     assumed = f"product {report.product} (derived from the version; change it with --product)"
     if report.table is None:
@@ -34,7 +34,7 @@ def summary(report: Report) -> str:
 
 def _broken(report: Report) -> list[str]:
     """A note if HCCL takes the table although it breaks a rule of the product's manual."""
-    warned = {found.rule for found in report.findings if found.severity == "warning"}
+    warned = {finding.rule for finding in report.findings if finding.severity == "warning"}
     broken = sorted(rule for rule in warned if RULE_BY_ID[rule].from_manual)
     if not broken:
         return []

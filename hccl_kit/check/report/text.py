@@ -22,29 +22,29 @@ def as_text(report: Report, source_text: str, color: bool) -> str:
 
     In the order of the text; if they are more than MAX_BLOCKS, errors come first and the rest is counted.
     """
-    lines = source_text.split("\n") if any(found.span.width for found in report.findings) else []
+    lines = source_text.split("\n") if any(finding.span.width for finding in report.findings) else []
     shown, more = report.findings, len(report.findings) - MAX_BLOCKS
     if more > 0:
-        shown = tuple(sorted(shown, key=lambda found: found.severity != "error"))[:MAX_BLOCKS]
-    blocks = [line for found in shown for line in _block(report.name, found, lines, color)]
+        shown = tuple(sorted(shown, key=lambda finding: finding.severity != "error"))[:MAX_BLOCKS]
+    blocks = [line for finding in shown for line in _block(report.name, finding, lines, color)]
     if more > 0:
         blocks.append(f"{printable(report.name)}: {counted(more, 'more finding')}; --format json lists all")
     return "\n".join([*blocks, summary(report)])
 
 
-def _block(name: str, found: Finding, lines: list[str], color: bool) -> list[str]:
-    has_source = found.span.width and found.span.line <= len(lines)
-    source = lines[found.span.line - 1] if has_source else None
-    return as_lines(found, color, file=name, source=source, variable=_variable(found))
+def _block(name: str, finding: Finding, lines: list[str], color: bool) -> list[str]:
+    has_source = finding.span.width and finding.span.line <= len(lines)
+    source = lines[finding.span.line - 1] if has_source else None
+    return as_lines(finding, color, file=name, source=source, variable=_variable(finding))
 
 
-def _variable(found: Finding) -> str:
+def _variable(finding: Finding) -> str:
     """The name that HCCL's message gives the mistake; "" if it is not known."""
-    rule = RULE_BY_ID.get(found.rule)
-    if rule and rule.hccl_error != found.hccl_error == MISSING:
+    rule = RULE_BY_ID.get(finding.rule)
+    if rule and rule.hccl_error != finding.hccl_error == MISSING:
         return ""  # HCCL misses another key than that of the finding
     names = rule.variables if rule else ()
-    key = found.pointer[-1] if found.pointer else None
+    key = finding.pointer[-1] if finding.pointer else None
     if len(names) == 1:
         return names[0]
     is_variable = key in names or (not names and isinstance(key, str) and key not in _LISTS)

@@ -247,7 +247,7 @@ def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]
             family=mixed.family,
             usual=mixed.usual,
         )
-        yield _of_one_family(message, mixed)
+        yield _mixed_families(message, mixed)
 
 
 def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -271,7 +271,7 @@ def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
             family=mixed.family,
             usual=mixed.usual,
         )
-        yield _of_one_family(message, mixed)
+        yield _mixed_families(message, mixed)
 
 
 class _Mixed(NamedTuple):
@@ -294,7 +294,7 @@ def _mixed(named: list[tuple[Pointer, str]]) -> Iterator[_Mixed]:
         yield _Mixed(at, text, _FAMILIES[family], usual_at, _FAMILIES[usual])
 
 
-def _of_one_family(message: Message, mixed: _Mixed) -> Finding:
+def _mixed_families(message: Message, mixed: _Mixed) -> Finding:
     hint = Message("check.families.fix", "use one family on all servers")
     return Finding(message, hint, pointer=mixed.at, related=(Related(mixed.usual_at, mixed.usual),))
 

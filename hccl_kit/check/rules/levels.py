@@ -61,11 +61,11 @@ def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
             )
             yield Finding(message, hint, pointer=(*device.at, "local_id"), hccl_error=MISSING)
         elif _replaced(device) is None:
-            found = shown(device.extra["replaced_local_id"])
+            written = shown(device.extra["replaced_local_id"])
             message = Message(
                 "HK225.local-id",
                 '"replaced_local_id" of a backup is {found}, and a whole number from 0 to 63 is expected',
-                found=found,
+                found=written,
             )
             yield Finding(message, pointer=(*device.at, "replaced_local_id"))
         elif number:
@@ -148,7 +148,7 @@ def address_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     for level in table.every_level:
         if (level.layer, level.instance) in counts:
             counts[level.layer, level.instance][len(level.addresses)] += 1
-    usual = {network: found.most_common(1)[0][0] for network, found in counts.items()}  # the first of two as common
+    usual = {network: lengths.most_common(1)[0][0] for network, lengths in counts.items()}  # the first of two as common
     for device in table.every:
         for place, level in enumerate(device.levels):
             size = usual.get((level.layer, level.instance), len(level.addresses))

@@ -45,8 +45,8 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
         return
     unread = {device.at for device in table.every} - {device.at for device in table.addressed}
     ports = [_ports(server, unread) for server in table.servers]
-    needy = [found for server, found in zip(table.servers, ports, strict=True) if _needs_ports(server, found)]
-    if all(_fit(found, ports, table.world_size) for found in needy):
+    needy = [cards for server, cards in zip(table.servers, ports, strict=True) if _needs_ports(server, cards)]
+    if all(_fit(cards, ports, table.world_size) for cards in needy):
         return
     usual = Counter(ports).most_common(1)[0][0]
     hint = Message("HK405.fix", "give every card its address, or the same 1, 2 or 4 cards of every server")
@@ -62,13 +62,13 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
             cards=CARDS_OF_SERVER,
         )
         yield Finding(message, hint, pointer=(*table.servers[0].at, "device"))
-    for server, found in zip(table.servers, ports, strict=True):
-        if found != usual:
+    for server, cards in zip(table.servers, ports, strict=True):
+        if cards != usual:
             message = Message(
                 "HK405.other-cards",
                 "server {server} has addresses on {cards}, most servers on {usual}",
                 server=shown(server.id),
-                cards=_cards(found),
+                cards=_cards(cards),
                 usual=_cards(usual),
             )
             yield Finding(message, hint, pointer=(*server.at, "device"))
@@ -89,9 +89,9 @@ def _needs_ports(server: Server, ports: tuple[int, ...]) -> bool:
     return len(server.devices) == CARDS_OF_SERVER and len(ports) < CARDS_OF_SERVER and not has_host(server)
 
 
-def _fit(found: tuple[int, ...], ports: list[tuple[int, ...]], total: int) -> bool:
+def _fit(cards: tuple[int, ...], ports: list[tuple[int, ...]], total: int) -> bool:
     """Whether some cards of a server may stand for all: they divide the total and are those of all with addresses."""
-    return bool(found) and total % len(found) == 0 and {*ports} <= {found, ()}
+    return bool(cards) and total % len(cards) == 0 and {*ports} <= {cards, ()}
 
 
 def untrimmed_server(table: RankTable, product: Product) -> Iterator[Finding]:

@@ -98,7 +98,7 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
     if not odd:
         return
     duplicates = {device.at for pair in _duplicates(table, product) for device in pair}
-    found = [
+    suspicious = [
         (device, sdid)
         for server in table.servers
         if len({device.id for device in server.devices}) == len(server.devices)  # else HK203
@@ -108,12 +108,12 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
         and device.id <= product.max_device_id  # else HK204
         and device.at not in duplicates  # else HK217
     ]
-    if found:
-        device, sdid = found[0]
+    if suspicious:
+        device, sdid = suspicious[0]
         form = Message("HK219.other-form", "has another form")
         if _usual(sdid % 2**16) == sdid % _DEVICES:
             form = Message("HK219.form", "has the form of device {device}", device=sdid % 2**16)
-        others = same_for(len(found) - 1)
+        others = same_for(len(suspicious) - 1)
         message = Message(
             "HK219.sdid",
             '"super_device_id" {sdid} {form}, and this is device {device}{others}',

@@ -212,8 +212,8 @@ def _explained(text: str, error: json.JSONDecodeError) -> _Located:
         message = _MESSAGES.get(error.msg, Message("HK001.other", "not JSON: {reason}", reason=reason))
     code = NO_CODE if error.msg == "Extra data" else None  # HCCL reads one value and ignores the rest
     unknown = start, start + 1, Finding(message, rule="HK001")
-    start, end, found = _common_mistake(text, start) or unknown
-    return start, end, found._replace(hccl_error=code)
+    start, end, finding = _common_mistake(text, start) or unknown
+    return start, end, finding._replace(hccl_error=code)
 
 
 def _common_mistake(text: str, start: int) -> _Located | None:

@@ -74,13 +74,14 @@ def in_document(pointer: Pointer) -> Pointer:
 def _groups(values: Sequence[object], *, is_lab: bool) -> Iterator[Group]:
     groups = list(map(mapping, values))
     lists = [array(group.get("instance_list")) for group in groups]
-    numbers = _numbers([mapping(instance) for listed in lists for instance in listed], is_lab=is_lab)
-    for g, (group, listed) in enumerate(zip(groups, lists, strict=True)):
+    numbers = _numbers([mapping(instance) for instances_of in lists for instance in instances_of], is_lab=is_lab)
+    for g, (group, instances_of) in enumerate(zip(groups, lists, strict=True)):
         at = ("group_list", g, "instance_list")
         # In the cloud form HCCL reads no address if the group has one pod.
-        needs_ip = is_lab or len(listed) > 1
+        needs_ip = is_lab or len(instances_of) > 1
         instances = [
-            _instance(one, numbers, (*at, i), is_lab=is_lab, needs_ip=needs_ip) for i, one in enumerate(listed)
+            _instance(instance, numbers, (*at, i), is_lab=is_lab, needs_ip=needs_ip)
+            for i, instance in enumerate(instances_of)
         ]
         yield Group(
             name=text(group.get("group_name")),

@@ -85,8 +85,8 @@ def check_servers(reading: Reading, cluster: Cluster, product: Product) -> None:
 
 def own_entry(asking: Rank, ranks: Sequence[Rank]) -> Rank | None:
     """The entry that the process of a rank uses: the one at its number among the sorted entries."""
-    found = ranks[asking.number] if asking.number < len(ranks) else None
-    return found if found is not None and found.number == asking.number else None
+    rank = ranks[asking.number] if asking.number < len(ranks) else None
+    return rank if rank is not None and rank.number == asking.number else None
 
 
 class _Servers:

@@ -32,8 +32,8 @@ def read_nodes(reading: Reading, table: Any) -> Cluster:
             reading.stop((*at, "node_addr"))
         reading.unique(name, taken, (*at, "node_addr"))
         address = reading.address(name, (*at, "node_addr"))
-        listed = reading.non_empty(node, "ranks", at)
-        for r, rank in enumerate(reading.items(listed, (*at, "ranks"))):
+        values = reading.non_empty(node, "ranks", at)
+        for r, rank in enumerate(reading.items(values, (*at, "ranks"))):
             place = (*at, "ranks", r)
             read = _rank if sub_version is None else _strict_rank
             card, number, ip = read(reading, rank, place, address)
@@ -55,13 +55,13 @@ def check_nodes(reading: Reading, cluster: Cluster) -> None:
 def _rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:
     number = reading.text(rank, "rank_id", at)
     card = reading.optional(rank, "device_id", at)
-    found = HOST if card is None else reading.signed(card, (*at, "device_id"))
+    device_id = HOST if card is None else reading.signed(card, (*at, "device_id"))
     port = reading.optional(rank, "port", at)
     if port is not None:
         reading.signed(port, (*at, "port"))
     ip = reading.tolerated(rank, "rank_ip", at)
     address = reading.address(ip, (*at, "rank_ip")) if ip else node
-    return found, reading.unsigned(number, (*at, "rank_id")), address
+    return device_id, reading.unsigned(number, (*at, "rank_id")), address
 
 
 def _strict_rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:

@@ -56,7 +56,7 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
     plain = _as_server_list(table, lost)
     if version == "1.2":
         return _with_pods(plain, lost), tuple(lost)
-    lost += _of_super_pods(plain)
+    lost += _lost_super_pods(plain)
     plain = _without_pods(plain)
     if version == "2.0":
         return _as_rank_list(plain, lost), tuple(lost)
@@ -66,10 +66,10 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[str, ...]]:
 def _as_server_list(table: RankTable, lost: list[str]) -> RankTable:
     """The table in a version 1.x; what it cannot hold is appended to `lost`."""
     if table.version == "2.0":
-        lost += _of_networks(table)
+        lost += _lost_networks(table)
         devices = {server.id: tuple(map(_with_ip, server.devices)) for server in table.servers}
     elif table.version == "":
-        lost += _of_groups(table)
+        lost += _lost_groups(table)
         devices = {server.id: server.devices for server in table.servers}
     else:
         return table
@@ -77,7 +77,7 @@ def _as_server_list(table: RankTable, lost: list[str]) -> RankTable:
     return RankTable("1.0", table.status or READY, servers, declared_servers=len(servers))
 
 
-def _of_groups(table: RankTable) -> Iterator[str]:
+def _lost_groups(table: RankTable) -> Iterator[str]:
     instances = [instance for group in table.groups for instance in group.instances]
     if len(table.groups) > 1:
         yield f"the {len(table.groups)} groups become one: only template 2 has groups"
@@ -88,7 +88,7 @@ def _of_groups(table: RankTable) -> Iterator[str]:
     yield from _left_out("instances", [instance.extra for instance in instances])
 
 
-def _of_networks(table: RankTable) -> Iterator[str]:
+def _lost_networks(table: RankTable) -> Iterator[str]:
     yield "ports, planes, local ids and all networks but one are left out: only version 2.0 has them"
     yield "the networks of the innermost layer become servers"
     without = sum(not _ips(device) for device in table.every)
@@ -119,7 +119,7 @@ def _with_pods(table: RankTable, lost: list[str]) -> RankTable:
     return whole
 
 
-def _of_super_pods(table: RankTable) -> Iterator[str]:
+def _lost_super_pods(table: RankTable) -> Iterator[str]:
     if table.super_pods:
         yield f"the super pods ({len(table.super_pods)}) are left out: only version 1.2 has them"
     if any(device.sdid is not None for device in table.every):
@@ -136,14 +136,17 @@ def _without_pods(table: RankTable) -> RankTable:
 
 def _as_groups(table: RankTable, lost: list[str]) -> RankTable:
     """As template 2 in the cloud form, in which HCCL numbers the ranks by server id and device id."""
-    lost += _of_servers(table)
+    lost += _lost_keys(table)
     pairs = sorted(table.devices(), key=lambda pair: (pair[0].id, pair[1].id))
     moved = sum(device.rank != rank for rank, (_, device) in enumerate(pairs))
     if moved:
         lost.append(f"{moved} of {len(pairs)} ranks change: HCCL sorts by server id as text, then by device id")
     ranks = {(server.id, device.id): rank for rank, (server, device) in enumerate(pairs)}
     servers = tuple(
-        Server(server.id, tuple(Device(one.id, _first(one.ip), ranks[server.id, one.id]) for one in server.devices))
+        Server(
+            server.id,
+            tuple(Device(device.id, _first(device.ip), ranks[server.id, device.id]) for device in server.devices),
+        )
         for server in table.servers
     )
     several = sum(_first(device.ip) != device.ip for device in table.every)
@@ -160,7 +163,7 @@ def _first(ip: str | None) -> str | None:
 
 def _as_rank_list(table: RankTable, lost: list[str]) -> RankTable:
     """As version 2.0: a server becomes a network of the innermost layer, RoCE the network of all hosts."""
-    lost += _of_servers(table)
+    lost += _lost_keys(table)
     lost += _left_out("devices", [device.extra for device in table.every], carried=_PORTS)
     lost.append(
         f"the addresses of layer {_INNERMOST} are missing: no other version has them. Add the EIDs and ports of every"
@@ -198,7 +201,7 @@ def _ips(device: Device) -> list[str]:
     return []
 
 
-def _of_servers(table: RankTable) -> Iterator[str]:
+def _lost_keys(table: RankTable) -> Iterator[str]:
     yield from _left_out("table", [table.extra])
     yield from _left_out("servers", [server.extra for server in table.servers])
 

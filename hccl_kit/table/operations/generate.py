@@ -58,7 +58,10 @@ def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
     for host in hosts:
         _check_server_id(host.id)
         for card in host.cards.values():
-            for address in [card.ip or "", *(one.text for level in card.levels for one in level.addresses)]:
+            for address in [
+                card.ip or "",
+                *(network_address.text for level in card.levels for network_address in level.addresses),
+            ]:
                 _check_interface(address)
     if version == "2.0":
         return _by_networks(hosts)
