@@ -1,4 +1,4 @@
-"""HK3: addresses of cards that no network has, as those of a table that was simulated."""
+"""HK3: addresses of cards that cannot be reached, as those of a table that was simulated."""
 
 from __future__ import annotations
 
@@ -59,4 +59,6 @@ def _addresses(table: RankTable) -> Iterator[tuple[Pointer, str]]:
                     yield (*device.at, "level_list", place, "rank_addr_list", number, "addr"), address.text
 
 
-RULES = (Rule("HK322", "simulated-address", address_of_no_network, severity="warning", kinds=ALL_KINDS),)
+RULES = (
+    Rule("HK322", "simulated-address", address_of_no_network, severity="warning", kinds=ALL_KINDS),
+)
