@@ -72,10 +72,19 @@ def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[
     for name in wanted:
         cards = servers[name].cards
         if missing := [device_id for device_id in ids if device_id not in cards]:
-            lacking.append(f"card {listed(missing, _SHOWN)} of server {name}; it has: {listed(cards, _SHOWN)}")
+            wrong, there = listed(missing, _SHOWN), listed(cards, _SHOWN)
+            lacking.append(
+                Message(
+                    "discovery.lacking-cards",
+                    "card {cards} of server {server}; it has: {others}",
+                    cards=wrong,
+                    server=name,
+                    others=there,
+                )
+            )
     if lacking:
-        cards = indented(shortened(lacking, _SHOWN))
-        message = Message("discovery.inventory-no-address", "{path} has no address for:{cards}", path=path, cards=cards)
+        lines = indented(shortened(lacking, _SHOWN))
+        message = Message("discovery.inventory-no-address", "{path} has no address for:{cards}", path=path, cards=lines)
         raise KitError(message)
     return tuple(_narrowed(servers[name], ids) for name in wanted)
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
+from socket import AF_INET, inet_pton
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from hccl_kit.table.ip import AF_INET, UNSPECIFIED, inet_pton
+from hccl_kit.table.ip import UNSPECIFIED
 from hccl_kit.table.pointer import Pointer
 
 T = TypeVar("T")

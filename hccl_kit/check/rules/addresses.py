@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from socket import AF_INET, AF_INET6
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
@@ -14,12 +15,12 @@ from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.nics import has_host, ports_differ, some_ports
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
-from hccl_kit.table.ip import AF_INET, AF_INET6, Address, parse_address, parse_usable, split_addresses
+from hccl_kit.table.ip import Address, parse_address, parse_usable, split_addresses
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import ANY_PRODUCT, Product
 
-_FAMILIES = {AF_INET: "IPv4", AF_INET6: "IPv6"}
+_FAMILIES: Mapping[int, str] = {AF_INET: "IPv4", AF_INET6: "IPv6"}
 _ACCEPTED = Message("check.address", "an IPv4 or IPv6 address without spaces around it is expected")
 
 

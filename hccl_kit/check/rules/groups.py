@@ -134,9 +134,6 @@ def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write the name that the pod has in the cluster.
     HCCL:           EI0014, with the misleading variable "IP" (R10).
     """
-    groups, pods = _names(table)
-    if len({*groups}) == len(groups) and len({*pods}) == len(pods):
-        return
     for name, at, earlier in repeated((name, at) for at, name in _placed_groups(table)):
         message = Message("HK222.group", "group name {name} is already taken by another group", name=shown(name))
         hint = Message("HK222.group.fix", "give every group its own name")
@@ -158,9 +155,6 @@ def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write the name that the pod has in the cluster.
     HCCL:           no code for a long name, the log only; without name a pod ends in EI0014, rank_id.
     """
-    groups, pods = _names(table)
-    if all(pods) and max(map(len, groups + pods), default=0) * 4 <= MAX_NAME:  # a character is 1 to 4 bytes
-        return
     for least, names in ((0, _placed_groups(table)), (1, _placed_pods(table))):
         for at, name in names:
             length = bytes_of(name)
@@ -275,12 +269,6 @@ def obsolete_key(table: RankTable, _product: Product) -> Iterator[Finding]:
             count=len(names),
         )
         yield Finding(message, pointer=("para_plane_nic_num",))
-
-
-def _names(table: RankTable) -> tuple[list[str], list[str]]:
-    """The names of all groups and of all pods."""
-    pods = [instance.pod for group in table.groups for instance in group.instances if instance.pod is not None]
-    return [group.name for group in table.groups], pods
 
 
 def _placed_groups(table: RankTable) -> Iterator[tuple[Pointer, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
@@ -115,10 +116,8 @@ def layers_not_ascending(table: RankTable, _product: Product) -> Iterator[Findin
     Fix:            order the levels by their layer, each layer once.
     HCCL:           no code; the parser refuses the table (R34).
     """
-    orders = {tuple([level.layer for level in device.levels]) for device in table.every}
-    wrong = {order for order in orders if list(order) != sorted(set(order))}
-    for device in table.every if wrong else ():
-        for place, (before, level) in enumerate(zip(device.levels, device.levels[1:]), start=1):  # noqa: B905 - pairs
+    for device in table.every:
+        for place, (before, level) in enumerate(pairwise(device.levels), start=1):
             if level.layer <= before.layer:
                 message = Message(
                     "HK226.order",

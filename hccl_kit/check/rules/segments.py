@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from socket import AF_INET, AF_INET6, inet_ntop
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.ip import AF_INET, AF_INET6, inet_ntop, parse_address, split_addresses
+from hccl_kit.table.ip import parse_address, split_addresses
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.products import Product
 

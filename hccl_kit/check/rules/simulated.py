@@ -59,6 +59,4 @@ def _addresses(table: RankTable) -> Iterator[tuple[Pointer, str]]:
                     yield (*device.at, "level_list", place, "rank_addr_list", number, "addr"), address.text
 
 
-RULES = (
-    Rule("HK322", "simulated-address", address_of_no_network, severity="warning", kinds=ALL_KINDS),
-)
+RULES = (Rule("HK322", "simulated-address", address_of_no_network, severity="warning", kinds=ALL_KINDS),)

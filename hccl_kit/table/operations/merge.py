@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv6Address
 from itertools import count
 from shlex import quote
+from socket import AF_INET, inet_pton
 from typing import Any, Literal
 
 from hccl_kit.base.errors import KitError
@@ -14,7 +15,6 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
-from hccl_kit.table.ip import AF_INET, inet_pton
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 Order = Literal["natural", "as-given"]
