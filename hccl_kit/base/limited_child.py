@@ -32,8 +32,8 @@ class Limits(NamedTuple):
 
 
 def limited_program(limits: Limits, module: str, *arguments: str) -> tuple[str, ...]:
-    """The command that runs a module of this package within `limits`; it ends with the process that started it."""
-    return own_program(__name__, *map(str, limits), module, *arguments)
+    """The command that runs a module of this package within `limits`, as a child of this process, with which it ends."""
+    return own_program(__name__, *map(str, (os.getpid(), *limits)), module, *arguments)
 
 
 def why_ended(code: int, limits: Limits) -> str:
@@ -59,8 +59,8 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _run(limits: Limits, module: str) -> None:
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+def _run(parent: int, limits: Limits, module: str) -> None:
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _limit(resource.RLIMIT_AS, limits.memory)
     _limit(resource.RLIMIT_STACK, limits.stack)
     _limit(resource.RLIMIT_CORE, 0)
@@ -69,5 +69,5 @@ def _run(limits: Limits, module: str) -> None:
 
 
 if __name__ == "__main__":
-    numbers, (_module, *sys.argv[1:]) = sys.argv[1:4], sys.argv[4:]
-    _run(Limits(*map(int, numbers)), _module)
+    (_parent, *_limits), (_module, *sys.argv[1:]) = map(int, sys.argv[1:5]), sys.argv[5:]
+    _run(_parent, Limits(*_limits), _module)
