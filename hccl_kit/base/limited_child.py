@@ -32,7 +32,7 @@ class Limits(NamedTuple):
 
 
 def limited_program(limits: Limits, module: str, *arguments: str) -> tuple[str, ...]:
-    """The command that runs a module of this package within `limits`, as a child of this process, with which it ends."""
+    """The command that runs a module within `limits`, as a child of this process: it ends when this one does."""
     return own_program(__name__, *map(str, (os.getpid(), *limits)), module, *arguments)
 
 

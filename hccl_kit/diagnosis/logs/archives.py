@@ -205,7 +205,7 @@ def members(pieces: Iterator[bytes]) -> Iterator[Member]:
             return
         if number == MAX_ENTRIES:
             raise DamagedError(f"it has more than {MAX_ENTRIES} files")
-        archive.members = []  # it would keep the headers of all
+        archive.members = []  # type: ignore[attr-defined] # it would keep the headers of all
         if entry.isreg() and not entry.issparse():  # a small file with holes has any number of zeros
             changed = float(entry.mtime)
             is_time = 0 <= changed < MAX_TIME
@@ -213,7 +213,7 @@ def members(pieces: Iterator[bytes]) -> Iterator[Member]:
 
 
 def _content(archive: tarfile.TarFile, size: int, stream: _Stream) -> Iterator[bytes]:
-    """The bytes after a header: `extractfile` would lose the last ones of a file that is cut."""
+    """The bytes after a header; `extractfile` would lose the last ones of a file that is cut."""
     assert archive.fileobj
     while size > 0:
         with stream.explained():
