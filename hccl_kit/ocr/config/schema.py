@@ -85,8 +85,8 @@ def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
     for chosen in list(chosen_rules(root() if rule is None else rule, values)):
         for key, inner in chosen.get("properties", {}).items():
             rules = list(chosen_rules(inner, None))
-            default = next((one["default"] for one in rules if "default" in one), ...)
-            if key not in values and default is not ... and not any(NO_EFFECT in one for one in rules):
+            default = next((rule["default"] for rule in rules if "default" in rule), ...)
+            if key not in values and default is not ... and not any(NO_EFFECT in rule for rule in rules):
                 values[key] = copied(default)
             if isinstance(values.get(key), dict):
                 fill(values[key], inner)
@@ -94,10 +94,10 @@ def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
 
 def ineffective(values: Mapping[str, Any]) -> list[str]:
     """A line for every reason why keys of `values` have no effect."""
-    found: dict[str, list[str]] = {}
+    keys_by_reason: dict[str, list[str]] = {}
     for pointer, rule in _present(values, root(), ()):
-        found.setdefault(rule[NO_EFFECT], []).append(dotted(pointer))
-    return [f"no effect: {', '.join(dict.fromkeys(keys))}: {reason}" for reason, keys in found.items()]
+        keys_by_reason.setdefault(rule[NO_EFFECT], []).append(dotted(pointer))
+    return [f"no effect: {', '.join(dict.fromkeys(keys))}: {reason}" for reason, keys in keys_by_reason.items()]
 
 
 def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer, Rule]]:
@@ -152,7 +152,7 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
         if len(found) > error.schema.get("maxProperties", len(found)):  # type: ignore[union-attr]  # an object, here
             return  # reported by another rule
         for key in [key for key in found if key not in known]:
-            absent = [one for one in known if one not in found]
+            absent = [key for key in known if key not in found]
             near = _elsewhere(_RENAMED.get(key, key), pointer, values) or _nearest(key, absent) or _nearest(key, known)
             yield (*pointer, key), f"{dotted((*pointer, key))} is not a key of this release{near}"
     elif error.validator == "required":
