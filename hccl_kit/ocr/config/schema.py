@@ -95,13 +95,13 @@ def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
 def ineffective(values: Mapping[str, Any]) -> list[str]:
     """A line for every reason why keys of `values` have no effect."""
     keys_by_reason: dict[str, list[str]] = {}
-    for pointer, rule in _present(values, root(), ()):
+    for pointer, rule in without_effect(values, root(), ()):
         keys_by_reason.setdefault(rule[NO_EFFECT], []).append(dotted(pointer))
     return [f"no effect: {', '.join(dict.fromkeys(keys))}: {reason}" for reason, keys in keys_by_reason.items()]
 
 
-def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer, Rule]]:
-    """The places of `value` without effect, unless they have the default."""
+def without_effect(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer, Rule]]:
+    """The places in `value`, itself at `pointer`, without effect, with their rules; not if they have the default."""
     for chosen in chosen_rules(rule, value):
         if NO_EFFECT in chosen:
             if value != chosen.get("default", ...) and value == chosen.get(NO_EFFECT_FOR, value):
@@ -110,10 +110,10 @@ def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer
         if isinstance(value, Mapping):
             for key, inner in chosen.get("properties", {}).items():
                 if key in value:
-                    yield from _present(value[key], inner, (*pointer, key))
+                    yield from without_effect(value[key], inner, (*pointer, key))
         if isinstance(value, list) and "items" in chosen:
             for index, item in enumerate(value):
-                yield from _present(item, chosen["items"], (*pointer, index))
+                yield from without_effect(item, chosen["items"], (*pointer, index))
 
 
 def chosen_rules(rule: Rule, value: Any) -> Iterator[Rule]:
@@ -122,15 +122,16 @@ def chosen_rules(rule: Rule, value: Any) -> Iterator[Rule]:
     if "$ref" in rule:
         yield from chosen_rules(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], value)
     for choice in rule.get("allOf", ()):
-        if _holds(choice["if"], value):
+        if holds(choice["if"], value):
             yield from chosen_rules(choice["then"], value)
 
 
-def _holds(condition: Rule, value: Any) -> bool:
+def holds(condition: Rule, value: Any) -> bool:
+    """Whether a value satisfies the `if` of a rule."""
     if "const" in condition:
         return bool(value == condition["const"])
     inner = value if isinstance(value, Mapping) else {}
-    return all(_holds(rule, inner.get(key)) for key, rule in condition["properties"].items())
+    return all(holds(rule, inner.get(key)) for key, rule in condition["properties"].items())
 
 
 def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
