@@ -55,14 +55,14 @@ def rows(value: object) -> list[str] | None:
     """The rows of an array of characters; None for anything else, and for characters that could not be decoded."""
     if not isinstance(value, np.ndarray) or value.dtype.kind != "U" or value.ndim != 1:
         return None
-    found: list[str] = value.tolist()
-    return None if any("\ufffd" in row for row in found) else found
+    texts: list[str] = value.tolist()
+    return None if any("\ufffd" in row for row in texts) else texts
 
 
 def text(value: object) -> str | None:
     """An array of characters with one row; None for anything else."""
-    found = rows(value)
-    return found[0] if found and len(found) == 1 else None
+    texts = rows(value)
+    return texts[0] if texts and len(texts) == 1 else None
 
 
 def _variables(file: BinaryIO, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -71,12 +71,12 @@ def _variables(file: BinaryIO, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     file.seek(126)
     order = "be" if file.read(2) == b"MI" else "le"  # scipy would cut characters of 16 bits to 8
     try:
-        found = loadmat(file, variable_names=list(names), uint16_codec=f"utf-16-{order}")
+        variables = loadmat(file, variable_names=list(names), uint16_codec=f"utf-16-{order}")
     except MemoryError:
         raise
     except Exception as error:  # damage may raise anything
         raise _DamagedError(f"{type(error).__name__}: {error}"[:200]) from error
-    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+    return {name: value for name, value in variables.items() if isinstance(value, np.ndarray)}
 
 
 def _try(file: BinaryIO, names: Sequence[str]) -> None:
