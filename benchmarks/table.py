@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from benchmarks.row import Row
-from hccl_kit.ocr.adapt.instruction_set import VARIABLE
 
+VARIABLE = "ONEDNN_MAX_CPU_ISA"
+"""The limit of oneDNN's instruction sets."""
 BEGIN, END = "<!-- written by python -m benchmarks --write -->", "<!-- end of what it writes -->"
 HEAD = ("what", "ours", "peer", "the peer's", "ratio")
 PACKAGES = ("mindspore", "numpy", "torch", "onnxruntime", "rapidocr")

@@ -181,6 +181,7 @@ FLOORS = {
         "judge": 5,
     },
     "ocr": {
+        "code_digest": 0,
         "config": 0,
         "drawing": 0,
         "interrupt": 0,
@@ -191,22 +192,22 @@ FLOORS = {
         "checkpoints": 1,
         "data": 2,
         "models": 2,
-        "native": 1,
         "adapt": 3,
+        "cpu": 3,
         "decode": 3,
         "losses": 3,
-        "run": 4,
+        "on_cpu": 4,
         "tasks": 4,
-        "infer": 5,
-        "reader": 5,
-        "serve": 6,
-        "train": 6,
-        "programs": 7,
+        "run": 5,
+        "infer": 6,
+        "reader": 6,
+        "serve": 7,
+        "train": 7,
+        "programs": 8,
     },
     "ocr.models": {
         "attention_head": 0,
         "bilinear": 0,
-        "cpu_forms": 0,
         "ctc_head": 0,
         "dropout": 0,
         "fpn": 0,
@@ -327,6 +328,15 @@ def test_a_folder_with_subfolders_has_layers() -> None:
     """A folder of modules alone may be omitted from the table: the next test detects its cycles."""
     parents = {module.rpartition(".")[0] for module, path in modules().items() if path.name == "__init__.py" and module}
     assert parents == FLOORS.keys()
+
+
+def test_what_is_fast_on_cpus_has_one_door() -> None:
+    """So the folder may be removed: `tests/ocr/test_on_cpu.py` does."""
+    assert {
+        module
+        for module in modules()
+        if not module.startswith("ocr.cpu") and any(other.startswith("ocr.cpu") for other in imports_of(module))
+    } == {"ocr.on_cpu"}
 
 
 def test_there_are_no_import_cycles() -> None:

@@ -11,6 +11,7 @@ from benchmarks.table import (
     BESIDE,
     CPUINFO,
     END,
+    VARIABLE,
     PageError,
     machine,
     markdown,
@@ -18,7 +19,6 @@ from benchmarks.table import (
     processor,
     section,
 )
-from hccl_kit.ocr.adapt.instruction_set import VARIABLE
 
 
 def test_a_row_has_both_figures_and_the_ratio() -> None:

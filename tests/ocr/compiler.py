@@ -5,7 +5,7 @@ from shutil import which
 
 import pytest
 
-from hccl_kit.ocr.native.library import COMPILERS
+from hccl_kit.ocr.cpu.library import COMPILERS
 
 NEEDS_COMPILER = pytest.mark.skipif(
     not os.environ.get("CXX") and not any(map(which, COMPILERS)), reason="there is no C++ compiler"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,15 +10,14 @@ import numpy as np
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr import rapidocr
-from hccl_kit.ocr.adapt import folded_norm, onednn_convolution, pretrained
+from hccl_kit.ocr import on_cpu, rapidocr
+from hccl_kit.ocr.adapt import pretrained
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lines, pages
 from hccl_kit.ocr.models.ppocr.direction import Direction
 from hccl_kit.ocr.reader.engine import CLASSIFIER, DETECTOR, RECOGNISER, Networks, Run
 from hccl_kit.ocr.reader.lines import HEIGHT
-from hccl_kit.ocr.run import convolutions
 from hccl_kit.ocr.run.start import DEFAULTS
 
 PAGES = {
@@ -69,12 +67,8 @@ def published() -> Networks:
     """The networks of `cells` as functions of arrays. Raises KitError as `cells` does."""
     made = cells()
     if ms.get_context("device_target") == "CPU":
-        folded_norm.fold(made.classifier)  # the others have none in a sequence
-        path = convolutions.of_onednn(DEFAULTS, os.environ)
-        if path is not None:
-            convolutions.prepare(path, DEFAULTS, os.environ)
-            for network in made[:3]:
-                onednn_convolution.replace(network, path)
+        for network in made[:3]:
+            on_cpu.adapt(network, DEFAULTS, frozen=True)
     return Networks(
         _run(made.detector, (None, 3, None, None)),
         _run(made.classifier, (None, 3, HEIGHT, None)),

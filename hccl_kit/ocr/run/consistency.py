@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-import hccl_kit
+from hccl_kit.ocr.code_digest import code_digest
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.samples import Sample
 from hccl_kit.runtime import World, assert_identical
@@ -71,16 +70,6 @@ def assert_one_file_of_weights(sha256: str, world: World) -> None:
             what="file of weights",
             hint="all servers need the same file: compare eval.ckpt_load_path with sha256sum",
         )
-
-
-def code_digest(folder: Path = Path(hccl_kit.__file__).parent) -> str:
-    """SHA-256 of the package's modules, by name and content."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*.py")):
-        data = path.read_bytes()
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{len(data)}\0".encode())
-        digest.update(data)
-    return digest.hexdigest()
 
 
 def gather_digests(world: World, digest: str) -> list[str]:

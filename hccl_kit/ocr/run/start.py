@@ -10,15 +10,14 @@ from typing import Any
 
 from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.adapt import instruction_set
+from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.run import convolutions
 from hccl_kit.runtime import Launch, World, join, prepare
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 CALL_DEPTH = 20_000
 """Nested calls in a graph: the update of a few hundred parameters exceeds MindSpore's default of 1,000."""
-DEFAULTS = {"mode": 0, "seed": 0, "convolutions": convolutions.MEASURE}
+DEFAULTS = {"mode": 0, "seed": 0, "convolutions": on_cpu.ONEDNN}
 """The section `system` of a program without a configuration."""
 LOG_ERRORS = "3"
 """MindSpore's warnings concern its own deprecations and graphs; GLOG_v=2 shows them."""
@@ -39,7 +38,7 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], plain_c
         )
     target = device_target(config["system"]["device_target"])
     if target == "CPU":
-        _prepare_convolutions(config["system"], say, plain=plain_convolutions)
+        on_cpu.prepare(config["system"], say, plain=plain_convolutions)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
     env = prepare(launch, config.digest, os.environ)
     if target == "CPU":
@@ -54,20 +53,9 @@ def start_alone() -> None:
     """Prepare MindSpore for a program of one process that has no configuration, on an Ascend if there is one."""
     target = device_target("auto")
     if target == "CPU":
-        _prepare_convolutions(DEFAULTS, progress.say)
+        on_cpu.prepare(DEFAULTS, progress.say)
     os.environ.setdefault("GLOG_v", LOG_ERRORS)
     _set_context(DEFAULTS, target)
-
-
-def _prepare_convolutions(system: Mapping[str, Any], say: Callable[[str], None], *, plain: bool = False) -> None:
-    """Compile the library for convolutions, or limit MindSpore's oneDNN to an instruction set with fast code."""
-    if not plain and convolutions.of_onednn(system, os.environ, say):
-        if system["convolutions"] == convolutions.BFLOAT16 and not instruction_set.has_bfloat16():
-            say("system.convolutions is bfloat16, but this processor has no bfloat16 instructions: float32 is used")
-        return
-    note = instruction_set.limit(os.environ)
-    if note is not None:
-        say(note)
 
 
 def device_target(wanted: str) -> str:

@@ -16,7 +16,6 @@ from mindspore import nn
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from hccl_kit.ocr.models.cpu_forms import Gelu
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.network import Network
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, light_svtr, necks
@@ -217,7 +216,7 @@ _PARTS: Mapping[type, Part] = {
     nn.BatchNorm2d: _batch_norm,
     nn.LayerNorm: _layer_norm,
     nn.Dense: _dense,
-    Gelu: _gelu,
+    nn.GELU: _gelu,
     nn.ReLU: lambda graph, _, x: graph.add("Relu", x),
     nn.Sigmoid: lambda graph, _, x: graph.add("Sigmoid", x),
     nn.Identity: lambda _graph, _, x: x,

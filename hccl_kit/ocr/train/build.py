@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import mindspore as ms
 from mindspore import Tensor, nn
 
 from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr import rapidocr
-from hccl_kit.ocr.adapt import (
-    batch_norm,
-    folded_norm,
-    freeze,
-    onednn_blocks,
-    onednn_convolution,
-    onednn_gelu,
-    precision,
-    pretrained,
-    shifted_gradient,
-)
+from hccl_kit.ocr import on_cpu, rapidocr
+from hccl_kit.ocr.adapt import batch_norm, freeze, precision, pretrained
 from hccl_kit.ocr.adapt.precision import Scaling
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.models.ppocr import forms
-from hccl_kit.ocr.run import convolutions
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task, Warn
 from hccl_kit.ocr.train import optimizer, parallel, parameters
@@ -61,8 +49,8 @@ def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:
     ]
     for note in filter(None, notes):
         say(note)
-    if world.device_target == "CPU" and not _computed_by_onednn(network, system) and system["mode"] == 0:
-        shifted_gradient.shift(network)
+    if world.device_target == "CPU":
+        on_cpu.adapt(network, system)
     parameters.broadcast(network.get_parameters(), world)
     return network
 
@@ -105,23 +93,11 @@ def network_to_export(config: Config) -> nn.Cell:
 
 
 def network_to_use(config: Config) -> nn.Cell:
-    """The network of `network_to_export`, on CPU with normalisations folded too: the same outputs in less time."""
+    """The network of `network_to_export`, on CPU in the form that is fast there: the same outputs in less time."""
     network = network_to_export(config)
     if ms.get_context("device_target") == "CPU":
-        folded_norm.fold(network)
-        _computed_by_onednn(network, config["system"])
+        on_cpu.adapt(network, config["system"], frozen=True)
     return network
-
-
-def _computed_by_onednn(network: nn.Cell, system: Mapping[str, Any]) -> bool:
-    """Let oneDNN compute the convolutions of `network` in its own layouts, and GELU; returns whether it can."""
-    path = convolutions.of_onednn(system, os.environ)
-    if path is None:
-        return False
-    onednn_convolution.replace(network, path, bfloat16=convolutions.prepare(path, system, os.environ))
-    onednn_blocks.replace(network, path)
-    onednn_gelu.replace(network, path)
-    return True
 
 
 def train_step(config: Config, network: nn.Cell, task: Task, world: World, say: Callable[[str], None]) -> TrainStep:

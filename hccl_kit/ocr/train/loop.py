@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
@@ -10,12 +9,11 @@ from typing import Any
 
 from hccl_kit.base.errors import under_way
 from hccl_kit.base.wording import counted
-from hccl_kit.ocr import interrupt
+from hccl_kit.ocr import interrupt, on_cpu
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import SUMMARY
 from hccl_kit.ocr.config import ARCHIVE, TEXTS, Config
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.run import convolutions, kept_graphs
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
 from hccl_kit.ocr.train.job import Job, build_job
@@ -52,8 +50,8 @@ def _run(job: Job, batches: Iterator[tuple[int, Batch]]) -> dict[str, Any]:
     progress, last, meter = job.start, job.last_step, Meter()
     stragglers = StragglerCheck(job.world, job.log.warn, log_interval=system["log_interval"])
     _announce(job)
-    by_shape = {"compute": job.step.compute, "evaluate": job.network}
-    kept_graphs.keep(job.step.parts, by_shape, job.config, job.world, network=job.network, say=job.log.say)
+    cells = {**job.step.parts, "compute": job.step.compute, "evaluate": job.network}
+    on_cpu.keep_graphs(cells, job.config, job.world, network=job.network, say=job.log.say)
     if progress.step < last and evaluation.was_interrupted(job):
         _, progress = evaluation.evaluate(job, progress)
 
@@ -66,8 +64,6 @@ def _run(job: Job, batches: Iterator[tuple[int, Batch]]) -> dict[str, Any]:
 
         rate = schedule.learning_rate(step, scheduler, job.feed.steps_per_epoch)
         result = job.step(batch, rate, seed=(system["seed"], step, job.world.rank))
-        if step == job.start.step and job.world.device_target == "CPU":
-            convolutions.say_measured(system, os.environ, job.log.say)
         checks.assert_finite(job, result, batch, step)
         meter.add(result, data_s, samples=job.feed.joint_batch)
         progress = replace(progress, step=step + 1)

@@ -13,7 +13,6 @@ from mindspore import Tensor, nn
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config, rapidocr
 from hccl_kit.ocr.adapt import pretrained
-from hccl_kit.ocr.models.cpu_forms import Gelu
 from hccl_kit.ocr.models.ppocr import lcnet_v4, lines
 from hccl_kit.ocr.reader import networks
 from hccl_kit.ocr.serve import export, export_metadata
@@ -149,7 +148,7 @@ def test_onnxruntime_fuses_each_gelu_into_one_operator(tmp_path: Path) -> None:
     options.log_severity_level = 4
     runtime.InferenceSession(tmp_path / "best.onnx", options, providers=["CPUExecutionProvider"])
     kinds = [node.op_type for node in onnx.load(tmp_path / "run.onnx").graph.node]
-    assert kinds.count("Gelu") == sum(type(cell) is Gelu for _, cell in network.cells_and_names()) > 0
+    assert kinds.count("Gelu") == sum(type(cell) is nn.GELU for _, cell in network.cells_and_names()) > 0
     assert "Erf" not in kinds
 
 

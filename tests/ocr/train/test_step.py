@@ -389,7 +389,7 @@ def unregistered(cell: nn.Cell) -> list[str]:
 
 
 def test_every_cell_registers_the_parameters_that_it_uses() -> None:
-    """A graph from the cache has a copy of all others: see `ocr.run.kept_graphs`."""
+    """A graph from the cache has a copy of all others: see `ocr.cpu.kept_graphs`."""
     network = Normed()
     joins = DeviceJoin(network, 2), on_host(network, doubled)
     steps = [step_of(network, join=join, ema=Ema(network, 0.9)) for join in joins]

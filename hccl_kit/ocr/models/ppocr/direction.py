@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.models.cpu_forms import mean_of_pixels
 from hccl_kit.ocr.models.mobilenet_v3 import SMALL, STEM, HardSwish, scaled
-from hccl_kit.ocr.models.ppocr.lcnet_v4 import SqueezeExcite
+from hccl_kit.ocr.models.ppocr.lcnet_v4 import SqueezeExcite, mean_of_pixels
 
 WIDTH = 0.35
 LAST = 576

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.models.cpu_forms import Gelu, Scale, mean_of_pixels
 from hccl_kit.ocr.models.ppocr.convolutions import RepDepthwise, Stride, convolution, layer
 
 HEIGHT = 48
@@ -125,7 +124,14 @@ class PlainStem(nn.SequentialCell):
     def __init__(self, inside: int, after: int, *, branches: bool) -> None:
         first = layer(3, inside, 3, stride=2, branches=branches)
         second = layer(inside, after, 3, stride=2, branches=branches)
-        super().__init__(first, Gelu(), second)
+        super().__init__(first, nn.GELU(approximate=False), second)
+
+
+class Scale(nn.Cell):
+    """Maps (N, C, H, W) times weights (N, C, 1, 1)."""
+
+    def construct(self, x: Tensor, weights: Tensor) -> Tensor:
+        return x * weights
 
 
 class SqueezeExcite(nn.Cell):
@@ -166,13 +172,18 @@ class Block(nn.Cell):
             self.depthwise = layer(before, before, 3, stride=stride, group=before, branches=branches)
         self.squeeze = SqueezeExcite(before) if squeeze else nn.Identity()
         self.expand = layer(before, 2 * before, 1, branches=branches)
-        self.gelu = Gelu()
+        self.gelu = nn.GELU(approximate=False)
         self.project = layer(2 * before, after, 1, branches=branches, gamma="zeros" if self.residual else "ones")
 
     def construct(self, x: Tensor) -> Tensor:
         x = self.squeeze(self.depthwise(x))
         mixed = self.project(self.gelu(self.expand(x)))
         return x + mixed if self.residual else mixed
+
+
+def mean_of_pixels(x: Tensor) -> Tensor:
+    """The means (N, C, 1, 1) of maps (N, C, H, W)."""
+    return ops.mean(x, (2, 3), True)
 
 
 def _stages(shape: Shape, *, branches: bool) -> nn.CellList:

@@ -22,21 +22,18 @@ class Shift(nn.Cell):
         return ops.bias_add(x, self.shift)
 
 
-def fold(network: nn.Cell) -> int:
-    """Fold each normalisation that follows a convolution in a sequence; returns the number of folded normalisations.
+def fold(network: nn.Cell) -> None:
+    """Fold each normalisation that follows a convolution in a sequence.
 
     Afterwards the network is for evaluation only: its parameters no longer match its checkpoint. Call it before the
     network is compiled.
     """
-    count = 0
     for _, sequence in list(network.cells_and_names()):
         if not isinstance(sequence, nn.SequentialCell):
             continue
         for number, (convolution, norm) in enumerate(pairwise(list(sequence)), 1):
             if type(convolution) is nn.Conv2d and type(norm) is nn.BatchNorm2d:
                 sequence[number] = Shift(_folded(convolution, norm))
-                count += 1
-    return count
 
 
 def _folded(convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> Tensor:

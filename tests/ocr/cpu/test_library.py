@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.checkpoints.fetch import cache
-from hccl_kit.ocr.native.library import SOURCE, _compiler, hold, keep_choices, library, measured_choices
+from hccl_kit.ocr.cpu import version
+from hccl_kit.ocr.cpu.library import SOURCE, hold, library
 from tests.ocr.compiler import NEEDS_COMPILER
 from tests.places import ROOT
 
@@ -37,7 +38,7 @@ def test_it_is_compiled_once_by_the_first_process(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     environ = {**os.environ, "CXX": compiler(tmp_path, COUNTING.format(calls=calls)), "PYTHONPATH": str(ROOT)}
     program = (
-        "import os, pathlib, sys; from hccl_kit.ocr.native.library import library; "
+        "import os, pathlib, sys; from hccl_kit.ocr.cpu.library import library; "
         "print(library(pathlib.Path(sys.argv[1]), os.environ))"
     )
     argv = [sys.executable, "-c", program, str(tmp_path / "cache")]
@@ -178,14 +179,27 @@ def test_a_file_in_place_of_the_folder_is_one_line(tmp_path: Path) -> None:
 @NEEDS_COMPILER
 def test_the_source_compiles_without_warnings() -> None:
     """Warnings are treated as errors."""
-    words = [*_compiler(os.environ), "-std=c++17", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(SOURCE)]
+    words = [
+        *shlex.split(os.environ.get("CXX") or "c++"),
+        "-std=c++17",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-fsyntax-only",
+        str(SOURCE),
+    ]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@NEEDS_COMPILER
-def test_there_is_a_file_of_choices_per_processor_and_number_of_cores(tmp_path: Path) -> None:
-    path = library(cache(os.environ) / "convolutions", os.environ)
-    before = measured_choices(path)
-    keep_choices(path, {}, 2)
-    assert measured_choices(path) == before
+def test_another_mindspore_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its private interfaces may differ, and then the process would crash."""
+    monkeypatch.setattr(version, "installed", lambda: "2.11.0")
+    with pytest.raises(KitError, match=r"the operators are made for MindSpore 2.10.0, and 2.11.0 is installed"):
+        library(tmp_path / "cache", os.environ)
+
+
+def test_another_onednn_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(version, "ONEDNN", (3, 9))
+    with pytest.raises(KitError, match=r"the operators are made for oneDNN 3.9, and MindSpore has 3.10"):
+        library(tmp_path / "cache", os.environ)

@@ -1,4 +1,4 @@
-"""Compiled graphs, kept for the next start of the same job on this computer (on CPU).
+"""Compiled graphs, kept for the next start of the same job on this computer.
 
 MindSpore's own cache (2.10) numbers graphs by the order in which a process compiles them, and compares the script that
 was started, nothing else. After any other change, or in another order, it takes the graph of another network. So here
@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.metadata
 import json
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,13 +35,13 @@ from mindspore.train.mind_ir_pb2 import ModelProto
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
 from hccl_kit.base.temporary import beside, sweep
-from hccl_kit.ocr.adapt import instruction_set
 from hccl_kit.ocr.checkpoints.fetch import cache
+from hccl_kit.ocr.code_digest import code_digest
 from hccl_kit.ocr.config import Config
-from hccl_kit.ocr.run import convolutions
-from hccl_kit.ocr.run.consistency import code_digest
+from hccl_kit.ocr.cpu import version
 from hccl_kit.runtime import World
 from hccl_kit.runtime.worker_env import MISLEADING
 
@@ -72,46 +71,57 @@ CODE = Path(__file__).parents[1]
 
 def keep(
     cells: Mapping[str, nn.Cell],
-    by_shape: Mapping[str, nn.Cell],
     config: Config,
     world: World,
     *,
     network: nn.Cell,
+    operators: Path | None,
     say: Callable[[str], None],
 ) -> None:
     """From now on these cells take the graphs that they would compile from the cache folder. The keys are any names.
 
-    A graph that is not there is compiled and kept. Inputs of `cells` always have the same shapes, those of `by_shape`
-    may differ. All are compiled as usual if the folder cannot be written or others may change it, which `say` reports,
-    and if one of MindSpore's variables is set: MS_COMPILER_CACHE_ENABLE=0 switches this off.
+    A graph that is not there is compiled and kept. `operators` is the library that computes convolutions. All are
+    compiled as usual with another MindSpore, if the folder cannot be written or others may change it, which `say`
+    reports, and if one of MindSpore's variables is set: MS_COMPILER_CACHE_ENABLE=0 switches this off.
     """
     environ = os.environ  # the environment that MindSpore reads
     if not _usable(world, environ):
         return
     try:
-        folder = cache(environ) / "graphs" / name(facts(config, world, network, environ))
+        folder = cache(environ) / "graphs" / name(facts(config, world, network, operators, environ))
         make_private(folder)
         os.utime(folder)
         sweep(folder)
         sweep(folder.parent)
         _forget_oldest(folder.parent)
         kept = _Folder(folder, world.rank, _process(folder.parent), say)
-    except (OSError, KitError) as error:
-        hint = f" ({error.hint})" if isinstance(error, KitError) and error.hint else ""
-        say(f"compiled graphs are not kept: {error}{hint}")
+    except OSError as error:
+        say(Message("cpu.graphs-not-written", "compiled graphs are not kept: {reason}", reason=error))
         return
-    for title, cell in (*cells.items(), *by_shape.items()):
-        _follow(cell, title, kept, once=title in cells)
+    except KitError as error:
+        say(
+            Message(
+                "cpu.graphs-not-private",
+                "compiled graphs are not kept: {reason} ({hint})",
+                reason=error.message,
+                hint=error.hint,
+            )
+        )
+        return
+    for title, cell in cells.items():
+        _follow(cell, title, kept)
 
 
-def facts(config: Config, world: World, network: nn.Cell, environ: Mapping[str, str]) -> dict[str, Any]:
+def facts(
+    config: Config, world: World, network: nn.Cell, operators: Path | None, environ: Mapping[str, str]
+) -> dict[str, Any]:
     """All that graphs depend on, except the name of the cell and the shapes of its inputs."""
     return {
         "code": code_digest(CODE),
         "script": os.path.realpath(sys.argv[0]),
-        "versions": [platform.python_version(), importlib.metadata.version("mindspore"), np.__version__],
-        "processor": [platform.machine(), instruction_set.wide(environ), environ.get(instruction_set.VARIABLE)],
-        "convolutions": str(convolutions.of_onednn(config["system"], environ)),
+        "versions": [platform.python_version(), version.installed(), np.__version__],
+        "processor": platform.machine(),
+        "operators": str(operators),
         "environment": {
             key: value for key, value in sorted(environ.items()) if key.startswith("MS_") and key not in MISLEADING
         },
@@ -120,7 +130,10 @@ def facts(config: Config, world: World, network: nn.Cell, environ: Mapping[str, 
             for section in SECTIONS
             if section in config
         },
-        "parameters": [[one.name, one.shape, str(one.dtype), one.requires_grad] for one in network.get_parameters()],
+        "parameters": [
+            [parameter.name, parameter.shape, str(parameter.dtype), parameter.requires_grad]
+            for parameter in network.get_parameters()
+        ],
         "ranks": [world.size, world.rank, world.launcher],  # the launcher decides who sums the gradients
     }
 
@@ -151,7 +164,7 @@ class _Folder:
             with suppress(KitError, DecodeError):
                 self._write(key, made, title, cell)
         elif known is not None:
-            self._say_once(f"compiled graphs are taken from {self.path}")
+            self._say_once(Message("cpu.graphs-taken", "compiled graphs are taken from {folder}", folder=self.path))
 
     def _write(self, key: str, graph: bytes, title: str, cell: nn.Cell) -> None:
         """Keep the graph, unless another start could not use it.
@@ -159,7 +172,14 @@ class _Folder:
         Raises DecodeError if MindSpore has not written it to its end, KitError if there is no room for it.
         """
         if reason := _obstacle(ModelProto.FromString(graph), cell):
-            self._say_once(f"the graph of {title} is compiled at each start: {reason}")
+            self._say_once(
+                Message(
+                    "cpu.graph-not-kept",
+                    "the graph of {title} is compiled at each start: {reason}",
+                    title=title,
+                    reason=reason,
+                )
+            )
             return
         write_atomically(self.path / key, hashlib.sha256(graph).digest() + graph, mode=0o600)
 
@@ -237,35 +257,37 @@ def _process(parent: Path) -> _Process:
     return _processes[0]
 
 
-def _follow(cell: nn.Cell, title: str, kept: _Folder, *, once: bool) -> None:
+def _follow(cell: nn.Cell, title: str, kept: _Folder) -> None:
     """Let `cell` be compiled with the graphs of `kept`. MindSpore calls `compile` before each run of a cell."""
-    compile_if_new, seen, constants = cell.compile, set[str](), _constants(cell)
+    compile_if_new, seen, constants = cell.compile, set[Any](), _constants(cell)
 
     def compiled(*arguments: Any, **keywords: Any) -> None:
-        if not (once and seen):
-            key = name([title, cell.phase, _shapes(cell.get_inputs() or arguments), constants])
-            if key not in seen:
-                with kept.compiling(key, title, cell):
-                    compile_if_new(*arguments, **keywords)
-                seen.add(key)
-                return
-        compile_if_new(*arguments, **keywords)
+        inputs = tuple((tuple(tensor.shape), str(tensor.dtype)) for tensor in cell.get_inputs() or arguments)
+        if (cell.phase, inputs) in seen:
+            compile_if_new(*arguments, **keywords)
+            return
+        with kept.compiling(name([title, cell.phase, inputs, constants]), title, cell):
+            compile_if_new(*arguments, **keywords)
+        seen.add((cell.phase, inputs))
 
     cell.compile = compiled
 
 
-def _shapes(inputs: Sequence[Any]) -> list[Any]:
-    return [[tuple(one.shape), str(one.dtype)] for one in inputs]
-
-
-def _obstacle(compiled: ModelProto, cell: nn.Cell) -> str | None:
+def _obstacle(compiled: ModelProto, cell: nn.Cell) -> Message | None:
     """Why another start cannot take this graph of `cell`; None if it can."""
     # In the file, each parameter has the name of a function before its own.
     used = {parameter.name.partition(":")[2] for parameter in compiled.graph.parameter}
     if hidden := used - {parameter.name for parameter in cell.get_parameters()}:
-        return f"its cell does not list the parameter {min(hidden)}"
-    stateful = [one.op_type for one in compiled.primitives for name in one.attribute if name.name == HIDDEN_STATE]
-    return f"{min(stateful)} draws random numbers" if stateful else None
+        return Message("cpu.hidden-parameter", "its cell does not list the parameter {name}", name=min(hidden))
+    stateful = [
+        primitive.op_type
+        for primitive in compiled.primitives
+        for attribute in primitive.attribute
+        if attribute.name == HIDDEN_STATE
+    ]
+    if stateful:
+        return Message("cpu.random-operator", "{operator} draws random numbers", operator=min(stateful))
+    return None
 
 
 def _constants(cell: nn.Cell) -> str:
@@ -288,7 +310,7 @@ def _forget_oldest(place: Path) -> None:
 
 def _usable(world: World, environ: Mapping[str, str]) -> bool:
     """Whether graphs can be kept. MindSpore's cache parses the script that was started."""
-    if world.device_target != "CPU" or {ENABLE, PLACE} & set(environ):
+    if world.device_target != "CPU" or {ENABLE, PLACE} & set(environ) or version.installed() != version.MINDSPORE:
         return False
     try:
         ast.parse(Path(sys.argv[0]).read_bytes())

@@ -1,10 +1,10 @@
-"""Convolutions, normalisations and poolings that exchange maps in oneDNN's blocked channel layout, for CPUs.
+"""Convolutions, normalisations and poolings that exchange maps in oneDNN's blocked channel layout.
 
 MindSpore 2.10 gives oneDNN maps in plain order (NCHW). Each convolution reorders them, and the code for normalisations
 in that order is slow: those of the small CRNN take more than a third of the time of its convolutions (measured). In a
 sequence of cells it is known which cell takes the output of a convolution. So the convolution leaves its output in
 blocks for the normalisation after it, and the normalisation leaves its own in blocks for the next convolution, if only
-poolings and ReLU are between the two. Gradients return in the same layout. See `hccl_kit.ocr.native`.
+poolings and ReLU are between the two. Gradients return in the same layout.
 
 A cell that is not a sequence can list such children by name in `in_row`: each takes the output of the one before it,
 and nothing else takes that output; ReLU may be between them.
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.ocr.adapt.onednn_convolution import Convolution, Shape, operator
+from hccl_kit.ocr.cpu.convolution import Convolution, Shape, operator
 from hccl_kit.ocr.models.pool import MaxPool
 
 BLOCK = 16
@@ -28,15 +28,13 @@ Two = tuple[Tensor, Tensor]
 Three = tuple[Tensor, Tensor, Tensor]
 
 
-def replace(network: nn.Cell, library: Path) -> int:
-    """Let the sequences of `network` exchange maps in blocks; returns the number of replaced normalisations.
-
-    Call it after `onednn_convolution.replace`. Parameters stay the same, and so do results up to rounding.
-    """
-    return sum(_in_row(cell, library) for _, cell in list(network.cells_and_names()))
+def replace(network: nn.Cell, library: Path) -> None:
+    """Let the sequences of `network` exchange maps in blocks. Call it after `convolution.replace`."""
+    for _, cell in list(network.cells_and_names()):
+        _in_row(cell, library)
 
 
-def _in_row(parent: nn.Cell, library: Path) -> int:
+def _in_row(parent: nn.Cell, library: Path) -> None:
     is_sequence = isinstance(parent, nn.SequentialCell)
     cells = list(parent) if is_sequence else [getattr(parent, name) for name in getattr(parent, "in_row", ())]
     norms = [number for number in range(1, len(cells)) if _fits(cells[number - 1], cells[number])]
@@ -53,7 +51,6 @@ def _in_row(parent: nn.Cell, library: Path) -> int:
         del norm.bn_train, norm.bn_infer  # primitives: assigning a cell under the same name does not replace them
         norm.bn_train = ByBatch(norm.eps, norm.momentum, library, stays=stays)
         norm.bn_infer = ByMoving(norm.eps, library, stays=stays)
-    return len(norms)
 
 
 def _fits(convolution: nn.Cell, norm: nn.Cell) -> bool:
@@ -125,12 +122,12 @@ class ByBatch(nn.Cell):
         self.normalise = _Batch(epsilon, library, stays=stays)
 
     def construct(self, maps: Tensor, gamma: Tensor, beta: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor]:
-        results, own_mean, own_variance = self.normalise(maps, gamma, beta)
+        results, batch_mean, batch_variance = self.normalise(maps, gamma, beta)
         count = maps.shape[0] * maps.shape[2] * maps.shape[3]
-        own_variance = own_variance * (count / max(count - 1, 1))  # the unbiased estimate (Bessel's correction)
+        batch_variance = batch_variance * (count / max(count - 1, 1))  # the unbiased estimate (Bessel's correction)
         moved = (
-            ops.assign(mean, mean + self.momentum * (own_mean - mean)),
-            ops.assign(variance, variance + self.momentum * (own_variance - variance)),
+            ops.assign(mean, mean + self.momentum * (batch_mean - mean)),
+            ops.assign(variance, variance + self.momentum * (batch_variance - variance)),
         )
         return (ops.depend(results, moved),)
 

@@ -1,4 +1,4 @@
-"""GELU by oneDNN, for CPUs (see `hccl_kit.ocr.native`).
+"""GELU by oneDNN.
 
 MindSpore 2.10 computes the error function, and the hyperbolic tangent of the approximation, with the C library, one
 value at a time: ten to thirty times as long as a product of two maps (measured).
@@ -10,8 +10,8 @@ from pathlib import Path
 
 from mindspore import Tensor, nn
 
-from hccl_kit.ocr.adapt.onednn_convolution import operator
-from hccl_kit.ocr.models import cpu_forms
+from hccl_kit.ocr.cpu.children import replace_children
+from hccl_kit.ocr.cpu.convolution import operator
 
 
 class Gelu(nn.Cell):
@@ -32,10 +32,5 @@ class Gelu(nn.Cell):
 
 
 def replace(network: nn.Cell, library: Path) -> None:
-    """Let `library` compute each GELU that is an attribute of a cell of `network`, in training and evaluation."""
-    for _, cell in list(network.cells_and_names()):
-        for name, child in list(cell.name_cells().items()):
-            if type(child) is nn.GELU and hasattr(cell, name):
-                setattr(cell, name, Gelu(child, library))
-                if isinstance(cell, cpu_forms.Gelu):
-                    cell.by_polynomial = False
+    """Let `library` compute each GELU of `network`."""
+    replace_children(network, nn.GELU, lambda gelu: Gelu(gelu, library))

@@ -129,7 +129,7 @@ enum { CPU = 1, FORWARD_TRAINING = 64, FORWARD_INFERENCE = 96, BACKWARD = 128 };
 enum { DIRECT = 1, SCRATCHPAD_OF_CALLER = 1, SCRATCHPAD_ARGUMENT = 80, AVX512 = 0x20 };
 enum Order { ANY_ORDER = 1, BLOCKS_OF_16 = 78, BLOCKS_OF_8 = 102 }; // blocks of channels, which are side by side
 enum Statistics { OF_BATCH = 2 | 4, GIVEN = OF_BATCH | 1 };         // flags: with gamma and beta, statistics are inputs
-enum Type { BFLOAT16 = 2, FLOAT32 = 3 };
+enum { FLOAT32 = 3 };
 enum Query { IMPLEMENTATION = 8, WORKSPACE = 135, SCRATCHPAD = 136 };
 enum Direction { FORWARD, OF_IMAGES, OF_WEIGHTS };
 enum Task { USE, TRAIN, BACK };
@@ -230,9 +230,9 @@ void run(Primitive primitive, const std::vector<Argument> &arguments) {
 
 size_t pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 
-Description described(const Shape &shape, Type type, Order order = ANY_ORDER) {
+Description described(const Shape &shape, Order order) {
     Description description;
-    check(dnnl_memory_desc_create_with_tag(&description, int(shape.size()), shape.data(), type, order), "describe");
+    check(dnnl_memory_desc_create_with_tag(&description, int(shape.size()), shape.data(), FLOAT32, order), "describe");
     return description;
 }
 
@@ -249,7 +249,7 @@ Description plain(const Shape &shape) {
 // In the order in which maps go from one of these operators to the next, and their gradients back: that for which
 // oneDNN has its fast code here. The number of channels divides by 16, so it takes as much memory as the plain order.
 Description blocks(const Shape &shape) {
-    return described(shape, FLOAT32, dnnl_get_effective_cpu_isa() & AVX512 ? BLOCKS_OF_16 : BLOCKS_OF_8);
+    return described(shape, dnnl_get_effective_cpu_isa() & AVX512 ? BLOCKS_OF_16 : BLOCKS_OF_8);
 }
 
 // Images, weights or maps: in the order in which MindSpore has them, and in that in which oneDNN computes.
@@ -299,10 +299,10 @@ struct Operand {
     }
 };
 
-// What hccl_kit.ocr.adapt.onednn_convolution writes into the tensor of the geometry, in this order. The shape of that
+// What hccl_kit.ocr.cpu.convolution writes into the tensor of the geometry, in this order. The shape of that
 // tensor holds what the size of the output depends on.
 struct Geometry {
-    int32_t stride[2], dilation[2], before[2], groups, bfloat16, images_in_blocks, maps_in_blocks;
+    int32_t stride[2], dilation[2], before[2], groups, images_in_blocks, maps_in_blocks;
 };
 
 // Memory that all convolutions use one after the other. It grows to what the largest of them needs.
@@ -417,20 +417,8 @@ class Plan {
         return name;
     }
 
-    // In bfloat16 if it is wanted and oneDNN has code for it here.
     static PrimitiveDescription describe(Direction direction, const Shapes &shapes, const Geometry &geometry,
                                          PrimitiveDescription forward, Attributes attributes) {
-        PrimitiveDescription found = nullptr;
-        if (geometry.bfloat16 &&
-            attempt(&found, direction, shapes, geometry, BFLOAT16, forward, attributes) == 0)
-            return found;
-        check(attempt(&found, direction, shapes, geometry, FLOAT32, forward, attributes), "compute this convolution");
-        return found;
-    }
-
-    // The status of oneDNN. `type` is that of what is multiplied.
-    static int attempt(PrimitiveDescription *found, Direction direction, const Shapes &shapes, const Geometry &geometry,
-                       Type type, PrimitiveDescription forward, Attributes attributes) {
         int64_t stride[2], dilation[2], before[2], after[2];
         for (int axis = 0; axis < 2; axis++) {
             const int64_t *image = &shapes[0].end()[-2], *kernel = &shapes[1].end()[-2], *map = &shapes[2].end()[-2];
@@ -442,22 +430,25 @@ class Plan {
             after[axis] = reach - image[axis] - before[axis];
         }
         Description of[3];
-        for (int i = 0; i < 3; i++) of[i] = described(shapes[i], i == RESULT[direction] ? FLOAT32 : type);
+        for (int i = 0; i < 3; i++) of[i] = described(shapes[i], ANY_ORDER);
         Engine engine = device().engine;
+        PrimitiveDescription description = nullptr;
         int status = 0;
         if (direction == FORWARD)
-            status = dnnl_convolution_forward_primitive_desc_create(found, engine, FORWARD_TRAINING, DIRECT, of[0],
-                                                                    of[1], nullptr, of[2], stride, dilation, before,
-                                                                    after, attributes);
+            status = dnnl_convolution_forward_primitive_desc_create(&description, engine, FORWARD_TRAINING, DIRECT,
+                                                                    of[0], of[1], nullptr, of[2], stride, dilation,
+                                                                    before, after, attributes);
         if (direction == OF_IMAGES)
             status = dnnl_convolution_backward_data_primitive_desc_create(
-                found, engine, DIRECT, of[0], of[1], of[2], stride, dilation, before, after, forward, attributes);
+                &description, engine, DIRECT, of[0], of[1], of[2], stride, dilation, before, after, forward,
+                attributes);
         if (direction == OF_WEIGHTS)
-            status = dnnl_convolution_backward_weights_primitive_desc_create(found, engine, DIRECT, of[0], of[1],
-                                                                             nullptr, of[2], stride, dilation, before,
-                                                                             after, forward, attributes);
-        for (Description description : of) dnnl_memory_desc_destroy(description);
-        return status;
+            status = dnnl_convolution_backward_weights_primitive_desc_create(
+                &description, engine, DIRECT, of[0], of[1], nullptr, of[2], stride, dilation, before, after, forward,
+                attributes);
+        for (Description operand : of) dnnl_memory_desc_destroy(operand);
+        check(status, "compute this convolution");
+        return description;
     }
 
     const Direction direction_;
@@ -612,7 +603,7 @@ int compute(Direction direction, const Data &data, const Shapes &shapes, const v
     return 0;
 }
 
-// What hccl_kit.ocr.adapt.onednn_blocks writes into the tensor of a normalisation.
+// What hccl_kit.ocr.cpu.blocks writes into the tensor of a normalisation.
 struct Numbers {
     float epsilon, results_in_blocks;
 };

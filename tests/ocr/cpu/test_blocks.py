@@ -12,16 +12,17 @@ import pytest
 from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
-from hccl_kit.ocr.adapt import onednn_blocks, onednn_convolution
 from hccl_kit.ocr.adapt.batch_norm import batch_norms, freeze_batch_norm
-from hccl_kit.ocr.adapt.instruction_set import VARIABLE
 from hccl_kit.ocr.checkpoints.fetch import cache
+from hccl_kit.ocr.cpu import blocks
+from hccl_kit.ocr.cpu import convolution as convolutions
+from hccl_kit.ocr.cpu.instruction_set import VARIABLE
+from hccl_kit.ocr.cpu.library import hold, library
 from hccl_kit.ocr.models import rec_resnet34, svtr
 from hccl_kit.ocr.models.pool import MaxPool
 from hccl_kit.ocr.models.ppocr import light_svtr
 from hccl_kit.ocr.models.ppocr.convolutions import Normed
 from hccl_kit.ocr.models.resnet import BasicBlock, Bottleneck
-from hccl_kit.ocr.native.library import hold, library
 from tests.ocr.compiler import NEEDS_COMPILER
 from tests.ocr.differentiated import found
 from tests.places import ROOT
@@ -30,8 +31,8 @@ pytestmark = NEEDS_COMPILER
 OTHER_BLOCKS = """
 import sys
 from pathlib import Path
-from hccl_kit.ocr.native.library import hold
-from tests.ocr.adapt.test_onednn_blocks import NETWORKS, compared
+from hccl_kit.ocr.cpu.library import hold
+from tests.ocr.cpu.test_blocks import NETWORKS, compared
 hold(Path(sys.argv[1]))
 for name in NETWORKS:
     compared(name, Path(sys.argv[1]))
@@ -117,9 +118,10 @@ def compared(name: str, path: Path, *, frozen: bool = False) -> None:
     """Assert that a plain and a blocked network agree in training, in their statistics, and in evaluation."""
     _, shape, count = NETWORKS[name]
     plain, blocked = prepared(name), prepared(name)
-    onednn_convolution.replace(plain, path)
-    onednn_convolution.replace(blocked, path)
-    assert onednn_blocks.replace(blocked, path) == count
+    convolutions.replace(plain, path)
+    convolutions.replace(blocked, path)
+    blocks.replace(blocked, path)
+    assert sum(isinstance(cell, blocks.ByBatch) for _, cell in blocked.cells_and_names()) == count
     if frozen:
         freeze_batch_norm(plain)
         freeze_batch_norm(blocked)
@@ -145,8 +147,8 @@ def test_frozen_statistics_match_the_plain_layout(name: str, path: Path) -> None
 def test_the_moving_statistics_match_mindspore(path: Path) -> None:
     plain, blocked = prepared("pooled"), prepared("pooled")
     before = values_of(plain)
-    onednn_convolution.replace(blocked, path)
-    onednn_blocks.replace(blocked, path)
+    convolutions.replace(blocked, path)
+    blocks.replace(blocked, path)
     for network in (plain, blocked):
         for _ in range(3):
             found(network, (2, 3, 16, 20))
@@ -160,9 +162,9 @@ def test_the_moving_statistics_match_mindspore(path: Path) -> None:
 def test_one_graph_supports_images_of_all_sizes(path: Path) -> None:
     plain, blocked = prepared("pooled"), prepared("pooled")
     for network in (plain, blocked):
-        onednn_convolution.replace(network, path)
+        convolutions.replace(network, path)
         network.set_train(False)
-    onednn_blocks.replace(blocked, path)
+    blocks.replace(blocked, path)
     blocked.set_inputs(Tensor(shape=(None, 3, None, None), dtype=ms.float32))
     for size in (12, 17):
         given = Tensor(np.random.default_rng(size).standard_normal((1, 3, size, size + 3)).astype(np.float32))
@@ -172,8 +174,8 @@ def test_one_graph_supports_images_of_all_sizes(path: Path) -> None:
 @pytest.mark.parametrize("any_size", [False, True])
 def test_maps_that_are_smaller_than_the_window_are_refused(any_size: bool, path: Path) -> None:
     blocked = prepared("pooled").set_train(False)
-    onednn_convolution.replace(blocked, path)
-    onednn_blocks.replace(blocked, path)
+    convolutions.replace(blocked, path)
+    blocks.replace(blocked, path)
     if any_size:
         blocked.set_inputs(Tensor(shape=(None, 3, None, None), dtype=ms.float32))
     with pytest.raises(RuntimeError, match="maps are smaller than the window of a pooling"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import hashlib
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -21,9 +20,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
 from hccl_kit.base.temporary import beside, sweep
 from hccl_kit.base.terminal import printable
+from hccl_kit.ocr.cpu import version
 
 SOURCE = Path(__file__).with_name("operators.cpp")
 COMPILERS = ("c++", "g++", "clang++")
@@ -33,7 +34,6 @@ LIBRARIES = ("libdnnl.so.3", "libmindspore_core.so", "plugin/libmindspore_ops_cp
 TIMEOUT = 120
 MOST_OF_REASON = 1000
 """Bytes of the reason of a failure that other processes read."""
-CPU_INFO = Path("/proc/cpuinfo")
 ELF_HEADER = 64
 """Bytes of the header of a library of a 64-bit computer."""
 
@@ -41,22 +41,36 @@ ELF_HEADER = 64
 def library(folder: Path, environ: Mapping[str, str]) -> Path:
     """The library for this MindSpore in `folder`, compiled if it is not there yet, or damaged.
 
-    CXX names the compiler if it is set; later runs need none. Raises KitError if MindSpore has no oneDNN, there is no
-    compiler, it fails, or others may write into the folder.
+    CXX names the compiler if it is set; later runs need none. Raises KitError if operators.cpp is not made for this
+    MindSpore or its oneDNN, there is no compiler, it fails, or others may write into the folder.
     """
     called = _called()
+    version.assert_mindspore()
     source = hashlib.sha256(SOURCE.read_bytes()).hexdigest()
     # Several hosts may share a home folder.
-    facts = [source, *OPTIONS, *map(str, called), _version(), platform.machine(), *platform.libc_ver()]
-    path = folder / f"operators-{_name(facts)}.so"
+    facts = [source, *OPTIONS, *map(str, called), version.installed(), platform.machine(), *platform.libc_ver()]
+    digest = hashlib.sha256("\0".join(facts).encode()).hexdigest()
+    path = folder / f"operators-{digest[:16]}.so"
     if ":" in str(path):
-        raise KitError(f"MindSpore loads no library from a path with a colon: {folder}")
+        raise KitError(
+            Message(
+                "cpu.path-with-colon", "MindSpore loads no library from a path with a colon: {folder}", folder=folder
+            )
+        )
     try:
         make_private(folder)
         if not _is_whole(path):
+            version.assert_onednn(called[0])
             _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
-        raise KitError(f"{error.filename or folder}: {error.strerror or error}") from error
+        raise KitError(
+            Message(
+                "cpu.cache-folder",
+                "{path}: {reason}",
+                path=error.filename or folder,
+                reason=error.strerror or error,
+            )
+        ) from error
     return path
 
 
@@ -68,59 +82,39 @@ def hold(path: Path) -> None:
     try:
         ctypes.CDLL(str(path), mode=os.RTLD_NOW)
     except OSError as error:
-        raise KitError(f"{path} cannot be loaded: {error}", hint=f"rm {shlex.quote(str(path))}") from error
-
-
-def keep_choices(path: Path, environ: Mapping[str, str], cores: int) -> None:
-    """Let the library at `path` time the implementations of each convolution when it is computed for the first time.
-
-    The fastest ones are remembered beside the library, for this processor and number of cores.
-    """
-    try:
-        text = CPU_INFO.read_text(encoding="utf-8")
-    except OSError:
-        text = ""
-    first = text.split("\n\n", 1)[0]
-    lines = re.findall(r"^(?:model name|flags|CPU part|Features)\s*:.*$", first, re.MULTILINE)
-    facts = [*lines, str(cores), environ.get("ONEDNN_MAX_CPU_ISA", ""), _version()]
-    ctypes.CDLL(str(path)).keep_choices(os.fsencode(path.with_name(f"fastest-{_name(facts)}.txt")))
-
-
-def measured_choices(path: Path) -> int:
-    """How many convolutions this process has measured."""
-    return int(ctypes.CDLL(str(path)).measured_choices())
-
-
-def _name(facts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(facts).encode()).hexdigest()[:16]
+        raise KitError(
+            Message("cpu.not-loaded", "{path} cannot be loaded: {reason}", path=path, reason=error),
+            hint=Message("cpu.not-loaded.fix", "rm {path}", path=shlex.quote(str(path))),
+        ) from error
 
 
 def _called() -> list[Path]:
     """The libraries of MindSpore that are called."""
-    found = importlib.util.find_spec("mindspore")
-    folder = Path(found.origin or "").parent / "lib" if found else Path()
+    mindspore = importlib.util.find_spec("mindspore")
+    folder = Path(mindspore.origin or "").parent / "lib" if mindspore else Path()
     files = [folder / name for name in LIBRARIES]
     absent = [file.name for file in files if not file.is_file()]
     if absent:
-        raise KitError(f"this installation of MindSpore has no {absent[0]}")
+        raise KitError(Message("cpu.no-library", "this installation of MindSpore has no {library}", library=absent[0]))
     return files
-
-
-def _version() -> str:
-    return importlib.metadata.version("mindspore")
 
 
 def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
     try:
         command = shlex.split(environ.get("CXX", ""))
     except ValueError as error:
-        raise KitError(f"CXX cannot be parsed as a command: {error}") from error
+        raise KitError(
+            Message("cpu.bad-compiler", "CXX cannot be parsed as a command: {reason}", reason=error)
+        ) from error
     if command:
         return command
     for name in COMPILERS:
         if shutil.which(name, path=environ.get("PATH")):
             return (name,)
-    raise KitError(f"there is no C++ compiler ({', '.join(COMPILERS)})", hint="apt-get install g++")
+    raise KitError(
+        Message("cpu.no-compiler", "there is no C++ compiler ({names})", names=", ".join(COMPILERS)),
+        hint=Message("cpu.no-compiler.fix", "apt-get install g++"),
+    )
 
 
 def _is_whole(path: Path) -> bool:
@@ -151,7 +145,7 @@ def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ
             return
         reason = os.pread(descriptor, MOST_OF_REASON, 0).decode(errors="replace")
         if has_waited and reason:
-            raise KitError(printable(reason))
+            raise KitError(Message("cpu.failed-elsewhere", "{reason}", reason=printable(reason)))
         os.ftruncate(descriptor, 0)
         try:
             _run_compiler(command, called, path, environ)
@@ -190,10 +184,22 @@ def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, en
         )
         if done.returncode:
             reason = _reason(done.stderr.decode(errors="replace").splitlines()) or f"exit code {done.returncode}"
-            raise KitError(f"{command[0]} cannot compile {SOURCE.name}: {printable(reason[:200])}")
+            raise KitError(
+                Message(
+                    "cpu.not-compiled",
+                    "{compiler} cannot compile {source}: {reason}",
+                    compiler=command[0],
+                    source=SOURCE.name,
+                    reason=printable(reason[:200]),
+                )
+            )
         made.rename(path)
     except subprocess.TimeoutExpired as error:
-        raise KitError(f"{command[0]} took longer than {TIMEOUT} s") from error
+        raise KitError(
+            Message(
+                "cpu.slow-compiler", "{compiler} took longer than {seconds} s", compiler=command[0], seconds=TIMEOUT
+            )
+        ) from error
     finally:
         made.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Convolutions by oneDNN in its own memory layouts, for CPUs (see `hccl_kit.ocr.native`).
+"""Convolutions by oneDNN in its own memory layouts.
 
 MindSpore 2.10 gives oneDNN images and weights in plain order (NCHW). For that order oneDNN multiplies matrices of
 patches under AVX2, and has no fast code at all under AVX-512 or for depthwise convolutions.
@@ -18,26 +18,18 @@ SAME = -1
 """Stands for the padding that keeps height and width, which depends on the size of the images."""
 
 
-def replace(network: nn.Cell, library: Path, *, bfloat16: bool = False) -> int:
-    """Let `library` compute the convolutions of `network`; returns the number of convolutions that are not replaced.
-
-    `bfloat16`: images, weights and gradients are rounded to it before they are multiplied; sums are float32. Parameters
-    stay the same, and so do results up to rounding. Transposed convolutions with padding are not replaced. For
-    training, evaluation and reading in graph mode: a network for export should keep its plain convolutions.
-    """
-    left = 0
+def replace(network: nn.Cell, library: Path) -> None:
+    """Let `library` compute the convolutions of `network`, except transposed ones with padding."""
     for _, cell in list(network.cells_and_names()):
         for name, primitive in list(vars(cell).items()):
             if type(primitive) is ops.Conv2D:
-                replacement: nn.Cell = Convolution(primitive, library, bfloat16=bfloat16)
+                replacement: nn.Cell = Convolution(primitive, library)
             elif type(primitive) is ops.Conv2DTranspose and primitive.pad_mode.lower() == "valid":
-                replacement = Transposed(primitive, library, bfloat16=bfloat16)
+                replacement = Transposed(primitive, library)
             else:
-                left += type(primitive) is ops.Conv2DTranspose
                 continue
             delattr(cell, name)  # a primitive: assigning a cell under the same name does not replace it
             setattr(cell, name, replacement)
-    return left
 
 
 class _Operators(nn.Cell):
@@ -47,14 +39,14 @@ class _Operators(nn.Cell):
     there are values, reads its shape.
     """
 
-    def __init__(self, primitive: Any, library: Path, *, bfloat16: bool) -> None:
+    def __init__(self, primitive: Any, library: Path) -> None:
         super().__init__()
         stride, dilation = primitive.stride[-2:], primitive.dilation[-2:]
         top, bottom, left, right = primitive.pad
         mode = primitive.pad_mode.lower()
         before = {"valid": (0, 0), "same": (SAME, SAME), "pad": (top, left)}[mode]
         around = {"valid": (0, 0), "same": (SAME, SAME), "pad": (top + bottom, left + right)}[mode]
-        numbers = (*stride, *dilation, *before, primitive.group, bfloat16, False, False)
+        numbers = (*stride, *dilation, *before, primitive.group, False, False)
         sizes = (*stride, *dilation, *(count + 2 for count in around), primitive.group)
         geometry = np.zeros((*sizes, len(numbers)), np.int32)
         geometry.reshape(-1, len(numbers))[0] = numbers
@@ -72,7 +64,7 @@ class Convolution(_Operators):
     """
 
     def images_in_blocks(self) -> None:
-        """Take images, and give their gradient, in blocks of channels: see `onednn_blocks`."""
+        """Take images, and give their gradient, in blocks of channels: see `blocks`."""
         self._set(-2)
 
     def maps_in_blocks(self) -> None:

@@ -1,0 +1,101 @@
+"""The door to `hccl_kit.ocr.cpu`, which computes on CPUs what MindSpore computes slowly there.
+
+Only this module imports that folder, and the folder may be absent. MindSpore computes everything itself without it,
+with `system.convolutions: plain`, in PyNative mode, where unused gradients are computed too, and where the operators
+cannot be compiled, which needs a C++ compiler once. Results differ by rounding only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.ocr.checkpoints.fetch import cache
+
+if TYPE_CHECKING:
+    from mindspore import nn
+
+    from hccl_kit.ocr.config import Config
+    from hccl_kit.runtime import World
+
+ROOM = Path(__file__).with_name("cpu")
+ONEDNN, PLAIN = "onednn", "plain"
+"""The values of `system.convolutions`."""
+
+
+def prepare(system: Mapping[str, Any], say: Callable[[str], None], *, plain: bool = False) -> None:
+    """Compile the operators if they are wanted and not there yet. Call it before MindSpore is imported.
+
+    `plain`: MindSpore computes the networks of this process. `say` takes a line if the operators cannot be used.
+    """
+    if not _is_there():
+        if not plain and _is_wanted(system):
+            say(_slower(Message("cpu.absent", "{folder} is not installed", folder=ROOM)))
+        return
+    from hccl_kit.ocr.cpu import instruction_set  # noqa: PLC0415  # may be absent
+
+    if not plain and _operators(system, say) is not None:
+        return
+    note = instruction_set.limit(os.environ)
+    if note is not None:
+        say(note)
+
+
+def adapt(network: nn.Cell, system: Mapping[str, Any], *, frozen: bool = False) -> None:
+    """Let the operators compute `network`. Its parameters keep their names and shapes.
+
+    `frozen`: its weights no longer change, and need no longer be those of its checkpoint. A network for export should
+    keep its own cells.
+    """
+    operators = _operators(system)
+    if operators is not None:
+        from hccl_kit.ocr.cpu import adapted  # noqa: PLC0415  # may be absent
+
+        adapted.adapt(network, operators, frozen=frozen)
+
+
+def keep_graphs(
+    cells: Mapping[str, nn.Cell], config: Config, world: World, *, network: nn.Cell, say: Callable[[str], None]
+) -> None:
+    """From now on these cells take their compiled graphs from the cache folder, see `hccl_kit.ocr.cpu.kept_graphs`."""
+    system = config["system"]
+    if _is_there() and _is_wanted(system):
+        from hccl_kit.ocr.cpu import kept_graphs  # noqa: PLC0415  # may be absent
+
+        kept_graphs.keep(cells, config, world, network=network, operators=_operators(system), say=say)
+
+
+def _is_there() -> bool:
+    return (ROOM / "__init__.py").is_file()
+
+
+def _is_wanted(system: Mapping[str, Any]) -> bool:
+    return bool(system["convolutions"] != PLAIN and system["mode"] == 0)
+
+
+def _operators(system: Mapping[str, Any], say: Callable[[str], None] = lambda _: None) -> Path | None:
+    """The compiled operators, None if they are not wanted, or cannot be compiled, which `say` reports."""
+    if not _is_there() or not _is_wanted(system):
+        return None
+    from hccl_kit.ocr.cpu import library  # noqa: PLC0415  # may be absent
+
+    try:
+        return library.library(cache(os.environ) / "convolutions", os.environ)
+    except KitError as error:
+        say(_slower(error.message, error.hint))
+        return None
+
+
+def _slower(reason: str, hint: str | None = None) -> Message:
+    if hint:
+        return Message(
+            "cpu.plain.fix",
+            "convolutions are computed by MindSpore, which is slower: {reason} ({hint})",
+            reason=reason,
+            hint=hint,
+        )
+    return Message("cpu.plain", "convolutions are computed by MindSpore, which is slower: {reason}", reason=reason)
