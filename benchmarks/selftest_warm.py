@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import AbstractAsyncContextManager, ExitStack, closing
 from pathlib import Path
 
 from benchmarks.selftest_hosts import (
@@ -42,9 +42,11 @@ from hccl_kit.selftest import servers
 from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.json_form import as_json
 from hccl_kit.selftest.measured import Measured
+from hccl_kit.selftest.protocol import Ready
 from hccl_kit.selftest.quality import SLOW
-from hccl_kit.selftest.run import QUICK, Selftest
-from hccl_kit.selftest.session import Session
+from hccl_kit.selftest.rank_states import RankStates
+from hccl_kit.selftest.run import QUICK, measure
+from hccl_kit.selftest.session import Session, session
 from hccl_kit.selftest.verdict import judge
 from tests.lab.hosts import Hosts, hosts
 from tests.places import ROOT
@@ -61,11 +63,11 @@ def run(loop: asyncio.AbstractEventLoop, lab: Hosts, started: Session, harm: Har
     began = time.monotonic()
     over = threading.Event()
     striker = threading.Thread(target=_strike, args=(lab, harm, over), daemon=True)
-    test = Selftest(started, QUICK, nothing, baseline=None, slow=SLOW, note=lambda _: None)
+    test = measure(started, QUICK, nothing, baseline=None, slow=SLOW, note=lambda _: None)
     with harmed_network(lab, harm):
         striker.start()
         try:
-            measured = loop.run_until_complete(test.run())
+            measured = loop.run_until_complete(test)
         finally:
             over.set()
             striker.join()
@@ -74,8 +76,15 @@ def run(loop: asyncio.AbstractEventLoop, lab: Hosts, started: Session, harm: Har
     document = json.loads(report)
     seconds = time.monotonic() - began
     loop.run_until_complete(asyncio.sleep(SETTLE))
-    started._stopped.clear()  # a run counts its own
+    _forget(started)
     return Outcome(score(harm, document), said(document), seconds, report)
+
+
+def _forget(started: Session) -> None:
+    """A run counts only its own stops of processes."""
+    before, started.ranks = started.ranks, RankStates(started.ranks.available(), shares_fate=started.ranks.shares_fate)
+    for rank in before.available():
+        started.ranks.hear(Ready(rank, before.skipped), time.monotonic())
 
 
 def _strike(lab: Hosts, harm: Harm, over: threading.Event) -> None:
@@ -101,21 +110,21 @@ def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
         nothing = Measured(args.backend, tuple(servers.cards_of(job)))
         while todo:
             with ExitStack() as stack:
-                started = Session(agents, shares_fate=args.backend in servers.SHARES_FATE)
-                loop.run_until_complete(started.__aenter__())
-                stack.callback(_end, loop, started)
+                context = session(agents, shares_fate=args.backend in servers.SHARES_FATE)
+                started = loop.run_until_complete(context.__aenter__())
+                stack.callback(_end, loop, context)
                 loop.run_until_complete(started.ready(QUICK.start))
-                if started.lost:
-                    raise RuntimeError(f"the ranks did not start: {started.losses()}")
+                if started.ranks.lost:
+                    raise RuntimeError(f"the ranks did not start: {started.ranks.losses()}")
                 for kind, harm in todo[:FRESH]:
                     todo = todo[1:]
                     yield kind, run(loop, lab, started, harm, nothing)
-                    if len(started.available()) < HOSTS:  # a lost rank cannot take part again
+                    if len(started.ranks.available()) < HOSTS:  # a lost rank cannot take part again
                         break
 
 
-def _end(loop: asyncio.AbstractEventLoop, started: Session) -> None:
-    loop.run_until_complete(started.__aexit__(None, None, None))
+def _end(loop: asyncio.AbstractEventLoop, context: AbstractAsyncContextManager[Session]) -> None:
+    loop.run_until_complete(context.__aexit__(None, None, None))
 
 
 def main() -> None:

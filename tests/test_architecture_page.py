@@ -59,8 +59,9 @@ def test_the_documented_layers_match_the_test() -> None:
 
 
 def test_the_documented_folders_exist() -> None:
-    named = re.findall(r"^\| \d+ \| `([\w/]+)`", SECTIONS['The path of "[4,8)"'], re.MULTILINE)
-    assert len(named) == 10
+    tables = SECTIONS['The path of "[4,8)"'] + SECTIONS["From a table to its report"]
+    named = re.findall(r"^\| \d+ \| `([\w/]+)`", tables, re.MULTILINE)
+    assert len(named) == 8 + 6
     assert [name for name in named if not list((ROOT / "hccl_kit").glob(f"{name}*"))] == []
 
 
@@ -68,7 +69,7 @@ def worked(section: str, desk: Desk) -> str:
     """The section with the output of its examples: files are written, rows added, commands and code run."""
     printed: str | None = None
 
-    def one(block: re.Match[str]) -> str:
+    def output(block: re.Match[str]) -> str:
         nonlocal printed
         path, kind, content = block.groups()
         if kind == "diff":
@@ -86,7 +87,7 @@ def worked(section: str, desk: Desk) -> str:
             return f"```text\n{printed}```"
         return block[0]
 
-    return BLOCK.sub(one, section)
+    return BLOCK.sub(output, section)
 
 
 @pytest.mark.parametrize("title", [title for title in SECTIONS if BLOCK.search(SECTIONS[title])])
@@ -94,7 +95,7 @@ def test_the_examples_work(title: str, tmp_path: Path, request: pytest.FixtureRe
     section = SECTIONS[title]
     if "hccl_kit.ocr" in section and not find_spec("mindspore"):
         pytest.skip("needs MindSpore: install the extra train")
-    found = worked(section, Desk(tmp_path))
+    actual = worked(section, Desk(tmp_path))
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(PAGE.read_text(encoding="utf-8").replace(section, found), encoding="utf-8")
-    assert found == section or request.config.getoption("--update-golden")
+        PAGE.write_text(PAGE.read_text(encoding="utf-8").replace(section, actual), encoding="utf-8")
+    assert actual == section or request.config.getoption("--update-golden")

@@ -6,18 +6,16 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
 from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
 
 from hccl_kit import __version__
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import settle, wants_color
-
-TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any, NoReturn
 
 _MISSING = "the following arguments are required"
 _UNKNOWN = "unrecognized arguments"
@@ -79,8 +77,6 @@ class Parser(argparse.ArgumentParser):
         """A suggestion for words that argparse does not recognize."""
         if not words.startswith("-"):
             return f"; a command follows --, as in: {self.prog} ... -- {words}" if self.takes_command else ""
-        from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
-
         # Without dashes, which all options share: "--tabel" is close to TABLE, and not to --help.
         positionals = [str(action.metavar or action.dest) for action in self._get_positional_actions()]
         names = {name.lower(): name for name in positionals}
@@ -115,8 +111,6 @@ class Parser(argparse.ArgumentParser):
 
 def a_path(text: str) -> Path:
     """The path, as `type` of an option. An empty text, as of an unset variable, is an error: not the current folder."""
-    from pathlib import Path  # noqa: PLC0415 - 4 ms, which not every program needs
-
     if not text:
         raise argparse.ArgumentTypeError("'' is not a path")
     return Path(text)
@@ -132,7 +126,8 @@ def split_command(argv: Sequence[str] | None) -> tuple[list[str], tuple[str, ...
 def command_or(default: Callable[[], tuple[str, ...]], command: tuple[str, ...] | None) -> tuple[str, ...]:
     """The command of `split_command`, or that of `default`. Raises KitError if nothing follows the "--"."""
     if command == ():
-        raise KitError("no command follows --", hint="omit -- to run the default command")
+        message = Message("base.no-command", "no command follows --")
+        raise KitError(message, hint=Message("base.no-command.fix", "omit -- to run the default command"))
     return default() if command is None else command
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.temporary import beside
 
 
@@ -40,9 +41,12 @@ def write_atomically(
             temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        raise KitError(f"cannot write {path}: {error.strerror or error}") from error
+        raise KitError(
+            Message("base.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror or error)
+        ) from error
     except ValueError as error:  # a NUL character
-        raise KitError(f"cannot write {str(path)!r}: {error}") from error
+        message = Message("base.cannot-write-name", "cannot write {path!r}: {reason}", path=str(path), reason=error)
+        raise KitError(message) from error
     finally:
         if is_ours:
             temporary.unlink(missing_ok=True)
@@ -53,10 +57,16 @@ def assert_no_device(path: Path) -> None:
     try:
         is_other = path.exists() and not path.is_file()
     except OSError as error:  # its name is too long
-        raise KitError(f"cannot write {str(path)[:200]}: {error.strerror}") from error
+        raise KitError(
+            Message("base.cannot-look", "cannot write {path}: {reason}", path=str(path)[:200], reason=error.strerror)
+        ) from error
     if is_other:
-        what = "a folder" if path.is_dir() else "not a regular file"
-        raise KitError(f"{path} is {what}, so the file cannot be written")
+        if path.is_dir():
+            message = Message("base.target-folder", "{path} is a folder, so the file cannot be written", path=path)
+            raise KitError(message)
+        raise KitError(
+            Message("base.target-not-regular", "{path} is not a regular file, so the file cannot be written", path=path)
+        )
 
 
 def _move_to_new(temporary: Path, path: Path) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from pathlib import Path
+from select import select
 
 from hccl_kit.base.errors import KitError
-
-TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from hccl_kit.base.message import Message
 
 _PIECE = 1 << 20
 """Bytes of one read if the size of a file is unknown."""
@@ -26,17 +24,17 @@ def read_bounded(path: str | Path, limit: int) -> bytes:
     # The size first: a sparse file of terabytes is refused without reading it.
     data = None if _is_larger(path, limit) else read_start(path, limit + 1)
     if data is None or len(data) > limit:
-        raise KitError(f"{path} is larger than {limit} bytes")
+        raise KitError(Message("base.larger", "{path} is larger than {limit} bytes", path=path, limit=limit))
     return data
 
 
 def _is_larger(path: str | Path, limit: int) -> bool:
     """Whether `path` is a regular file above `limit`; opening it reports any other problem."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - pathlib takes 4 ms to load, which every check of a table would pay
+        status = Path(path).stat()
     except (OSError, ValueError):
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_size > limit
+    return stat.S_ISREG(status.st_mode) and status.st_size > limit
 
 
 def read_start(path: str | Path, size: int) -> bytes:
@@ -51,14 +49,18 @@ def read_start(path: str | Path, size: int) -> bytes:
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not is_opened_by_shell and not stat.S_ISREG(mode):
-                raise KitError(f"cannot read {path}: it is not a regular file", hint="pipe it in: /dev/stdin")
+                message = Message("base.not-regular", "cannot read {path}: it is not a regular file", path=path)
+                raise KitError(message, hint=Message("base.not-regular.fix", "pipe it in: /dev/stdin"))
             return read_descriptor(descriptor, size, str(path), waits=is_opened_by_shell)
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise KitError(f"cannot read {path or repr(path)}: {error.strerror}") from error
+        raise KitError(
+            Message("base.cannot-read", "cannot read {path}: {reason}", path=path or repr(path), reason=error.strerror)
+        ) from error
     except ValueError as error:  # a NUL character
-        raise KitError(f"cannot read {path}: {error}") from error
+        message = Message("base.cannot-read-name", "cannot read {path}: {reason}", path=path, reason=error)
+        raise KitError(message) from error
 
 
 def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True) -> bytes:
@@ -76,9 +78,7 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
             piece = os.read(descriptor, min(left, before.st_size + 1 if before.st_size else _PIECE))
         except BlockingIOError:
             if not waits:
-                raise KitError(f"cannot read {name}: it has no end") from None
-            from select import select  # noqa: PLC0415 - for a pipe only
-
+                raise KitError(Message("base.no-end", "cannot read {name}: it has no end", name=name)) from None
             select([descriptor], [], [])
             continue
         if not piece:
@@ -86,12 +86,13 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
         pieces.append(piece)
         left -= len(piece)
     if stat.S_ISREG(before.st_mode) and before.st_size and _state(before) != _state(os.fstat(descriptor)):
-        raise KitError(f"cannot read {name}: it changed while it was read", hint="try again when it is complete")
+        message = Message("base.changed", "cannot read {name}: it changed while it was read", name=name)
+        raise KitError(message, hint=Message("base.changed.fix", "try again when it is complete"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _state(found: os.stat_result) -> tuple[int, int]:
-    return found.st_size, found.st_mtime_ns
+def _state(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 def read_text(path: str | Path, limit: int) -> str:
@@ -99,4 +100,5 @@ def read_text(path: str | Path, limit: int) -> str:
     try:
         return read_bounded(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise KitError(f"{path} is not UTF-8: byte {error.start}") from error
+        message = Message("base.not-utf8", "{path} is not UTF-8: byte {offset}", path=path, offset=error.start)
+        raise KitError(message) from error

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-
-TYPE_CHECKING = False  # the start of a program is measured in milliseconds
-
-if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+from collections.abc import MutableMapping
 
 NAMES = ("PATH", "PYTHONPATH")
 """Lists of folders, in which an empty or relative part means the current one."""

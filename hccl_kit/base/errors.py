@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import marked, printable
 
 EXIT_OK = 0
@@ -71,7 +72,7 @@ def under_way() -> Iterator[None]:
     except BrokenPipeError:  # has a code of its own
         raise
     except OSError as error:
-        stopped = KitError(f"cannot read or write: {error}")
+        stopped = KitError(Message("base.stopped", "cannot read or write: {reason}", reason=error))
         stopped.exit_code = EXIT_FINDINGS
         raise stopped from error
     except KitError as error:

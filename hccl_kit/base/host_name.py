@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from ipaddress import IPv4Address, ip_address
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 
@@ -14,14 +16,12 @@ def is_host(text: str) -> bool:
     if _NAME.fullmatch(text):
         return True
     address, percent, interface = text.partition("%")
-    if not percent or _NAME.fullmatch(interface):
-        from ipaddress import ip_address  # noqa: PLC0415 - 1 ms, which few tables need
-
-        try:
-            return ip_address(address).version == 6
-        except ValueError:
-            return False
-    return False
+    if percent and not _NAME.fullmatch(interface):
+        return False
+    try:
+        return ip_address(address).version == 6
+    except ValueError:
+        return False
 
 
 def check_host(text: str) -> None:
@@ -30,17 +30,23 @@ def check_host(text: str) -> None:
     Numbers and dots that are no address are a legal name, but nobody means one.
     """
     if re.fullmatch(r"[0-9]+(\.[0-9]+)+\.?", text) and not _is_ipv4(text):
-        raise KitError(f"{text!r} is not a valid IPv4 address; accepted: four numbers from 0 to 255, or a host name")
-    if not is_host(text):
-        raise KitError(
-            f"{text!r} is not an address or a host name; accepted: 10.0.0.1, fd00::1, node1, without port, user and"
-            " brackets"
+        message = Message(
+            "base.not-ipv4",
+            "{host!r} is not a valid IPv4 address; accepted: four numbers from 0 to 255, or a host name",
+            host=text,
         )
+        raise KitError(message)
+    if not is_host(text):
+        message = Message(
+            "base.not-host",
+            "{host!r} is not an address or a host name; "
+            "accepted: 10.0.0.1, fd00::1, node1, without port, user and brackets",
+            host=text,
+        )
+        raise KitError(message)
 
 
 def _is_ipv4(text: str) -> bool:
-    from ipaddress import IPv4Address  # noqa: PLC0415 - 1 ms
-
     try:
         return bool(IPv4Address(text).version)
     except ValueError:

@@ -17,6 +17,7 @@ from itertools import groupby, product
 from math import prod
 
 from hccl_kit.base.errors import KitError, ParseError
+from hccl_kit.base.message import Message
 
 MAX_HOSTS = 65_536
 """The largest job of HCCL; names are counted before they are created."""
@@ -38,9 +39,16 @@ def expand(text: str) -> tuple[str, ...]:
         count = prod(part.count for part in item)
         width = sum(part.width for part in item)
         if len(names) + count > MAX_HOSTS:
-            raise _error(f"the list names more than {MAX_HOSTS} hosts", text, column)
+            message = Message("base.hostlist-length", "the list names more than {most} hosts", most=MAX_HOSTS)
+            raise _error(message, text, column)
         if width > MAX_NAME:
-            raise _error(f"a name of {width} characters is longer than {MAX_NAME}", text, column)
+            message = Message(
+                "base.hostlist-name-length",
+                "a name of {width} characters is longer than {most}",
+                width=width,
+                most=MAX_NAME,
+            )
+            raise _error(message, text, column)
         names += map("".join, product(*(part.texts() for part in item)))
     return tuple(names)
 
@@ -51,10 +59,16 @@ def fold(names: Sequence[str]) -> str:
     Raises KitError if `names` is empty, or if a name is empty or contains a character of the grammar.
     """
     if not names:
-        raise KitError("a host list needs at least one host")
+        raise KitError(Message("base.hostlist-empty", "a host list needs at least one host"))
     for name in names:
         if not name or len(name) > MAX_NAME or _UNFIT.search(name):
-            raise KitError(f"{name[:MAX_NAME]!r} is not a valid name in a host list; {ACCEPTED}")
+            message = Message(
+                "base.hostlist-name",
+                "{name!r} is not a valid name in a host list; {accepted}",
+                name=name[:MAX_NAME],
+                accepted=ACCEPTED,
+            )
+            raise KitError(message)
     split = [match.groups() if (match := _NUMBERED.fullmatch(name)) else (name, "", "") for name in names]
     groups = groupby(split, key=lambda parts: (parts[0], parts[2], bool(parts[1])))
     return ",".join(
@@ -109,7 +123,7 @@ def _items(text: str) -> Iterator[tuple[list[_Text | _Bracket], int]]:
         elif sign == "[":
             closing = text.find("]", token.end())
             if closing < 0:
-                raise _error("the bracket is not closed", text, token.start())
+                raise _error(Message("base.hostlist-open", "the bracket is not closed"), text, token.start())
             parts.append(_bracket(text, token.end(), closing))
             while next(tokens).end() <= closing:
                 pass
@@ -117,10 +131,12 @@ def _items(text: str) -> Iterator[tuple[list[_Text | _Bracket], int]]:
             yield parts, start
             parts, start = [], token.end()
         else:
-            found = "a name is missing before ','" if sign == "," else f"{sign!r} is not allowed here"
-            raise _error(found, text, token.start())
+            missing = Message("base.hostlist-comma", "a name is missing before ','")
+            refused = Message("base.hostlist-sign", "{sign!r} is not allowed here", sign=sign)
+            raise _error(missing if sign == "," else refused, text, token.start())
     if not parts:
-        raise _error("a name is missing at the end" if text else "the host list is empty", text, len(text))
+        missing = Message("base.hostlist-end", "a name is missing at the end")
+        raise _error(missing if text else Message("base.hostlist-nothing", "the host list is empty"), text, len(text))
     yield parts, start
 
 
@@ -131,9 +147,12 @@ def _bracket(text: str, start: int, end: int) -> _Bracket:
     for written in text[start:end].split(","):
         match = _RANGE.fullmatch(written)
         if not match:
-            found = repr(written[:40]) if written else "nothing"
-            message = f"expected a number or a range such as 01-16, found {found}"
-            raise ParseError(f"{message}; {ACCEPTED}", source=text, column=column, width=max(1, len(written)))
+            message = Message(
+                "base.hostlist-number",
+                "expected a number or a range such as 01-16, found {text}",
+                text=repr(written[:40]) if written else "nothing",
+            )
+            raise _error(message, text, column, max(1, len(written)))
         ranges.append(_range(text, column, match))
         column += len(written) + 1
     return _Bracket(tuple(ranges))
@@ -142,17 +161,22 @@ def _bracket(text: str, start: int, end: int) -> _Bracket:
 def _range(text: str, column: int, match: re.Match[str]) -> tuple[int, int, int]:
     low, high = match[1], match[2] or match[1]
     if max(len(low), len(high)) > MAX_NAME:
-        raise _error(f"a number of {max(len(low), len(high))} digits is too long", text, column)
+        digits = max(len(low), len(high))
+        message = Message("base.hostlist-digits", "a number of {digits} digits is too long", digits=digits)
+        raise _error(message, text, column)
     first, last = int(low), int(high)
-    hint = None
     if last < first:
-        message, hint = f"{match[0]} runs backwards", f'did you mean "{high}-{low}"?'
+        message = Message("base.hostlist-backwards", "{range} runs backwards", range=match[0])
+        hint = Message("base.hostlist-backwards.fix", 'did you mean "{first}-{last}"?', first=high, last=low)
     elif len(high) < len(low) or (high.startswith("0") and len(high) > len(low)):
-        message = f"the two ends of {match[0]} have different numbers of leading zeros"
-        hint = f'did you mean "{first:0{len(low)}}-{last:0{len(low)}}"?'
+        message = Message(
+            "base.hostlist-zeros", "the two ends of {range} have different numbers of leading zeros", range=match[0]
+        )
+        padded = [f"{number:0{len(low)}}" for number in (first, last)]
+        hint = Message("base.hostlist-zeros.fix", 'did you mean "{first}-{last}"?', first=padded[0], last=padded[1])
     else:
         return first, last, len(low)
-    raise ParseError(f"{message}; {ACCEPTED}", source=text, column=column, width=len(match[0]), hint=hint)
+    raise _error(message, text, column, len(match[0]), hint)
 
 
 def _fold_numbers(written: Sequence[str]) -> str:
@@ -169,5 +193,6 @@ def _fold_numbers(written: Sequence[str]) -> str:
     return texts[0] if len(written) == 1 else f"[{','.join(texts)}]"
 
 
-def _error(message: str, text: str, column: int) -> ParseError:
-    return ParseError(f"{message}; {ACCEPTED}", source=text, column=column)
+def _error(message: Message, text: str, column: int, width: int = 1, hint: Message | None = None) -> ParseError:
+    whole = Message("base.hostlist", "{message}; {accepted}", message=message, accepted=ACCEPTED)
+    return ParseError(whole, source=text, column=column, width=width, hint=hint)

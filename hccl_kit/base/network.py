@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -9,8 +11,6 @@ def is_loopback(server_id: str) -> bool:
     """Whether `server_id` is a loopback address or localhost, which every host resolves to itself."""
     if not server_id.startswith(("127.", "localhost")) and ":" not in server_id:
         return False  # nearly every id of a table
-    from ipaddress import ip_address  # noqa: PLC0415 - 1 ms, which few tables need
-
     try:
         return server_id == "localhost" or ip_address(server_id).is_loopback
     except ValueError:

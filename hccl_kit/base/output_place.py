@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
@@ -25,8 +26,14 @@ def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
         if not os.path.lexists(path):
             continue
         if not path.is_file():
-            what = "a folder" if path.is_dir() else "not a regular file"
-            raise KitError(f"{option}: {path} is {what}", hint="name a file to write")
+            hint = Message("base.output-not-a-file.fix", "name a file to write")
+            if path.is_dir():
+                message = Message("base.output-folder", "{option}: {path} is a folder", option=option, path=path)
+                raise KitError(message, hint=hint)
+            message = Message(
+                "base.output-not-regular", "{option}: {path} is not a regular file", option=option, path=path
+            )
+            raise KitError(message, hint=hint)
         taken.append(path)
     _assert_not_taken(taken, option, force=force)
 
@@ -34,7 +41,14 @@ def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
 def assert_free_picture(path: Path, option: str, *, force: bool) -> None:
     """Raises KitError if the name does not end in one of PICTURES, or for the reasons of `assert_free_files`."""
     if path.suffix.lower() not in PICTURES:
-        raise KitError(f"{option} {path}: accepted: names that end in {' '.join(PICTURES)}")
+        message = Message(
+            "base.picture-suffix",
+            "{option} {path}: accepted: names that end in {suffixes}",
+            option=option,
+            path=path,
+            suffixes=" ".join(PICTURES),
+        )
+        raise KitError(message)
     assert_free_files([path], option, force=force)
 
 
@@ -45,7 +59,14 @@ def assert_free_folder(folder: Path, option: str, *, force: bool) -> None:
     try:
         holds_files = above == folder and any(folder.iterdir())
     except OSError as error:
-        raise KitError(f"{option}: cannot read {folder}: {error.strerror}") from error
+        message = Message(
+            "base.output-folder-unreadable",
+            "{option}: cannot read {folder}: {reason}",
+            option=option,
+            folder=folder,
+            reason=error.strerror,
+        )
+        raise KitError(message) from error
     _assert_not_taken([folder] if holds_files else [], option, force=force)
 
 
@@ -65,7 +86,13 @@ def staged(folder: Path) -> Iterator[Path]:
     except OSError as error:
         if isinstance(error.filename, str) and not _is_beside(Path(error.filename), folder):
             raise  # an error of a file that the block reads
-        raise KitError(f"cannot write into {folder}: {error.strerror or error}") from error
+        message = Message(
+            "base.folder-not-writable",
+            "cannot write into {folder}: {reason}",
+            folder=folder,
+            reason=error.strerror or error,
+        )
+        raise KitError(message) from error
 
 
 def _is_beside(path: Path, folder: Path) -> bool:
@@ -74,16 +101,28 @@ def _is_beside(path: Path, folder: Path) -> bool:
 
 def _assert_not_taken(taken: list[Path], option: str, *, force: bool) -> None:
     if taken and not force:
-        raise KitError(
-            f"{option}: {', '.join(map(str, taken))} already exists", hint="--force overwrites it, or write elsewhere"
+        message = Message(
+            "base.output-taken", "{option}: {paths} already exists", option=option, paths=", ".join(map(str, taken))
         )
+        raise KitError(message, hint=Message("base.output-taken.fix", "--force overwrites it, or write elsewhere"))
 
 
 def _assert_takes_files(folder: Path, option: str) -> None:
     if not os.path.lexists(folder):
-        raise KitError(f"{option}: the folder {folder} does not exist", hint=f"mkdir -p {shlex.quote(str(folder))}")
+        message = Message(
+            "base.output-folder-absent", "{option}: the folder {folder} does not exist", option=option, folder=folder
+        )
+        hint = Message("base.output-folder-absent.fix", "mkdir -p {folder}", folder=shlex.quote(str(folder)))
+        raise KitError(message, hint=hint)
     try:
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise KitError(f"{option}: cannot write into {folder}: {error.strerror}") from error
+        message = Message(
+            "base.output-folder-not-writable",
+            "{option}: cannot write into {folder}: {reason}",
+            option=option,
+            folder=folder,
+            reason=error.strerror,
+        )
+        raise KitError(message) from error

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
@@ -22,7 +23,8 @@ def make_private(folder: Path) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
     status = folder.stat()
     if status.st_uid not in (os.geteuid(), 0):
-        raise KitError(f"{folder} belongs to another user", hint="set HCCL_KIT_CACHE to a folder of your own")
+        hint = Message("base.folder-of-another.fix", "set HCCL_KIT_CACHE to a folder of your own")
+        raise KitError(Message("base.folder-of-another", "{folder} belongs to another user", folder=folder), hint=hint)
     _assert(folder, status.st_mode & WRITABLE_BY_OTHERS)
     # There, others could replace the folder, unless its sticky bit is set, as that of /tmp.
     mode = folder.parent.stat().st_mode
@@ -31,4 +33,5 @@ def make_private(folder: Path) -> None:
 
 def _assert(folder: Path, is_open: object) -> None:
     if is_open:
-        raise KitError(f"others may write into {folder}", hint=f"chmod go-w {shlex.quote(str(folder))}")
+        hint = Message("base.folder-open.fix", "chmod go-w {folder}", folder=shlex.quote(str(folder)))
+        raise KitError(Message("base.folder-open", "others may write into {folder}", folder=folder), hint=hint)

@@ -1,13 +1,25 @@
-"""The published JSON Schemas."""
+"""The published JSON Schemas, and how a document of another process, host or file is checked with one."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_kit.base import shipped
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+
+class Mismatch(NamedTuple):
+    """Where a document does not match its schema, such as `links/3/ranks` ("" is the whole), and in which way."""
+
+    place: str
+    reason: str
 
 
 def load(stem: str) -> Mapping[str, Any]:
@@ -17,4 +29,38 @@ def load(stem: str) -> Mapping[str, Any]:
     if folder is not None and (folder / name).is_file():
         schema: Mapping[str, Any] = json.loads((folder / name).read_text(encoding="utf-8"))
         return schema
-    raise KitError(f"the schema {name} is missing from this installation", hint="install hccl-kit again")
+    message = Message("base.no-schema", "the schema {name} is missing from this installation", name=name)
+    raise KitError(message, hint=Message("base.no-schema.fix", "install hccl-kit again"))
+
+
+def mismatch(document: Any, stem: str, part: str | None = None) -> Mismatch | None:
+    """The first thing in a document that does not match the schema `stem`, or its definition `part`; None: it matches.
+
+    Numbers that JSON does not have pass, so read the text with `loads`.
+    """
+    error = next(_validator(stem, part).iter_errors(document), None)
+    return None if error is None else Mismatch("/".join(map(str, error.absolute_path)), error.message[:_MAX_REASON])
+
+
+def loads(text: str | bytes) -> Any:
+    """The value of a JSON text. Raises ValueError also for NaN and infinity, and for a text that is nested too deep."""
+    try:
+        return json.loads(text, parse_constant=refuse_constant)
+    except RecursionError as error:
+        raise ValueError(str(error)) from error
+
+
+_MAX_REASON = 200
+
+
+def refuse_constant(name: str) -> float:
+    """For `parse_constant` of json. Raises ValueError: comparisons with NaN are false, so it would pass every limit."""
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+@cache
+def _validator(stem: str, part: str | None) -> Validator:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - heavy, and few programs read such documents
+
+    schema = load(stem)
+    return Draft202012Validator({"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]} if part else schema)

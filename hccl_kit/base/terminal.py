@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from shutil import get_terminal_size
+from typing import TextIO
 from unicodedata import category, east_asian_width
-
-TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
-
-if TYPE_CHECKING:
-    from typing import TextIO
 
 _MIN_WIDTH, _MAX_WIDTH = 40, 120
 """Columns of wrapped text."""
@@ -32,8 +29,6 @@ def wants_color(stream: TextIO | None) -> bool:
 
 def paragraph_width() -> int:
     """The columns of wrapped text: those of the terminal, from 40 to 120."""
-    from shutil import get_terminal_size  # noqa: PLC0415 - most programs do not wrap
-
     return max(_MIN_WIDTH, min(_MAX_WIDTH, get_terminal_size().columns))
 
 
@@ -63,9 +58,9 @@ def marked(line: str, start: int, width: int) -> tuple[str, str]:
     """
     first = max(0, start - _EXCERPT // 2) if len(line) > _EXCERPT else 0
     before = printable(line[first:start])
-    found = printable(line[start : min(start + width, first + _EXCERPT)])
-    after = printable(line[start + len(found) : first + _EXCERPT].rstrip("\r"))
-    return f"{before}{found}{after}", " " * text_width(before) + "^" * max(1, text_width(found))
+    middle = printable(line[start : min(start + width, first + _EXCERPT)])
+    after = printable(line[start + len(middle) : first + _EXCERPT].rstrip("\r"))
+    return f"{before}{middle}{after}", " " * text_width(before) + "^" * max(1, text_width(middle))
 
 
 def text_width(text: str) -> int:

@@ -42,7 +42,9 @@ def find_typos(unknown: Iterable[str], absent: Sequence[str]) -> Mapping[str, st
 def _common(first: str, second: str) -> int:
     """The length of the common prefix of two words."""
     pairs = enumerate(zip(first, second, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(first), len(second)))
+    return next(
+        (index for index, (first_letter, other) in pairs if first_letter != other), min(len(first), len(second))
+    )
 
 
 def _plain(key: str) -> str:

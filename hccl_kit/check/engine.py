@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.result import UNKNOWN_FORMAT, Report
 from hccl_kit.check.rule import TOPOLOGY, run
 from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
@@ -52,11 +53,11 @@ def check_document(
 
     If `has_code` is false, the first error of HCCL's parser is not determined: that takes as long as the rules.
     """
-    of_text = [_of_reader(found, document) for found in _findings_of_text(document)]
-    if any(found.severity == "error" for found in of_text):
+    of_text = [_completed(finding, document) for finding in _findings_of_text(document)]
+    if any(finding.severity == "error" for finding in of_text):
         unread = product.name if product else ANY_PRODUCT
         findings = _in_order(of_text)
-        code = next(found.hccl_error for found in findings if found.severity == "error")
+        code = next(finding.hccl_error for finding in findings if finding.severity == "error")
         return Report(document.name, UNKNOWN_FORMAT, unread, findings, hccl_error=code)
     kind = kinds.recognise(document.value)
     basis = product or (find_product(kind.product) if kind and kind.product else any_product())
@@ -69,14 +70,14 @@ def check_document(
         findings=_in_order(
             [
                 *of_text,
-                *(_of_reader(found, document) for found in of_reading),
-                *(_located(found, document) for found in of_rules),
+                *(_completed(finding, document) for finding in of_reading),
+                *(_located(finding, document) for finding in of_rules),
             ]
         ),
         table=table,
         is_assumed=product is None and basis.name != ANY_PRODUCT,
     )
-    errors = {found.rule for found in report.findings if found.severity == "error"}
+    errors = {finding.rule for finding in report.findings if finding.severity == "error"}
     if not has_code or errors <= {reading.FILE_TOO_LARGE.id}:  # HCCL does not read a file that is too large
         return report
     return _with_code(report, first_error(document.value, basis))
@@ -93,73 +94,100 @@ def refused_ids(ids: Sequence[int], servers: Sequence[str], product: Product) ->
     hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]  # all are equal, so two stand for many
     table = generate_cluster(hosts, version="1.0")
     rules = [rule for rule in RULES if rule.by_ids or rule.family == TOPOLOGY]  # the others need addresses
-    found = run(rules, product.name, table, product)
-    return min(found, key=lambda one: RULE_BY_ID[one.rule].family != TOPOLOGY, default=None)
+    findings = run(rules, product.name, table, product)
+    return min(findings, key=lambda finding: RULE_BY_ID[finding.rule].family != TOPOLOGY, default=None)
 
 
 def _findings_of_text(document: Document) -> Sequence[Finding]:
     """The findings of the text; if it is a ConfigMap in YAML, only the finding for that."""
-    is_json = all(found.rule != reading.NOT_JSON.id for found in document.findings)
-    found = None if is_json else kinds.config_map_in(document.text)
-    if found is None:
+    is_json = all(finding.rule != reading.NOT_JSON.id for finding in document.findings)
+    config_map = None if is_json else kinds.config_map_in(document.text)
+    if config_map is None:
         return document.findings
-    kind, line = found[0], document.text.count("\n", 0, found[1]) + 1
-    place = Span(line, 1, len("kind"))
-    return [_finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice, span=place)]
+    kind, offset = config_map
+    return [_no_rank_table(kind, Span(document.text.count("\n", 0, offset) + 1, 1, len("kind")))]
 
 
 def _read(
     document: Document, kind: kinds.Kind | None, product: Product | None, limit: int
 ) -> tuple[RankTable | None, Iterable[Finding]]:
     """The table of a document, and what is wrong with its size, its kind or its structure."""
-    found = [*_findings_of_size(document, kind), *_findings_of_kind(document.value, kind, product)]
-    if kind is None or any(one.rule != reading.FILE_TOO_LARGE.id for one in found):
-        return None, found
+    findings = [*_findings_of_size(document, kind), *_findings_of_kind(document.value, kind, product)]
+    if kind is None or any(finding.rule != reading.FILE_TOO_LARGE.id for finding in findings):
+        return None, findings
     outcome = formats.read(document.value, kind, limit)
-    return (outcome, found) if isinstance(outcome, RankTable) else (None, [*found, *outcome])
+    return (outcome, findings) if isinstance(outcome, RankTable) else (None, [*findings, *outcome])
 
 
 def _findings_of_size(document: Document, kind: kinds.Kind | None) -> Iterator[Finding]:
     if kind and kind is not kinds.RANK_LIST and document.size > HCCL_MAX_BYTES:
-        message = f"the file is larger than {HCCL_MAX_BYTES >> 20} MiB, the most that HCCL reads of {kind.title}"
+        message = Message(
+            "HK007.size",
+            "the file is larger than {limit} MiB, the most that HCCL reads of {kind}",
+            limit=HCCL_MAX_BYTES >> 20,
+            kind=kind.title,
+        )
         yield _finding(reading.FILE_TOO_LARGE, message, span=WHOLE_FILE)
 
 
 def _finding(
-    rule: TableRule, message: str, hint: str | None = None, *, pointer: Pointer = (), span: Span = NOWHERE
+    rule: TableRule, message: Message, hint: Message | None = None, *, pointer: Pointer = (), span: Span = NOWHERE
 ) -> Finding:
     return Finding(message, hint, pointer, rule=rule.id, span=span)
+
+
+def _no_rank_table(kind: kinds.Kind, span: Span = NOWHERE) -> Finding:
+    message = Message("HK105.kind", "this is {kind}", kind=kind.title)
+    return _finding(reading.NO_RANK_TABLE, message, kind.advice, span=span)
 
 
 def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | None) -> Iterator[Finding]:
     """What is wrong with the document before its structure is checked, at most one finding."""
     at = ("version",) if isinstance(value, dict) and "version" in value else ()
     if kind is None:
-        accepted = "accepted: " + ", ".join(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
-        message = f"version {shown(value['version'])} is unknown; {accepted}"
+        accepted = ", ".join(f'"{version}"' for version in kinds.KNOWN_VERSIONS)
+        message = Message(
+            "HK107.unknown",
+            "version {version} is unknown; accepted: {accepted}",
+            version=shown(value["version"]),
+            accepted=accepted,
+        )
         yield _finding(reading.UNKNOWN_VERSION, message, pointer=at)
     elif kind.version is None:
-        yield _finding(reading.NO_RANK_TABLE, f"this is {kind.title}", kind.advice)
+        yield _no_rank_table(kind)
     elif key := kinds.other_list(value, kind):
         yield _another_list(value, key)
     elif product and (at or kind is not kinds.SERVER_LIST) and not _reads(product, kind):
         yield _another_generation(at, kind, product)
     elif kind is kinds.RANK_LIST and kinds.is_draft(value):
-        message = "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
-        hint = "generate it again with the tool of the installed release"
+        message = Message(
+            "HK113.draft", "this is a draft of version 2.0: its levels have other keys than HCCL's parser requires"
+        )
+        hint = Message("HK113.fix", "generate it again with the tool of the installed release")
         yield _finding(reading.DRAFT, message, hint, pointer=("rank_list", 0, "level_list", 0))
     elif kinds.is_unfinished(value, kind):
-        message = 'the table is not ready: "status" is "initializing", so nothing else in it is checked yet'
-        hint = 'wait for "completed"; HCCL itself checks every second, for up to 1800 s'
+        message = Message(
+            "HK109.initializing",
+            'the table is not ready: "status" is "initializing", so nothing else in it is checked yet',
+        )
+        hint = Message("HK109.fix", 'wait for "completed"; HCCL itself checks every second, for up to 1800 s')
         yield _finding(reading.NOT_READY, message, hint, pointer=("status",))
 
 
 def _another_list(value: Any, key: str) -> Finding:
     belongs = " and ".join(f"version {version}" if version else "template 2" for version in kinds.LISTS[key])
-    message = f"the version is {shown(value['version'])}, and the file holds {key}, which belongs to {belongs}"
+    message = Message(
+        "HK112.list",
+        "the version is {version}, and the file holds {key}, which belongs to {versions}",
+        version=shown(value["version"]),
+        key=key,
+        versions=belongs,
+    )
     right = " or ".join(f'"version": "{version}"' for version in kinds.LISTS[key] if version)
-    hint = f"write {right}" if right else "remove the version"
-    return _finding(reading.OTHER_LIST, message, f"{hint}, or generate the table again", pointer=("version",))
+    hint = Message("HK112.remove.fix", "remove the version, or generate the table again")
+    if right:
+        hint = Message("HK112.fix", "write {versions}, or generate the table again", versions=right)
+    return _finding(reading.OTHER_LIST, message, hint, pointer=("version",))
 
 
 def _reads(product: Product, kind: kinds.Kind) -> bool:
@@ -174,36 +202,43 @@ def _reads(product: Product, kind: kinds.Kind) -> bool:
 
 def _another_generation(at: Pointer, kind: kinds.Kind, product: Product) -> Finding:
     reads = " and ".join(f"version {version}" if version else "template 2" for version in product.table_versions)
-    message = f"this is {kind.title}; HCCL on {product.title} reads {reads}"
-    return _finding(reading.OTHER_GENERATION, message, f"generate the table again for {product.name}", pointer=at)
+    message = Message(
+        "HK108.generation",
+        "this is {kind}; HCCL on {product} reads {versions}",
+        kind=kind.title,
+        product=product.title,
+        versions=reads,
+    )
+    hint = Message("HK108.fix", "generate the table again for {product}", product=product.name)
+    return _finding(reading.OTHER_GENERATION, message, hint, pointer=at)
 
 
 def _findings_of_rules(table: RankTable, kind: kinds.Kind, product: Product) -> Iterator[Finding]:
     rules = [rule for rule in RULES if kind.name in rule.kinds]
-    return (formats.placed(found, kind) for found in run(rules, product.name, table, product))
+    return (formats.placed(finding, kind) for finding in run(rules, product.name, table, product))
 
 
-def _of_reader(found: Finding, document: Document) -> Finding:
-    return _located(RULE_BY_ID[found.rule].complete(found), document)
+def _completed(finding: Finding, document: Document) -> Finding:
+    return _located(RULE_BY_ID[finding.rule].complete(finding), document)
 
 
-def _located(found: Finding, document: Document) -> Finding:
+def _located(finding: Finding, document: Document) -> Finding:
     """The finding with its places in the text, unless a reader has already set its place."""
-    has_place = found.span != NOWHERE
-    return found._replace(
-        span=found.span if has_place else document.locate(found.pointer, on_key=found.on_key),
-        related=tuple(other._replace(span=document.locate(other.pointer)) for other in found.related),
+    has_place = finding.span != NOWHERE
+    return finding._replace(
+        span=finding.span if has_place else document.locate(finding.pointer, on_key=finding.on_key),
+        related=tuple(other._replace(span=document.locate(other.pointer)) for other in finding.related),
     )
 
 
 def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda found: (found.span.line, found.span.column, found.rule)))
+    return tuple(sorted(findings, key=lambda finding: (finding.span.line, finding.span.column, finding.rule)))
 
 
 def _with_code(report: Report, first: Stop | None) -> Report:
     """The report with the code that HCCL reports first. If there is only one error, it gets this code too."""
     code = first.code if first else None
-    errors = [index for index, found in enumerate(report.findings) if found.severity == "error"]
+    errors = [index for index, finding in enumerate(report.findings) if finding.severity == "error"]
     findings = [*report.findings]
     if len(errors) == 1:
         findings[errors[0]] = findings[errors[0]]._replace(hccl_error=code)

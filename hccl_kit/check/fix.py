@@ -51,19 +51,19 @@ def fix_text(
     Laws: a table without fixable findings is unchanged; fixing is idempotent; a table without errors gets none.
     """
     document, report = _checked(data, name, product)
-    applied = [found for found in narrow(report).findings if found.rule == _MARK_RULE]
-    mark = "" if applied or all(found.rule != _MARK_RULE for found in report.findings) else _MARK
+    applied = [finding for finding in narrow(report).findings if finding.rule == _MARK_RULE]
+    mark = "" if applied or all(finding.rule != _MARK_RULE for finding in report.findings) else _MARK
     if applied:
         document, report = _checked(document.text.lstrip(_MARK), name, product)
     for _ in range(MAX_ROUNDS):
-        todo = [found for found in narrow(report).findings if found.fix]
+        todo = [finding for finding in narrow(report).findings if finding.fix]
         if not todo:
             break
-        text = mark + edited(document, [edit for found in todo for edit in found.fix])
+        text = mark + edited(document, [edit for finding in todo for edit in finding.fix])
         changed, then = _checked(text, name, product)
         if report.ok and not then.ok:
             # The misspelled key hides another mistake, and HCCL ignores that key: this needs a choice.
-            report = report._replace(findings=tuple(found._replace(fix=()) for found in report.findings))
+            report = report._replace(findings=tuple(finding._replace(fix=()) for finding in report.findings))
             break
         document, report = changed, then
         applied += todo

@@ -30,4 +30,4 @@ class Report(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether there is no error; there may be warnings and notes."""
-        return all(found.severity != "error" for found in self.findings)
+        return all(finding.severity != "error" for finding in self.findings)

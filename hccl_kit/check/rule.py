@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import cleandoc
 from types import MappingProxyType
 from typing import Generic, ParamSpec
 
@@ -86,8 +87,6 @@ class Rule(Generic[Subject]):
     @property
     def page(self) -> str:
         """The rule in words, under the headings What, Why it matters, Example, Fix, HCCL."""
-        from inspect import cleandoc  # noqa: PLC0415 - 5 ms, which a check of a good table need not pay
-
         return cleandoc(self.doc)
 
     def complete(self, finding: Finding, severity: Severity | None = None) -> Finding:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULE_BY_ID, RULES
@@ -18,11 +20,16 @@ def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> fr
     """
     ids: set[str] = set()
     for wanted in [part.strip() for text in texts for part in text.split(",")]:
-        found = [rule.id for rule in among if _matches(rule, wanted)]
-        if not found:
-            message = f"no rule is named {wanted!r}; accepted: {_accepted(wanted, among)}"
-            raise KitError(message, hint="hccl-kit rules lists all")
-        ids.update(found)
+        matching = [rule.id for rule in among if _matches(rule, wanted)]
+        if not matching:
+            message = Message(
+                "check.no-rule",
+                "no rule is named {wanted!r}; accepted: {accepted}",
+                wanted=wanted,
+                accepted=_accepted(wanted, among),
+            )
+            raise KitError(message, hint=Message("check.no-rule.fix", "hccl-kit rules lists all"))
+        ids.update(matching)
     return frozenset(ids)
 
 
@@ -33,8 +40,9 @@ def selection(
     selected = chosen_rules(select, among) if select else None
     ignored = chosen_rules(ignore, among)
     if not (frozenset(rule.id for rule in among) if selected is None else selected) - ignored:
-        asked = f" --select {','.join(select)}" if select else ""
-        raise KitError(f"no rule is left to check:{asked} --ignore {','.join(ignore)}", hint="ignore fewer rules")
+        asked = " ".join([*([f"--select {','.join(select)}"] if select else []), f"--ignore {','.join(ignore)}"])
+        message = Message("check.no-rule-left", "no rule is left to check: {options}", options=asked)
+        raise KitError(message, hint=Message("check.no-rule-left.fix", "ignore fewer rules"))
     return selected, ignored
 
 
@@ -52,30 +60,34 @@ def narrowed(
     being checked stays in any case: without it a file that could not be read would look like a good one.
     """
     kept = [
-        found
-        for found in report.findings
-        if _stops(report, found) or ((select is None or found.rule in select) and found.rule not in ignore)
+        finding
+        for finding in report.findings
+        if _stops(report, finding) or ((select is None or finding.rule in select) and finding.rule not in ignore)
     ]
     if strict:
-        kept = [found._replace(severity="error") if found.severity == "warning" else found for found in kept]
+        kept = [finding._replace(severity="error") if finding.severity == "warning" else finding for finding in kept]
     if errors_only:
-        kept = [found for found in kept if found.severity == "error"]
+        kept = [finding for finding in kept if finding.severity == "error"]
     return report._replace(findings=tuple(kept))
 
 
-def _stops(report: Report, found: Finding) -> bool:
-    return report.table is None and (found.severity == "error" or RULE_BY_ID[found.rule].stops)
+def _stops(report: Report, finding: Finding) -> bool:
+    return report.table is None and (finding.severity == "error" or RULE_BY_ID[finding.rule].stops)
 
 
 def _matches(rule: Rule[...], wanted: str) -> bool:
     return bool(wanted) and (rule.id.startswith(wanted.upper()) or rule.name == wanted.lower())
 
 
-def _accepted(wanted: str, among: Sequence[Rule[...]]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
-
+def _accepted(wanted: str, among: Sequence[Rule[...]]) -> Message:
     names, ids = {rule.name: rule for rule in among}, {rule.id: rule for rule in among}
     near = get_close_matches(wanted.lower()[:40], names, n=1)
     digits = wanted.upper()[:16].replace("O", "0").replace("I", "1")
     rule = names[near[0]] if near else ids[get_close_matches(digits, ids, n=1, cutoff=0.0)[0]]
-    return f"an id, its beginning or a name, such as {rule.id}, {rule.family} or {rule.name}"
+    return Message(
+        "check.rule-names",
+        "an id, its beginning or a name, such as {id}, {family} or {name}",
+        id=rule.id,
+        family=rule.family,
+        name=rule.name,
+    )

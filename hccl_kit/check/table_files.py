@@ -7,6 +7,7 @@ from pathlib import Path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_start
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.engine import check_table, check_text
 from hccl_kit.check.result import Report
 from hccl_kit.table.model import RankTable
@@ -42,6 +43,9 @@ def _refuse_errors(report: Report) -> None:
         raise KitError(_first(report, "error"))
 
 
-def _first(report: Report, severity: str) -> str:
-    found = next(found for found in report.findings if found.severity == severity)
-    return f"{report.name}:{found.span.line}:{found.span.column}: {found.rule}: {found.message}"
+def _first(report: Report, severity: str) -> Message:
+    finding = next(finding for finding in report.findings if finding.severity == severity)
+    place = f"{report.name}:{finding.span.line}:{finding.span.column}"
+    return Message(
+        "check.first-finding", "{place}: {rule}: {message}", place=place, rule=finding.rule, message=finding.message
+    )

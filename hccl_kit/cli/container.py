@@ -21,11 +21,13 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.wording import listed
 from hccl_kit.cli import run
 from hccl_kit.cli.tables import read_table
 from hccl_kit.preflight.container import Needs, as_docker, as_json, as_pod, lacking, needs
-from hccl_kit.preflight.probes.this_server import find_server, listed
+from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.runtime.worker_env import SERVER
+from hccl_kit.table.document import shown
 from hccl_kit.table.model import RankTable, Server
 
 
@@ -92,8 +94,9 @@ def _server(table: RankTable, wanted: str | None) -> Server:
     if found is None and len(table.servers) == 1:
         return table.servers[0]
     if found is None:
+        known = listed(shown(server.id) for server in table.servers)
         raise KitError(
-            f"this machine matches no server of the table, or more than one: {listed(table.servers)}",
+            f"this machine matches no server of the table, or more than one: {known}",
             hint=f"name it with --server ID or {SERVER}=ID",
         )
     return found

@@ -16,9 +16,10 @@ from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.cli import run
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.discovery.mpi_group import MpiGroup
-from hccl_kit.preflight.answer import Answer, answer, from_value, to_value
+from hccl_kit.preflight.answer import Answer, answer, to_value
 from hccl_kit.preflight.cluster_rules import Round, differences
-from hccl_kit.preflight.job import Job, Refused
+from hccl_kit.preflight.job import PreflightJob, Refused
+from hccl_kit.preflight.json_form import answer_in
 from hccl_kit.table.document import shown
 
 _OF_MPIRUN = ("OMPI_", "PMIX_", "PMI_", "PRTE_", "OPAL_")
@@ -42,7 +43,7 @@ def preflight_by_mpi(read: Callable[[], PreflightRequest]) -> int:
         return team.share(code)
 
 
-def _check_this(read: Callable[[], PreflightRequest]) -> tuple[Job | Refused | KitError, str, Answer]:
+def _check_this(read: Callable[[], PreflightRequest]) -> tuple[PreflightJob | Refused | KitError, str, Answer]:
     """The table as this process reads it, the format of the report, and the answer of this server."""
     machine = socket.gethostname()
     form = "text"
@@ -75,12 +76,12 @@ def _window(team: MpiGroup) -> tuple[float, float, float]:
 
 
 # Without colors: mpirun makes standard output a terminal here, even if its own is a file.
-def _report(job: Job | Refused | KitError, received: Sequence[Mapping[str, Any]], form: str) -> int:
+def _report(job: PreflightJob | Refused | KitError, received: Sequence[Mapping[str, Any]], form: str) -> int:
     if isinstance(job, KitError):
         raise job
     if isinstance(job, Refused):
         return print_refused(job, form)
-    answers = [from_value(one["answer"]) for one in received]
+    answers = [answer_in(one["answer"]) for one in received]
     _refuse_duplicates(answers)
     now = received[0]["window"][2]
     pairs = zip(answers, received, strict=True)

@@ -18,7 +18,7 @@ from hccl_kit.cli import complain
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
-from hccl_kit.preflight.job import Job, Refused
+from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.json_form import Subject, as_json
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.preflight.text import all_as_text, as_text
@@ -47,7 +47,7 @@ class PreflightRequest(NamedTuple):
     timeout: float
 
 
-def open_job(request: PreflightRequest) -> Job | Refused:
+def open_job(request: PreflightRequest) -> PreflightJob | Refused:
     """The table, and what to report of the checks."""
     select, ignore = selection(request.select, request.ignore or (), CATALOGUE)
     _assert_selects_a_check(select, ignore, has_cluster_rules=request.all or request.mpi)
@@ -58,11 +58,18 @@ def open_job(request: PreflightRequest) -> Job | Refused:
     product = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
     path = request.path or (None if request.table == "-" else request.table)
     absolute = Path(os.path.abspath(path)) if path else None  # noqa: PTH100 - resolve() follows links; HK602 reports them
-    return Job(name, data, report.table, product, absolute, select, ignore, bool(request.strict), request.quiet)
+    return PreflightJob(
+        name, data, report.table, product, absolute, select, ignore, bool(request.strict), request.quiet
+    )
 
 
 def print_answers(
-    job: Job, answers: Sequence[Answer], differences: Sequence[Finding] | None, form: str, *, color: bool = False
+    job: PreflightJob,
+    answers: Sequence[Answer],
+    differences: Sequence[Finding] | None,
+    form: str,
+    *,
+    color: bool = False,
 ) -> int:
     """Print the report; returns the exit code. `differences` are None if this machine alone was checked."""
     answers = [one._replace(report=job.selected_report(one.report)) for one in answers]

@@ -186,8 +186,8 @@ def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
 
 def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | None) -> Measured:
     from hccl_kit.selftest import servers  # noqa: PLC0415
-    from hccl_kit.selftest.run import FULL, QUICK, Selftest  # noqa: PLC0415 - after the request is known to be valid
-    from hccl_kit.selftest.session import Session  # noqa: PLC0415
+    from hccl_kit.selftest.run import FULL, QUICK, measure  # noqa: PLC0415 - after the request is known to be valid
+    from hccl_kit.selftest.session import session  # noqa: PLC0415
 
     backend = request.backend or servers.backend_here()
     nothing = Measured(backend, tuple(cards_of(job)))
@@ -198,12 +198,12 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
         for node, command in zip(job.nodes, _commands(job, request), strict=True)
     ]
 
-    async def session() -> Measured:
-        async with Session(agents, shares_fate=backend in SHARES_FATE) as started:
+    async def measured() -> Measured:
+        async with session(agents, shares_fate=backend in SHARES_FATE) as started:
             effort = QUICK if request.quick else FULL
-            return await Selftest(started, effort, nothing, baseline=baseline, slow=request.slow, note=_note).run()
+            return await measure(started, effort, nothing, baseline=baseline, slow=request.slow, note=_note)
 
-    return asyncio.run(session())
+    return asyncio.run(measured())
 
 
 def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[str, ...]]:

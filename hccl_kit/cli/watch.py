@@ -46,7 +46,7 @@ from hccl_kit.watch.json_form import as_json
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.over_ssh import Server, Servers
 from hccl_kit.watch.text import as_line, as_text
-from hccl_kit.watch.view import Job, problems
+from hccl_kit.watch.view import WatchedJob, problems
 
 LOCAL, REMOTE = 2.0, 10.0
 """Seconds between two reads of a folder or over ssh, unless --interval is given."""
@@ -156,7 +156,7 @@ def _source(request: WatchRequest) -> Source:
     )
 
 
-def _follow(source: Source, interval: float, html: Path | None) -> Job:
+def _follow(source: Source, interval: float, html: Path | None) -> WatchedJob:
     """Show a job until it is over; returns its last state. A page that is not written again does not reload."""
     gc.enable()  # this may go on for weeks
     every = states(source, interval)
@@ -171,13 +171,13 @@ def _follow(source: Source, interval: float, html: Path | None) -> Job:
     return job
 
 
-def _write_page(path: Path | None, job: Job, *, again_in: float | None = None) -> None:
+def _write_page(path: Path | None, job: WatchedJob, *, again_in: float | None = None) -> None:
     if path is not None:
         write_atomically(path, as_html(job, again_in=again_in))
 
 
 @contextmanager
-def _shown() -> Iterator[Callable[[Job], None]]:
+def _shown() -> Iterator[Callable[[WatchedJob], None]]:
     """Yields a function that shows a job: in place on a terminal, otherwise as a line for each read."""
     if sys.stdout.isatty() and find_spec("rich"):
         from hccl_kit.watch.screen import screen  # noqa: PLC0415 - optional
@@ -197,7 +197,7 @@ class _Lines:
         self.known: set[str] = set()
         self.notes: tuple[str, ...] = ()
 
-    def show(self, job: Job) -> None:
+    def show(self, job: WatchedJob) -> None:
         clock = time.strftime("%T", time.localtime(job.time))
         print(f"{clock} {as_line(job)}", flush=True)
         kinds = {re.split(" since | for |:", one)[0]: one for one in problems(job)}  # the rest changes all the time

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded, read_start
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.logs.archives import is_tar
+from hccl_kit.diagnosis.logs.archives import is_packed
 from hccl_kit.diagnosis.logs.facts import Evidence, Process, Setting
 from hccl_kit.diagnosis.logs.reading import read
 from hccl_kit.discovery import packages
@@ -22,8 +22,6 @@ from hccl_kit.table.document import shown
 MAX_ENVIRON = 4 << 20
 """Bytes; Linux allows 2 MiB for arguments and environment by default."""
 _START = 64 << 10
-_PACKED = (b"\x1f\x8b", b"\xfd7zXZ\0")
-"""How files of gzip and xz start."""
 _PID = re.compile(r"[1-9][0-9]{0,9}")
 _RECORD = re.compile(rb"^\[(?:ERROR|INFO|EVENT|WARNING|DEBUG|TRACE)\] ?[A-Z]", re.MULTILINE)
 _EXPORT = re.compile(r"(?:export|declare -x) (?=[A-Za-z_])")
@@ -53,7 +51,7 @@ def read_settings(source: str) -> list[Had]:
     if path.is_dir():
         return _of_logs(source, path)
     start = read_start(path, _START)
-    if start.startswith(_PACKED) or is_tar(start) or (b"\0" not in start and _RECORD.search(start)):
+    if is_packed(start) or (b"\0" not in start and _RECORD.search(start)):
         return _of_logs(source, path)
     data = read_bounded(path, MAX_ENVIRON)
     values = dict(_entries(data) if b"\0" in data else _lines(data.decode("utf-8", "replace").splitlines()))

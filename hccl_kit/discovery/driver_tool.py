@@ -47,11 +47,11 @@ def find(name: str, usual_places: Sequence[str]) -> str | None:
 
 def query_each(ids: Sequence[int], query_card: Callable[[int], _T]) -> tuple[dict[int, _T], dict[int, str]]:
     """The answers by card, and the reasons of the cards for which `query_card` raised NoAnswerError."""
-    found, reasons = {}, {}
+    answers, reasons = {}, {}
 
     def ask(device_id: int) -> None:
         try:
-            found[device_id] = query_card(device_id)
+            answers[device_id] = query_card(device_id)
         except NoAnswerError as error:
             reasons[device_id] = str(error)
 
@@ -60,7 +60,7 @@ def query_each(ids: Sequence[int], query_card: Callable[[int], _T]) -> tuple[dic
             list(pool.map(ask, ids))
 
     interruptible(ask_all)
-    return {i: found[i] for i in ids if i in found}, {i: reasons[i] for i in ids if i in reasons}
+    return {i: answers[i] for i in ids if i in answers}, {i: reasons[i] for i in ids if i in reasons}
 
 
 def reason_lines(reasons: dict[int, str]) -> str:

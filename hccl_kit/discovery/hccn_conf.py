@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 DEFAULT = Path("/etc/hccn.conf")
 MAX_LINE = 384
@@ -39,49 +40,75 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     Raises KitError if the file cannot be read, a line is too long, a key has two values, a value is not an IP address
     of its family, or cards have neither key; the message lists all of them.
     """
-    found = every_address(path)
-    missing = [device_id for device_id in ids if device_id not in found]
+    addresses_of = every_address(path)
+    missing = [device_id for device_id in ids if device_id not in addresses_of]
     if missing:
-        shown = ", ".join(map(str, sorted(found))) or "no card"
-        raise KitError(
-            f"{path} has no address for card {', '.join(map(str, missing))}; it has: {shown}",
-            hint=f"set one with: hccn_tool -i {missing[0]} -ip -s address A.B.C.D netmask M.M.M.M",
+        shown = ", ".join(map(str, sorted(addresses_of))) or "no card"
+        message = Message(
+            "discovery.no-address",
+            "{path} has no address for card {cards}; it has: {shown}",
+            path=path,
+            cards=", ".join(map(str, missing)),
+            shown=shown,
         )
-    return {device_id: found[device_id][0] for device_id in ids}
+        hint = Message(
+            "discovery.no-address.fix",
+            "set one with: hccn_tool -i {card} -ip -s address A.B.C.D netmask M.M.M.M",
+            card=missing[0],
+        )
+        raise KitError(message, hint=hint)
+    return {device_id: addresses_of[device_id][0] for device_id in ids}
 
 
 def every_address(path: Path) -> dict[int, tuple[str, ...]]:
     """All addresses of every card that has one: `address_N` before `IPv6address_N`. Raises KitError as `addresses`."""
-    return {device_id: tuple(one.text for one in entries) for device_id, entries in every_entry(path).items()}
+    return {device_id: tuple(entry.text for entry in entries) for device_id, entries in every_entry(path).items()}
 
 
 def every_entry(path: Path) -> dict[int, tuple[Entry, ...]]:
     """As `every_address`, with the lines."""
     lines = _parse(read_bounded(path, MAX_FILE).removeprefix(codecs.BOM_UTF8), path)
-    found: dict[int, tuple[Entry, ...]] = {}
+    entries: dict[int, tuple[Entry, ...]] = {}
     for wanted in ("address", "IPv6address"):
         for (family, device_id), entry in lines.items():
             if family == wanted:
-                found[device_id] = (*found.get(device_id, ()), entry)
-    return found
+                entries[device_id] = (*entries.get(device_id, ()), entry)
+    return entries
 
 
 def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
     """`(address or IPv6address, device id)` and the first line that has it."""
-    found: dict[tuple[str, int], Entry] = {}
+    entries: dict[tuple[str, int], Entry] = {}
     for number, raw in enumerate(data.split(b"\n"), start=1):
         if len(raw) > MAX_LINE:
-            raise KitError(f"{path}:{number}: the line has {len(raw)} bytes; the limit of the driver is {MAX_LINE}")
+            message = Message(
+                "discovery.line-too-long",
+                "{path}:{number}: the line has {bytes} bytes; the limit of the driver is {limit}",
+                path=path,
+                number=number,
+                bytes=len(raw),
+                limit=MAX_LINE,
+            )
+            raise KitError(message)
         name, sign, value = (part.strip() for part in raw.decode("utf-8", "replace").partition("="))
         match = _KEY.fullmatch(name)
         if not (match and sign):
             continue
         family, device_id = match[1], int(match[2])
         entry = Entry(number, value, _address(value, family, f"{path}:{number}: {name}"))
-        first = found.setdefault((family, device_id), entry)
+        first = entries.setdefault((family, device_id), entry)
         if first.text != value:
-            raise KitError(f"{path}:{number}: {name}={value}, but an earlier line has {first.text}; remove one of them")
-    return found
+            message = Message(
+                "discovery.set-twice",
+                "{path}:{number}: {name}={value}, but an earlier line has {earlier}; remove one of them",
+                path=path,
+                number=number,
+                name=name,
+                value=value,
+                earlier=first.text,
+            )
+            raise KitError(message)
+    return entries
 
 
 def _address(value: str, family: str, place: str) -> Address:
@@ -89,4 +116,11 @@ def _address(value: str, family: str, place: str) -> Address:
     try:
         return wanted(value)
     except ValueError:
-        raise KitError(f"{place}={value!r} is not an IPv{wanted(0).version} address") from None
+        message = Message(
+            "discovery.not-address",
+            "{place}={value!r} is not an IPv{family} address",
+            place=place,
+            value=value,
+            family=wanted(0).version,
+        )
+        raise KitError(message) from None

@@ -36,8 +36,8 @@ def link(answer: str) -> str | None:
 
 def net_health(answer: str) -> str | None:
     """`-net_health -g`: "Success", "Init", "Fault", "Receive timeout", "Unreachable" and some more."""
-    found = _first(_HEALTH, answer)
-    return found and found.rstrip(" \t\r")
+    state = _first(_HEALTH, answer)
+    return state and state.rstrip(" \t\r")
 
 
 def net_detect(answer: str) -> str | None:

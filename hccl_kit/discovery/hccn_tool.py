@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.discovery import driver_tool
 from hccl_kit.table.hosts import Card, prefix_length
 
@@ -40,16 +41,24 @@ def cards(
     def query_card(device_id: int) -> Card:
         return card(lambda *words: driver_tool.query([tool, "-i", str(device_id), *words], timeout), vnic=vnic)
 
-    found, failures = driver_tool.query_each(ids, query_card)
+    cards_of, failures = driver_tool.query_each(ids, query_card)
     if failures:
-        raise KitError(
-            f"{tool} gave no address for {len(failures)} of {len(ids)} cards:{driver_tool.reason_lines(failures)}",
-            hint=(
-                f"set one with: hccn_tool -i {min(failures)} -ip -s address A.B.C.D netmask M.M.M.M\n"
-                "or choose another source: --hccn-conf FILE, --inventory FILE, --simulate"
-            ),
+        message = Message(
+            "discovery.tool-no-address",
+            "{tool} gave no address for {failed} of {count} cards:{reasons}",
+            tool=tool,
+            failed=len(failures),
+            count=len(ids),
+            reasons=driver_tool.reason_lines(failures),
         )
-    return found
+        hint = Message(
+            "discovery.tool-no-address.fix",
+            "set one with: hccn_tool -i {card} -ip -s address A.B.C.D netmask M.M.M.M\n"
+            "or choose another source: --hccn-conf FILE, --inventory FILE, --simulate",
+            card=min(failures),
+        )
+        raise KitError(message, hint=hint)
+    return cards_of
 
 
 def card(query: Callable[..., str], *, vnic: bool = False) -> Card:
@@ -59,24 +68,24 @@ def card(query: Callable[..., str], *, vnic: bool = False) -> Card:
     if no IPv4 address is set, and the address in the super pod only if neither is.
     """
     first = answer = query("-ip", "-g")
-    found = _IPV4.search(answer)
+    match = _IPV4.search(answer)
     on_vnic = False
-    if not found and _NONE_SET.search(first):
+    if not match and _NONE_SET.search(first):
         answer = query("-ip", "-inet6", "-g")
-        found = _IPV6.search(answer)
-        if vnic and not found:
+        match = _IPV6.search(answer)
+        if vnic and not match:
             answer = query("-vnic", "-g")
-            found = _VNIC.search(answer)
+            match = _VNIC.search(answer)
             on_vnic = True
-    if not found:
+    if not match:
         reason = NoAddressError if _NONE_SET.search(first) else driver_tool.NoAnswerError
         raise reason(driver_tool.excerpt(first))
     try:
-        ipaddress.ip_address(found[1])
+        ipaddress.ip_address(match[1])
     except ValueError:
-        raise NoAddressError(f"{driver_tool.excerpt(found[1])!r} is not an IP address") from None
+        raise NoAddressError(f"{driver_tool.excerpt(match[1])!r} is not an IP address") from None
     mask = _MASK.search(answer)
-    return Card(ip=found[1], prefix=prefix_length(mask[1]) if mask else None, on_vnic=on_vnic)
+    return Card(ip=match[1], prefix=prefix_length(mask[1]) if mask else None, on_vnic=on_vnic)
 
 
 def every_address(query: Callable[..., str], *, vnic: bool = False) -> tuple[str, ...]:

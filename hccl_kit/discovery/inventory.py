@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import indented, listed, shortened
 from hccl_kit.discovery.yaml_tree import MAX_SHOWN, Node, Tree, read_tree
 from hccl_kit.table import bounds
@@ -58,15 +59,33 @@ def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[
     wanted = list(servers) if names is None else names
     unknown = [name for name in wanted if name not in servers]
     if unknown:
-        hint = "--server_ip NAME takes one, --hosts LIST several"
-        raise KitError(f"{path} has no server {listed(unknown, _SHOWN)}; it has: {listed(servers, _SHOWN)}", hint=hint)
+        hint = Message("discovery.no-server.fix", "--server_ip NAME takes one, --hosts LIST several")
+        message = Message(
+            "discovery.no-server",
+            "{path} has no server {unknown}; it has: {servers}",
+            path=path,
+            unknown=listed(unknown, _SHOWN),
+            servers=listed(servers, _SHOWN),
+        )
+        raise KitError(message, hint=hint)
     lacking = []
     for name in wanted:
         cards = servers[name].cards
         if missing := [device_id for device_id in ids if device_id not in cards]:
-            lacking.append(f"card {listed(missing, _SHOWN)} of server {name}; it has: {listed(cards, _SHOWN)}")
+            wrong, there = listed(missing, _SHOWN), listed(cards, _SHOWN)
+            lacking.append(
+                Message(
+                    "discovery.lacking-cards",
+                    "card {cards} of server {server}; it has: {others}",
+                    cards=wrong,
+                    server=name,
+                    others=there,
+                )
+            )
     if lacking:
-        raise KitError(f"{path} has no address for:" + indented(shortened(lacking, _SHOWN)))
+        lines = indented(shortened(lacking, _SHOWN))
+        message = Message("discovery.inventory-no-address", "{path} has no address for:{cards}", path=path, cards=lines)
+        raise KitError(message)
     return tuple(_narrowed(servers[name], ids) for name in wanted)
 
 
@@ -83,11 +102,13 @@ def read(path: Path) -> dict[str, Host]:
     for key, value in tree.pairs(tree.root):
         name = tree.text(key)
         if name in servers:
-            raise tree.error(key, f"duplicate server {name[:MAX_SHOWN]}")
+            hint = Message("discovery.server-twice", "duplicate server {server}", server=name[:MAX_SHOWN])
+            raise tree.error(key, hint)
         servers[name] = _host(tree, name, value, seen)
         count += len(servers[name].cards)
         if count > MAX_CARDS:
-            raise tree.error(key, f"the inventory has more than {MAX_CARDS} cards")
+            hint = Message("discovery.too-many-cards", "the inventory has more than {most} cards", most=MAX_CARDS)
+            raise tree.error(key, hint)
     return servers
 
 
@@ -99,17 +120,28 @@ def _host(tree: Tree, name: str, node: Node, seen: dict[str, Node]) -> Host:
         text = tree.text(key)
         if text in _SERVER_KEYS:
             if text in facts:
-                raise tree.error(key, f"duplicate key {text} in this server")
+                raise tree.error(key, Message("discovery.key-twice", "duplicate key {key} in this server", key=text))
             facts[text] = _address(tree, value, tree.text(value)) if text == "host_ip" else tree.text(value)
             continue
         if not re.fullmatch("0|[1-9][0-9]{0,3}", text) or int(text) > MAX_ID:
-            also = " and ".join(_SERVER_KEYS)
-            raise tree.error(key, f"{text[:MAX_SHOWN]!r} is not a device id; accepted: 0 to {MAX_ID}, {also}")
+            keys = " and ".join(_SERVER_KEYS)
+            hint = Message(
+                "discovery.device-id",
+                "{key!r} is not a device id; accepted: 0 to {most}, {keys}",
+                key=text[:MAX_SHOWN],
+                most=MAX_ID,
+                keys=keys,
+            )
+            raise tree.error(key, hint)
         if int(text) in cards:
-            raise tree.error(key, f"duplicate card {text} in this server")
+            raise tree.error(key, Message("discovery.card-twice", "duplicate card {card} in this server", card=text))
         cards[int(text)] = card = _card(tree, value)
         if card.ip is not None and seen.setdefault(card.ip, value) is not value:
-            raise tree.error(value, f"address {card.ip} is already used at {tree.place(seen[card.ip])}")
+            first = tree.place(seen[card.ip])
+            hint = Message(
+                "discovery.address-twice", "address {address} is already used at {place}", address=card.ip, place=first
+            )
+            raise tree.error(value, hint)
     return Host(name, cards, **facts)
 
 
@@ -118,14 +150,19 @@ def _card(tree: Tree, node: Node) -> Card:
         return Card(*_ip(tree, node))
     entries = tree.entries(node, _CARD_KEYS)
     if not entries.keys() & {"ip", "sdid", "level_list"}:
-        raise tree.error(node, "a card needs at least one of ip, sdid, level_list")
+        raise tree.error(node, Message("discovery.empty-card", "a card needs at least one of ip, sdid, level_list"))
     ip, prefix = _ip(tree, entries["ip"]) if "ip" in entries else (None, None)
     if mask := entries.get("netmask"):
         if prefix is not None:
-            raise tree.error(mask, "the address already has a prefix length")
+            raise tree.error(mask, Message("discovery.two-masks", "the address already has a prefix length"))
         prefix = prefix_length(tree.text(mask))
         if prefix is None:
-            raise tree.error(mask, f"{tree.text(mask)[:MAX_SHOWN]!r} is not a netmask; accepted: 255.255.255.0, 24")
+            hint = Message(
+                "discovery.netmask",
+                "{value!r} is not a netmask; accepted: 255.255.255.0, 24",
+                value=tree.text(mask)[:MAX_SHOWN],
+            )
+            raise tree.error(mask, hint)
     return Card(
         ip=ip,
         prefix=prefix,
@@ -144,7 +181,13 @@ def _ip(tree: Tree, node: Node) -> tuple[str, int | None]:
         return address, None
     prefix = prefix_length(written)
     if prefix is None or prefix > bits:
-        raise tree.error(node, f"{written[:MAX_SHOWN]!r} is not a valid prefix length; accepted: 0 to {bits}")
+        hint = Message(
+            "discovery.prefix",
+            "{value!r} is not a valid prefix length; accepted: 0 to {bits}",
+            value=written[:MAX_SHOWN],
+            bits=bits,
+        )
+        raise tree.error(node, hint)
     return address, prefix
 
 
@@ -152,7 +195,8 @@ def _address(tree: Tree, node: Node, text: str) -> str:
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        raise tree.error(node, f"{text[:MAX_SHOWN]!r} is not an IP address") from None
+        message = Message("discovery.no-ip", "{value!r} is not an IP address", value=text[:MAX_SHOWN])
+        raise tree.error(node, message) from None
     return text
 
 

@@ -7,12 +7,14 @@ module of this folder that imports mpi4py; importing `MPI` starts MPI, so the im
 from __future__ import annotations
 
 import socket
+import traceback
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 _KILLED = 70  # sysexits.h: an error inside the program
 
@@ -25,10 +27,14 @@ class MpiGroup:
         try:
             from mpi4py import MPI  # noqa: PLC0415 - starts MPI
         except (ImportError, RuntimeError) as error:
-            raise KitError(
-                f"--mpi needs mpi4py, which cannot be loaded on {socket.gethostname()}: {error}",
-                hint="pip install 'hccl-kit[mpi]' on every server",
-            ) from error
+            message = Message(
+                "discovery.no-mpi4py",
+                "--mpi needs mpi4py, which cannot be loaded on {host}: {reason}",
+                host=socket.gethostname(),
+                reason=error,
+            )
+            hint = Message("discovery.no-mpi4py.fix", "pip install 'hccl-kit[mpi]' on every server")
+            raise KitError(message, hint=hint) from error
         self._mpi: Any = MPI
         self._world: Any = MPI.COMM_WORLD
         self.rank: int = self._world.Get_rank()
@@ -40,8 +46,6 @@ class MpiGroup:
         try:
             yield
         except Exception:
-            import traceback  # noqa: PLC0415 - rarely needed
-
             traceback.print_exc()
             self._world.Abort(_KILLED)
             raise

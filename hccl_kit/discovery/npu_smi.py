@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.discovery import driver_tool
 
 USUAL_PLACES = ("/usr/local/sbin/npu-smi", "/usr/local/bin/npu-smi")
@@ -48,38 +49,49 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOU
         npu, chip = divmod(device_id, CHIPS)
         return place(driver_tool.query([tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip)], timeout))
 
-    found, failures = driver_tool.query_each(ids, query_card)
-    plain = "--table-version 1.0 writes a table of plain servers, which connect over RoCE"
+    places_of, failures = driver_tool.query_each(ids, query_card)
+    plain = Message(
+        "discovery.no-place.fix", "--table-version 1.0 writes a table of plain servers, which connect over RoCE"
+    )
     if failures:
         count = f"{len(failures)} of {len(ids)} cards"
-        raise KitError(
-            f"{tool} reports no place in a super pod for {count}:{driver_tool.reason_lines(failures)}", hint=plain
+        message = Message(
+            "discovery.no-place",
+            "{tool} reports no place in a super pod for {count}:{reasons}",
+            tool=tool,
+            count=count,
+            reasons=driver_tool.reason_lines(failures),
         )
-    pods = sorted({one.super_pod for one in found.values()})
+        raise KitError(message, hint=plain)
+    pods = sorted({card.super_pod for card in places_of.values()})
     if len(pods) > 1:
-        raise KitError(
-            f"{tool} reports that the cards of this server are in super pods {', '.join(map(str, pods))}", hint=plain
+        message = Message(
+            "discovery.several-super-pods",
+            "{tool} reports that the cards of this server are in super pods {super_pods}",
+            tool=tool,
+            super_pods=", ".join(map(str, pods)),
         )
-    return found
+        raise KitError(message, hint=plain)
+    return places_of
 
 
 def place(answer: str) -> Place:
     """The place in an answer. Raises NoAnswerError if it has none."""
-    found = rows(answer)
-    if "SDID" not in found or "Super Pod ID" not in found:
+    values = rows(answer)
+    if "SDID" not in values or "Super Pod ID" not in values:
         raise driver_tool.NoAnswerError(driver_tool.excerpt(answer))
     for name in ("SDID", "Super Pod ID"):
-        value = found[name]
+        value = values[name]
         if not _NUMBER.fullmatch(value) or int(value) >= _NONE:
             raise driver_tool.NoAnswerError(f"{name} {driver_tool.excerpt(value)!r} is not valid")
-    return Place(int(found["SDID"]), int(found["Super Pod ID"]))
+    return Place(int(values["SDID"]), int(values["Super Pod ID"]))
 
 
 def rows(answer: str) -> Mapping[str, str]:
     """The rows `name : value` of an answer; of duplicate names the first, which belongs to the NPU as a whole."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in answer.split("\n"):
         name, colon, value = line.partition(":")
         if colon:
-            found.setdefault(name.strip(" \t"), value.strip(" \t\r"))
-    return found
+            values.setdefault(name.strip(" \t"), value.strip(" \t\r"))
+    return values

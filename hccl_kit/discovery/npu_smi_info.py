@@ -76,12 +76,12 @@ def _cells(line: str) -> Row:
 
 def _record(head: Row, row: Row) -> Mapping[str, str]:
     """Column to value. A cell may hold several columns, whose names are separated by at least two blanks."""
-    found: dict[str, str] = {}
+    record: dict[str, str] = {}
     if len(row) == len(head):
         for names, values in zip(head, row, strict=True):
             columns = re.split(r"[ \t]{2,}", names)
-            found.update(zip(columns, values.split(None, len(columns) - 1), strict=False))
-    return found
+            record.update(zip(columns, values.split(None, len(columns) - 1), strict=False))
+    return record
 
 
 def _chip(record: Mapping[str, str]) -> Chip | None:

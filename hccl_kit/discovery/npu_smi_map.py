@@ -30,11 +30,11 @@ def parse(answer: str) -> tuple[ChipMapping, ...]:
     """The chips of an answer that are cards, in its order; others (Mcu) have only the id of their NPU."""
     rows = [_BETWEEN.split(line.strip()) for line in answer.splitlines()]
     start = next((at for at, row in enumerate(rows) if "NPU ID" in row and "Chip ID" in row), len(rows))
-    found = []
+    mappings = []
     for row in rows[start + 1 :]:
         record = {name: number(value) for name, value in zip(rows[start], row, strict=False)}
         npu, chip = record.get("NPU ID"), record.get("Chip ID")
         logic, physical = record.get("Chip Logic ID"), record.get("Chip Phy-ID")
         if npu is not None and chip is not None and (logic is not None or physical is not None):
-            found.append(ChipMapping(npu, chip, logic, physical))
-    return tuple(found)
+            mappings.append(ChipMapping(npu, chip, logic, physical))
+    return tuple(mappings)

@@ -62,8 +62,8 @@ def cann(root: Path, environ: Mapping[str, str]) -> Package | None:
                 if values.get("version"):
                     return _package(values, values["version"])
         running = next((v for k, v in _values(home / "version.cfg").items() if k.endswith("_running_version")), "")
-        if found := _RUNNING.search(running):
-            return Package(found[1])
+        if match := _RUNNING.search(running):
+            return Package(match[1])
     return None
 
 

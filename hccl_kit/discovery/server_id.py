@@ -22,11 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 _SIOCGIFCONF = 0x8912  # linux/sockios.h
 _IFREQ = 40 if struct.calcsize("P") == 8 else 32  # bytes of a struct ifreq: a name of 16 and a union
 _MAX_ADDRESSES = 4096
-_HINT = "set the address: --server_ip ADDRESS"
+_HINT = Message("discovery.server-id.fix", "set the address: --server_ip ADDRESS")
 _FAMILIES = {"": 4, "AF_INET": 4, "AF_INET6": 6}
 
 
@@ -60,19 +61,25 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
     """
     if wanted := environ.get("HCCL_IF_IP"):
         address = wanted.partition("%")[0]
-        found = next((interface for interface in interfaces if _same(interface.address, address)), None)
-        if found is None:
-            raise _error(f"HCCL_IF_IP={wanted} is not an address of this machine", interfaces)
-        return Choice(f"{address}%{found.name}" if found.is_link_local else address, "HCCL_IF_IP")
+        holder = next((interface for interface in interfaces if _same(interface.address, address)), None)
+        if holder is None:
+            raise _error(
+                Message("discovery.if-ip", "HCCL_IF_IP={address} is not an address of this machine", address=wanted),
+                interfaces,
+            )
+        return Choice(f"{address}%{holder.name}" if holder.is_link_local else address, "HCCL_IF_IP")
     far = [interface for interface in interfaces if not interface.is_link_local]
     ordered = _by_family(far, environ.get("HCCL_SOCKET_FAMILY", ""))
     if names := environ.get("HCCL_SOCKET_IFNAME"):
         for interface in ordered:
             if matches(interface.name, names):
                 return Choice(interface.address, f"interface {interface.name}, HCCL_SOCKET_IFNAME={names}")
-        raise _error(f"HCCL_SOCKET_IFNAME={names} matches no interface of this machine", interfaces)
+        message = Message(
+            "discovery.if-name", "HCCL_SOCKET_IFNAME={names} matches no interface of this machine", names=names
+        )
+        raise _error(message, interfaces)
     if not ordered:
-        raise _error("this machine has no network address", interfaces)
+        raise _error(Message("discovery.machine-no-address", "this machine has no network address"), interfaces)
     family = _version(ordered[0])
     first = min((i for i in ordered if _version(i) == family), key=lambda i: (_rank(i.name), i.name))
     return Choice(first.address, f"interface {first.name}, the one HCCL would choose")
@@ -86,7 +93,11 @@ def interfaces() -> tuple[Interface, ...]:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             answer = fcntl.ioctl(probe.fileno(), _SIOCGIFCONF, struct.pack("iP", size, start))
     except OSError as error:  # a sandbox without network access
-        why = f"cannot read the addresses of this machine: {error.strerror}"
+        why = Message(
+            "discovery.cannot-read-addresses",
+            "cannot read the addresses of this machine: {reason}",
+            reason=error.strerror,
+        )
         raise KitError(why, hint=_HINT) from error
     (filled,) = struct.unpack_from("i", answer)
     data = buffer.tobytes()[:filled]
@@ -114,16 +125,21 @@ def _version(interface: Interface) -> int:
 
 def _by_family(interfaces: Sequence[Interface], family: str) -> list[Interface]:
     if family not in _FAMILIES:
-        raise KitError(f"HCCL_SOCKET_FAMILY={family} is not a valid value; accepted: AF_INET, AF_INET6")
+        message = Message(
+            "discovery.family",
+            "HCCL_SOCKET_FAMILY={family} is not a valid value; accepted: AF_INET, AF_INET6",
+            family=family,
+        )
+        raise KitError(message)
     return sorted(interfaces, key=lambda interface: _version(interface) != _FAMILIES[family])
 
 
 def matches(name: str, wanted: str) -> bool:
     """Whether HCCL_SOCKET_IFNAME=`wanted` matches the interface `name`."""
-    listed = wanted.removeprefix("^")
-    parts = [part for part in listed.removeprefix("=").split(",") if part]
-    found = name in parts if listed.startswith("=") else name.startswith(tuple(parts))
-    return found != wanted.startswith("^")
+    patterns = wanted.removeprefix("^")
+    parts = [part for part in patterns.removeprefix("=").split(",") if part]
+    is_matched = name in parts if patterns.startswith("=") else name.startswith(tuple(parts))
+    return is_matched != wanted.startswith("^")
 
 
 def _rank(name: str) -> int:
@@ -131,13 +147,16 @@ def _rank(name: str) -> int:
     return 2 if name.startswith("lo") else 1 if name.startswith("docker") else 0
 
 
-def _same(one: str, other: str) -> bool:
+def _same(address: str, other: str) -> bool:
     try:
-        return ipaddress.ip_address(one) == ipaddress.ip_address(other)
+        return ipaddress.ip_address(address) == ipaddress.ip_address(other)
     except ValueError:
         return False
 
 
-def _error(message: str, interfaces: Sequence[Interface]) -> KitError:
+def _error(message: Message, interfaces: Sequence[Interface]) -> KitError:
     there = ", ".join(f"{interface.name} {interface.address}" for interface in interfaces) or "none"
-    return KitError(f"{message}; its addresses are: {there}", hint=_HINT)
+    whole = Message(
+        "discovery.addresses", "{message}; its addresses are: {addresses}", message=message, addresses=there
+    )
+    return KitError(whole, hint=_HINT)

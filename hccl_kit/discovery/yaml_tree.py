@@ -15,6 +15,7 @@ import yaml
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 MAX_DEPTH = 16
 """Levels of nesting; an inventory needs less than half of them."""
@@ -48,7 +49,10 @@ class Tree:
     def pairs(self, node: Node) -> Iterable[tuple[Node, Node]]:
         """The entries of a mapping, at least one."""
         if not node.items or not node.is_mapping:
-            raise self.error(node, f"expected a mapping with at least one entry; {self.shape}")
+            hint = Message(
+                "discovery.yaml-mapping", "expected a mapping with at least one entry; {shape}", shape=self.shape
+            )
+            raise self.error(node, hint)
         return zip(node.items[::2], node.items[1::2], strict=True)
 
     def entries(self, node: Node, keys: Sequence[str], *, required: Sequence[str] = ()) -> Mapping[str, Node]:
@@ -57,40 +61,53 @@ class Tree:
         for key, value in self.pairs(node):
             name = self.text(key)
             if name not in keys:
-                raise self.error(key, f"{name[:MAX_SHOWN]!r} is not a valid key here; accepted: {', '.join(keys)}")
+                accepted = ", ".join(keys)
+                hint = Message(
+                    "discovery.yaml-key",
+                    "{key!r} is not a valid key here; accepted: {accepted}",
+                    key=name[:MAX_SHOWN],
+                    accepted=accepted,
+                )
+                raise self.error(key, hint)
             if name in entries:
-                raise self.error(key, f"duplicate key {name}")
+                raise self.error(key, Message("discovery.yaml-duplicate", "duplicate key {key}", key=name))
             entries[name] = value
         if missing := [key for key in required if key not in entries]:
-            raise self.error(node, f"{', '.join(missing)} missing here")
+            raise self.error(node, Message("discovery.yaml-missing", "{keys} missing here", keys=", ".join(missing)))
         return entries
 
     def items(self, node: Node, most: int) -> Sequence[Node]:
         """The entries of a list, 1 to `most`."""
         if not node.items or node.is_mapping or len(node.items) > most:
-            raise self.error(node, f"expected a list of 1 to {most} entries")
+            raise self.error(node, Message("discovery.yaml-list", "expected a list of 1 to {most} entries", most=most))
         return node.items
 
     def text(self, node: Node) -> str:
         """The text of a scalar."""
         if node.text is None:
-            raise self.error(node, f"expected a scalar; {self.shape}")
+            raise self.error(node, Message("discovery.yaml-scalar", "expected a scalar; {shape}", shape=self.shape))
         return node.text
 
     def number(self, node: Node, largest: int) -> int:
         """A scalar that is an integer from 0 to `largest`, in decimal digits."""
         text = self.text(node)
         if not (text.isascii() and text.isdecimal() and len(text) <= len(str(largest)) and int(text) <= largest):
-            raise self.error(node, f"{text[:MAX_SHOWN]!r} is not an integer from 0 to {largest}")
+            hint = Message(
+                "discovery.yaml-integer",
+                "{value!r} is not an integer from 0 to {most}",
+                value=text[:MAX_SHOWN],
+                most=largest,
+            )
+            raise self.error(node, hint)
         return int(text)
 
     def place(self, node: Node) -> str:
         """`file:line:column`, both from 1."""
         return _place(self.path, node.mark)
 
-    def error(self, node: Node, message: str) -> KitError:
+    def error(self, node: Node, message: Message) -> KitError:
         """The message with the place of the node in front."""
-        return KitError(f"{self.place(node)}: {message}")
+        return KitError(Message("discovery.yaml-place", "{place}: {message}", place=self.place(node), message=message))
 
 
 def read_tree(path: Path, limit: int, shape: str) -> Tree:
@@ -102,12 +119,18 @@ def read_tree(path: Path, limit: int, shape: str) -> Tree:
         mark = error.problem_mark or error.context_mark
         place = _place(path, mark) if mark else str(path)
         if error.problem == _TOO_DEEP:
-            raise KitError(f"{place}: nested deeper than {MAX_DEPTH} levels") from None
-        raise KitError(f"{place}: not YAML: {error.problem or error.context}") from None
+            raise _too_deep(place) from None
+        message = Message(
+            "discovery.not-yaml", "{place}: not YAML: {reason}", place=place, reason=error.problem or error.context
+        )
+        raise KitError(message) from None
     except yaml.YAMLError as error:
-        raise KitError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+        message = Message(
+            "discovery.yaml-unreadable", "{path}: not YAML: {reason}", path=path, reason=" ".join(str(error).split())
+        )
+        raise KitError(message) from None
     if root is None:
-        raise KitError(f"{path} is empty; {shape}")
+        raise KitError(Message("discovery.yaml-empty", "{path} is empty; {shape}", path=path, shape=shape))
     return Tree(path, root, shape)
 
 
@@ -122,19 +145,36 @@ def _root(events: Iterator[yaml.Event], path: Path) -> Node | None:
             node = Node(event.start_mark, None, [], isinstance(event, yaml.MappingStartEvent))
         elif isinstance(event, yaml.AliasEvent):
             # A few aliases can expand to more than fits into memory, and cards are never equal.
-            raise KitError(f"{_place(path, event.start_mark)}: *{event.anchor} is an alias; replace it by its value")
+            message = Message(
+                "discovery.yaml-alias",
+                "{place}: *{alias} is an alias; replace it by its value",
+                place=_place(path, event.start_mark),
+                alias=event.anchor,
+            )
+            raise KitError(message)
         else:
             if isinstance(event, yaml.CollectionEndEvent):
                 open_lists.pop()
             if isinstance(event, yaml.DocumentStartEvent) and open_lists[0]:
-                raise KitError(f"{_place(path, event.start_mark)}: expected a single document")
+                message = Message(
+                    "discovery.yaml-documents",
+                    "{place}: expected a single document",
+                    place=_place(path, event.start_mark),
+                )
+                raise KitError(message)
             continue
         open_lists[-1].append(node)
         if node.items is not None:
             open_lists.append(node.items)
             if len(open_lists) > MAX_DEPTH:
-                raise KitError(f"{_place(path, node.mark)}: nested deeper than {MAX_DEPTH} levels")
+                raise _too_deep(_place(path, node.mark))
     return open_lists[0][0] if open_lists[0] else None
+
+
+def _too_deep(place: str) -> KitError:
+    return KitError(
+        Message("discovery.yaml-too-deep", "{place}: nested deeper than {most} levels", place=place, most=MAX_DEPTH)
+    )
 
 
 def _place(path: Path, mark: Any) -> str:

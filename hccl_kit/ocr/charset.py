@@ -36,7 +36,7 @@ class Charset:
 
         Raises KitError if the file cannot be read, a line has several characters, or a character is listed twice.
         """
-        characters = ALPHANUMERIC if path is None else "".join(_listed(path))
+        characters = ALPHANUMERIC if path is None else "".join(_characters(path))
         if use_space_char and " " not in characters:
             characters += " "
         if len(set(characters)) != len(characters):
@@ -77,7 +77,7 @@ def _other_case(character: str) -> str:
     return other if other.swapcase() == character else character
 
 
-def _listed(path: str) -> Iterable[str]:
+def _characters(path: str) -> Iterable[str]:
     return rapidocr.characters(path) if path in rapidocr.FILES else _read(Path(path))
 
 

@@ -66,12 +66,12 @@ def characters(name: str) -> tuple[str, ...]:
     except ImportError as error:
         raise KitError(f"{name} cannot be read without the package onnx", hint=INSTALL) from error
     model = onnx.load(path(name), load_external_data=False)
-    found = listed_characters({row.key: row.value for row in model.metadata_props})
-    if found is None:
+    characters = listed_characters({row.key: row.value for row in model.metadata_props})
+    if characters is None:
         raise KitError(
             f"{name} has no dictionary", hint="accepted: rapidocr:rec, or a file with one character per line"
         )
-    return found
+    return characters
 
 
 def listed_characters(metadata: Mapping[str, str]) -> tuple[str, ...] | None:

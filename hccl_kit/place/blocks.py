@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 PAIR, SERVER, SUPER_POD = "card pair", "server", "super pod"
@@ -67,13 +68,20 @@ def cluster_of(table: RankTable) -> Cluster:
     """
     if table.version not in VERSIONS:
         raise KitError(
-            f"the table is of {table.form}; the ranks can be placed of versions {', '.join(VERSIONS)}",
-            hint="hccl-kit convert TABLE --to 1.0" if table.version == "" else None,
+            Message(
+                "place.form",
+                "the table is of {form}; the ranks can be placed of versions {versions}",
+                form=table.form,
+                versions=", ".join(VERSIONS),
+            ),
+            hint=Message("place.form.fix", "hccl-kit convert TABLE --to 1.0") if table.version == "" else None,
         )
     servers = {server.id: _server(server) for server in table.servers if server.devices}
     if table.super_pods is None:
         return Cluster(_sorted(servers.values()), (SERVER, PAIR))
-    pods = [_sorted(servers.pop(one.id) for one in pod.servers if one.id in servers) for pod in table.super_pods]
+    pods = [
+        _sorted(servers.pop(member.id) for member in pod.servers if member.id in servers) for pod in table.super_pods
+    ]
     alone = [(server,) for server in servers.values()]
     return Cluster(_sorted(Block(parts) for parts in (*pods, *alone) if parts), (SUPER_POD, SERVER, PAIR))
 
@@ -90,7 +98,9 @@ def reordered(table: RankTable, order: Sequence[int]) -> RankTable:
 
     renumbered = [
         server._replace(
-            devices=tuple(sorted([one._replace(rank=new[one.rank], at=()) for one in server.devices], key=of_device)),
+            devices=tuple(
+                sorted([device._replace(rank=new[device.rank], at=()) for device in server.devices], key=of_device)
+            ),
             at=(),
         )
         for server in table.servers

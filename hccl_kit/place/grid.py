@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 KINDS = ("tensor", "expert", "data", "pipeline")
 """The kinds of groups that have a size of their own."""
@@ -57,16 +58,38 @@ def grid_of(size: int, *, tp: int = 1, pp: int = 1, dp: int | None = None, ep: i
     """
     for name, value in (("--tp", tp), ("--pp", pp), ("--dp", dp), ("--ep", ep)):
         if value is not None and value < 1:
-            raise KitError(f"{name} must be 1 or more, got {value}")
+            raise KitError(Message("place.too-small", "{name} must be 1 or more, got {value}", name=name, value=value))
     if dp is None:
         if size % (tp * pp):
-            raise KitError(f"the table has {size} ranks, which --tp {tp} times --pp {pp} does not divide")
+            message = Message(
+                "place.not-divided",
+                "the table has {size} ranks, which --tp {tp} times --pp {pp} does not divide",
+                size=size,
+                tp=tp,
+                pp=pp,
+            )
+            raise KitError(message)
         dp = size // (tp * pp)
     if tp * pp * dp != size:
-        raise KitError(
-            f"--tp {tp} x --pp {pp} x --dp {dp} are {tp * pp * dp} ranks, the table has {size}",
-            hint="leave out --dp, which then takes all ranks that --tp and --pp leave",
+        message = Message(
+            "place.other-size",
+            "--tp {tp} x --pp {pp} x --dp {dp} are {ranks} ranks, the table has {size}",
+            tp=tp,
+            pp=pp,
+            dp=dp,
+            ranks=tp * pp * dp,
+            size=size,
         )
+        hint = Message("place.other-size.fix", "leave out --dp, which then takes all ranks that --tp and --pp leave")
+        raise KitError(message, hint=hint)
     if (tp * dp) % ep:
-        raise KitError(f"--ep {ep} does not divide the {tp * dp} ranks of a pipeline stage (--tp {tp} x --dp {dp})")
+        message = Message(
+            "place.experts-not-divided",
+            "--ep {ep} does not divide the {ranks} ranks of a pipeline stage (--tp {tp} x --dp {dp})",
+            ep=ep,
+            ranks=tp * dp,
+            tp=tp,
+            dp=dp,
+        )
+        raise KitError(message)
     return Grid(tp, pp, dp, ep)

@@ -84,8 +84,8 @@ class _Search:
         key = (self._shape(block), start)
         if key not in self.known:
             inner, sequence = self._arranged(block, start, level + 1) if block.parts else ((0,) * self.depth, ())
-            own = leaving_block(self.kinds, start, start + block.size) if level >= 0 else 0
-            self.known[key] = tuple(_plus_at(inner, level, own)), sequence
+            block_cost = leaving_block(self.kinds, start, start + block.size) if level >= 0 else 0
+            self.known[key] = tuple(_plus_at(inner, level, block_cost)), sequence
         return self.known[key]
 
     def _arranged(self, block: Block, start: int, level: int) -> tuple[Cost, tuple[int, ...]]:
@@ -172,9 +172,9 @@ def _back(state: tuple[int, ...], last: Mapping[tuple[int, ...], int]) -> Iterat
         state = (*state[:place], state[place] - 1, *state[place + 1 :])
 
 
-def _sum(one: Cost, other: Cost) -> Cost:
-    return tuple([a + b for a, b in zip(one, other, strict=True)])
+def _sum(cost: Cost, other: Cost) -> Cost:
+    return tuple([a + b for a, b in zip(cost, other, strict=True)])
 
 
-def _plus_at(cost: Cost, level: int, own: int) -> Iterator[int]:
-    return (value + own if place == level else value for place, value in enumerate(cost))
+def _plus_at(cost: Cost, level: int, block_cost: int) -> Iterator[int]:
+    return (value + block_cost if place == level else value for place, value in enumerate(cost))

@@ -63,37 +63,37 @@ def answer(node: Node, report: Report | None = None) -> Answer:
     )
 
 
-def to_value(found: Answer) -> dict[str, Any]:
+def to_value(answer: Answer) -> dict[str, Any]:
     """The answer as a JSON value."""
-    report = found.report
+    report = answer.report
     return {
-        "server": found.server,
-        "machine": found.machine,
-        "ok": found.error is None and report.ok,
-        "error": found.error,
+        "server": answer.server,
+        "machine": answer.machine,
+        "ok": answer.error is None and report.ok,
+        "error": answer.error,
         "findings": [*map(finding_to_value, report.findings)],
         "checked": list(report.checked),
         "skipped": [{"rule": rule, "reason": reason} for rule, reason in report.skipped],
-        "facts": dict(found.facts),
-        "variables": dict(found.variables),
-        "clock": found.clock,
+        "facts": dict(answer.facts),
+        "variables": dict(answer.variables),
+        "clock": answer.clock,
     }
 
 
-def finding_to_value(found: Finding) -> dict[str, Any]:
+def finding_to_value(finding: Finding) -> dict[str, Any]:
     """A finding on a server as a JSON value."""
-    return {field: getattr(found, field) for field in _FIELDS}
+    return {field: getattr(finding, field) for field in _FIELDS}
 
 
 def from_value(value: Mapping[str, Any]) -> Answer:
-    """Law: `from_value(to_value(a)) == a`. Raises KeyError, TypeError or ValueError if it is not an answer."""
-    found = tuple(Finding(**{field: one[field] for field in _FIELDS if field in one}) for one in value["findings"])
-    skipped = tuple((one["rule"], one["reason"]) for one in value["skipped"])
+    """The answer in a value that matches the schema. Law: `from_value(to_value(a)) == a`."""
+    findings = tuple(Finding(**{field: row[field] for field in _FIELDS if field in row}) for row in value["findings"])
+    skipped = tuple((row["rule"], row["reason"]) for row in value["skipped"])
     server = value["server"]
     return Answer(
         server=server,
         machine=value["machine"],
-        report=Report(server or None, found, tuple(value["checked"]), skipped),
+        report=Report(server or None, findings, tuple(value["checked"]), skipped),
         facts=dict(value["facts"]),
         variables=dict(value["variables"]),
         clock=float(value["clock"]),

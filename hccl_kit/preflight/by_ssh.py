@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible
+from hccl_kit.base.message import Message
 from hccl_kit.launch.plan import address_of
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight import over_ssh
 from hccl_kit.preflight.answer import Answer, answer
 from hccl_kit.preflight.cluster_rules import Round, differences
-from hccl_kit.preflight.job import Job
+from hccl_kit.preflight.job import PreflightJob
 from hccl_kit.preflight.json_form import read_answer
+from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.preflight.over_ssh import Reply
-from hccl_kit.preflight.rules.identity import WITHOUT_HOSTS
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Server
 
@@ -30,20 +31,25 @@ class Ssh(NamedTuple):
     timeout: float
 
 
-def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer], tuple[Finding, ...]]:
+def check_servers(job: PreflightJob, server: str | None, ssh: Ssh) -> tuple[list[Answer], tuple[Finding, ...]]:
     """The answers of all servers in the order of the table, and what differs between them.
 
     `server` names this one. Raises KitError if the table names no hosts, or ssh cannot be run as asked.
     """
-    if job.table.version == WITHOUT_HOSTS:
-        message = "version 2.0 tables do not name hosts, which ssh needs"
-        raise KitError(message, hint="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi")
+    if job.table.version == ATLAS_950:
+        message = Message("preflight.table-without-hosts", "version 2.0 tables do not name hosts, which ssh needs")
+        raise KitError(
+            message,
+            hint=Message(
+                "preflight.table-without-hosts.fix", "mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi"
+            ),
+        )
     this = job.node(os.environ, server)
-    others = [one for one in job.table.servers if one is not this.server]
-    refused = {one.id: why for one in others if (why := over_ssh.refusal(address_of(one)))}
-    asked = [one for one in others if one.id not in refused]
+    others = [server for server in job.table.servers if server is not this.server]
+    refused = {server.id: why for server in others if (why := over_ssh.refusal(address_of(server)))}
+    asked = [server for server in others if server.id not in refused]
     program = over_ssh.program_there(ssh.remote)
-    commands = [(address_of(one), _command(program, job, one)) for one in asked]
+    commands = [(address_of(server), _command(program, job, server)) for server in asked]
     start = over_ssh.ssh_command(os.environ, ssh.options)
 
     def ask() -> tuple[Answer | None, list[Reply]]:
@@ -53,19 +59,19 @@ def check_servers(job: Job, server: str | None, ssh: Ssh) -> tuple[list[Answer],
             return local.result() if local else None, replies
 
     here, replies = interruptible(ask)
-    found = {one.id: _answer(one, reply) for one, reply in zip(asked, replies, strict=True)}
-    found |= {name: Answer(name, error=why) for name, why in refused.items()}
+    by_id = {server.id: _answer(server, reply) for server, reply in zip(asked, replies, strict=True)}
+    by_id |= {name: Answer(name, error=why) for name, why in refused.items()}
     if here:
-        found[here.server] = here
-    ahead = {one.id: _ahead(found[one.id], reply) for one, reply in zip(asked, replies, strict=True)}
-    answers = [found[one.id] for one in job.table.servers]
-    there = [one for one in answers if one.error is None]
+        by_id[here.server] = here
+    ahead = {server.id: _ahead(by_id[server.id], reply) for server, reply in zip(asked, replies, strict=True)}
+    answers = [by_id[server.id] for server in job.table.servers]
+    answered = [each for each in answers if each.error is None]
     return answers, differences(
-        Round(there, job.digest, {one.server: ahead.get(one.server, 0.0) for one in there}, job.path)
+        Round(answered, job.digest, {each.server: ahead.get(each.server, 0.0) for each in answered}, job.path)
     )
 
 
-def _command(program: Sequence[str], job: Job, server: Server) -> str:
+def _command(program: Sequence[str], job: PreflightJob, server: Server) -> str:
     """The command line for the shell of a server; the table comes over standard input."""
     path = [f"--path={job.path}"] if job.path else []
     ignore = [f"--ignore={','.join(sorted(job.ignore))}"] if job.ignore else []
@@ -82,8 +88,8 @@ def _answer(server: Server, reply: Reply) -> Answer:
         return Answer(server.id, error=reply.stderr or str(error))
 
 
-def _ahead(found: Answer, reply: Reply) -> float:
+def _ahead(given: Answer, reply: Reply) -> float:
     """By how many seconds the clock there is ahead of ours at least; negative if it is behind."""
-    if found.error is not None:
+    if given.error is not None:
         return 0.0
-    return max(0.0, found.clock - reply.ended) or min(0.0, found.clock - reply.started)
+    return max(0.0, given.clock - reply.ended) or min(0.0, given.clock - reply.started)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.hostlist import fold
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.check.rule import Rule, run
 from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
@@ -20,7 +21,9 @@ SKEW = 1.0
 """Maximum difference of two clocks in seconds."""
 MAX_VALUES = 4
 """Values of one fact in a message, the most frequent ones; the JSON form has all."""
-_UNSET = "not set"
+_UNSET = Message("preflight.unset", "not set")
+_AHEAD = Message("HK619.ahead", "ahead of")
+_BEHIND = Message("HK619.behind", "behind")
 
 
 class Round(NamedTuple):
@@ -37,9 +40,9 @@ class Round(NamedTuple):
     path: Path | None = None
 
 
-def differences(found: Round) -> tuple[Finding, ...]:
+def differences(answered: Round) -> tuple[Finding, ...]:
     """What differs between the servers, in the order of the rules."""
-    return tuple(run(CLUSTER_RULES, ANY_PRODUCT, found))
+    return tuple(run(CLUSTER_RULES, ANY_PRODUCT, answered))
 
 
 def folded(servers: Sequence[str]) -> str:
@@ -50,7 +53,7 @@ def folded(servers: Sequence[str]) -> str:
         return listed(map(shown, servers))
 
 
-def table_differs(found: Round) -> Iterator[Finding]:
+def table_differs(answered: Round) -> Iterator[Finding]:
     """Some servers have a different table.
 
     What:           at the path of the table a server has a file with other bytes. HK661 reports a missing file.
@@ -59,13 +62,17 @@ def table_differs(found: Round) -> Iterator[Finding]:
     Fix:            copy it to all servers; `hccl-kit diff` shows how two tables differ.
     HCCL:           EI0014 if counts differ; else EI0005 or EI0006 after the timeout.
     """
-    others = [one.server for one in found.answers if one.facts.get(TABLE, ABSENT) not in (ABSENT, found.digest)]
+    others = [
+        answer.server for answer in answered.answers if answer.facts.get(TABLE, ABSENT) not in (ABSENT, answered.digest)
+    ]
     if others:
-        message = f"the table on {folded(others)} differs from the checked table"
-        yield Finding(message, "copy it there; hccl-kit diff shows how they differ")
+        message = Message(
+            "HK615.different-tables", "the table on {servers} differs from the checked table", servers=folded(others)
+        )
+        yield Finding(message, Message("HK615.fix", "copy it there; hccl-kit diff shows how they differ"))
 
 
-def versions_differ(found: Round) -> Iterator[Finding]:
+def versions_differ(answered: Round) -> Iterator[Finding]:
     """The servers have different versions of driver, firmware or CANN.
 
     What:           a version differs between servers.
@@ -75,12 +82,12 @@ def versions_differ(found: Round) -> Iterator[Finding]:
     Fix:            install one release everywhere.
     HCCL:           EI0008.
     """
-    for name in _names(one.facts for one in found.answers):
+    for name in _names(answer.facts for answer in answered.answers):
         if name not in (TABLE, TLS, HOST, *FRAMEWORK):
-            yield from _unlike(name, _fact(found, name))
+            yield from _unlike(name, _fact(answered, name))
 
 
-def tls_differs(found: Round) -> Iterator[Finding]:
+def tls_differs(answered: Round) -> Iterator[Finding]:
     """The TLS setting differs between servers.
 
     What:           TLS is switched on for some cards and off for others.
@@ -89,10 +96,10 @@ def tls_differs(found: Round) -> Iterator[Finding]:
     Fix:            hccn_tool -i N -tls -s enable 0 for each card, or 1 on all.
     HCCL:           EI0016; EI0006 in older releases.
     """
-    yield from _unlike("TLS", _fact(found, TLS))
+    yield from _unlike("TLS", _fact(answered, TLS))
 
 
-def variables_differ(found: Round) -> Iterator[Finding]:
+def variables_differ(answered: Round) -> Iterator[Finding]:
     """An HCCL variable differs between servers.
 
     What:           a variable HCCL_*, ASCEND_GLOBAL_*, ASCEND_RT_* or RANK_TABLE_FILE has other values on some servers,
@@ -103,11 +110,11 @@ def variables_differ(found: Round) -> Iterator[Finding]:
     Fix:            export it in the launch script, which every server runs; `--ssh` of the script passes it on.
     HCCL:           EI0005, or EI0006 after the shortest connect timeout of any rank.
     """
-    for name in _names(one.variables for one in found.answers):
-        yield from _unlike(name, {one.server: one.variables.get(name, _UNSET) for one in found.answers})
+    for name in _names(answer.variables for answer in answered.answers):
+        yield from _unlike(name, {answer.server: answer.variables.get(name, _UNSET) for answer in answered.answers})
 
 
-def clocks_differ(found: Round) -> Iterator[Finding]:
+def clocks_differ(answered: Round) -> Iterator[Finding]:
     """The clocks of the servers differ.
 
     What:           the clock of a server differs by more than a second from the clock of this machine.
@@ -117,19 +124,33 @@ def clocks_differ(found: Round) -> Iterator[Finding]:
     Fix:            start chronyd or ntpd there.
     HCCL:           no code.
     """
-    for side, sign in (("ahead of", 1), ("behind", -1)):
-        by_server = {name: sign * seconds for name, seconds in found.ahead.items() if sign * seconds > SKEW}
+    for side, sign in ((_AHEAD, 1), (_BEHIND, -1)):
+        by_server = {name: sign * seconds for name, seconds in answered.ahead.items() if sign * seconds > SKEW}
         least, most = (f"{end(by_server.values(), default=0.0):.1f}" for end in (min, max))
         if len(by_server) == 1:
-            message = f"the clock of {folded([*by_server])} is {most} s {side} the clock of this machine"
-            yield Finding(message, "start chronyd or ntpd there")
+            message = Message(
+                "HK619.clock",
+                "the clock of {server} is {seconds} s {side} the clock of this machine",
+                server=folded([*by_server]),
+                seconds=most,
+                side=side,
+            )
+            yield Finding(message, Message("HK619.clock.fix", "start chronyd or ntpd there"))
         elif by_server:
             seconds = most if least == most else f"{least} to {most}"
-            message = f"the clocks of {folded([*by_server])} are {seconds} s {side} the clock of this machine"
-            yield Finding(message, "start chronyd or ntpd there, or here if this clock is wrong")
+            message = Message(
+                "HK619.clocks",
+                "the clocks of {servers} are {seconds} s {side} the clock of this machine",
+                servers=folded([*by_server]),
+                seconds=seconds,
+                side=side,
+            )
+            yield Finding(
+                message, Message("HK619.clocks.fix", "start chronyd or ntpd there, or here if this clock is wrong")
+            )
 
 
-def frameworks_differ(found: Round) -> Iterator[Finding]:
+def frameworks_differ(answered: Round) -> Iterator[Finding]:
     """The servers have different versions of MindSpore or Python.
 
     What:           MindSpore's version, or the first two numbers of Python's, differ between servers, for the Python
@@ -140,10 +161,10 @@ def frameworks_differ(found: Round) -> Iterator[Finding]:
     HCCL:           no code.
     """
     for name in FRAMEWORK:
-        yield from _unlike(name, _fact(found, name))
+        yield from _unlike(name, _fact(answered, name))
 
 
-def table_absent(found: Round) -> Iterator[Finding]:
+def table_absent(answered: Round) -> Iterator[Finding]:
     """Some servers do not have the table.
 
     What:           at the path of the table a server has no readable file.
@@ -153,12 +174,20 @@ def table_absent(found: Round) -> Iterator[Finding]:
     Fix:            copy it to the same path on all servers.
     HCCL:           no code; EI0004 if a rank gets the path of a missing table.
     """
-    absent = [one.server for one in found.answers if one.facts.get(TABLE) == ABSENT]
+    absent = [answer.server for answer in answered.answers if answer.facts.get(TABLE) == ABSENT]
     if absent:
-        yield Finding(f"there is no readable table at {shown(str(found.path))} on {folded(absent)}", "copy it there")
+        yield Finding(
+            Message(
+                "HK661.missing-table",
+                "there is no readable table at {path} on {servers}",
+                path=shown(str(answered.path)),
+                servers=folded(absent),
+            ),
+            Message("HK661.fix", "copy it there"),
+        )
 
 
-def one_host_twice(found: Round) -> Iterator[Finding]:
+def one_host_twice(answered: Round) -> Iterator[Finding]:
     """Two servers of the table are containers of one host.
 
     What:           servers with different ids in the table answer from one host.
@@ -170,18 +199,22 @@ def one_host_twice(found: Round) -> Iterator[Finding]:
     HCCL:           EI0014 (device_ip), EI0006, or 103900 of HIXL.
     """
     hosts: dict[str, list[str]] = {}
-    for server, host in _fact(found, HOST).items():
+    for server, host in _fact(answered, HOST).items():
         hosts.setdefault(host, []).append(server)
     for servers in hosts.values():
         if len(servers) > 1:
             yield Finding(
-                f"{folded(servers)} are several servers in the table, but one host",
-                "give them one server_id, or take one container with all their cards",
+                Message(
+                    "HK662.one-host",
+                    "{servers} are several servers in the table, but one host",
+                    servers=folded(servers),
+                ),
+                Message("HK662.fix", "give them one server_id, or take one container with all their cards"),
             )
 
 
-def _fact(found: Round, name: str) -> Mapping[str, str]:
-    return {one.server: one.facts[name] for one in found.answers if name in one.facts}
+def _fact(answered: Round, name: str) -> Mapping[str, str]:
+    return {answer.server: answer.facts[name] for answer in answered.answers if name in answer.facts}
 
 
 def _names(mappings: Iterable[Mapping[str, str]]) -> list[str]:
@@ -196,13 +229,19 @@ def _unlike(name: str, values: Mapping[str, str]) -> Iterator[Finding]:
     if len(by_value) > 1:
         groups = sorted(by_value.items(), key=lambda pair: -len(pair[1]))
         parts = [
-            f"{value if value == _UNSET else shown(value)} on {folded(servers)}"
-            for value, servers in groups[:MAX_VALUES]
+            _on_servers(_UNSET if value == _UNSET else shown(value), servers) for value, servers in groups[:MAX_VALUES]
         ]
         rest = [server for _, servers in groups[MAX_VALUES:] for server in servers]
         if rest:
-            parts.append(f"{counted(len(groups) - MAX_VALUES, 'other value')} on {folded(rest)}")
-        yield Finding(f"{name} differs: {'; '.join(parts)}", f"set {name} to the same value on all servers")
+            parts.append(_on_servers(counted(len(groups) - MAX_VALUES, "other value"), rest))
+        yield Finding(
+            Message("preflight.difference", "{name} differs: {values}", name=name, values="; ".join(parts)),
+            Message("preflight.difference.fix", "set {name} to the same value on all servers", name=name),
+        )
+
+
+def _on_servers(value: str, servers: Sequence[str]) -> Message:
+    return Message("preflight.value-on", "{value} on {servers}", value=value, servers=folded(servers))
 
 
 CLUSTER_RULES: tuple[Rule[[Round]], ...] = (

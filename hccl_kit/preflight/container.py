@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hccl_kit.preflight.node import ATLAS_950
 from hccl_kit.preflight.probes.cards import CONTROLS
-from hccl_kit.preflight.rules.containers import WITH_TOPOLOGY
 from hccl_kit.preflight.rules.limits import SHM_PER_CARD
 
 DRIVER = "/usr/local/Ascend/driver"
@@ -43,12 +43,12 @@ def needs(cards: Sequence[int], version: str) -> Needs:
     devices |= {f"/dev/{name}": "every program on an NPU opens it" for name in CONTROLS}
     mounts = {
         DRIVER: "libraries, hccn_tool and version of the driver"
-        + (", and the topology that HCCL of Atlas 950 reads" if version == WITH_TOPOLOGY else ""),
+        + (", and the topology that HCCL of Atlas 950 reads" if version == ATLAS_950 else ""),
         "/usr/local/dcmi": "npu-smi needs its library",
         "/usr/local/bin/npu-smi": "health and processes of the cards",
         "/etc/ascend_install.info": "where the driver is installed",
     }
-    if version != WITH_TOPOLOGY:
+    if version != ATLAS_950:
         mounts["/etc/hccn.conf"] = "the addresses of the cards"
     variables = {
         "LD_LIBRARY_PATH": (
@@ -78,52 +78,52 @@ def lacking(needed: Needs, root: Path, environ: Mapping[str, str]) -> Needs:
     )
 
 
-def as_docker(found: Needs) -> str:
+def as_docker(lacked: Needs) -> str:
     """The options of docker run, one a line with its reason; podman has the same."""
-    return "\n".join(_docker(found))
+    return "\n".join(_docker(lacked))
 
 
-def _docker(found: Needs) -> Iterator[str]:
-    options = [(f"--device={path}", why) for path, why in found.devices.items()]
-    options += [(f"-v {path}:{path}:ro", why) for path, why in found.mounts.items()]
-    if found.shm:
-        options.append((f"--shm-size={_gib(found.shm)}g", "data loaders pass batches through /dev/shm"))
+def _docker(lacked: Needs) -> Iterator[str]:
+    options = [(f"--device={path}", why) for path, why in lacked.devices.items()]
+    options += [(f"-v {path}:{path}:ro", why) for path, why in lacked.mounts.items()]
+    if lacked.shm:
+        options.append((f"--shm-size={_gib(lacked.shm)}g", "data loaders pass batches through /dev/shm"))
     width = max((len(option) for option, _ in options), default=0)
     yield from (f"{option.ljust(width)}  # {why}" for option, why in options)
-    for name, (value, why) in found.variables.items():
+    for name, (value, why) in lacked.variables.items():
         yield f"# {why}; in the container:"
         yield f"export {name}={value}"
 
 
-def as_pod(found: Needs) -> Mapping[str, Any]:
+def as_pod(lacked: Needs) -> Mapping[str, Any]:
     """A fragment of a pod: what to add to its spec. Device files come from the device plugin of the cluster."""
-    mounts = [{"name": _volume(path), "mountPath": path, "readOnly": True} for path in found.mounts]
-    volumes: list[dict[str, Any]] = [{"name": _volume(path), "hostPath": {"path": path}} for path in found.mounts]
-    if found.shm:
+    mounts = [{"name": _volume(path), "mountPath": path, "readOnly": True} for path in lacked.mounts]
+    volumes: list[dict[str, Any]] = [{"name": _volume(path), "hostPath": {"path": path}} for path in lacked.mounts]
+    if lacked.shm:
         mounts.append({"name": "shm", "mountPath": NAME_OF_SHM})
-        volumes.append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{_gib(found.shm)}Gi"}})
-    cards = sum(path.removeprefix("/dev/davinci").isdecimal() for path in found.devices)
+        volumes.append({"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{_gib(lacked.shm)}Gi"}})
+    cards = sum(path.removeprefix("/dev/davinci").isdecimal() for path in lacked.devices)
     container: dict[str, Any] = {"name": "worker"}
     if cards:
         container["resources"] = {"limits": {"huawei.com/Ascend910": cards}}
     if mounts:
         container["volumeMounts"] = mounts
-    if found.variables:
-        value = next(iter(found.variables.values()))[0].removesuffix(":$LD_LIBRARY_PATH")
-        container["env"] = [{"name": next(iter(found.variables)), "value": value}]
+    if lacked.variables:
+        value = next(iter(lacked.variables.values()))[0].removesuffix(":$LD_LIBRARY_PATH")
+        container["env"] = [{"name": next(iter(lacked.variables)), "value": value}]
     return {"spec": {"containers": [container], **({"volumes": volumes} if volumes else {})}}
 
 
-def as_json(found: Needs, server: str) -> str:
+def as_json(lacked: Needs, server: str) -> str:
     """What is missing, for programs."""
     return json.dumps(
         {
             "version": 1,
             "server": server,
-            "devices": list(found.devices),
-            "mounts": list(found.mounts),
-            "variables": {name: value for name, (value, _) in found.variables.items()},
-            "shm_bytes": found.shm,
+            "devices": list(lacked.devices),
+            "mounts": list(lacked.mounts),
+            "variables": {name: value for name, (value, _) in lacked.variables.items()},
+            "shm_bytes": lacked.shm,
         },
         indent=4,
     )

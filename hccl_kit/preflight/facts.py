@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 
 from hccl_kit.discovery import packages
 from hccl_kit.preflight.node import CannotTellError, Node
@@ -23,7 +24,7 @@ FRAMEWORK = ("MindSpore", "Python")
 def facts(node: Node) -> Mapping[str, str]:
     """Name to value, such as "CANN" to "8.0.RC2" and TLS to "off"; what this server does not know is left out."""
     cann = packages.cann(node.root, node.environ)
-    found = {
+    known = {
         "driver": _driver(node),
         "firmware": _firmware(node),
         "CANN": cann.version if cann else None,
@@ -32,7 +33,7 @@ def facts(node: Node) -> Mapping[str, str]:
         "Python": ".".join(map(str, sys.version_info[:2])),
         HOST: _host(node),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in known.items() if value}
 
 
 def _host(node: Node) -> str | None:
@@ -48,16 +49,16 @@ def _host(node: Node) -> str | None:
 
 def _driver(node: Node) -> str | None:
     driver = packages.driver(node.root)
-    return driver.version if driver else _of_boards(node, "Software Version")
+    return driver.version if driver else _version_on_boards(node, "Software Version")
 
 
 def _firmware(node: Node) -> str | None:
     """As reported by the cards, which run it; the file has the version installed last."""
     firmware = packages.firmware(node.root)
-    return _of_boards(node, "Firmware Version") or (firmware.version if firmware else None)
+    return _version_on_boards(node, "Firmware Version") or (firmware.version if firmware else None)
 
 
-def _of_boards(node: Node, name: str) -> str | None:
+def _version_on_boards(node: Node, name: str) -> str | None:
     try:
         boards = boards_of_cards(node)
     except CannotTellError:
@@ -76,8 +77,6 @@ def _tls(node: Node) -> str | None:
 
 def _installed(name: str) -> str | None:
     """The installed version of a package, which is not imported; None if it is not installed."""
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - 20 ms
-
     try:
         return version(name)
     except PackageNotFoundError:

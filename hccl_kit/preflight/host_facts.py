@@ -26,35 +26,38 @@ _RESERVED = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 def this_host() -> Host:
     """This machine. Raises KitError if its addresses cannot be read."""
-    return Host(tuple(one for one in interfaces() if not one.is_link_local), this_kernel())
+    return Host(tuple(interface for interface in interfaces() if not interface.is_link_local), this_kernel())
 
 
 def this_kernel(root: Path = Path("/")) -> Kernel:
     """The ports that this machine assigns to outgoing connections; the default of Linux if they cannot be read."""
-    folder = root / _SYSCTL[1:]
     try:
-        texts = [(folder / name).read_text(encoding="ascii") for name in _FILES]
-        return _kernel(*texts)
+        return read_kernel(root)
     except (OSError, ValueError):
         return Kernel()
+
+
+def read_kernel(root: Path) -> Kernel:
+    """The ports that this machine assigns to outgoing connections. Raises OSError or ValueError without them."""
+    return _kernel(*((root / _SYSCTL[1:] / name).read_text(encoding="ascii") for name in _FILES))
 
 
 def hosts_over_ssh(
     servers: Sequence[Server], options: Sequence[str], timeout: float
 ) -> tuple[dict[str, Host], dict[str, str]]:
     """What the servers answer, and for those that do not, why. Raises KitError if ssh cannot be run as asked."""
-    refused = {one.id: why for one in servers if (why := over_ssh.refusal(address_of(one)))}
-    asked = [one for one in servers if one.id not in refused]
+    refused = {server.id: why for server in servers if (why := over_ssh.refusal(address_of(server)))}
+    asked = [server for server in servers if server.id not in refused]
     start = over_ssh.ssh_command(os.environ, options)
-    replies = over_ssh.run_on_all(start, [(address_of(one), _COMMAND) for one in asked], b"", timeout=timeout)
-    found: dict[str, Host] = {}
+    replies = over_ssh.run_on_all(start, [(address_of(server), _COMMAND) for server in asked], b"", timeout=timeout)
+    hosts: dict[str, Host] = {}
     failed = dict(refused)
     for server, reply in zip(asked, replies, strict=True):
         try:
-            found[server.id] = _host(reply)
+            hosts[server.id] = _host(reply)
         except ValueError as error:
             failed[server.id] = reply.stderr or str(error)
-    return found, failed
+    return hosts, failed
 
 
 def _host(reply: Reply) -> Host:
@@ -68,9 +71,11 @@ def _host(reply: Reply) -> Host:
     )
     if at < 0 or len(lines) < at + 2:
         raise ValueError("it did not print its ports and addresses")
-    found = (_ADDRESS.match(line) for line in lines[at + 2 :])
-    own = (Interface(match[1], str(ipaddress.ip_address(match[2]))) for match in found if match)
-    return Host(tuple(one for one in own if not one.is_link_local), _kernel(lines[at], lines[at + 1]))
+    matches = (_ADDRESS.match(line) for line in lines[at + 2 :])
+    addresses = (Interface(match[1], str(ipaddress.ip_address(match[2]))) for match in matches if match)
+    return Host(
+        tuple(interface for interface in addresses if not interface.is_link_local), _kernel(lines[at], lines[at + 1])
+    )
 
 
 def _kernel(ephemeral: str, reserved: str) -> Kernel:

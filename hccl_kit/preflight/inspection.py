@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule, run
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import NO_SERVER, CannotTellError, Node
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.table.finding import Finding
 
-NO_SERVER = "this machine matches no server of the table"
 MAX_FINDINGS = 100
 """Maximum findings per rule."""
 
@@ -27,7 +27,7 @@ class Report(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether there is no error; there may be warnings and notes."""
-        return all(found.severity != "error" for found in self.findings)
+        return all(finding.severity != "error" for finding in self.findings)
 
 
 def inspect(node: Node, rules: Iterable[Rule[[Node]]] = NODE_RULES) -> Report:
@@ -49,12 +49,18 @@ def inspect(node: Node, rules: Iterable[Rule[[Node]]] = NODE_RULES) -> Report:
 def _findings(rule: Rule[[Node]], node: Node) -> Iterator[Finding]:
     """At most MAX_FINDINGS; an error that stops the check comes after what it had found."""
     try:
-        for number, found in enumerate(run([rule], node.product.name, node)):
+        for number, finding in enumerate(run([rule], node.product.name, node)):
             if number == MAX_FINDINGS:
-                yield rule.complete(Finding(f"only the first {MAX_FINDINGS} of these are listed"))
+                message = Message(
+                    "preflight.many-findings", "only the first {most} of these are listed", most=MAX_FINDINGS
+                )
+                yield rule.complete(Finding(message))
                 return
-            yield found
+            yield finding
     except KitError as error:
         yield rule.complete(Finding(error.message, error.hint))
     except OSError as error:
-        yield rule.complete(Finding(f"{error.filename or 'this machine'}: {error.strerror}"))
+        place = error.filename or Message("preflight.this-machine", "this machine")
+        yield rule.complete(
+            Finding(Message("preflight.not-read", "{place}: {reason}", place=place, reason=error.strerror))
+        )

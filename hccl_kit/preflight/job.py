@@ -18,7 +18,7 @@ from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
 
 
-class Job(NamedTuple):
+class PreflightJob(NamedTuple):
     """A valid table: the file as the user named it, its bytes, and its path on every server (None: not known).
 
     `select` are the rules to report (None: all), without those in `ignore`. `strict` turns warnings into errors, and
@@ -50,17 +50,19 @@ class Job(NamedTuple):
 
     def selected(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """The findings to report, with their severity."""
-        kept = [one for one in findings if self._selects(one.rule)]
+        kept = [finding for finding in findings if self._selects(finding.rule)]
         if self.strict:
-            kept = [one._replace(severity="error") if one.severity == "warning" else one for one in kept]
-        return tuple(one for one in kept if one.severity == "error" or not self.quiet)
+            kept = [
+                finding._replace(severity="error") if finding.severity == "warning" else finding for finding in kept
+            ]
+        return tuple(finding for finding in kept if finding.severity == "error" or not self.quiet)
 
     def selected_report(self, report: Report) -> Report:
         """The report on a server without the rules that are not selected, or whose findings are not reported: they
         count as neither passed nor skipped.
         """
         findings = self.selected(report.findings)
-        silent = {one.rule for one in report.findings} - {one.rule for one in findings}
+        silent = {finding.rule for finding in report.findings} - {finding.rule for finding in findings}
         return report._replace(
             findings=findings,
             checked=tuple(rule for rule in report.checked if self._selects(rule) and rule not in silent),

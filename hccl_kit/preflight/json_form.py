@@ -9,6 +9,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.schemas import mismatch, refuse_constant
 from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
 from hccl_kit.table.finding import Finding
 
@@ -43,9 +46,9 @@ def as_json(
                 "findings": [*map(finding_to_value, table_findings)],
             },
             "product": subject.product,
-            "ok": all(one.error is None and one.report.ok for one in answers)
-            and all(found.severity != "error" for found in findings),
-            "servers": [to_value(one) for one in answers],
+            "ok": all(answer.error is None and answer.report.ok for answer in answers)
+            and all(finding.severity != "error" for finding in findings),
+            "servers": [to_value(answer) for answer in answers],
             "differences": [*map(finding_to_value, differences)],
         },
         indent=2,
@@ -57,10 +60,6 @@ def read_answer(text: str) -> Answer:
 
     Raises ValueError with what was found instead.
     """
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, needed only for the answers of other servers
-
-    from hccl_kit.base.schemas import load  # noqa: PLC0415
-
     document = _document(text)
     if document is None:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -69,17 +68,31 @@ def read_answer(text: str) -> Answer:
         raise ValueError(
             f"its hccl-kit writes version {document.get('version')!r} of the report, this one reads {JSON_VERSION}"
         )
-    error = next(Draft202012Validator(load("preflight_report")).iter_errors(document), None)
-    if error is not None:
-        raise ValueError(f"its report does not match the schema: {error.message[:200]}")
+    if wrong := mismatch(document, "preflight_report"):
+        raise ValueError(f"its report does not match the schema: {wrong.reason}")
     if not document["servers"]:
-        wrong = [found["message"] for found in document["table"]["findings"] if found["severity"] == "error"]
-        raise ValueError(f"its hccl-kit refuses the table: {wrong[0][:200] if wrong else 'without a reason'}")
+        errors = [finding["message"] for finding in document["table"]["findings"] if finding["severity"] == "error"]
+        raise ValueError(f"its hccl-kit refuses the table: {errors[0][:200] if errors else 'without a reason'}")
     return from_value(document["servers"][0])
 
 
+def answer_in(value: Any) -> Answer:
+    """The answer in a value of `to_value` that another process sent. Raises KitError if it is not one."""
+    if wrong := mismatch(value, "preflight_report", "server"):
+        raise KitError(
+            Message(
+                "preflight.answer-of-process",
+                "the answer of a process does not match the schema: {place}: {reason}",
+                place=wrong.place,
+                reason=wrong.reason,
+            ),
+            hint=Message("preflight.answer-of-process.fix", "install one version of hccl-kit on all servers"),
+        )
+    return from_value(value)
+
+
 def _document(text: str) -> Any:
-    decoder = json.JSONDecoder()
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     start = -1
     for _ in range(_MAX_STARTS):
         start = text.find("{", start + 1)

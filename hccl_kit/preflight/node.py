@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.preflight.tool_queries import ToolQueries
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product
+
+ATLAS_950 = "2.0"
+"""The version of the tables of Atlas 950. They name no hosts, and hccn_tool has other names for the ports of the cards,
+which only the table has. HCCL reads the topology in the folder of the driver.
+"""
+NO_SERVER = Message("preflight.no-server", "this machine matches no server of the table")
 
 
 class Node(NamedTuple):

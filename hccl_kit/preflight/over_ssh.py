@@ -17,6 +17,7 @@ from typing import IO, NamedTuple, cast
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
 from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
+from hccl_kit.base.message import Message
 from hccl_kit.base.progress import track
 from hccl_kit.discovery.driver_tool import killed_on_error, wait
 
@@ -53,7 +54,14 @@ def ssh_command(environ: Mapping[str, str], options: Sequence[str]) -> tuple[str
     try:
         start = shlex.split(environ.get(SSH_VARIABLE) or "ssh")
     except ValueError as error:
-        raise KitError(f"{SSH_VARIABLE} cannot be parsed as a command: {error}") from error
+        raise KitError(
+            Message(
+                "preflight.ssh-command",
+                "{variable} cannot be parsed as a command: {reason}",
+                variable=SSH_VARIABLE,
+                reason=error,
+            )
+        ) from error
     return (*start, *(word for option in options for word in ("-o", option)), *OPTIONS)
 
 
@@ -66,7 +74,14 @@ def program_there(remote: str | None) -> list[str]:
         try:
             return shlex.split(remote)
         except ValueError as error:
-            raise KitError(f"--remote {remote!r} cannot be parsed as a command: {error}") from error
+            raise KitError(
+                Message(
+                    "preflight.remote-command",
+                    "--remote {remote!r} cannot be parsed as a command: {reason}",
+                    remote=remote,
+                    reason=error,
+                )
+            ) from error
     started = Path(sys.argv[0])
     return [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]
 
@@ -102,7 +117,7 @@ def _run_on_all(
             with track(as_completed(started), len(started), "checking servers", quiet=quiet) as replies:
                 for _ in replies:
                     pass
-            return [one.result() for one in started]
+            return [reply.result() for reply in started]
         finally:
             stop.set()  # nothing reads the output of those that still run
             pool.shutdown(cancel_futures=True)

@@ -26,22 +26,22 @@ def as_text(answer: Answer, color: bool = False) -> str:
     """One server: every finding and its fix, then what passed and what could not be checked."""
     report = answer.report
     name = f"server {report.server}" if report.server else "this machine"
-    lines = [line for found in report.findings for line in as_lines(found, color)]
+    lines = [line for finding in report.findings for line in as_lines(finding, color)]
     return "\n".join([*lines, *_summary(f"{name} ({answer.machine})", report)])
 
 
 def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color: bool = False) -> str:
     """All servers: which did not answer, what differs, and each finding once with the servers that have it."""
-    there = [one for one in answers if one.error is None]
-    lines = _unanswered([one for one in answers if one.error is not None])
-    lines += [line for found in differences for line in as_lines(found, color)]
-    pairs = [(found, name_of(one)) for one in there for found in one.report.findings]
+    there = [answer for answer in answers if answer.error is None]
+    lines = _unanswered([answer for answer in answers if answer.error is not None])
+    lines += [line for finding in differences for line in as_lines(finding, color)]
+    pairs = [(finding, name_of(answer)) for answer in there for finding in answer.report.findings]
     pairs.sort(key=lambda pair: pair[0].rule)
     for _, group in groupby(pairs, key=lambda pair: pair[0].rule):
         lines += _folded(list(group), len(there), color)
     lines += _not_made(there)
-    counts = [counted(len({found.rule for found, _ in pairs if found.severity == "error"}), "error")]
-    warnings = len({found.rule for found, _ in pairs if found.severity == "warning"})
+    counts = [counted(len({finding.rule for finding, _ in pairs if finding.severity == "error"}), "error")]
+    warnings = len({finding.rule for finding, _ in pairs if finding.severity == "warning"})
     counts += [counted(warnings, "warning")] if warnings else []
     counts += [counted(len(differences), "difference")]
     lines.append(f"{len(there)} of {counted(len(answers), 'server')} answered: {', '.join(counts)}")
@@ -56,27 +56,29 @@ def name_of(answer: Answer) -> str:
 def _unanswered(answers: Sequence[Answer]) -> list[str]:
     """Servers that did not answer for one reason are one line; those of the most frequent reasons come first."""
     by_reason: dict[str, list[Answer]] = {}
-    for one in answers:
-        by_reason.setdefault(_without_address(one.error or "", name_of(one)), []).append(one)
+    for answer in answers:
+        by_reason.setdefault(_without_address(answer.error or "", name_of(answer)), []).append(answer)
     groups = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
     lines = []
     for reason, some in groups[:MAX_REASONS]:
         why = some[0].error if len(some) == 1 else reason
-        lines.append(printable(f"{folded([name_of(one) for one in some])} did not answer: {why}"))
+        lines.append(printable(f"{folded([name_of(answer) for answer in some])} did not answer: {why}"))
     rest = sum(len(some) for _, some in groups[MAX_REASONS:])
     return lines + ([f"{rest} more servers did not answer, for other reasons; --format json lists all"] if rest else [])
 
 
 def _without_address(error: str, name: str) -> str:
     """The reason without the name and address of the server, so that it is equal for all servers."""
-    own = rf"(?<![\w.:-]){re.escape(name)}(?![\w.-])"
-    return _ADDRESS.sub(r"\1ADDRESS", re.sub(own, "ADDRESS", error))
+    name_pattern = rf"(?<![\w.:-]){re.escape(name)}(?![\w.-])"
+    return _ADDRESS.sub(r"\1ADDRESS", re.sub(name_pattern, "ADDRESS", error))
 
 
 def _summary(name: str, report: Report) -> list[str]:
-    counts = [sum(found.severity == severity for found in report.findings) for severity in ("error", "warning", "note")]
+    counts = [
+        sum(finding.severity == severity for finding in report.findings) for severity in ("error", "warning", "note")
+    ]
     parts = [counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
-    passed = len(set(report.checked) - {found.rule for found in report.findings})
+    passed = len(set(report.checked) - {finding.rule for finding in report.findings})
     parts += [f"{counted(passed, 'check')} passed"]
     lines = [f"{printable(name)}: {', '.join(parts)}"]
     by_reason: dict[str, list[str]] = {}
@@ -89,8 +91,8 @@ def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> 
     """One rule over all servers: equal messages once."""
     first = pairs[0][0]
     by_message: dict[str, list[str]] = {}
-    for found, name in pairs:
-        by_message.setdefault(found.message, []).append(name)
+    for finding, name in pairs:
+        by_message.setdefault(finding.message, []).append(name)
     names = [name for _, name in pairs]
     where = f"{head(first, color)} on {len(set(names))} of {counted(servers, 'server')}"
     if len(by_message) == 1:
@@ -103,9 +105,9 @@ def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> 
 
 def _not_made(answers: Sequence[Answer]) -> list[str]:
     servers: dict[tuple[str, str], list[str]] = {}
-    for one in answers:
-        for rule, reason in one.report.skipped:
-            servers.setdefault((rule, reason), []).append(name_of(one))
+    for answer in answers:
+        for rule, reason in answer.report.skipped:
+            servers.setdefault((rule, reason), []).append(name_of(answer))
     groups: dict[tuple[str, str], list[str]] = {}
     for (rule, reason), names in servers.items():
         groups.setdefault((reason, folded(names)), []).append(rule)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 
 class JointError(KitError):
@@ -19,7 +20,7 @@ def assert_identical(
     hosts: Sequence[str] | None = None,
     *,
     what: str = "configuration",
-    hint: str = "start all ranks with the same --config, -o options and files",
+    hint: str = Message("runtime.other-digest.fix", "start all ranks with the same --config, -o options and files"),
     shown: bool = False,
 ) -> None:
     """Raises JointError if a rank has another digest of `what` than rank 0.
@@ -29,8 +30,26 @@ def assert_identical(
     different = [rank for rank, digest in enumerate(digests) if digest != digests[0]]
     if not different:
         return
-    one, other = (f"rank {rank}" + (f" on {hosts[rank]}" if hosts else "") for rank in (different[0], 0))
-    both = f": {digests[different[0]]} and {digests[0]}" if shown else ""
+    rank, other = (_rank(number, hosts) for number in (different[0], 0))
+    digest, wanted = digests[different[0]], digests[0]
     raise JointError(
-        f"{one} has another {what} than {other}{both} ({len(different)} of {len(digests)} ranks differ)", hint=hint
+        Message(
+            "runtime.other-digest",
+            "{rank} has another {what} than {other}{digests} ({number} of {ranks} ranks differ)",
+            rank=rank,
+            what=what,
+            other=other,
+            digests=Message("runtime.digests", ": {digest} and {wanted}", digest=digest, wanted=wanted)
+            if shown
+            else "",
+            number=len(different),
+            ranks=len(digests),
+        ),
+        hint=hint,
     )
+
+
+def _rank(number: int, hosts: Sequence[str] | None) -> Message:
+    if hosts:
+        return Message("runtime.rank-on-host", "rank {rank} on {host}", rank=number, host=hosts[number])
+    return Message("runtime.rank", "rank {rank}", rank=number)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.runtime.worker_env import WorkerEnv
@@ -36,8 +37,10 @@ def rendezvous(env: WorkerEnv) -> Any:
 
     if env.master_addr is None or env.master_port is None:
         raise KitError(
-            "no rendezvous address: MASTER_ADDR and MASTER_PORT are not set",
-            hint="start the job with the script that hccl-gen writes, or with mpirun",
+            Message("runtime.no-rendezvous", "no rendezvous address: MASTER_ADDR and MASTER_PORT are not set"),
+            hint=Message(
+                "runtime.no-rendezvous.fix", "start the job with the script that hccl-gen writes, or with mpirun"
+            ),
         )
     address = _address(env, env.master_addr)
     if env.rank == 0:
@@ -52,8 +55,16 @@ def rendezvous(env: WorkerEnv) -> Any:
     except RuntimeError as error:
         first = str(error).strip().split("\n")[0]
         raise KitError(
-            f"rank {env.rank} of {env.size} could not join the group at {env.master_addr}:{env.master_port}: {first}",
-            hint="check that every rank was started; each has its own log",
+            Message(
+                "runtime.not-joined",
+                "rank {rank} of {size} could not join the group at {address}:{port}: {reason}",
+                rank=env.rank,
+                size=env.size,
+                address=env.master_addr,
+                port=env.master_port,
+                reason=first,
+            ),
+            hint=Message("runtime.not-joined.fix", "check that every rank was started; each has its own log"),
         ) from error
     return store
 
@@ -71,13 +82,29 @@ def _address(env: WorkerEnv, host: str) -> str:
     except (OSError, UnicodeError) as error:  # UnicodeError: an empty label, or one of more than 63 characters
         reason = error.strerror if isinstance(error, OSError) else "it is not a name of a host"
         raise KitError(
-            f"MASTER_ADDR={host} cannot be resolved: {reason}",
-            hint="export MASTER_ADDR=<an address of the host of rank 0> for all ranks",
+            Message(
+                "runtime.address-not-resolved",
+                "MASTER_ADDR={host} cannot be resolved: {reason}",
+                host=host,
+                reason=reason,
+            ),
+            hint=Message(
+                "runtime.address-not-resolved.fix",
+                "export MASTER_ADDR=<an address of the host of rank 0> for all ranks",
+            ),
         ) from error
     if env.rank == 0 and address != host and is_loopback(address) and env.local_size < env.size:
         raise KitError(
-            f"MASTER_ADDR={host} is {address} on this host, where other hosts cannot reach rank 0",
-            hint="export MASTER_ADDR=<an address of this host> for all ranks, or correct /etc/hosts",
+            Message(
+                "runtime.loopback",
+                "MASTER_ADDR={host} is {address} on this host, where other hosts cannot reach rank 0",
+                host=host,
+                address=address,
+            ),
+            hint=Message(
+                "runtime.loopback.fix",
+                "export MASTER_ADDR=<an address of this host> for all ranks, or correct /etc/hosts",
+            ),
         )
     return address
 
@@ -89,7 +116,9 @@ def _wait_for_all_ranks(store: Any, env: WorkerEnv) -> None:
     """
     store.add(f"{JOINED}.{env.rank}", 1)
     joined = store.add(JOINED, 1)
-    wait = _WaitLog(f"rank {env.rank} of {env.size}", hint="see the logs of those ranks")
+    wait = _WaitLog(
+        f"rank {env.rank} of {env.size}", hint=Message("runtime.timed-out.fix", "see the logs of those ranks")
+    )
     while joined < env.size:
         if wait.is_due():
             missing = [rank for rank in range(env.size) if not store.add(f"{JOINED}.{rank}", 0)]
@@ -112,7 +141,16 @@ class _WaitLog:
         self.logged = time.monotonic()
         waited = self.logged - self.began
         if waited > JOIN_TIMEOUT:
-            raise KitError(f"{self.who} timed out after {waited:.0f} s waiting for {subject}", hint=self.hint)
+            raise KitError(
+                Message(
+                    "runtime.timed-out",
+                    "{who} timed out after {seconds:.0f} s waiting for {subject}",
+                    who=self.who,
+                    seconds=waited,
+                    subject=subject,
+                ),
+                hint=self.hint,
+            )
         sys.stderr.write(f"{self.who} is waiting for {subject}, {waited:.0f} s so far\n")
         sys.stderr.flush()
 
@@ -124,8 +162,15 @@ def _assert_free(port: int) -> None:
             probe.bind(("", port))
     except OSError as error:
         raise KitError(
-            f"port {port} on this host cannot be used for the rendezvous: {error.strerror}",
-            hint="is another job running? export MASTER_PORT=<a free port> for all ranks",
+            Message(
+                "runtime.port-not-free",
+                "port {port} on this host cannot be used for the rendezvous: {reason}",
+                port=port,
+                reason=error.strerror,
+            ),
+            hint=Message(
+                "runtime.port-not-free.fix", "is another job running? export MASTER_PORT=<a free port> for all ranks"
+            ),
         ) from error
 
 
@@ -154,8 +199,15 @@ def finalize(store: Any, env: WorkerEnv) -> None:
         while done < env.size:
             if time.monotonic() > end:
                 raise KitError(
-                    f"rank {env.rank} is done, but only {done} of {env.size} ranks are after {JOIN_TIMEOUT} s",
-                    hint="see the logs of the other ranks",
+                    Message(
+                        "runtime.not-done",
+                        "rank {rank} is done, but only {done} of {size} ranks are after {seconds} s",
+                        rank=env.rank,
+                        done=done,
+                        size=env.size,
+                        seconds=JOIN_TIMEOUT,
+                    ),
+                    hint=Message("runtime.not-done.fix", "see the logs of the other ranks"),
                 )
             time.sleep(POLL)
             done = store.add(DONE, 0)

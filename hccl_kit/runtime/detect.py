@@ -14,6 +14,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import environ_integer
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, port_of_digest
 from hccl_kit.runtime import modelarts, slurm
 from hccl_kit.runtime.platform_table import wait_for_table
@@ -46,7 +47,14 @@ def detect(environ: Mapping[str, str], *, launcher: str | None = None) -> Launch
     """
     if launcher is not None:
         if launcher not in LAUNCHERS:
-            raise KitError(f"unknown launcher {launcher!r}; accepted: {', '.join(LAUNCHERS)}")
+            raise KitError(
+                Message(
+                    "runtime.unknown-launcher",
+                    "unknown launcher {launcher!r}; accepted: {accepted}",
+                    launcher=launcher,
+                    accepted=", ".join(LAUNCHERS),
+                )
+            )
         return Launch(launcher, "--launcher was given", LAUNCHERS[launcher](environ))
     for name, variables in VARIABLES:
         if all(environ.get(variable) for variable in variables):
@@ -60,11 +68,22 @@ def _assert_alone(environ: Mapping[str, str]) -> None:
     """Raises KitError if a variable indicates several ranks: each would train its own network, into one folder."""
     for size in (*NAMES["size"], *OTHER_SIZES):
         if environ.get(size, "1") not in ("", "0", "1"):
-            ways = "; ".join(" ".join(variables) for _, variables in VARIABLES if size in variables)
+            sets = "; ".join(" ".join(variables) for _, variables in VARIABLES if size in variables)
+            accepted = Message("runtime.launchers", ": {launchers}", launchers=", ".join(LAUNCHERS))
+            if sets:
+                accepted = Message("runtime.variable-sets", " with it: {sets}", sets=sets)
             raise KitError(
-                f"{size}={environ[size]} indicates several ranks, but no launcher's variable set is complete; accepted"
-                + (f" with it: {ways}" if ways else f": {', '.join(LAUNCHERS)}"),
-                hint="export what is missing, or train in one process: --launcher single",
+                Message(
+                    "runtime.incomplete",
+                    "{variable}={value} indicates several ranks, but no launcher's variable set is complete; "
+                    "accepted{accepted}",
+                    variable=size,
+                    value=environ[size],
+                    accepted=accepted,
+                ),
+                hint=Message(
+                    "runtime.incomplete.fix", "export what is missing, or train in one process: --launcher single"
+                ),
             )
 
 
@@ -127,16 +146,45 @@ def _shell_loop(environ: Mapping[str, str]) -> WorkerEnv:
     table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ)
     if size != table.world_size:
         raise KitError(
-            f"RANK_SIZE={size}, but {path} has {table.world_size} ranks",
-            hint="export the size of the table, or point RANK_TABLE_FILE at the table of this job",
+            Message(
+                "runtime.other-size",
+                "RANK_SIZE={size}, but {path} has {ranks} ranks",
+                size=size,
+                path=path,
+                ranks=table.world_size,
+            ),
+            hint=Message(
+                "runtime.other-size.fix",
+                "export the size of the table, or point RANK_TABLE_FILE at the table of this job",
+            ),
         )
     home, planned = next(((s, d) for s, d in table.by_rank() if d.rank == rank), (None, None))
     if home is None or planned is None:
-        raise KitError(f"RANK_ID={rank} is not in {path}, which has ranks 0..{table.world_size - 1}")
+        raise KitError(
+            Message(
+                "runtime.no-rank",
+                "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
+                rank=rank,
+                path=path,
+                last=table.world_size - 1,
+            )
+        )
     if planned.id != device:
         raise KitError(
-            f"DEVICE_ID={device} for rank {rank}, but {path} gives it device {planned.id} (HCCL: EI0014)",
-            hint=f"export DEVICE_ID={planned.id} for RANK_ID={rank}; hccl-gen writes a script that does",
+            Message(
+                "runtime.other-device",
+                "DEVICE_ID={device} for rank {rank}, but {path} gives it device {planned} (HCCL: EI0014)",
+                device=device,
+                rank=rank,
+                path=path,
+                planned=planned.id,
+            ),
+            hint=Message(
+                "runtime.other-device.fix",
+                "export DEVICE_ID={device} for RANK_ID={rank}; hccl-gen writes a script that does",
+                device=planned.id,
+                rank=rank,
+            ),
         )
     ranks = sorted(d.rank for d in home.devices)
     one_server = len(table.servers) == 1

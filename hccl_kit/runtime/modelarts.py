@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, port_of_digest
 from hccl_kit.base.wording import listed
 from hccl_kit.runtime.platform_table import CLOCK, Clock, wait_for_table
@@ -38,23 +39,39 @@ def read(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
     """
     table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ, clock)
     if environ.get("RANK_SIZE") and integer(environ, "size") != table.world_size:
-        raise KitError(f"RANK_SIZE={environ['RANK_SIZE']}, but {path} has {table.world_size} ranks")
+        raise KitError(
+            Message(
+                "runtime.size-of-table",
+                "RANK_SIZE={size}, but {path} has {ranks} ranks",
+                size=environ["RANK_SIZE"],
+                path=path,
+                ranks=table.world_size,
+            )
+        )
     if environ.get("RANK_ID"):
         rank = integer(environ, "rank")
-        own = next((held for _, held in _containers(table) if rank in [device.rank for device in held]), ())
-        if not own:
-            raise KitError(f"RANK_ID={rank} is not in {path}, which has ranks 0..{table.world_size - 1}")
+        held = next((held for _, held in _containers(table) if rank in [device.rank for device in held]), ())
+        if not held:
+            raise KitError(
+                Message(
+                    "runtime.rank-of-table",
+                    "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
+                    rank=rank,
+                    path=path,
+                    last=table.world_size - 1,
+                )
+            )
     else:
-        own = _own(table, environ)
-        rank = _card(own, environ).rank
-    ranks, cards = sorted(device.rank for device in own), sorted(device.id for device in own)
+        held = _own(table, environ)
+        rank = _card(held, environ).rank
+    ranks, cards = sorted(device.rank for device in held), sorted(device.id for device in held)
     one_server = len(table.servers) == 1
     return WorkerEnv(
         rank=rank,
         size=table.world_size,
         local_rank=ranks.index(rank),
-        local_size=len(own),
-        device=next(cards.index(device.id) for device in own if device.rank == rank),
+        local_size=len(held),
+        device=next(cards.index(device.id) for device in held if device.rank == rank),
         master_addr=environ.get("MASTER_ADDR") or (LOOPBACK if one_server else table.by_rank()[0][0].id),
         master_port=(
             integer(environ, "master_port")
@@ -85,35 +102,63 @@ def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
         return held[0][1]
     known = [environ[name] for name in (*_PODS, *_HOSTS) if environ.get(name)]
     for here in [*known, *_addresses()]:
-        found = [devices for names, devices in held if here in names]
-        if len(found) == 1:
-            return found[0]
+        matches = [devices for names, devices in held if here in names]
+        if len(matches) == 1:
+            return matches[0]
     raise KitError(
-        f"this container is not in the rank table: {f'it is {listed(known)}' if known else 'its name is unknown'},"
-        " the table has " + listed(names[0] for names, _ in held),
-        hint="export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME: the name of this container in the table",
+        Message(
+            "runtime.container",
+            "this container is not in the rank table: {container}, the table has {names}",
+            container=_container(known),
+            names=listed(names[0] for names, _ in held),
+        ),
+        hint=Message(
+            "runtime.container.fix",
+            "export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME: the name of this container in the table",
+        ),
     )
+
+
+def _container(names: Sequence[str]) -> Message:
+    if names:
+        return Message("runtime.container-names", "it is {names}", names=listed(names))
+    return Message("runtime.container-without-name", "its name is unknown")
 
 
 def _addresses() -> list[str]:
     with suppress(OSError):
-        return sorted({str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)})
+        return sorted({str(place[4][0]) for place in socket.getaddrinfo(socket.gethostname(), None)})
     return []
 
 
-def _card(own: tuple[Device, ...], environ: Mapping[str, str]) -> Device:
+def _card(devices: tuple[Device, ...], environ: Mapping[str, str]) -> Device:
     """The card of this process among those of its container."""
-    cards = sorted(own, key=lambda device: device.id)
+    cards = sorted(devices, key=lambda device: device.id)
     name = next((name for name in _CARDS if environ.get(name)), None)
     if name is None:
         if len(cards) == 1:
             return cards[0]
         raise KitError(
-            f"this container has {len(cards)} cards, but was started once, and no variable names the card of a process",
-            hint="start one process for each card: hccl-kit launch TABLE --to bash -- COMMAND writes a script that"
-            " does; to train in one process: --launcher single",
+            Message(
+                "runtime.one-process",
+                "this container has {cards} cards, but was started once, and no variable names the card of a process",
+                cards=len(cards),
+            ),
+            hint=Message(
+                "runtime.one-process.fix",
+                "start one process for each card: hccl-kit launch TABLE --to bash -- COMMAND writes a script that "
+                "does; to train in one process: --launcher single",
+            ),
         )
     value = environ[name]
     if not (value.isascii() and value.isdecimal() and len(value) <= 9 and int(value) < len(cards)):
-        raise KitError(f"{name}={value!r} is not a card of this container, which has cards 0 to {len(cards) - 1}")
+        raise KitError(
+            Message(
+                "runtime.no-such-card",
+                "{variable}={value!r} is not a card of this container, which has cards 0 to {last}",
+                variable=name,
+                value=value,
+                last=len(cards) - 1,
+            )
+        )
     return cards[int(value)]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.runtime.consistency import assert_identical
 from hccl_kit.runtime.pieces import pieces
@@ -35,8 +36,18 @@ def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
     world = mpi.COMM_WORLD
     if (world.Get_rank(), world.Get_size()) != (env.rank, env.size):
         raise KitError(
-            f"mpirun reports rank {env.rank} of {env.size}, mpi4py {world.Get_rank()} of {world.Get_size()}",
-            hint="mpi4py and mpirun come from different MPI installations; pip install 'hccl-kit[mpi]' brings a pair",
+            Message(
+                "runtime.mpi-rank",
+                "mpirun reports rank {rank} of {size}, mpi4py {mpi_rank} of {mpi_size}",
+                rank=env.rank,
+                size=env.size,
+                mpi_rank=world.Get_rank(),
+                mpi_size=world.Get_size(),
+            ),
+            hint=Message(
+                "runtime.mpi-rank.fix",
+                "mpi4py and mpirun come from different MPI installations; pip install 'hccl-kit[mpi]' brings a pair",
+            ),
         )
     host = socket.gethostname()
     port = _free_port() if env.rank == 0 else None
@@ -83,7 +94,10 @@ def _start_mpi() -> Any:
         from mpi4py import MPI  # noqa: PLC0415  # starts MPI
     except (ImportError, RuntimeError) as error:
         raise KitError(
-            f"mpirun started this program, but mpi4py cannot be loaded: {error}", hint="pip install 'hccl-kit[mpi]'"
+            Message(
+                "runtime.no-mpi4py", "mpirun started this program, but mpi4py cannot be loaded: {reason}", reason=error
+            ),
+            hint=Message("runtime.no-mpi4py.fix", "pip install 'hccl-kit[mpi]'"),
         ) from error
     return MPI
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, TABLE_TIMEOUT
 from hccl_kit.table import document, formats
@@ -68,7 +69,10 @@ def wait_for_table(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK
     has_servers = kind in (kinds.SERVER_LIST, kinds.SUPER_PODS, kinds.TEMPLATE_2, kinds.TEMPLATE_2_LAB)
     table = formats.read(value, kind) if kind and has_servers else None
     if not isinstance(table, RankTable):
-        raise KitError(f"{path} is not a rank table that this program reads", hint=f"hccl-check {path}")
+        raise KitError(
+            Message("runtime.not-a-table", "{path} is not a rank table that this program reads", path=path),
+            hint=Message("runtime.not-a-table.fix", "hccl-check {path}", path=path),
+        )
     return PlatformTable(table, data, path.resolve() if table.version else _as_version_1(table))
 
 
@@ -88,11 +92,24 @@ def _wait(given: Path, limit: float, clock: Clock) -> tuple[Path, Any, bytes]:
         elif data is not None and (not state or not is_being_written or now - usable > SETTLE):
             return path, value, data
         elif not is_being_written or now - usable > SETTLE:
-            raise KitError(f"{RANK_TABLE_FILE}: {state}", hint="hccl-gen writes a rank table")
+            raise KitError(
+                Message("runtime.table-state", "{variable}: {state}", variable=RANK_TABLE_FILE, state=state),
+                hint=Message("runtime.table-state.fix", "hccl-gen writes a rank table"),
+            )
         if now - start >= limit:
             raise KitError(
-                f"the rank table {path} is not completed after {limit:.0f} s: {state}",
-                hint=f"check that all containers of the job run, or increase the limit: {TABLE_TIMEOUT}=SECONDS",
+                Message(
+                    "runtime.table-not-completed",
+                    "the rank table {path} is not completed after {seconds:.0f} s: {state}",
+                    path=path,
+                    seconds=limit,
+                    state=state,
+                ),
+                hint=Message(
+                    "runtime.table-not-completed.fix",
+                    "check that all containers of the job run, or increase the limit: {variable}=SECONDS",
+                    variable=TABLE_TIMEOUT,
+                ),
             )
         if now - logged >= LOG_INTERVAL:
             clock.log(f"waiting for the rank table {path} to be completed: {state}")

@@ -108,8 +108,8 @@ class Pulse:
             max(0.0, elapsed - sum(known.values())),
             known["communication"],
         )
-        one = Span(step, step - last, elapsed, data, compute, communication, loss or 0.0, int(loss is not None))
-        self._open = self._open.and_then(one)
+        span = Span(step, step - last, elapsed, data, compute, communication, loss or 0.0, int(loss is not None))
+        self._open = self._open.and_then(span)
         if self._open.steps >= STEPS and self._open.seconds >= SECONDS:
             self._close()
 
@@ -123,8 +123,8 @@ class Pulse:
         self._pending = []
         if len(self.points) == POINTS:
             self.points = tuple(
-                Point(later.time, one.span.and_then(later.span), later.memory)
-                for one, later in zip(self.points[::2], self.points[1::2], strict=True)
+                Point(later.time, earlier.span.and_then(later.span), later.memory)
+                for earlier, later in zip(self.points[::2], self.points[1::2], strict=True)
             )
             self.folds *= 2
 

@@ -21,8 +21,8 @@ def open_in(folder: str | Path, name: str, *, is_new: bool) -> int:
     finally:
         os.close(place)
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise OSError(errno.ELOOP, "not a file of this run", name)
         if is_new:
             os.ftruncate(file, 0)

@@ -84,12 +84,12 @@ def slowest(windows: Mapping[int, Window]) -> Lag | None:
 
 def lagging(windows: Mapping[int, Window]) -> frozenset[int]:
     """The ranks that lag in a window."""
-    own = {rank: window.own for rank, window in windows.items() if window.steps > 0}
-    if len(own) < 2:
+    times = {rank: window.own for rank, window in windows.items() if window.steps > 0}
+    if len(times) < 2:
         return frozenset()
     # The median of the others for a rank that is above it; for any other rank it makes no difference.
-    median = sorted(own.values())[(len(own) - 1) // 2]
-    return frozenset(rank for rank, value in own.items() if value > SLOWER * median)
+    median = sorted(times.values())[(len(times) - 1) // 2]
+    return frozenset(rank for rank, value in times.items() if value > SLOWER * median)
 
 
 def straggler(rounds: Sequence[Mapping[int, Window]]) -> Lag | None:
@@ -98,7 +98,7 @@ def straggler(rounds: Sequence[Mapping[int, Window]]) -> Lag | None:
         return None
     recent = rounds[-WINDOWS:]
     always = frozenset.intersection(*map(lagging, recent))
-    together = {rank: _sum(one[rank] for one in recent if rank in one) for rank in set().union(*recent)}
+    together = {rank: _sum(windows[rank] for windows in recent if rank in windows) for rank in set().union(*recent)}
     return _compared(together, always)
 
 
@@ -106,21 +106,17 @@ def straggler(rounds: Sequence[Mapping[int, Window]]) -> Lag | None:
 class Streaks:
     """The ranks that lag as a job goes on: the first step of the first window in which each lags, and their number."""
 
-    of: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    by_rank: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     def after(self, windows: Mapping[int, Window], first_step: int) -> Streaks:
         """The state after one more window, which began with `first_step`."""
-        return Streaks(
-            {rank: (since, number + 1) for rank in lagging(windows) for since, number in [self._of(rank, first_step)]}
-        )
+        before = {rank: self.by_rank.get(rank, (first_step, 0)) for rank in lagging(windows)}
+        return Streaks({rank: (since, number + 1) for rank, (since, number) in before.items()})
 
     def straggler(self, windows: Mapping[int, Window]) -> tuple[Lag, int] | None:
         """The straggler and the step since when it is one; its figures are of `windows`, the last ones."""
-        found = _compared(windows, [rank for rank, (_, number) in self.of.items() if number >= WINDOWS])
-        return None if found is None else (found, self.of[found.rank][0])
-
-    def _of(self, rank: int, first_step: int) -> tuple[int, int]:
-        return self.of.get(rank, (first_step, 0))
+        lag = _compared(windows, [rank for rank, (_, number) in self.by_rank.items() if number >= WINDOWS])
+        return None if lag is None else (lag, self.by_rank[lag.rank][0])
 
 
 def _compared(windows: Mapping[int, Window], candidates: Iterable[int]) -> Lag | None:
@@ -129,19 +125,19 @@ def _compared(windows: Mapping[int, Window], candidates: Iterable[int]) -> Lag |
     among = [rank for rank in candidates if rank in there]
     if len(there) < 2 or not among:
         return None
-    rank = max(among, key=lambda one: (there[one].own, -one))
-    own, others = there[rank], [window for other, window in there.items() if other != rank]
-    data = own.data - median_high([window.data for window in others])
-    compute = own.compute - median_high([window.compute for window in others])
+    rank = max(among, key=lambda number: (there[number].own, -number))
+    slow, others = there[rank], [window for other, window in there.items() if other != rank]
+    data = slow.data - median_high([window.data for window in others])
+    compute = slow.compute - median_high([window.compute for window in others])
     part: Part = "data" if data > compute else "compute"
-    return Lag(rank, own.own, median_high([window.own for window in others]), part)
+    return Lag(rank, slow.own, median_high([window.own for window in others]), part)
 
 
 def _sum(windows: Iterable[Window]) -> Window:
     every = list(windows)
     return Window(
-        sum(one.steps for one in every),
-        sum(one.data_s for one in every),
-        sum(one.compute_s for one in every),
-        sum(one.communication_s for one in every),
+        sum(window.steps for window in every),
+        sum(window.data_s for window in every),
+        sum(window.compute_s for window in every),
+        sum(window.communication_s for window in every),
     )

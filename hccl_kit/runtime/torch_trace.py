@@ -36,7 +36,7 @@ class TorchTrace:
 
     def __init__(self, path: Path, dump: Callable[[], Dump | None] | None = None) -> None:
         self._path = path
-        self._dump = dump or _of_torch
+        self._dump = dump or _dump_function
         self._lock = threading.RLock()  # a signal may come while the main thread writes
         self._seen: bytes | None = None
         self._since = 0.0
@@ -90,10 +90,10 @@ class TorchTrace:
 
 
 def _has_groups(status: bytes) -> bool:
-    found = json.loads(status)
-    return bool(found.get("pg_config") or found.get("pg_status"))
+    groups = json.loads(status)
+    return bool(groups.get("pg_config") or groups.get("pg_status"))
 
 
-def _of_torch() -> Dump | None:
+def _dump_function() -> Dump | None:
     """The function that dumps, if this process has loaded torch.distributed."""
     return getattr(sys.modules.get(_MODULE), _FUNCTION, None)

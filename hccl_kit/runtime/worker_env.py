@@ -40,6 +40,7 @@ from dataclasses import dataclass, fields
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
+from hccl_kit.base.message import Message
 
 RANK_TABLE_FILE = "RANK_TABLE_FILE"
 VISIBLE_DEVICES = "ASCEND_RT_VISIBLE_DEVICES"
@@ -135,13 +136,25 @@ class WorkerEnv:
     def __post_init__(self) -> None:
         """Raises KitError if a value is out of range."""
         if not 0 <= self.rank < self.size:
-            raise KitError(f"rank {self.rank} is outside 0..{self.size - 1}")
+            raise KitError(
+                Message("runtime.rank-outside", "rank {rank} is outside 0..{last}", rank=self.rank, last=self.size - 1)
+            )
         if not 0 <= self.local_rank < self.local_size <= self.size:
-            raise KitError(f"local rank {self.local_rank} of {self.local_size} does not fit a job of {self.size}")
+            raise KitError(
+                Message(
+                    "runtime.local-rank",
+                    "local rank {rank} of {local_size} does not fit a job of {size}",
+                    rank=self.local_rank,
+                    local_size=self.local_size,
+                    size=self.size,
+                )
+            )
         if self.device < 0:
-            raise KitError(f"device {self.device} is negative")
+            raise KitError(Message("runtime.negative-device", "device {device} is negative", device=self.device))
         if self.master_port is not None and not 1 <= self.master_port <= 65535:
-            raise KitError(f"master port {self.master_port} is outside 1..65535")
+            raise KitError(
+                Message("runtime.master-port", "master port {port} is outside 1..65535", port=self.master_port)
+            )
 
     def to_environ(self) -> dict[str, str]:
         """The variables of this worker, for both frameworks."""
@@ -186,13 +199,16 @@ def card_or_none(environ: Mapping[str, str], env: WorkerEnv | None = None) -> in
 
 def consistent(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
     """The common value of those of `names` that are set. Raises KitError if they differ or none is set."""
-    found = {name: environ[name] for name in names if environ.get(name)}
-    if not found:
-        raise KitError(f"{' or '.join(names)} is not set")
-    if len(set(found.values())) > 1:
-        shown = " but ".join(f"{name}={value}" for name, value in found.items())
-        raise KitError(f"the environment contradicts itself: {shown}", hint="unset the wrong one")
-    return next(iter(found.values()))
+    values = {name: environ[name] for name in names if environ.get(name)}
+    if not values:
+        raise KitError(Message("runtime.not-set", "{names} is not set", names=" or ".join(names)))
+    if len(set(values.values())) > 1:
+        shown = " but ".join(f"{name}={value}" for name, value in values.items())
+        raise KitError(
+            Message("runtime.contradiction", "the environment contradicts itself: {variables}", variables=shown),
+            hint=Message("runtime.contradiction.fix", "unset the wrong one"),
+        )
+    return next(iter(values.values()))
 
 
 def integer(environ: Mapping[str, str], key: str) -> int:

@@ -26,10 +26,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.wording import killed_by
 from hccl_kit.runtime.worker_env import MISLEADING, VISIBLE_DEVICES
-from hccl_kit.selftest.protocol import MAX_LINE, SOCKET, Message, decode, encode, keep_end, text_of
+from hccl_kit.selftest.protocol import MAX_ERRORS, MAX_LINE, SOCKET, Fields, decode, encode, event_of, text_of
 
 _ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables of the ranks unless the user has set them: the ranks of a server share its cores."""
@@ -54,18 +55,18 @@ class Order(NamedTuple):
     environ: Mapping[str, str]
     workers: Sequence[Mapping[str, str]]
 
-    def to_message(self) -> Message:
+    def to_message(self) -> Fields:
         """The first line of the agent's input."""
         return {"backend": self.backend, "environ": self.environ, "workers": self.workers}
 
     @classmethod
-    def of(cls, message: Message | None) -> Order | None:
+    def parse(cls, message: Fields | None) -> Order | None:
         """The order in a message; None if there is none."""
         given = message or {}
         try:
-            workers = [{name: str(value) for name, value in one.items()} for one in given["workers"]]
+            workers = [{name: str(value) for name, value in worker.items()} for worker in given["workers"]]
             environ = {name: str(value) for name, value in given["environ"].items()}
-            if not all(one["RANK"].isdecimal() for one in workers):
+            if not all(worker["RANK"].isdecimal() for worker in workers):
                 return None
             return cls(str(given["backend"]), environ, workers)
         except (AttributeError, KeyError, TypeError):
@@ -123,8 +124,8 @@ class Agent:
                 *command, env=environ, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE, start_new_session=True
             )
         except OSError as error:
-            for one in ranks:
-                say({"rank": one, "event": "gone", "detail": f"{command[0]} cannot be started: {error.strerror}"})
+            for lost in ranks:
+                say({"rank": lost, "event": "gone", "detail": f"{command[0]} cannot be started: {error.strerror}"})
             return
         self.processes[rank] = process
         self.tasks.append(asyncio.create_task(self.watch(rank, ranks, process)))
@@ -132,20 +133,23 @@ class Agent:
     async def watch(self, rank: int | None, ranks: Sequence[int], process: Process) -> None:
         """Keep the end of its errors; when it has ended, report the ranks that never connected."""
         assert process.stderr
-        await keep_end(process.stderr, self.errors.setdefault(rank, bytearray()))
+        end = self.errors.setdefault(rank, bytearray())
+        while piece := await process.stderr.read(MAX_ERRORS):
+            end += piece
+            del end[:-MAX_ERRORS]
         code = await process.wait()
-        for one in ranks:
-            if one not in self.writers:
-                say({"rank": one, "event": "gone", "detail": self.error_of(rank) or f"exit code {code}"})
+        for lost in ranks:
+            if lost not in self.writers:
+                say({"rank": lost, "event": "gone", "detail": self.error_of(rank) or f"exit code {code}"})
 
     async def connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Pass on the messages of a rank until its connection ends, which is its end."""
         line = await _line(reader)
-        message = decode(line) if line else None
-        rank = message.get("rank") if message else None
-        if not isinstance(rank, int) or rank in self.writers:
+        event = event_of(line)
+        if event is None or event.rank in self.writers:
             writer.close()
             return
+        rank = event.rank
         self.writers[rank] = writer
         for command in self.early:
             writer.write(command)
@@ -231,7 +235,7 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def say(message: Message) -> None:
+def say(message: Fields) -> None:
     """Send a message to the selftest."""
     write(encode(message))
 
@@ -243,16 +247,23 @@ def write(line: bytes) -> None:
             line = line[os.write(1, line) :]
 
 
+def _needs_order() -> KitError:
+    return KitError(
+        Message("selftest.no-order", "--agent reads its ranks from standard input"),
+        hint=Message("selftest.no-order.fix", "start hccl-kit selftest TABLE instead"),
+    )
+
+
 async def _run() -> int:
     mode = os.fstat(0).st_mode
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-        raise KitError("--agent reads its ranks from standard input", hint="start hccl-kit selftest TABLE instead")
+        raise _needs_order()
     loop = asyncio.get_running_loop()
     commands = asyncio.StreamReader(limit=MAX_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), os.fdopen(os.dup(0), "rb"))
-    order = Order.of(decode(await _line(commands)))
+    order = Order.parse(decode(await _line(commands)))
     if order is None:
-        raise KitError("--agent reads its ranks from standard input", hint="start hccl-kit selftest TABLE instead")
+        raise _needs_order()
     agent = Agent(order)
     serving = asyncio.create_task(agent.run(commands))
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.launch.plan import Node
 
@@ -18,19 +19,24 @@ def nodes_of(environ: Mapping[str, str]) -> tuple[str, ...]:
     text = environ.get("SLURM_JOB_NODELIST", "")
     if not text:
         raise KitError(
-            "--slurm works inside an allocation of Slurm, and SLURM_JOB_NODELIST is not set",
-            hint="salloc --nodes=2 hccl-kit selftest TABLE --slurm",
+            Message(
+                "selftest.no-allocation",
+                "--slurm works inside an allocation of Slurm, and SLURM_JOB_NODELIST is not set",
+            ),
+            hint=Message("selftest.no-allocation.fix", "salloc --nodes=2 hccl-kit selftest TABLE --slurm"),
         )
     try:
         return hostlist.expand(text)
     except ParseError as error:
-        raise KitError(f"SLURM_JOB_NODELIST={text[:80]!r}: {error.message}") from error
+        raise KitError(
+            Message("selftest.node-list", "SLURM_JOB_NODELIST={text!r}: {reason}", text=text[:80], reason=error.message)
+        ) from error
 
 
 def addresses_of(name: str) -> frozenset[str]:
     """The addresses that a name resolves to here; none if it does not."""
     with suppress(OSError, UnicodeError):
-        return frozenset(str(found[4][0]) for found in socket.getaddrinfo(name, None))
+        return frozenset(str(place[4][0]) for place in socket.getaddrinfo(name, None))
     return frozenset()
 
 
@@ -42,19 +48,23 @@ def matched(
     Raises KitError if a server is not exactly one node.
     """
     addresses = {name: resolve(name) for name in names}
-    found = {}
+    node_of = {}
     for server in servers:
-        own = {server.id, server.address, _plain(server.id), _plain(server.address)}
-        nodes = [name for name in names if name in own] or [name for name in names if own & addresses[name]]
+        known_as = {server.id, server.address, _plain(server.id), _plain(server.address)}
+        nodes = [name for name in names if name in known_as] or [name for name in names if known_as & addresses[name]]
         if len(nodes) != 1:
-            known = listed((f"{name} ({listed(sorted(addresses[name])) or 'no address'})" for name in names), 4)
-            which = counted(len(nodes), "node") if nodes else "no node"
             raise KitError(
-                f"server {server.id!r} matches {which} of this allocation by name or address: {known}",
-                hint="request its node: salloc --nodelist=NAME,...",
+                Message(
+                    "selftest.node-of-server",
+                    "server {server!r} matches {nodes} of this allocation by name or address: {known}",
+                    server=server.id,
+                    nodes=counted(len(nodes), "node") if nodes else "no node",
+                    known=listed((f"{name} ({listed(sorted(addresses[name])) or 'no address'})" for name in names), 4),
+                ),
+                hint=Message("selftest.node-of-server.fix", "request its node: salloc --nodelist=NAME,..."),
             )
-        found[server.id] = nodes[0]
-    return found
+        node_of[server.id] = nodes[0]
+    return node_of
 
 
 def _plain(address: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from math import comb
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.selftest.faults import Fault
 from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.quality import SLOW, judged_links, judged_ranks
@@ -42,12 +43,14 @@ def weigh(
     """Separate certain faults from doubts. Only slowness can be doubtful; losses and wrong results are certain."""
     sure, doubts = [], []
     for fault in faults:
-        likely, compared = _of_splits(measured), "more passes are needed"
+        likely, compared = _chance_of_splits(measured), Message("selftest.few-passes", "more passes are needed")
         if fault.pairs or fault.kind == "slow-card":
-            own, controls = _compared(fault, faults, measured, baseline)
-            likely = len(LIMITS) * min(_likely(own, controls, slow * limit) for limit in LIMITS)
-            low, of_all = _slow_ones(controls, slow)
-            compared = f"healthy ones were slow in {low} of {of_all} measurements"
+            suspected, controls = _compared(fault, faults, measured, baseline)
+            likely = len(LIMITS) * min(_likely(suspected, controls, slow * limit) for limit in LIMITS)
+            low, total = _count_slow(controls, slow)
+            compared = Message(
+                "selftest.busy", "healthy ones were slow in {low} of {total} measurements", low=low, total=total
+            )
         if fault.kind.startswith("slow") and likely > CHANCE:
             doubts.append(_doubt(fault, compared))
         else:
@@ -55,34 +58,34 @@ def weigh(
     return Weighed(tuple(sure), tuple(doubts))
 
 
-def _likely(own: _Ratios, controls: _Ratios, slow: float) -> float:
-    """The chance that one of those compared is slow as often as `own` though all are healthy; 0 without passes."""
-    known = _slow_ones(controls, slow)
-    alone = max((chance(*_slow_ones([ratios], slow), *known) for ratios in own if ratios), default=0.0)
+def _likely(suspected: _Ratios, controls: _Ratios, slow: float) -> float:
+    """The chance that one of all is slow as often as `suspected` though all are healthy; 0 without passes."""
+    known = _count_slow(controls, slow)
+    alone = max((chance(*_count_slow([ratios], slow), *known) for ratios in suspected if ratios), default=0.0)
     return alone * (1 + len(controls))
 
 
-def _of_splits(measured: Measured) -> float:
+def _chance_of_splits(measured: Measured) -> float:
     """The chance that the two halves of a split are the fastest of four halves in every pass, 1/6 each time, multiplied
     by the number of splits.
     """
-    passes = max((len(one.bandwidths) for one in measured.splits), default=0)
+    passes = max((len(split.bandwidths) for split in measured.splits), default=0)
     return len(measured.splits) * (1 / 6) ** passes
 
 
-def chance(low: int, passes: int, healthy_low: int, of_all: int) -> float:
+def chance(low: int, passes: int, healthy_low: int, total: int) -> float:
     """The probability that a healthy one is slow in `low` or more of `passes`, if others were slow in `healthy_low` of
-    `of_all` measurements: the tail of the beta-binomial distribution with a uniform prior. A binomial distribution with
+    `total` measurements: the tail of the beta-binomial distribution with a uniform prior. A binomial distribution with
     the mean of the others would make rare tails too rare.
     """
     ways = sum(
-        comb(healthy_low + one, one) * comb(of_all - healthy_low + passes - one, passes - one)
-        for one in range(low, passes + 1)
+        comb(healthy_low + slow, slow) * comb(total - healthy_low + passes - slow, passes - slow)
+        for slow in range(low, passes + 1)
     )
-    return ways / comb(of_all + passes + 1, passes)
+    return ways / comb(total + passes + 1, passes)
 
 
-def _slow_ones(rows: _Ratios, slow: float) -> tuple[int, int]:
+def _count_slow(rows: _Ratios, slow: float) -> tuple[int, int]:
     """How many of all ratios are slow, and the number of all."""
     return sum(ratio < slow for ratios in rows for ratio in ratios), sum(map(len, rows))
 
@@ -91,18 +94,29 @@ def _compared(
     fault: Fault, faults: Sequence[Fault], measured: Measured, baseline: Measured | None
 ) -> tuple[_Ratios, _Ratios]:
     """The ratios of the links or ranks that show a fault, and of the healthy ones."""
-    weak = {rank for one in faults if one.kind in ("lost", "stalls", "slow-card") for rank in one.ranks}
+    weak = {rank for other in faults if other.kind in ("lost", "stalls", "slow-card") for rank in other.ranks}
     if fault.kind == "slow-card":
         ranks = judged_ranks(measured, baseline)
-        return [ranks[rank].ratios for rank in fault.ranks], [one.ratios for r, one in ranks.items() if r not in weak]
+        healthy = [rated.ratios for rank, rated in ranks.items() if rank not in weak]
+        return [ranks[rank].ratios for rank in fault.ranks], healthy
     links = judged_links(measured, baseline)
-    own = [one for one in links if one.pair in fault.pairs]
-    blamed = {pair for one in faults for pair in one.pairs}
-    well = [one for one in links if one.pair not in blamed and not weak.intersection(one.pair)]
-    return [one.ratios for one in own], [one.ratios for one in well if one.is_inside == own[0].is_inside]
+    suspected = [judged for judged in links if judged.pair in fault.pairs]
+    blamed = {pair for other in faults for pair in other.pairs}
+    well = [judged for judged in links if judged.pair not in blamed and not weak.intersection(judged.pair)]
+    controls = [judged.ratios for judged in well if judged.is_inside == suspected[0].is_inside]
+    return [judged.ratios for judged in suspected], controls
 
 
-def _doubt(fault: Fault, compared: str) -> Fault:
+def _doubt(fault: Fault, compared: Message) -> Fault:
     """The fault with a message that it is not certain."""
-    hint = "other programs use these servers or their network: run again when they are idle, or with a lower --slow"
-    return fault._replace(message=f"uncertain, since the machine is busy: {fault.message}; {compared}", hint=hint)
+    message = Message(
+        "selftest.uncertain",
+        "uncertain, since the machine is busy: {fault}; {compared}",
+        fault=fault.message,
+        compared=compared,
+    )
+    hint = Message(
+        "selftest.uncertain.fix",
+        "other programs use these servers or their network: run again when they are idle, or with a lower --slow",
+    )
+    return fault._replace(message=message, hint=hint)

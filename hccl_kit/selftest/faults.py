@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.selftest.measured import Collective, Link, Loss, LostRank
 from hccl_kit.selftest.names import Names
@@ -32,12 +33,12 @@ class Fault(NamedTuple):
 
     kind: Kind
     ranks: tuple[int, ...]
-    message: str
-    hint: str
+    message: Message
+    hint: Message
     pairs: tuple[Pair, ...] = ()
 
 
-class Judged(NamedTuple):
+class JudgedLink(NamedTuple):
     """A link with its quality: its bandwidth relative to its reference, 0 if it failed. `is_inside`: both ranks are on
     one server. `ratios`: the quality in each pass.
     """
@@ -52,136 +53,288 @@ class Judged(NamedTuple):
         return self.link.pair
 
 
-def bad_port(ranks: tuple[int, ...], own: Sequence[Judged], names: Names) -> Fault:
-    partners = {rank for one in own for rank in one.pair} - set(ranks)
-    subject = names.of_group(ranks)
-    whom = f"with all {len(partners)} partners"
-    where = "inside its server" if own[0].is_inside else "on other servers"
-    part = max(one.quality for one in own)
-    pairs = _pairs(own)
-    if any(one.link.is_wrong for one in own):
-        hint = "take it out of the job: its results cannot be trusted; look for ECC errors with npu-smi info -t ecc"
-        return Fault("wrong-card", ranks, f"{subject} gives wrong results {whom} {where}", hint, pairs)
-    if all(one.link.bandwidth is None for one in own):
-        hint = f"check its cable, address and switch port; hccl-kit preflight on its server ({_problem(own)})"
-        message = f"{subject} reaches none of its {len(partners)} partners {where}"
+def bad_port(ranks: tuple[int, ...], links: Sequence[JudgedLink], names: Names) -> Fault:
+    """All links of these ranks are bad."""
+    partners = len({rank for judged in links for rank in judged.pair} - set(ranks))
+    subject, pairs = names.ranks(ranks), _pairs(links)
+    where = (
+        Message("selftest.inside-its-server", "inside its server")
+        if links[0].is_inside
+        else Message("selftest.on-other-servers", "on other servers")
+    )
+    if any(judged.link.is_wrong for judged in links):
+        message = Message(
+            "selftest.wrong-card",
+            "{subject} gives wrong results with all {partners} partners {where}",
+            subject=subject,
+            partners=partners,
+            where=where,
+        )
+        hint = Message(
+            "selftest.wrong-card.fix",
+            "take it out of the job: its results cannot be trusted; look for ECC errors with npu-smi info -t ecc",
+        )
+        return Fault("wrong-card", ranks, message, hint, pairs)
+    if all(judged.link.bandwidth is None for judged in links):
+        message = Message(
+            "selftest.broken-port",
+            "{subject} reaches none of its {partners} partners {where}",
+            subject=subject,
+            partners=partners,
+            where=where,
+        )
+        hint = Message(
+            "selftest.broken-port.fix",
+            "check its cable, address and switch port; hccl-kit preflight on its server ({problem})",
+            problem=_problem(links),
+        )
         return Fault("broken-port", ranks, message, hint, pairs)
-    hint = "it computes at full speed, so check its network port, cable and switch port (hccn_tool -link_stat -g)"
-    return Fault("slow-port", ranks, f"{subject} is slow {whom} {where}: at most {part:.0%} of the others", hint, pairs)
+    message = Message(
+        "selftest.slow-port",
+        "{subject} is slow with all {partners} partners {where}: at most {part:.0%} of the others",
+        subject=subject,
+        partners=partners,
+        where=where,
+        part=max(judged.quality for judged in links),
+    )
+    hint = Message(
+        "selftest.slow-port.fix",
+        "it computes at full speed, so check its network port, cable and switch port (hccn_tool -link_stat -g)",
+    )
+    return Fault("slow-port", ranks, message, hint, pairs)
 
 
-def bad_link(one: Judged, judged: Sequence[Judged], names: Names, slow: float) -> Fault:
+def bad_link(bad: JudgedLink, links: Sequence[JudgedLink], names: Names, slow: float) -> Fault:
     """A bad link. If an end has no good link, it is named as one of two possible causes."""
-    first, second = map(names.of, one.pair)
-    subject = f"the link between {first} and {second}"
-    clean = all(any(rank in other.pair and other.quality >= slow for other in judged) for rank in one.pair)
-    open_end = "" if clean else "; which of the two ends or the link it is cannot be told from these pairs"
-    hint = "both ends are fast with others, so check the path between them: cable, switch ports, routes"
-    if not clean:
-        hint = "measure with more servers, or give --baseline FILE of an earlier run"
-    if one.link.is_wrong:
-        return Fault("wrong-link", one.pair, f"{subject} gives wrong results{open_end}", hint, (one.pair,))
-    if one.link.bandwidth is None:
-        reason = f": {one.link.problem}" if one.link.problem else ""
-        return Fault("broken-link", one.pair, f"{subject} does not work{reason}{open_end}", hint, (one.pair,))
-    message = f"{subject} has {one.link.bandwidth:.3g} GB/s, {one.quality:.0%} of its reference{open_end}"
-    return Fault("slow-link", one.pair, message, hint, (one.pair,))
+    link, pair = bad.link, bad.pair
+    first, second = map(names.rank, pair)
+    is_clean = all(any(rank in other.pair and other.quality >= slow for other in links) for rank in pair)
+    cause: Message | str = ""
+    hint = Message(
+        "selftest.path.fix",
+        "both ends are fast with others, so check the path between them: cable, switch ports, routes",
+    )
+    if not is_clean:
+        cause = Message(
+            "selftest.end-or-link", "; which of the two ends or the link it is cannot be told from these pairs"
+        )
+        hint = Message(
+            "selftest.end-or-link.fix", "measure with more servers, or give --baseline FILE of an earlier run"
+        )
+    if link.is_wrong:
+        message = Message(
+            "selftest.wrong-link",
+            "the link between {first} and {second} gives wrong results{cause}",
+            first=first,
+            second=second,
+            cause=cause,
+        )
+        return Fault("wrong-link", pair, message, hint, (pair,))
+    if link.bandwidth is None:
+        message = Message(
+            "selftest.broken-link",
+            "the link between {first} and {second} does not work{reason}{cause}",
+            first=first,
+            second=second,
+            reason=f": {link.problem}" if link.problem else "",
+            cause=cause,
+        )
+        return Fault("broken-link", pair, message, hint, (pair,))
+    message = Message(
+        "selftest.slow-link",
+        "the link between {first} and {second} has {bandwidth:.3g} GB/s, {part:.0%} of its reference{cause}",
+        first=first,
+        second=second,
+        bandwidth=link.bandwidth,
+        part=bad.quality,
+        cause=cause,
+    )
+    return Fault("slow-link", pair, message, hint, (pair,))
 
 
-def bad_uplink(groups: Sequence[Sequence[str]], crossing: Sequence[Judged]) -> Fault:
+def bad_uplink(groups: Sequence[Sequence[str]], crossing: Sequence[JudgedLink]) -> Fault:
     """All pairs between groups of servers are bad, and each group is fast inside."""
-    ranks = tuple(sorted({rank for one in crossing for rank in one.pair}))
-    between = " and ".join(_group(servers) for servers in groups)
-    number = counted(len(crossing), "pair")
-    if all(one.link.bandwidth is None for one in crossing):
-        message = f"none of the {number} between {between} could exchange data; inside these groups pairs work"
+    ranks = tuple(sorted({rank for judged in crossing for rank in judged.pair}))
+    first, second = map(_group, groups)
+    pairs = counted(len(crossing), "pair")
+    if all(judged.link.bandwidth is None for judged in crossing):
+        message = Message(
+            "selftest.broken-uplink",
+            "none of the {pairs} between {first} and {second} could exchange data; inside these groups pairs work",
+            pairs=pairs,
+            first=first,
+            second=second,
+        )
         return Fault("broken-uplink", ranks, message, _UPLINK, _pairs(crossing))
-    best = max(one.quality for one in crossing)
-    message = f"the {number} between {between} are slow, at most {best:.0%} of the pairs inside these groups"
+    message = Message(
+        "selftest.slow-uplink",
+        "the {pairs} between {first} and {second} are slow, at most {part:.0%} of the pairs inside these groups",
+        pairs=pairs,
+        first=first,
+        second=second,
+        part=max(judged.quality for judged in crossing),
+    )
     return Fault("slow-uplink", ranks, message, _UPLINK, _pairs(crossing))
 
 
 def uneven_halves(groups: Sequence[Sequence[str]], ranks: tuple[int, ...], part: float) -> Fault:
     """Each half of the servers is fast, and mixed halves are slow."""
     first, second = map(_group, groups)
-    message = f"all-reduces inside {first} and inside {second} are fast; those of mixed halves have {part:.0%} of that"
+    message = Message(
+        "selftest.uneven-halves",
+        "all-reduces inside {first} and inside {second} are fast; those of mixed halves have {part:.0%} of that",
+        first=first,
+        second=second,
+        part=part,
+    )
     return Fault("slow-uplink", ranks, message, _UPLINK)
 
 
-_UPLINK = "check what joins the groups: uplinks between switches, link aggregation, oversubscription"
+_UPLINK = Message(
+    "selftest.uplink.fix", "check what joins the groups: uplinks between switches, link aggregation, oversubscription"
+)
 
 
 def _group(servers: Sequence[str]) -> str:
     return f"({listed(servers, 4)})"
 
 
-def _pairs(judged: Sequence[Judged]) -> tuple[Pair, ...]:
-    return tuple(sorted(one.pair for one in judged))
+def _pairs(links: Sequence[JudgedLink]) -> tuple[Pair, ...]:
+    return tuple(sorted(judged.pair for judged in links))
 
 
-def bad_fabric(bad: Sequence[Judged]) -> Fault:
+def bad_fabric(links: Sequence[JudgedLink]) -> Fault:
     """All links of a kind are bad: no part stands out."""
-    ranks = tuple(sorted({rank for one in bad for rank in one.pair}))
-    where = "inside the servers" if bad[0].is_inside else "between the servers"
-    if all(one.link.is_wrong for one in bad):
-        return Fault(
-            "wrong-link",
-            ranks,
-            f"all pairs {where} give wrong results",
-            "check the installation of the framework",
-            _pairs(bad),
+    ranks = tuple(sorted({rank for judged in links for rank in judged.pair}))
+    where = (
+        Message("selftest.inside-the-servers", "inside the servers")
+        if links[0].is_inside
+        else Message("selftest.between-the-servers", "between the servers")
+    )
+    if all(judged.link.is_wrong for judged in links):
+        message = Message("selftest.wrong-fabric", "all pairs {where} give wrong results", where=where)
+        hint = Message("selftest.wrong-fabric.fix", "check the installation of the framework")
+        return Fault("wrong-link", ranks, message, hint, _pairs(links))
+    if all(judged.link.bandwidth is None for judged in links):
+        message = Message("selftest.broken-fabric", "no pair {where} could exchange data", where=where)
+        hint = Message(
+            "selftest.broken-fabric.fix",
+            "check the network and its firewall; one pair reports: {problem}",
+            problem=_problem(links),
         )
-    if all(one.link.bandwidth is None for one in bad):
-        hint = f"check the network and its firewall; one pair reports: {_problem(bad)}"
-        return Fault("broken-link", ranks, f"no pair {where} could exchange data", hint, _pairs(bad))
-    best = max(one.quality for one in bad)
-    hint = "no part stands out: check what is common to all, such as switches, MTU and other jobs"
-    message = f"all pairs {where} are slow: at most {best:.0%} of the baseline"
-    return Fault("slow-fabric", ranks, message, hint, _pairs(bad))
+        return Fault("broken-link", ranks, message, hint, _pairs(links))
+    message = Message(
+        "selftest.slow-fabric",
+        "all pairs {where} are slow: at most {part:.0%} of the baseline",
+        where=where,
+        part=max(judged.quality for judged in links),
+    )
+    hint = Message(
+        "selftest.slow-fabric.fix",
+        "no part stands out: check what is common to all, such as switches, MTU and other jobs",
+    )
+    return Fault("slow-fabric", ranks, message, hint, _pairs(links))
 
 
-def _problem(own: Sequence[Judged]) -> str:
-    return next((one.link.problem for one in own if one.link.problem), "no reason given")
+def _problem(links: Sequence[JudgedLink]) -> str:
+    none = Message("selftest.no-reason", "no reason given")
+    return next((judged.link.problem for judged in links if judged.link.problem), none)
 
 
 def slow_card(rank: int, part: float, names: Names) -> Fault:
-    hint = "look at its temperature, clock and other processes: npu-smi info, npu-smi info -t common"
-    message = f"{names.of(rank)} computes at {part:.0%} of the others' speed"
+    """A rank computes slowly."""
+    message = Message(
+        "selftest.slow-card", "{rank} computes at {part:.0%} of the others' speed", rank=names.rank(rank), part=part
+    )
+    hint = Message(
+        "selftest.slow-card.fix",
+        "look at its temperature, clock and other processes: npu-smi info, npu-smi info -t common",
+    )
     return Fault("slow-card", (rank,), message, hint)
 
 
 def stalling(rank: int, part: float, names: Names) -> Fault:
-    hint = "look for what sends it SIGSTOP: a debugger, a scheduler that suspends jobs, a person"
-    return Fault("stalls", (rank,), f"{names.of(rank)} was stopped by a signal for {part:.0%} of the time", hint)
+    """The process of a rank was stopped."""
+    message = Message(
+        "selftest.stalls", "{rank} was stopped by a signal for {part:.0%} of the time", rank=names.rank(rank), part=part
+    )
+    hint = Message(
+        "selftest.stalls.fix", "look for what sends it SIGSTOP: a debugger, a scheduler that suspends jobs, a person"
+    )
+    return Fault("stalls", (rank,), message, hint)
 
 
 def lost_ranks(lost: Sequence[LostRank], names: Names) -> Iterator[Fault]:
     """One fault for a server that lost all of its ranks in the same way, otherwise one for each rank."""
-    for how in _HOW:
-        same = {one.rank: one for one in lost if one.how == how}
-        for ranks in names.groups(frozenset(same)):
-            detail = next((same[rank].detail for rank in ranks if same[rank].detail), "")
-            verb = _HOW[how][len(ranks) > 1]
-            message = f"{names.of_group(ranks)} {verb}" + (f": {detail}" if detail else "")
-            yield Fault("lost", ranks, message, _LOST_HINTS[how])
+    for how, (end, hint) in _LOSSES.items():
+        details = {loss.rank: loss.detail for loss in lost if loss.how == how}
+        for ranks in names.groups(frozenset(details)):
+            detail = next((details[rank] for rank in ranks if details[rank]), "")
+            message = Message(
+                "selftest.lost",
+                "{subject} {end}{reason}",
+                subject=names.ranks(ranks),
+                end=end,
+                reason=f": {detail}" if detail else "",
+            )
+            yield Fault("lost", ranks, message, hint)
 
 
-_HOW: dict[Loss, tuple[str, str]] = {
-    "unreachable": ("cannot be reached", "cannot be reached"),
-    "not started": ("did not start", "did not start"),
-    "dead": ("ended before the end of the test", "ended before the end of the test"),
-    "stopped": ("stopped responding", "stopped responding"),
-    "no result": ("gave no result", "gave no result"),
+_LOSSES: dict[Loss, tuple[Message, Message]] = {
+    "unreachable": (
+        Message("selftest.unreachable", "cannot be reached"),
+        Message("selftest.unreachable.fix", "check the server and ssh to it"),
+    ),
+    "not started": (
+        Message("selftest.not-started", "did not start"),
+        Message("selftest.not-started.fix", "run the command there by hand to see why"),
+    ),
+    "dead": (
+        Message("selftest.dead", "ended before the end of the test"),
+        Message("selftest.dead.fix", "check dmesg of its server for what killed the process, then hccl-kit preflight"),
+    ),
+    "stopped": (
+        Message("selftest.silent", "stopped responding"),
+        Message(
+            "selftest.silent.fix",
+            "look at the process and card of that rank: a stopped process, a hung driver or an overloaded server",
+        ),
+    ),
+    "no result": (
+        Message("selftest.without-result", "gave no result"),
+        Message(
+            "selftest.without-result.fix", "look at its process and card; all servers need the same version of hccl-kit"
+        ),
+    ),
 }
-_LOST_HINTS: dict[Loss, str] = {
-    "unreachable": "check the server and ssh to it",
-    "not started": "run the command there by hand to see why",
-    "dead": "check dmesg of its server for what killed the process, then hccl-kit preflight",
-    "stopped": "look at the process and card of that rank: a stopped process, a hung driver or an overloaded server",
-    "no result": "look at its process and card; all servers need the same version of hccl-kit",
-}
+"""How a rank is lost, and the next step; in the order of the report."""
 
 
-def failed_collective(one: Collective, ranks: tuple[int, ...]) -> Fault:
-    hint = "no pair shows it: run again, or with fewer servers"
-    return Fault("collective", ranks, f"{one.operator} of {one.size} bytes over all ranks: {one.problem}", hint)
+def failed_collective(collective: Collective, ranks: tuple[int, ...]) -> Fault:
+    """A collective has a problem, and no pair shows it."""
+    message = Message(
+        "selftest.failed-collective",
+        "{operator} of {size} bytes over all ranks: {problem}",
+        operator=collective.operator,
+        size=collective.size,
+        problem=collective.problem,
+    )
+    hint = Message("selftest.failed-collective.fix", "no pair shows it: run again, or with fewer servers")
+    return Fault("collective", ranks, message, hint)
+
+
+def slow_collective(collective: Collective, bandwidth: float, part: float, ranks: tuple[int, ...]) -> Fault:
+    """A collective is slower than in the baseline, though no pair is; `bandwidth` in GB/s."""
+    message = Message(
+        "selftest.slow-collective",
+        "{operator} of {size} bytes has {bandwidth:.3g} GB/s, {part:.0%} of the baseline",
+        operator=collective.operator,
+        size=collective.size,
+        bandwidth=bandwidth,
+        part=part,
+    )
+    hint = Message(
+        "selftest.slow-collective.fix",
+        "all pairs are as before: check settings that only a whole job has, such as HCCL_ALGO and the topology",
+    )
+    return Fault("collective", ranks, message, hint)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.selftest.bandwidth import Operator, algorithm_bandwidth
 from hccl_kit.selftest.measured import Collective
 
@@ -37,17 +38,24 @@ class Row(NamedTuple):
     check: Literal["success", "failed", "NULL"]
 
     @property
-    def contradiction(self) -> str | None:
+    def contradiction(self) -> Message | None:
         """Why time and bandwidth cannot both be right; None if they agree."""
         if self.seconds == 0:
-            return f"line {self.line}: {self.size} bytes in 0 us is not possible"
+            return Message(
+                "selftest.no-time", "line {line}: {size} bytes in 0 us is not possible", line=self.line, size=self.size
+            )
         real = algorithm_bandwidth(self.size, self.seconds)
         rounding = 0.005  # tables are often cut to two decimals
         if abs(real - self.bandwidth) <= max(rounding, TOLERANCE * real):
             return None
-        return (
-            f"line {self.line}: {self.size} bytes in {self.seconds * 1e6:g} us are {real:.2f} GB/s, but the row says "
-            f"{self.bandwidth:g} GB/s"
+        return Message(
+            "selftest.contradiction",
+            "line {line}: {size} bytes in {microseconds:g} us are {real:.2f} GB/s, but the row says {written:g} GB/s",
+            line=self.line,
+            size=self.size,
+            microseconds=self.seconds * 1e6,
+            real=real,
+            written=self.bandwidth,
         )
 
 
@@ -58,17 +66,28 @@ def read_rows(text: str, name: str) -> tuple[Row, ...]:
     """
     rows: list[Row] = []
     for number, line in enumerate(text.split("\n"), 1):
-        found = _ROW.search(line) if len(line) <= _MAX_LINE else None
-        if not found:
+        match = _ROW.search(line) if len(line) <= _MAX_LINE else None
+        if not match:
             continue
         if len(rows) == MAX_ROWS:
-            raise KitError(f"{name} has more than {MAX_ROWS} rows of hccl_test", hint="cut it to one run")
-        seconds, bandwidth = float(found["time"]) / 1e6, float(found["bandwidth"])
-        rows.append(Row(number, int(found["size"]), seconds, bandwidth, _check(found["check"])))
+            raise KitError(
+                Message(
+                    "selftest.many-rows", "{path} has more than {most} rows of hccl_test", path=name, most=MAX_ROWS
+                ),
+                hint=Message("selftest.many-rows.fix", "cut it to one run"),
+            )
+        seconds, bandwidth = float(match["time"]) / 1e6, float(match["bandwidth"])
+        rows.append(Row(number, int(match["size"]), seconds, bandwidth, _check(match["check"])))
     if not rows:
         raise KitError(
-            f"{name} has no row of hccl_test; a row has the size, time, bandwidth and check result",
-            hint="give the whole output of all_reduce_test or another test of hccl_test",
+            Message(
+                "selftest.no-row",
+                "{path} has no row of hccl_test; a row has the size, time, bandwidth and check result",
+                path=name,
+            ),
+            hint=Message(
+                "selftest.no-row.fix", "give the whole output of all_reduce_test or another test of hccl_test"
+            ),
         )
     return tuple(rows)
 
@@ -84,7 +103,9 @@ def collectives_of(rows: Sequence[Row], operator: Operator, ranks: int) -> tuple
 
 
 def _failure(row: Row) -> str:
-    return f"line {row.line}: the check of hccl_test failed" if row.check == "failed" else ""
+    if row.check != "failed":
+        return ""
+    return Message("selftest.failed-check", "line {line}: the check of hccl_test failed", line=row.line)
 
 
 def _check(text: str) -> Literal["success", "failed", "NULL"]:

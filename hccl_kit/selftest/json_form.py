@@ -6,18 +6,33 @@ Its schema is `schemas/selftest_report.schema.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.schemas import loads, mismatch
 from hccl_kit.selftest.evidence import Weighed
 from hccl_kit.selftest.measured import Collective, Compute, Link, LostRank, Measured, Split
 from hccl_kit.selftest.rounds import Card
 
-_Value = TypeVar("_Value")
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+_Value = TypeVar("_Value", bound="DataclassInstance")
+_KEYS = {"pair": "ranks", "is_wrong": "wrong"}
+"""Fields that have another name in JSON."""
+_KINDS: Mapping[str, Any] = {
+    "cards": Card,
+    "collectives": Collective,
+    "links": Link,
+    "compute": Compute,
+    "splits": Split,
+    "lost": LostRank,
+}
 
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
@@ -36,34 +51,36 @@ def as_json(measured: Measured, weighed: Weighed, *, table: str, slow: float) ->
             "ok": not weighed.faults,
             "faults": [fault._asdict() for fault in weighed.faults],
             "doubts": [fault._asdict() for fault in weighed.doubts],
-            "cards": [card._asdict() for card in measured.cards],
-            "collectives": [_collective(one) for one in measured.collectives],
-            "links": [
-                {
-                    "ranks": one.pair,
-                    "bandwidth": one.bandwidth,
-                    "wrong": one.is_wrong,
-                    "problem": one.problem,
-                    "ratios": _rounded(one.ratios),
-                }
-                for one in measured.links
+            "cards": [_row(card) for card in measured.cards],
+            "collectives": [
+                {**_row(each), "algorithm_bandwidth": each.algorithm, "bus_bandwidth": each.bus}
+                for each in measured.collectives
             ],
-            "compute": [{**asdict(one), "ratios": _rounded(one.ratios)} for one in measured.compute],
-            "splits": [asdict(one) for one in measured.splits],
-            "lost": [asdict(one) for one in measured.lost],
+            "links": [_row(link) for link in measured.links],
+            "compute": [_row(compute) for compute in measured.compute],
+            "splits": [_row(split) for split in measured.splits],
+            "lost": [_row(loss) for loss in measured.lost],
             "skipped": measured.skipped,
         },
         indent=2,
     )
 
 
-def _rounded(ratios: Sequence[float]) -> list[float]:
-    """The ratios with four decimals, which are enough and keep the file of a large job small."""
-    return [round(ratio, 4) for ratio in ratios]
+def _row(value: DataclassInstance) -> dict[str, Any]:
+    """A value by its fields. Ratios have four decimals, which are enough and keep the file of a large job small."""
+    row = {_KEYS.get(field.name, field.name): getattr(value, field.name) for field in fields(value)}
+    if "ratios" in row:
+        row["ratios"] = [round(ratio, 4) for ratio in row["ratios"]]
+    return row
 
 
-def _collective(one: Collective) -> dict[str, Any]:
-    return {**asdict(one), "algorithm_bandwidth": one.algorithm, "bus_bandwidth": one.bus}
+def _value(kind: type[_Value], row: Mapping[str, Any]) -> _Value:
+    """The value of a row of `_row`; keys that it does not know are left out."""
+    return kind(**{field.name: _frozen(row[_KEYS.get(field.name, field.name)]) for field in fields(kind)})
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def read_baseline(path: Path) -> Measured:
@@ -71,77 +88,75 @@ def read_baseline(path: Path) -> Measured:
 
     Raises KitError if the file cannot be read or is not such a report.
     """
-    return measured_of(_document(read_bounded(path, MAX_BYTES), path), str(path))
-
-
-def _document(data: bytes, path: Path) -> Any:
     try:
-        return json.loads(data, parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise KitError(f"{path} is not JSON: {str(error)[:200]}", hint=_HOW) from error
+        document = loads(read_bounded(path, MAX_BYTES))
+    except ValueError as error:
+        reason = str(error)[:200]
+        raise KitError(
+            Message("selftest.baseline-not-json", "{path} is not JSON: {reason}", path=path, reason=reason), hint=_HOW
+        ) from error
+    return measured_of(document, str(path))
 
 
-def _refuse(name: str) -> float:
-    """Raises ValueError: comparisons with NaN are false, so it would hide what is bad."""
-    raise ValueError(f"{name} is not a number of JSON")
-
-
-_HOW = "hccl-kit selftest TABLE --format json > FILE writes a baseline"
+_HOW = Message("selftest.baseline.fix", "hccl-kit selftest TABLE --format json > FILE writes a baseline")
 
 
 def measured_of(document: Any, name: str) -> Measured:
     """The measurements in a document of `as_json`. Raises KitError if it does not match the schema."""
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - 80 ms, needed only with --baseline
-
-    from hccl_kit.base.schemas import load  # noqa: PLC0415
-
     if isinstance(document, dict) and document.get("version") not in (JSON_VERSION, None):
-        found = repr(document["version"])[:40]
-        raise KitError(f"{name} has version {found} of the report; accepted: {JSON_VERSION}", hint=_HOW)
-    error = next(Draft202012Validator(load("selftest_report")).iter_errors(document), None)
-    if error is not None:
-        place = "/".join(map(str, error.absolute_path))
-        raise KitError(f"{name} is not a report of a selftest: {place}: {error.message[:200]}", hint=_HOW)
-    cards = tuple(Card(one["rank"], one["server"], one["device"]) for one in document["cards"])
+        raise KitError(
+            Message(
+                "selftest.baseline-version",
+                "{path} has version {version} of the report; accepted: {accepted}",
+                path=name,
+                version=repr(document["version"])[:40],
+                accepted=JSON_VERSION,
+            ),
+            hint=_HOW,
+        )
+    if wrong := mismatch(document, "selftest_report"):
+        raise KitError(
+            Message(
+                "selftest.not-a-baseline",
+                "{path} is not a report of a selftest: {place}: {reason}",
+                path=name,
+                place=wrong.place,
+                reason=wrong.reason,
+            ),
+            hint=_HOW,
+        )
     return Measured(
-        document["backend"],
-        cards,
-        tuple(
-            Collective(one["operator"], one["size"], one["ranks"], one["seconds"], one["problem"])
-            for one in document["collectives"]
-        ),
-        tuple(
-            Link(_two(one["ranks"]), one["bandwidth"], one["wrong"], one["problem"], tuple(one["ratios"]))
-            for one in document["links"]
-        ),
-        tuple(
-            Compute(one["rank"], one["gflops"], one["memory"], one["stalled"], tuple(one["ratios"]))
-            for one in document["compute"]
-        ),
-        tuple(_split(one) for one in document["splits"]),
-        tuple(LostRank(one["rank"], one["how"], one["detail"]) for one in document["lost"]),
-        tuple(document["skipped"]),
+        backend=document["backend"],
+        skipped=tuple(document["skipped"]),
+        **{name: tuple(_value(kind, row) for row in document[name]) for name, kind in _KINDS.items()},
     )
-
-
-def _split(one: Mapping[str, Any]) -> Split:
-    first, second = map(tuple, one["halves"])
-    return Split((first, second), tuple(map(_two, one["bandwidths"])))
-
-
-def _two(values: Sequence[_Value]) -> tuple[_Value, _Value]:
-    first, second = values
-    return first, second
 
 
 def assert_comparable(measured: Measured, baseline: Measured, name: str) -> None:
     """Raises KitError if the baseline is of another framework or of other cards: its figures are not comparable."""
     if measured.backend != baseline.backend:
-        message = f"{name} was measured with --backend {baseline.backend}, this run with {measured.backend}"
-        raise KitError(message, hint=f"--backend {baseline.backend}, or a new baseline")
-    if set(measured.cards) != set(baseline.cards):
-        other = next(iter(sorted(set(measured.cards) ^ set(baseline.cards))))
-        message = (
-            f"{name} is of other cards: rank {other.rank} ({other.server}, card {other.device}) is in one of the two"
+        raise KitError(
+            Message(
+                "selftest.other-backend",
+                "{path} was measured with --backend {before}, this run with {now}",
+                path=name,
+                before=baseline.backend,
+                now=measured.backend,
+            ),
+            hint=Message(
+                "selftest.other-backend.fix", "--backend {before}, or a new baseline", before=baseline.backend
+            ),
         )
-        raise KitError(message, hint="give a baseline of the same table, or write a new one")
+    if set(measured.cards) != set(baseline.cards):
+        other = min(set(measured.cards) ^ set(baseline.cards))
+        raise KitError(
+            Message(
+                "selftest.other-cards",
+                "{path} is of other cards: rank {rank} ({server}, card {card}) is in one of the two",
+                path=name,
+                rank=other.rank,
+                server=other.server,
+                card=other.device,
+            ),
+            hint=Message("selftest.other-cards.fix", "give a baseline of the same table, or write a new one"),
+        )

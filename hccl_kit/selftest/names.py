@@ -27,15 +27,15 @@ class Names:
         """The groups of servers, in the order of their ranks, that pairs of ranks join directly or through others."""
         groups = {server: {server} for server in self._members}
         for first, second in pairs:
-            one, other = groups[self.server(first)], groups[self.server(second)]
-            if one is not other:
-                one |= other
-                groups.update(dict.fromkeys(other, one))
+            group, other = groups[self.server(first)], groups[self.server(second)]
+            if group is not other:
+                group |= other
+                groups.update(dict.fromkeys(other, group))
         places = {server: place for place, server in enumerate(self._members)}
         distinct = dict.fromkeys(tuple(sorted(group, key=places.__getitem__)) for group in groups.values())
         return [group for group in distinct if len(group) > 1]
 
-    def of(self, rank: int) -> str:
+    def rank(self, rank: int) -> str:
         card = self._cards[rank]
         return f"rank {rank} ({card.server}, card {card.device})"
 
@@ -49,9 +49,9 @@ class Names:
                 groups += [(rank,) for rank in members if rank in ranks]
         return groups
 
-    def of_group(self, ranks: tuple[int, ...]) -> str:
+    def ranks(self, ranks: tuple[int, ...]) -> str:
         if len(self._members) == 1 or set(ranks) != set(self._members[self._cards[ranks[0]].server]):
-            return self.of(ranks[0])
+            return self.rank(ranks[0])
         noun = plural("rank", len(ranks))
         numbers = joined(ranks) if len(ranks) <= 4 else listed(ranks, 4)
         return f"server {self._cards[ranks[0]].server} ({noun} {numbers})"

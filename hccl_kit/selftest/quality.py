@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median_high
 from typing import NamedTuple
 
-from hccl_kit.selftest.faults import Judged
+from hccl_kit.selftest.faults import JudgedLink
 from hccl_kit.selftest.measured import Compute, Link, Measured
 from hccl_kit.selftest.names import Names
 from hccl_kit.selftest.rounds import Card, Pair
@@ -29,34 +29,34 @@ class Rated(NamedTuple):
     ratios: tuple[float, ...]
 
 
-def judged_links(measured: Measured, baseline: Measured | None = None) -> list[Judged]:
+def judged_links(measured: Measured, baseline: Measured | None = None) -> list[JudgedLink]:
     """Every link with its quality."""
     names = Names(measured.cards)
     whole = link_ratios(measured.links, measured.cards, baseline)
-    median = {one.pair: median_high(one.ratios or (whole[one.pair],)) for one in measured.links}
+    median = {link.pair: median_high(link.ratios or (whole[link.pair],)) for link in measured.links}
     judged = []
     for is_inside in (False, True):
-        kind = [one for one in measured.links if names.is_inside(one.pair) == is_inside]
-        usual = (not baseline and _common({one.pair: median[one.pair] for one in kind})) or 1.0
-        for one in kind:
-            ratios = tuple(ratio / usual for ratio in one.ratios)
-            judged.append(Judged(one, median[one.pair] / usual, is_inside, ratios))
-    return sorted(judged, key=lambda one: one.pair)
+        kind = [link for link in measured.links if names.is_inside(link.pair) == is_inside]
+        usual = (not baseline and _common({link.pair: median[link.pair] for link in kind})) or 1.0
+        for link in kind:
+            ratios = tuple(ratio / usual for ratio in link.ratios)
+            judged.append(JudgedLink(link, median[link.pair] / usual, is_inside, ratios))
+    return sorted(judged, key=lambda each: each.pair)
 
 
 def link_ratios(links: Sequence[Link], cards: Sequence[Card], baseline: Measured | None) -> Mapping[Pair, float]:
     """The bandwidth of each link relative to its reference; 0 if it failed or its result was wrong."""
     names = Names(cards)
     known = _references(baseline) if baseline else {}
-    found: dict[Pair, float] = {}
+    ratios: dict[Pair, float] = {}
     for is_inside in (False, True):
-        kind = [one for one in links if names.is_inside(one.pair) == is_inside]
-        common = _common({one.pair: 0.0 if one.is_wrong else one.bandwidth or 0.0 for one in kind})
-        for one in kind:
-            reference = known.get(one.pair, common)
-            usable = one.bandwidth is not None and not one.is_wrong and reference > 0
-            found[one.pair] = min(_MOST, (one.bandwidth or 0.0) / reference) if usable else 0.0
-    return found
+        kind = [link for link in links if names.is_inside(link.pair) == is_inside]
+        common = _common({link.pair: 0.0 if link.is_wrong else link.bandwidth or 0.0 for link in kind})
+        for link in kind:
+            reference = known.get(link.pair, common)
+            usable = link.bandwidth is not None and not link.is_wrong and reference > 0
+            ratios[link.pair] = min(_MOST, (link.bandwidth or 0.0) / reference) if usable else 0.0
+    return ratios
 
 
 def _common(values: Mapping[Pair, float]) -> float:
@@ -72,17 +72,17 @@ def _common(values: Mapping[Pair, float]) -> float:
 
 
 def _references(baseline: Measured) -> Mapping[Pair, float]:
-    return {one.pair: one.bandwidth for one in baseline.links if one.bandwidth and not one.is_wrong}
+    return {link.pair: link.bandwidth for link in baseline.links if link.bandwidth and not link.is_wrong}
 
 
 def judged_ranks(measured: Measured, baseline: Measured | None = None) -> Mapping[int, Rated]:
     """The arithmetic and memory of each rank."""
     whole = compute_ratios(measured.compute, baseline)
-    median = {one.rank: median_high(one.ratios or (whole[one.rank],)) for one in measured.compute}
+    median = {each.rank: median_high(each.ratios or (whole[each.rank],)) for each in measured.compute}
     usual = (median and not baseline and median_high(median.values())) or 1.0
     return {
-        one.rank: Rated(median[one.rank] / usual, tuple(ratio / usual for ratio in one.ratios))
-        for one in measured.compute
+        each.rank: Rated(median[each.rank] / usual, tuple(ratio / usual for ratio in each.ratios))
+        for each in measured.compute
     }
 
 
@@ -92,12 +92,12 @@ def compute_ratios(compute: Sequence[Compute], baseline: Measured | None) -> Map
     Ranks of a server share its memory, so the ratio of memory counts double: half of the usual speed is as good as the
     whole speed of arithmetic.
     """
-    before = {one.rank: one for one in baseline.compute} if baseline else {}
-    parts = {one.rank: 1.0 for one in compute}
+    before = {each.rank: each for each in baseline.compute} if baseline else {}
+    parts = {each.rank: 1.0 for each in compute}
     for value, weight in (("gflops", 1), ("memory", 2)):
-        common = median_high(getattr(one, value) for one in compute) if compute else 0.0
-        for one in compute:
-            reference = getattr(before[one.rank], value) if one.rank in before else common
+        common = median_high(getattr(each, value) for each in compute) if compute else 0.0
+        for each in compute:
+            reference = getattr(before[each.rank], value) if each.rank in before else common
             if reference > 0:
-                parts[one.rank] = min(parts[one.rank], weight * getattr(one, value) / reference)
+                parts[each.rank] = min(parts[each.rank], weight * getattr(each, value) / reference)
     return parts

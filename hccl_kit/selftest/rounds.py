@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import NamedTuple
 
 Pair = tuple[int, int]
 """Two ranks, the lower one first."""
 
 
-class Card(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class Card:
     """A rank of the job, the id of its server, and the physical id of its card."""
 
     rank: int

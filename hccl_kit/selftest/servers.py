@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 from hccl_kit.launch.passed_on import is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, Node
@@ -27,12 +28,13 @@ SHARES_FATE = frozenset({"mpi", "mindspore"})
 
 def backend_here() -> str:
     """The first framework that is installed here. Raises KitError if there is none."""
-    found = next((name for name, package in BACKENDS.items() if find_spec(package)), None)
-    if found is None:
+    backend = next((name for name, package in BACKENDS.items() if find_spec(package)), None)
+    if backend is None:
         raise KitError(
-            "neither torch, mindspore nor mpi4py is installed here", hint="pip install torch, or 'hccl-kit[mpi]'"
+            Message("selftest.no-framework", "neither torch, mindspore nor mpi4py is installed here"),
+            hint=Message("selftest.no-framework.fix", "pip install torch, or 'hccl-kit[mpi]'"),
         )
-    return found
+    return backend
 
 
 def cards_of(plan: LaunchPlan) -> list[Card]:
@@ -83,16 +85,26 @@ def over_srun(srun: str, name: str, agent: Sequence[str]) -> tuple[str, ...]:
 
 def program_here(name: str) -> str:
     """The path of a program. Raises KitError if it is not on PATH."""
-    found = shutil.which(name)
-    if found is None:
-        raise KitError(f"{name} is not on PATH", hint="--ssh starts the ranks without it")
-    return found
+    path = shutil.which(name)
+    if path is None:
+        raise KitError(
+            Message("selftest.no-program", "{program} is not on PATH", program=name),
+            hint=Message("selftest.no-program.fix", "--ssh starts the ranks without it"),
+        )
+    return path
 
 
 def _address(node: Node) -> str:
     if not is_host(node.address):
-        message = f"server {node.id!r} has no address for ssh or mpirun: {node.address!r}"
-        raise KitError(message, hint='add "host_ip", an address of that host, to it in the table')
+        raise KitError(
+            Message(
+                "selftest.no-address",
+                "server {server!r} has no address for ssh or mpirun: {address!r}",
+                server=node.id,
+                address=node.address,
+            ),
+            hint=Message("selftest.no-address.fix", 'add "host_ip", an address of that host, to it in the table'),
+        )
     return node.address
 
 

@@ -1,7 +1,6 @@
-"""A session with the ranks of all servers: start them, give each step to all, collect results in bounded time.
+"""The agents of all servers as processes: start them, give each step to their ranks, collect results in bounded time.
 
-A rank is dead if its process ended, stopped if it shows no sign of life while others do, and unreachable if its server
-is. A rank that waits for one of them is not lost.
+What the ranks report is kept by `rank_states`.
 """
 
 from __future__ import annotations
@@ -10,27 +9,14 @@ import asyncio
 import os
 import signal
 import time
-from asyncio.subprocess import PIPE, Process
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from statistics import fmean
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, NamedTuple, cast
 
+from hccl_kit.base.message import Message
 from hccl_kit.selftest.agent import Order
-from hccl_kit.selftest.bandwidth import Operator
-from hccl_kit.selftest.measured import Loss, LostRank
-from hccl_kit.selftest.protocol import (
-    MAX_LINE,
-    Message,
-    Result,
-    decode,
-    encode,
-    keep_end,
-    result_of,
-    skipped_of,
-    stopped_of,
-    text_of,
-)
+from hccl_kit.selftest.protocol import MAX_ERRORS, MAX_LINE, Fields, Put, Result, encode, event_of, text_of
+from hccl_kit.selftest.rank_states import RankStates
 
 SILENCE = 6.0
 """Seconds without a sign of life after which a rank counts as stopped."""
@@ -39,7 +25,7 @@ MARGIN = 5.0
 GRACE = 3.0
 """Seconds in which an agent ends its ranks."""
 _LAST = 1.0
-"""Seconds in which the last output of an agent arrives; a process that it left behind may keep its stderr open."""
+"""Seconds in which the last errors of an agent arrive; a process that it left behind may keep its stderr open."""
 _POLL = 0.1
 _MAX_UNREAD = 8 << 20
 """Bytes that wait for a server; one that does not read them gets no more."""
@@ -54,230 +40,190 @@ class Server(NamedTuple):
     order: Order
 
 
-class Session:
-    """An asynchronous context manager: at its end nothing runs any more, on any server."""
+class AgentProcess(asyncio.SubprocessProtocol):
+    """The process of an agent: calls `hear` with each of its lines, and `lost` once it has ended, with the reason."""
 
-    def __init__(self, servers: Sequence[Server], *, shares_fate: bool) -> None:
-        """`shares_fate`: if one rank is lost, so is the whole job (MPI, MindSpore), and only the first is to blame."""
-        self.servers, self.shares_fate = servers, shares_fate
-        self.lost: dict[int, LostRank] = {}
-        self.skipped: tuple[Operator, ...] = ()
-        self._home = {rank: place for place, server in enumerate(servers) for rank in server.ranks}
-        self._processes: list[Process | None] = [None] * len(servers)
-        self._readers: list[asyncio.Task[None]] = []
-        self._seen: dict[int, float] = {}
-        self._phase: dict[int, str] = {}
-        self._results: dict[int, Result] = {}
-        self._state: dict[int, float] = {}
-        self._stopped: dict[int, list[float]] = {}
-        self._stuck: set[int] = set()
-        self._step = 0
-        self._is_closing = False
-        self._heard = asyncio.Event()
+    transport: asyncio.SubprocessTransport
+
+    def __init__(self, hear: Callable[[bytes], None], lost: Callable[[str], None]) -> None:
+        self.exited = asyncio.Event()
+        self._hear, self._lost = hear, lost
+        self._line, self._errors = bytearray(), bytearray()
+        self._has_all_errors = self._is_closing = False
+        self._why: Message | None = None
+        """Why it counts as ended; None while it runs."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self._errors += data
+            del self._errors[:-MAX_ERRORS]
+        elif self._why is None:
+            *lines, self._line = (self._line + data).split(b"\n")
+            for line in lines:
+                self._hear(bytes(line))
+            if max(map(len, (*lines, self._line))) > MAX_LINE:
+                self._end(
+                    Message("selftest.long-line", "its agent wrote a line of more than {most} bytes", most=MAX_LINE)
+                )
+
+    def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
+        if fd == 1:
+            self._end(Message("selftest.agent-ended", "its agent ended"))
+        elif fd == 2:
+            self._has_all_errors = True
+            if self._why is not None:
+                self._report()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    def write(self, line: bytes) -> None:
+        """Write a line to its standard input, unless it reads no more."""
+        if not self._stdin.is_closing() and self._stdin.get_write_buffer_size() < _MAX_UNREAD:
+            self._stdin.write(line)
+
+    def close(self) -> None:
+        """Close its standard input, at which it ends its ranks and itself."""
+        self._is_closing = True
+        self._stdin.close()
 
     @property
-    def is_over(self) -> bool:
-        """Whether no further step makes sense."""
-        return len(self.available()) == 0 or (self.shares_fate and bool(self.lost or self._stuck))
+    def _stdin(self) -> asyncio.WriteTransport:
+        return cast("asyncio.WriteTransport", self.transport.get_pipe_transport(0))
 
-    def available(self) -> list[int]:
-        """The ranks that can take part in the next step, ascending."""
-        return sorted(self._home.keys() - self.lost.keys() - self._stuck)
+    def kill(self) -> None:
+        """Kill it and all that it started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.transport.get_pid(), signal.SIGKILL)
 
-    def lose(self, problems: Mapping[int, str]) -> None:
-        """Count ranks without a result as lost, with the reason; if all share their fate, only if none is lost yet."""
-        if not (self.shares_fate and self.lost):
-            for rank, problem in sorted(problems.items()):
-                self._lose(rank, "no result", problem)
+    def _end(self, why: Message) -> None:
+        if self._why is not None:
+            return
+        self._why = why
+        if not self._is_closing:
+            self.kill()
+        if self._has_all_errors:
+            self._report()
+        else:
+            asyncio.get_running_loop().call_later(_LAST, self._report)
 
-    def losses(self) -> tuple[LostRank, ...]:
-        """The ranks that are lost, ascending."""
-        return tuple(self.lost[rank] for rank in sorted(self.lost))
+    def _report(self) -> None:
+        lines = self._errors.decode("utf-8", "replace").strip().splitlines()
+        error = next((text_of(line) for line in reversed(lines) if line.strip("- ")), None)  # mpirun draws lines
+        self._lost(error or self._why or "")
+        self._lost = lambda _: None
 
-    def stalled(self, rank: int) -> float:
-        """The part of the time since it was ready in which the process of a rank was stopped by a signal."""
-        parts = self._stopped.get(rank)
-        return fmean(parts) if parts else 0.0
 
-    async def __aenter__(self) -> Session:
+@asynccontextmanager
+async def session(servers: Sequence[Server], *, shares_fate: bool) -> AsyncIterator[Session]:
+    """The agents of the servers, started; at the end nothing runs any more, on any server.
+
+    `shares_fate` is that of `RankStates`.
+    """
+    ranks = RankStates((rank for server in servers for rank in server.ranks), shares_fate=shares_fate)
+    started = Session(ranks)
+    try:
+        for server in servers:
+            await started.start(server)
+        yield started
+    finally:
+        await started.end()
+
+
+class Session:
+    """The agents that run, by the ranks of their servers, and what these ranks have reported."""
+
+    def __init__(self, ranks: RankStates) -> None:
+        self.ranks = ranks
+        self._agents: dict[int, AgentProcess] = {}
+        self._step = 0
+        self._is_ending = False
+        self._news = asyncio.Event()
+
+    async def start(self, server: Server) -> None:
+        """Start the agent of a server; its ranks are lost if that fails."""
+        loop = asyncio.get_running_loop()
         try:
-            await asyncio.gather(*(self._start(place) for place in range(len(self.servers))))
-        except BaseException:  # Ctrl-C, after some have started
-            await self.__aexit__()
-            raise
-        return self
+            _, agent = await loop.subprocess_exec(
+                lambda: AgentProcess(lambda line: self._hear(server, line), lambda why: self._lose(server, why)),
+                *server.command,
+                start_new_session=True,
+            )
+        except OSError as error:
+            program, reason = server.command[0], error.strerror
+            why = Message("selftest.no-agent", "{program} cannot be started: {reason}", program=program, reason=reason)
+            self._lose(server, why)
+            return
+        self._agents |= dict.fromkeys(server.ranks, agent)
+        agent.write(encode(server.order.to_message()))
 
-    async def __aexit__(self, *_: object) -> None:
-        self._is_closing = True
-        processes = [process for process in self._processes if process]
-        for process in processes:
-            if process.stdin:
-                process.stdin.close()  # the agents end with their input, and end their ranks
-        ends = asyncio.gather(*(process.wait() for process in processes))
+    async def end(self) -> None:
+        """End all agents, and wait for that: they end their ranks when their input ends, and are killed after GRACE."""
+        self._is_ending = True
+        agents = set(self._agents.values())
+        for agent in agents:
+            agent.close()
         with suppress(TimeoutError, asyncio.TimeoutError):
-            await asyncio.wait_for(asyncio.shield(ends), GRACE)
-        for process in processes:
-            if process.returncode is None:
-                _kill(process)
-        await ends
-        await asyncio.gather(*self._readers, return_exceptions=True)
-        for process in processes:  # nothing public closes a pipe whose other end is open: see _LAST
-            process._transport.close()  # type: ignore[attr-defined]
+            await asyncio.wait_for(asyncio.gather(*(agent.exited.wait() for agent in agents)), GRACE)
+        for agent in agents:
+            if not agent.exited.is_set():
+                agent.kill()
+        await asyncio.gather(*(agent.exited.wait() for agent in agents))
+        for agent in agents:
+            agent.transport.close()  # a pipe whose other end a process that it left behind has open
 
     async def ready(self, seconds: float) -> None:
         """Wait until all ranks are ready. If none makes progress for `seconds`, those that are not ready are lost."""
         end = time.monotonic() + seconds
-        before = dict(self._phase)
-        while time.monotonic() < end and not self.is_over and self._waiting_for_start():
-            await self._hear()
-            self._notice_silence(self._waiting_for_start())
-            if self._phase != before:  # busy servers load their frameworks one after the other
-                before, end = dict(self._phase), time.monotonic() + seconds
-        if self.shares_fate and self.lost:
-            return  # the others wait for it
-        waiting = self._waiting_for_start()
-        unloaded = [rank for rank in waiting if self._phase.get(rank) != "loaded"]
-        for rank in unloaded or waiting:
-            self._lose(rank, "not started", self._why_late(rank, seconds))
-
-    def _waiting_for_start(self) -> list[int]:
-        return [rank for rank in self.available() if self._phase.get(rank) != "ready"]
-
-    def _why_late(self, rank: int, seconds: float) -> str:
-        if self._phase.get(rank) == "loaded":
-            return f"it did not join the group within {seconds:g} s"
-        if rank in self._seen:
-            return f"its framework did not load within {seconds:g} s"
-        return f"no sign of it within {seconds:g} s"
+        phases = self.ranks.phases()
+        while time.monotonic() < end and not self.ranks.is_over and self.ranks.unready():
+            await self._wait()
+            self.ranks.lose_silent(self.ranks.unready(), time.monotonic(), SILENCE)
+            if self.ranks.phases() != phases:  # busy servers load their frameworks one after the other
+                phases, end = self.ranks.phases(), time.monotonic() + seconds
+        if not self.ranks.is_doomed:
+            self.ranks.lose_unready(seconds)
 
     async def step(self, command: Mapping[str, Any], ranks: Sequence[int], timeout: float) -> dict[int, Result]:
         """Give a step to `ranks`; their results. A rank without one is lost, or gets a result with its problem."""
         self._step += 1
-        self._results = {}
         self._send({**command, "step": self._step, "timeout": timeout, "to": list(ranks)}, ranks)
         end = time.monotonic() + timeout + MARGIN
-        while missing := self._missing(ranks):
-            if time.monotonic() > end or (self.shares_fate and self.lost):
+        while (missing := self.ranks.without(self._step, ranks)) and not self.ranks.is_doomed:
+            if time.monotonic() > end:
                 break
-            await self._hear()
-            self._notice_silence(missing)
-        late = self._missing(ranks)
-        self._stuck |= set(late)
-        problem = f"no end after {timeout + MARGIN:g} s"
-        return {rank: self._results.get(rank, Result(problem=problem)) for rank in ranks if rank not in self.lost}
+            await self._wait()
+            self.ranks.lose_silent(missing, time.monotonic(), SILENCE)
+        self.ranks.lose_late(self._step, ranks)
+        problem = Message("selftest.late", "no end after {seconds:g} s", seconds=timeout + MARGIN)
+        return self.ranks.results(self._step, ranks, problem)
 
-    def _missing(self, ranks: Sequence[int]) -> list[int]:
-        return [rank for rank in ranks if rank not in self._results and rank not in self.lost]
-
-    def _notice_silence(self, ranks: Sequence[int]) -> None:
-        """A rank counts as silent relative to the last that answered, since this program may have been held up;
-        if none answers, all are silent.
-        """
-        latest = max(self._seen.values(), default=time.monotonic())
-        everybody = time.monotonic() - latest > 2 * SILENCE
-        for rank in ranks:
-            if everybody or latest - self._seen.get(rank, latest) > SILENCE:
-                is_stopped = self._state.get(rank) == 1.0
-                why = "its process is stopped, as by SIGSTOP" if is_stopped else f"no sign of life for {SILENCE:g} s"
-                self._lose(rank, "stopped", why)
-
-    async def _hear(self) -> None:
-        """Wait for a message, at most _POLL seconds."""
+    async def _wait(self) -> None:
+        """Wait for news, at most _POLL seconds."""
         with suppress(TimeoutError, asyncio.TimeoutError):
-            await asyncio.wait_for(self._heard.wait(), _POLL)
-        self._heard.clear()
+            await asyncio.wait_for(self._news.wait(), _POLL)
+        self._news.clear()
 
-    def _send(self, message: Message, ranks: Sequence[int]) -> None:
-        line = encode(message)
-        if len(line) > MAX_LINE:  # an agent would end
+    def _hear(self, server: Server, line: bytes) -> None:
+        event = event_of(line)
+        if event is None or event.rank not in server.ranks or self._is_ending:
             return
-        for place in sorted({self._home[rank] for rank in ranks}):
-            process = self._processes[place]
-            stdin = process.stdin if process else None
-            if stdin and not stdin.is_closing() and stdin.transport.get_write_buffer_size() < _MAX_UNREAD:
-                stdin.write(line)
+        self.ranks.hear(event, time.monotonic())
+        if isinstance(event, Put):
+            to = [rank for rank in event.to if rank in self._agents]
+            self._send({"do": "put", "key": event.key, "value": event.value, "to": to}, to)
+        self._news.set()
 
-    async def _start(self, place: int) -> None:
-        server = self.servers[place]
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *server.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=MAX_LINE, start_new_session=True
-            )
-        except OSError as error:
-            self._lose_all(server, f"{server.command[0]} cannot be started: {error.strerror}")
-            return
-        self._processes[place] = process
-        assert process.stdin
-        process.stdin.write(encode(server.order.to_message()))
-        self._readers.append(asyncio.create_task(self._listen(server, process)))
+    def _lose(self, server: Server, why: str) -> None:
+        if not self._is_ending:
+            self.ranks.lose(server.ranks, "unreachable", why)
+            self._news.set()
 
-    async def _listen(self, server: Server, process: Process) -> None:
-        """Take the messages of a server until it ends."""
-        assert process.stdout
-        assert process.stderr
-        errors = bytearray()
-        reading = asyncio.create_task(keep_end(process.stderr, errors))
-        why = "its agent ended"
-        try:
-            while line := await process.stdout.readline():
-                message = decode(line)
-                if message is not None and message.get("rank") in server.ranks:
-                    self._take(message["rank"], message)
-                    self._heard.set()
-        except ValueError:
-            why = f"its agent wrote a line of more than {MAX_LINE} bytes"
-        except OSError:  # its pipe is broken
-            pass
-        if not self._is_closing:
-            _kill(process)
-        await asyncio.wait([reading], timeout=_LAST)
-        reading.cancel()
-        lines = errors.decode("utf-8", "replace").strip().splitlines()
-        telling = next((line for line in reversed(lines) if line.strip("- ")), why)  # mpirun draws lines
-        self._lose_all(server, text_of(telling))
-        self._heard.set()
-
-    def _take(self, rank: int, message: Message) -> None:
-        event = message.get("event")
-        if event == "state":
-            part = self._state[rank] = stopped_of(message)
-            if self._phase.get(rank) == "ready":
-                self._stopped.setdefault(rank, []).append(part)
-            if part == 1.0:
-                return  # no sign of life
-        self._seen[rank] = time.monotonic()
-        if event == "ready" or (event == "loaded" and rank not in self._phase):
-            self._phase[rank] = event
-            self.skipped = skipped_of(message) if event == "ready" else self.skipped
-        elif event == "result":
-            if not self.shares_fate:
-                self._stuck.discard(rank)  # it was late, and is free again
-            if message.get("step") == self._step:
-                self._results[rank] = result_of(message)
-        elif event == "put":
-            self._pass_on(message)
-        elif event == "gone":
-            self._lose(
-                rank, "dead" if self._phase.get(rank) == "ready" else "not started", text_of(message.get("detail"))
-            )
-
-    def _pass_on(self, message: Message) -> None:
-        key, value, to = message.get("key"), message.get("value"), message.get("to")
-        if isinstance(key, str) and isinstance(value, str) and isinstance(to, list):
-            ranks = [rank for rank in to if isinstance(rank, int) and rank in self._home]
-            self._send({"do": "put", "key": key, "value": value, "to": ranks}, ranks)
-
-    def _lose_all(self, server: Server, detail: str) -> None:
-        for rank in server.ranks:
-            self._lose(rank, "unreachable", detail)
-
-    def _lose(self, rank: int, how: Loss, detail: str) -> None:
-        """Note a loss. The first of a rank counts; if ranks share their fate, none counts after one has died."""
-        others_died = self.shares_fate and any(one.how == "dead" for one in self.lost.values())
-        if not (self._is_closing or others_died):
-            self.lost.setdefault(rank, LostRank(rank, how, detail))
-
-
-def _kill(process: Process) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    def _send(self, fields: Fields, ranks: Sequence[int]) -> None:
+        line = encode(fields)
+        if len(line) <= MAX_LINE:  # an agent would end at a longer one
+            for agent in dict.fromkeys(self._agents[rank] for rank in ranks if rank in self._agents):
+                agent.write(line)

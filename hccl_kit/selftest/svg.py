@@ -32,7 +32,7 @@ class _Line(NamedTuple):
 def as_svg(measured: Measured, faults: Sequence[Fault], *, table: str, slow: float) -> str:
     """The drawing: self-contained, without scripts, readable on any background."""
     lines = _lines(measured.cards)
-    quality = {one.pair: one.quality for one in judged_links(measured)}
+    quality = {judged.pair: judged.quality for judged in judged_links(measured)}
     bad = frozenset(rank for fault in faults for rank in fault.ranks)
     grid = _grid(lines, quality, bad, slow)
     width = max(grid.width, 640)

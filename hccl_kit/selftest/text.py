@@ -32,11 +32,11 @@ def _compute(measured: Measured) -> list[str]:
     if not measured.compute:
         return []
     names = Names(measured.cards)
-    kept = sorted(measured.compute, key=lambda one: one.gflops)[:MAX_ROWS]
-    most = max(one.gflops for one in measured.compute)
+    kept = sorted(measured.compute, key=lambda each: each.gflops)[:MAX_ROWS]
+    most = max(each.gflops for each in measured.compute)
     rows = [
-        (names.of(one.rank), f"{one.gflops:.1f}", f"{one.memory:.2f}", _bar(one.gflops, most))
-        for one in sorted(kept, key=lambda one: one.rank)
+        (names.rank(each.rank), f"{each.gflops:.1f}", f"{each.memory:.2f}", _bar(each.gflops, most))
+        for each in sorted(kept, key=lambda each: each.rank)
     ]
     return _table(("arithmetic", "GFLOP/s", "memory GB/s", ""), rows, len(measured.compute))
 
@@ -45,35 +45,46 @@ def _links(measured: Measured) -> list[str]:
     if not measured.links:
         return []
     names = Names(measured.cards)
-    kept = set(sorted(measured.links, key=lambda one: one.bandwidth or 0.0)[:MAX_ROWS])
-    most = max(one.bandwidth or 0.0 for one in measured.links)
+    kept = set(sorted(measured.links, key=lambda link: link.bandwidth or 0.0)[:MAX_ROWS])
+    most = max(link.bandwidth or 0.0 for link in measured.links)
     rows = [
-        (f"{one.pair[0]} and {one.pair[1]}", "inside" if names.is_inside(one.pair) else "between", *_figures(one, most))
-        for one in sorted(measured.links, key=lambda one: one.pair)
-        if one in kept
+        (
+            f"{link.pair[0]} and {link.pair[1]}",
+            "inside" if names.is_inside(link.pair) else "between",
+            *_figures(link, most),
+        )
+        for link in sorted(measured.links, key=lambda link: link.pair)
+        if link in kept
     ]
     return _table(("pair of ranks", "servers", "GB/s", ""), rows, len(measured.links))
 
 
-def _figures(one: Link, most: float) -> tuple[str, str]:
-    if one.is_wrong:
+def _figures(link: Link, most: float) -> tuple[str, str]:
+    if link.is_wrong:
         return "-", "wrong result"
-    if one.bandwidth is None:
-        return "-", one.problem
-    return f"{one.bandwidth:.3f}", _bar(one.bandwidth, most)
+    if link.bandwidth is None:
+        return "-", link.problem
+    return f"{link.bandwidth:.3f}", _bar(link.bandwidth, most)
 
 
 def _collectives(measured: Measured) -> list[str]:
     if not measured.collectives:
         return []
-    most = max(one.bus or 0.0 for one in measured.collectives)
+    most = max(each.bus or 0.0 for each in measured.collectives)
     rows = []
-    for one in measured.collectives:
-        if one.seconds is None or one.algorithm is None or one.bus is None:
-            rows.append((one.operator, _bytes(one.size), "-", "-", "-", one.problem))
+    for collective in measured.collectives:
+        if collective.seconds is None or collective.algorithm is None or collective.bus is None:
+            rows.append((collective.operator, _bytes(collective.size), "-", "-", "-", collective.problem))
         else:
-            figures = (f"{one.seconds * 1e6:.1f}", f"{one.algorithm:.3f}", f"{one.bus:.3f}")
-            rows.append((one.operator, _bytes(one.size), *figures, one.problem or _bar(one.bus, most)))
+            figures = (f"{collective.seconds * 1e6:.1f}", f"{collective.algorithm:.3f}", f"{collective.bus:.3f}")
+            rows.append(
+                (
+                    collective.operator,
+                    _bytes(collective.size),
+                    *figures,
+                    collective.problem or _bar(collective.bus, most),
+                )
+            )
     lines = _table(("collective", "size", "time us", "algbw GB/s", "busbw GB/s", ""), rows, len(rows))
     if measured.skipped:
         lines.append(f"not offered by this framework on this device: {listed(measured.skipped)}")
@@ -83,9 +94,9 @@ def _collectives(measured: Measured) -> list[str]:
 def _splits(measured: Measured) -> list[str]:
     """Both halves of each split in their best pass."""
     sides = [
-        (listed(half, 3), max(found))
+        (listed(half, 3), max(bandwidths))
         for split in measured.splits
-        for half, found in zip(split.halves, zip(*split.bandwidths, strict=True), strict=True)
+        for half, bandwidths in zip(split.halves, zip(*split.bandwidths, strict=True), strict=True)
     ][:MAX_ROWS]
     most = max((best for _, best in sides), default=0.0)
     rows = [(name, f"{best:.3f}", _bar(best, most)) for name, best in sides]
@@ -95,11 +106,11 @@ def _splits(measured: Measured) -> list[str]:
 def _verdict(measured: Measured, weighed: Weighed) -> list[str]:
     faults, doubts = weighed
     lines = []
-    for label, found in (("warning", doubts), ("error", faults)):
-        for fault in found[:MAX_ROWS]:
+    for label, group in (("warning", doubts), ("error", faults)):
+        for fault in group[:MAX_ROWS]:
             lines += [f"{label}: {fault.message}", f"  fix: {fault.hint}"]
-        if len(found) > MAX_ROWS:
-            lines.append(f"and {counted(len(found) - MAX_ROWS, f'more {label}')}; --format json has them all")
+        if len(group) > MAX_ROWS:
+            lines.append(f"and {counted(len(group) - MAX_ROWS, f'more {label}')}; --format json has them all")
     if not faults:
         lines.append(f"ok: {counted(len(measured.links), 'pair')}, {counted(len(measured.collectives), 'collective')}")
     return lines

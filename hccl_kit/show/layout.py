@@ -65,7 +65,7 @@ class Picture(NamedTuple):
 def picture(report: Report, table: RankTable) -> Picture:
     """The picture of the table of a report. Findings of severity note are left out."""
     product = product_of(report)
-    findings = [found for found in report.findings if found.severity != "note"]
+    findings = [finding for finding in report.findings if finding.severity != "note"]
     marks = _marks(findings, table)
     hosts = [host_of(server, product, marks) for server in table.servers]
     return Picture(
@@ -80,7 +80,7 @@ def picture(report: Report, table: RankTable) -> Picture:
 
 def product_of(report: Report) -> Product | None:
     """The product that a table was checked for; None for the product `auto`."""
-    return next((one for one in PRODUCTS if one.name == report.product), None)
+    return next((product for product in PRODUCTS if product.name == report.product), None)
 
 
 def title(report: Report, form: str, servers: int, devices: int, pods: int) -> str:
@@ -98,13 +98,13 @@ def _finding_lines(findings: Sequence[Finding]) -> Iterator[FindingLine]:
     are_many = len(findings) > MAX_FINDINGS
     firsts: dict[str | int, Finding] = {}
     numbers: Counter[str | int] = Counter()
-    for place, found in enumerate(sorted(findings, key=lambda found: found.severity != "error")):
-        key: str | int = found.rule if are_many else place
-        firsts.setdefault(key, found)
+    for place, finding in enumerate(sorted(findings, key=lambda finding: finding.severity != "error")):
+        key: str | int = finding.rule if are_many else place
+        firsts.setdefault(key, finding)
         numbers[key] += 1
-    for key, found in firsts.items():
-        more = f" ({numbers[key] - 1} more of {found.rule})" if numbers[key] > 1 else ""
-        yield FindingLine(found.severity, f"{found.rule} {found.severity}: {found.message}{more}")
+    for key, finding in firsts.items():
+        more = f" ({numbers[key] - 1} more of {finding.rule})" if numbers[key] > 1 else ""
+        yield FindingLine(finding.severity, f"{finding.rule} {finding.severity}: {finding.message}{more}")
 
 
 def _networks(table: RankTable) -> Iterator[str]:
@@ -126,11 +126,11 @@ def _marks(findings: Sequence[Finding], table: RankTable) -> Mapping[Pointer, tu
     places = {device.at for device in table.every} | {server.at for server in table.servers}
     places |= {pod.at for pod in table.super_pods or ()}
     marks: dict[Pointer, dict[str, Finding]] = {}
-    for found in findings:
-        parents = (found.pointer[:length] for length in range(len(found.pointer), 0, -1))
+    for finding in findings:
+        parents = (finding.pointer[:length] for length in range(len(finding.pointer), 0, -1))
         place = next((parent for parent in parents if parent in places), None)
         if place is not None:
-            marks.setdefault(place, {}).setdefault(found.rule, found)
+            marks.setdefault(place, {}).setdefault(finding.rule, finding)
     return {place: tuple(by_rule.values()) for place, by_rule in marks.items()}
 
 
@@ -142,7 +142,10 @@ def host_of(server: Server, product: Product | None, marks: Mapping[Pointer, tup
     for device in _by_id(server):
         cards.setdefault(device.id, []).append(Card(device.id, device.rank, _address(device), marks.get(device.at, ())))
     groups = product.groups if product else ()
-    drawn = [tuple([card for one in group for card in cards.pop(one, [Card(one, None)])]) for group in groups]
+    drawn = [
+        tuple([card for device_id in group for card in cards.pop(device_id, [Card(device_id, None)])])
+        for group in groups
+    ]
     others = tuple([card for same in cards.values() for card in same])  # all cards, or those in no group
     if others or not drawn:
         drawn.append(others)

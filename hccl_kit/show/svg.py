@@ -65,7 +65,9 @@ def as_svg(picture: Picture, ranks: RankGroups | None = None) -> str:
         pods.append(_line(f"and {counted(shown.more_pods, 'more super pod')}", PALE))
     width = max([_MIN_WIDTH, *(pod.width for pod in pods)])
     title = stacked([_line(line, INK, size=18) for line in wrapped(shown.title, columns(width, 18))], 2)
-    notes = [(line, INK) for line in shown.networks] + [(one.text, _hue(one.severity)) for one in shown.findings]
+    notes = [(line, INK) for line in shown.networks] + [
+        (finding.text, _hue(finding.severity)) for finding in shown.findings
+    ]
     lines = [_line(line, color) for text, color in notes for line in wrapped(text, columns(width, 13))]
     legend = in_rows([*_legend(shown, sheet)], width, 18)
     whole = stacked([title, *pods, legend, *([stacked(lines, 4)] if lines else [])], _GAP)
@@ -130,7 +132,9 @@ def _head(name: str, findings: Sequence[Finding], width: float, size: float) -> 
     rules = " ".join(finding.rule for finding in findings)
     room = width - 2 * _PAD - len(rules) * size * 0.7
     marks = moved(label(rules, size - 1, color=_worst(findings), is_bold=True, anchor="end"), width - _PAD, size + 7)
-    notes = "".join(tooltip("; ".join(f"{one.rule}: {one.message}" for one in findings)) if findings else "")
+    notes = "".join(
+        tooltip("; ".join(f"{finding.rule}: {finding.message}" for finding in findings)) if findings else ""
+    )
     return f"<g>{notes}{moved(label(name, size, width=room, is_bold=True), _PAD + 2, size + 7)}{marks}</g>"
 
 
@@ -229,9 +233,9 @@ def _legend(picture: Picture, sheet: _Sheet) -> Iterator[Piece]:
         yield _legend_entry(moved(f'<rect width="22" height="4" fill="{_LINK}"/>', 0, 9), "linked cards")
     if sheet.planes > 1 and cards:
         yield _planes(sheet.planes)
-    found = {finding.severity for host in hosts for finding in host.findings}
-    found |= {finding.severity for card in cards for finding in card.findings}
-    for severity in sorted(found):
+    severities = {finding.severity for host in hosts for finding in host.findings}
+    severities |= {finding.severity for card in cards for finding in card.findings}
+    for severity in sorted(severities):
         sample = rectangle(20, 20, radius=4, fill=WHITE, edge=_hue(severity), thick=3)
         yield _legend_entry(moved(sample, 1, 1), f"breaks a rule: {severity}")
 

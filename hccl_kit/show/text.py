@@ -60,7 +60,11 @@ def as_text(picture: Picture, width: int, *, color: bool = False) -> str:
         *(_Line(line, _BOLD) for line in wrapped(printable(shown.title), width)),
         *(_Line(cut(printable(line.text), width), line.color) for line in drawn),
         *(_Line(cut(printable(line), width)) for line in shown.networks),
-        *(_Line(line, _color([found])) for found in shown.findings for line in wrapped(printable(found.text), width)),
+        *(
+            _Line(line, _color([finding]))
+            for finding in shown.findings
+            for line in wrapped(printable(finding.text), width)
+        ),
     ]
     return "\n".join(f"{line.color}{line.text}{_PLAIN}" if color and line.color else line.text for line in lines)
 
@@ -125,7 +129,7 @@ def _host(host: Host, columns: _Columns, width: int) -> Iterator[_Line]:
             marks = _cells(row, columns, lambda card: "^" if card.findings else "").replace("|", " ")
             yield _Line("         " + marks, _color([*findings.values()]))
         for rule, finding in findings.items():
-            at = [card.id for card in row if card and rule in [one.rule for one in card.findings]]
+            at = [card.id for card in row if card and rule in [finding.rule for finding in card.findings]]
             where = f"{plural('card', len(at))} {','.join(spans(at))}"
             yield _Line(f"         {where}: {rule}", _color([finding]))
     if len(rows) > _MAX_ROWS:

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 
 from hccl_kit.base.errors import ParseError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import spans
 
 MAX_ID = 1023
@@ -36,7 +37,7 @@ class DeviceRange:
     def parse(cls, text: str) -> DeviceRange:
         """Read `text`. Raises ParseError with the column of the error."""
         if not text.strip():
-            raise ParseError("the device range is empty; " + ACCEPTED, source=text, column=0)
+            raise _error(Message("table.range-empty", "the device range is empty"), text, 0)
         scanner = _Scanner(text)
         ids = _interval(scanner) if scanner.peek() in ("[", "(") else _list(scanner)
         return cls(tuple(sorted(ids)))
@@ -69,14 +70,23 @@ class _Scanner:
     def number(self, largest: int = MAX_ID) -> tuple[int, int]:
         token, column = self.take()
         if not re.fullmatch("[0-9]+", token):
-            raise self.error(f"expected a device id, found {_shown(token)}", column, len(token))
+            message = Message("table.range-id", "expected a device id, found {text}", text=_shown(token))
+            raise self.error(message, column, len(token))
         if len(token) > len(str(largest)) or int(token) > largest:
-            shown = token if len(token) <= 20 else token[:20] + "..."
-            raise self.error(f"device id {shown} is larger than {MAX_ID}", column, len(token))
+            raise self.error(_too_large(token if len(token) <= 20 else token[:20] + "..."), column, len(token))
         return int(token), column
 
-    def error(self, message: str, column: int, width: int = 1, *, hint: str | None = None) -> ParseError:
-        return ParseError(f"{message}; {ACCEPTED}", source=self.text, column=column, width=width, hint=hint)
+    def error(self, message: Message, column: int, width: int = 1, hint: Message | None = None) -> ParseError:
+        return _error(message, self.text, column, width, hint)
+
+
+def _error(message: Message, text: str, column: int, width: int = 1, hint: Message | None = None) -> ParseError:
+    whole = Message("table.range", "{message}; {accepted}", message=message, accepted=ACCEPTED)
+    return ParseError(whole, source=text, column=column, width=width, hint=hint)
+
+
+def _too_large(device_id: str | int) -> Message:
+    return Message("table.range-too-large", "device id {device} is larger than {most}", device=device_id, most=MAX_ID)
 
 
 def _shown(token: str) -> str:
@@ -88,26 +98,30 @@ def _interval(scanner: _Scanner) -> range:
     low, low_column = scanner.number()
     comma, column = scanner.take()
     if comma != ",":
-        raise scanner.error(f"expected ',' between the two ends, found {_shown(comma)}", column, len(comma))
+        message = Message("table.range-comma", "expected ',' between the two ends, found {text}", text=_shown(comma))
+        raise scanner.error(message, column, len(comma))
     high, high_column = scanner.number(MAX_ID + 1)
     closing, column = scanner.take()
     if closing not in (")", "]"):
-        raise scanner.error(f"expected ')' or ']' after the last id, found {_shown(closing)}", column, len(closing))
+        message = Message(
+            "table.range-end", "expected ')' or ']' after the last id, found {text}", text=_shown(closing)
+        )
+        raise scanner.error(message, column, len(closing))
     if closing == "]" and high > MAX_ID:
-        raise scanner.error(f"device id {high} is larger than {MAX_ID}", high_column, len(str(high)))
+        raise scanner.error(_too_large(high), high_column, len(str(high)))
     rest, column = scanner.take()
     if rest:
-        raise scanner.error(f"unexpected text after the range: {rest!r}", column, len(rest))
+        message = Message("table.range-rest", "unexpected text after the range: {text!r}", text=rest)
+        raise scanner.error(message, column, len(rest))
     if opening == "(":
-        raise scanner.error("a range starts with '['", opening_column, hint=f'did you mean "[{low},{high})"?')
+        hint = Message("table.range-start.fix", 'did you mean "[{first},{end})"?', first=low, end=high)
+        raise scanner.error(Message("table.range-start", "a range starts with '['"), opening_column, hint=hint)
     ids = range(low, high + 1 if closing == "]" else high)
     if not ids:
-        raise scanner.error(
-            f"[{low},{high}{closing} is empty",
-            low_column,
-            high_column + len(str(high)) - low_column,
-            hint=f'did you mean "[{low},{low + 1})"?' if low == high else None,
-        )
+        message = Message("table.range-nothing", "{range} is empty", range=f"[{low},{high}{closing}")
+        hint = Message("table.range-nothing.fix", 'did you mean "[{first},{end})"?', first=low, end=low + 1)
+        width = high_column + len(str(high)) - low_column
+        raise scanner.error(message, low_column, width, hint if low == high else None)
     return ids
 
 
@@ -121,13 +135,17 @@ def _list(scanner: _Scanner) -> set[int]:
             high, high_column = scanner.number()
         width = high_column + len(str(high)) - low_column
         if high < low:
-            raise scanner.error(f"{low}-{high} runs backwards", low_column, width, hint=f'did you mean "{high}-{low}"?')
+            message = Message("table.range-backwards", "{first}-{last} runs backwards", first=low, last=high)
+            hint = Message("table.range-backwards.fix", 'did you mean "{first}-{last}"?', first=high, last=low)
+            raise scanner.error(message, low_column, width, hint)
         duplicates = ids.intersection(range(low, high + 1))
         if duplicates:
-            raise scanner.error(f"device {min(duplicates)} is listed twice", low_column, width)
+            message = Message("table.range-twice", "device {device} is listed twice", device=min(duplicates))
+            raise scanner.error(message, low_column, width)
         ids.update(range(low, high + 1))
         separator, column = scanner.take()
         if not separator:
             return ids
         if separator != ",":
-            raise scanner.error(f"expected ',' or '-', found {separator!r}", column, len(separator))
+            message = Message("table.range-separator", "expected ',' or '-', found {text!r}", text=separator)
+            raise scanner.error(message, column, len(separator))

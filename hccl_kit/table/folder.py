@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_start
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.table.formats.kinds import LISTS
 
 MAX_FILES = 100_000
@@ -25,10 +26,16 @@ def tables_in(folder: str) -> list[str]:
     A table that is not valid JSON counts too. Hidden folders and links to folders are skipped. Raises KitError if there
     is none, a folder cannot be read, or there are more than MAX_FILES files.
     """
-    found = sorted(path for path in _json_files(folder) if is_table(read_start(Path(path), _START)))
-    if not found:
-        raise KitError(f"cannot read {folder}: it is a folder without rank tables (*.json with {', '.join(LISTS)})")
-    return found
+    paths = sorted(path for path in _json_files(folder) if is_table(read_start(Path(path), _START)))
+    if not paths:
+        message = Message(
+            "table.folder-without-tables",
+            "cannot read {folder}: it is a folder without rank tables (*.json with {lists})",
+            folder=folder,
+            lists=", ".join(LISTS),
+        )
+        raise KitError(message)
+    return paths
 
 
 def is_table(start: bytes) -> bool:
@@ -53,10 +60,15 @@ def _json_files(folder: str) -> Iterator[str]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         count += len(names)
         if count > MAX_FILES:
-            raise KitError(f"{folder} has more than {MAX_FILES} files", hint="name a folder with fewer, or the tables")
+            raise KitError(
+                Message("table.folder-too-full", "{folder} has more than {most} files", folder=folder, most=MAX_FILES),
+                hint=Message("table.folder-too-full.fix", "name a folder with fewer, or the tables"),
+            )
         paths = (os.path.join(place, name) for name in names if name.endswith(".json"))  # noqa: PTH118 - of os.walk
         yield from (path.removeprefix("./") for path in paths if os.path.isfile(path))  # noqa: PTH113
 
 
 def _refuse(error: OSError) -> None:
-    raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+    raise KitError(
+        Message("table.folder-unreadable", "cannot read {path}: {reason}", path=error.filename, reason=error.strerror)
+    ) from error

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import _socket
 import re
-
-AF_INET, AF_INET6 = _socket.AF_INET, _socket.AF_INET6
-inet_ntop, inet_pton = _socket.inet_ntop, _socket.inet_pton
-"""Those of `socket`, which takes 2 ms to load; these names are the part of it that is written in C."""
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 
 EID_DIGITS = 32
 HEX = "[0-9a-fA-F]+"

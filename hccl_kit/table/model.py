@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
+from socket import AF_INET, inet_pton
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from hccl_kit.table.ip import AF_INET, UNSPECIFIED, inet_pton
+from hccl_kit.table.ip import UNSPECIFIED
 from hccl_kit.table.pointer import Pointer
 
 T = TypeVar("T")
@@ -26,16 +27,16 @@ def trimmed(server_id: str) -> str:
     return server_id.strip(" ") or server_id
 
 
-def _same(one: tuple[Any, ...], other: object) -> bool:
-    return type(other) is type(one) and one[:-1] == other[:-1]
+def _same(left: tuple[Any, ...], other: object) -> bool:
+    return type(other) is type(left) and left[:-1] == other[:-1]
 
 
 def _equal_anywhere(kind: type[T]) -> type[T]:
     """The class of tuples with a comparison that ignores the place in a document (`at`, the last field)."""
     methods: Mapping[str, Callable[..., object]] = {
         "__eq__": _same,
-        "__ne__": lambda one, other: not _same(one, other),
-        "__hash__": lambda one: hash(one[:-1]),
+        "__ne__": lambda left, other: not _same(left, other),
+        "__hash__": lambda left: hash(left[:-1]),
     }
     for name, method in methods.items():
         setattr(kind, name, method)

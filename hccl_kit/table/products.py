@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 
 class Product(NamedTuple):
@@ -128,8 +129,13 @@ def find_product(name: str) -> Product:
             return product
     near = _near(name)
     raise KitError(
-        f"unknown product {name[:40]!r}; accepted: {', '.join(PRODUCT_NAMES)}",
-        hint=f"did you mean {near}?" if near else None,
+        Message(
+            "table.unknown-product",
+            "unknown product {name!r}; accepted: {products}",
+            name=name[:40],
+            products=", ".join(PRODUCT_NAMES),
+        ),
+        hint=Message("table.unknown-product.fix", "did you mean {near}?", near=near) if near else None,
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from shlex import quote
 
 from hccl_kit.base.bounded_file import read_descriptor, read_start
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.table.source import MAX_BYTES, STDIN
 
 MOUNTED = {"jobstart_hccl.json": "ModelArts", "hccl.json": "Kubernetes"}
@@ -20,24 +22,28 @@ def load(file: str) -> tuple[bytes, str]:
     the file cannot be read.
     """
     if file != "-":
-        if os.path.isdir(file):  # noqa: PTH112 - pathlib takes 4 ms to load, which every check would pay
+        if os.path.isdir(file):  # noqa: PTH112 - of a name that is too long, Path.is_dir raises OSError
             _name_the_table_in(file)
         return read_start(file, MAX_BYTES + 1), file
     if sys.stdin is None:
-        raise KitError("cannot read standard input: it is closed")
+        raise KitError(Message("table.stdin-closed", "cannot read standard input: it is closed"))
     try:
         return read_descriptor(sys.stdin.fileno(), MAX_BYTES + 1, STDIN), STDIN
     except OSError as error:
-        raise KitError(f"cannot read standard input: {error.strerror}") from error
+        message = Message("table.stdin-unreadable", "cannot read standard input: {reason}", reason=error.strerror)
+        raise KitError(message) from error
 
 
 def _name_the_table_in(folder: str) -> None:
     """Raises KitError if the folder holds the table of a platform; `read_start` refuses any other folder."""
-    from shlex import quote  # noqa: PLC0415 - most name a file
-
     for name, platform in MOUNTED.items():
         table = os.path.join(folder, name)  # noqa: PTH118
         if os.path.exists(table):  # noqa: PTH110
-            raise KitError(
-                f"{folder} is a folder that {platform} mounts; its table is {name}", hint=f"hccl-check {quote(table)}"
+            message = Message(
+                "table.mounted-folder",
+                "{folder} is a folder that {platform} mounts; its table is {name}",
+                folder=folder,
+                platform=platform,
+                name=name,
             )
+            raise KitError(message, hint=Message("table.mounted-folder.fix", "hccl-check {path}", path=quote(table)))

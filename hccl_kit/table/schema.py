@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.schemas import load
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos
 from hccl_kit.base.wording import counted
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
 
 
-_JSON_TYPES = {"object": "an object", "array": "an array", "string": "a string", "integer": "an integer"}
+_JSON_TYPES = {
+    "object": Message("HK102.expected-object", "an object"),
+    "array": Message("HK102.expected-array", "an array"),
+    "string": Message("HK102.expected-string", "a string"),
+    "integer": Message("HK102.expected-integer", "an integer"),
+}
 _MAIN_ITEMS = ("#/$defs/server", "#/$defs/rank")
 """What the schemas of versions 1.0, 1.2 and 2.0 call the items of server_list and rank_list."""
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems")
@@ -58,84 +65,120 @@ def findings(
         pointer: Pointer = tuple(error.absolute_path)
         if pointer not in done:
             done.add(pointer)
-            found = _missing if error.validator == "required" else _unfit
-            yield from found(error, pointer, version)
+            explain = _missing if error.validator == "required" else _unfit
+            yield from explain(error, pointer, version)
 
 
 def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Finding]:
     """The missing required keys of an object. A finding about a likely typo points at that key instead."""
-    from difflib import get_close_matches  # noqa: PLC0415 - as jsonschema
-
-    rules, found = cast("Mapping[str, Any]", error.schema), cast("Mapping[str, Any]", error.instance)
-    unknown = [key for key in found if key not in rules["properties"]]
-    absent = [key for key in rules["properties"] if key not in found]
+    rules, written = cast("Mapping[str, Any]", error.schema), cast("Mapping[str, Any]", error.instance)
+    unknown = [key for key in written if key not in rules["properties"]]
+    absent = [key for key in rules["properties"] if key not in written]
     meant = {key: typo for typo, key in find_typos(unknown, absent).items()}
     for key in rules["required"]:
-        if key in found:
+        if key in written:
             continue
         code = code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
         like = meant.get(key) or next(iter(get_close_matches(key, unknown[:MAX_UNKNOWN], n=1, cutoff=0.7)), None)
         if like:
-            message = f'{shown(like)} is not a key HCCL knows, and "{key}" is missing'
+            message = Message(
+                "HK101.typo", '{typo} is not a key HCCL knows, and "{key}" is missing', typo=shown(like), key=key
+            )
             place = (*pointer, like)
             fix = (Edit(place, json.dumps(key), on_key=True),) if key in meant else ()
-            yield Finding(
-                message, f'did you mean "{key}"?', pointer=place, fix=fix, hccl_error=code, rule="HK101", on_key=True
-            )
+            hint = Message("HK101.typo.fix", 'did you mean "{key}"?', key=key)
+            yield Finding(message, hint, pointer=place, fix=fix, hccl_error=code, rule="HK101", on_key=True)
         else:
             advice = _advice(key, rules["properties"][key])
-            yield Finding(f'the key "{key}" is missing', advice, pointer=pointer, hccl_error=code, rule="HK101")
+            message = Message("HK101.key", 'the key "{key}" is missing', key=key)
+            yield Finding(message, advice, pointer=pointer, hccl_error=code, rule="HK101")
 
 
-def _advice(key: str, rules: Mapping[str, Any]) -> str:
+def _advice(key: str, rules: Mapping[str, Any]) -> Message:
     if key == "version":
-        add = f'add "version": {shown(rules["const"])}'
-        return f"{add}; without it HCCL reads the file as template 2 and looks for group_list"
-    return 'add "status": "completed"' if key == "status" else f'add "{key}" here'
+        return Message(
+            "HK101.version.fix",
+            'add "version": {version}; without it HCCL reads the file as template 2 and looks for group_list',
+            version=shown(rules["const"]),
+        )
+    if key == "status":
+        return Message("HK101.status.fix", 'add "status": "completed"')
+    return Message("HK101.fix", 'add "{key}" here', key=key)
 
 
 def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[Finding]:
-    key = f'"{pointer[-1]}"' if pointer and isinstance(pointer[-1], str) else "this" if pointer else "the document"
-    value = error.instance
+    """A value of another type, size, length or form than the schema accepts."""
+    key: Message | str = Message("table.document", "the document")
+    if pointer:
+        key = f'"{pointer[-1]}"' if isinstance(pointer[-1], str) else Message("table.item", "this")
+    value, written = error.instance, shown(error.instance)
     if error.validator == "type":
-        wanted = str(error.validator_value)
-        message = f"{key} is {_kind(value)}; expected {_JSON_TYPES[wanted]}"
-        hint: str | None = None
-        fix: tuple[Edit, ...] = ()
-        if wanted == "string" and isinstance(value, (int, float, bool)):
-            message += "; HCCL treats any other type as a missing key"
-            hint, fix = f'write "{shown(value)}" in quotes', _quoted(value, pointer)
-        elif wanted == "integer" and isinstance(value, str) and re.fullmatch(" *(0|[1-9][0-9]{0,9}) *", value):
-            hint, fix = f"write {value.strip()} without quotes", (Edit(pointer, value.strip()),)
-        yield Finding(message, hint, pointer=pointer, fix=fix, hccl_error=code_of_type(version, wanted), rule="HK102")
+        yield _wrong_type(str(error.validator_value), key, value, pointer, version)
     elif error.validator in ("minimum", "maximum"):
         bounds = f"{error.schema['minimum']} to {error.schema['maximum']}"  # type: ignore[index]  # an object, here
-        yield Finding(f"{key} is {shown(value)}; accepted: {bounds}", pointer=pointer, rule="HK114")
+        message = Message("HK114.bounds", "{key} is {value}; accepted: {bounds}", key=key, value=written, bounds=bounds)
+        yield Finding(message, pointer=pointer, rule="HK114")
     elif error.validator in _LENGTHS:
-        yield Finding(f"{key} {_length(error)}", pointer=pointer, rule="HK115")
+        yield Finding(_wrong_length(error, key), pointer=pointer, rule="HK115")
     elif error.validator == "enum":
         words = cast("list[str]", error.validator_value)
-        message = f"{key} is {shown(value)}; accepted: {', '.join(map(shown, words))}"
+        accepted = ", ".join(map(shown, words))
+        message = Message("HK116.word", "{key} is {value}; accepted: {words}", key=key, value=written, words=accepted)
         meant = [word for word in words if word.casefold() == str(value).strip().casefold()]
         fix = tuple(Edit(pointer, json.dumps(word)) for word in meant)
-        yield Finding(message, f"write {shown(meant[0])}" if meant else None, pointer=pointer, fix=fix, rule="HK116")
+        hint = Message("HK116.fix", "write {value}", value=shown(meant[0])) if meant else None
+        yield Finding(message, hint, pointer=pointer, fix=fix, rule="HK116")
     elif error.validator == "pattern":
+        expected = Message("table.decimal", "expected a decimal number of 1 to 10 digits without sign or spaces")
         rule = "HK104" if pointer[-1] == "device_id" else "HK103"
-        message = f"{key} is {shown(value)}; expected a decimal number of 1 to 10 digits without sign or spaces"
+        message = Message("HK103.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
+        if rule == "HK104":
+            message = Message("HK104.number", "{key} is {value}; {expected}", key=key, value=written, expected=expected)
         fix = _trimmed(str(value), str(error.validator_value), pointer)
         code = code_of_number(version, str(pointer[-1]), str(value))
         yield Finding(message, pointer=pointer, fix=fix, hccl_error=code, rule=rule)
     else:
-        message = f"{key} is {shown(value)}; expected {shown(error.validator_value)}"
+        wanted = shown(error.validator_value)
+        message = Message(
+            "HK107.value", "{key} is {value}; expected {expected}", key=key, value=written, expected=wanted
+        )
         yield Finding(message, pointer=pointer, rule="HK107")
 
 
-def _length(error: ValidationError) -> str:
+def _wrong_type(wanted: str, key: str, value: object, pointer: Pointer, version: str) -> Finding:
+    written, expected = _with_type(value), _JSON_TYPES[wanted]
+    message = Message("HK102.type", "{key} is {value}; expected {expected}", key=key, value=written, expected=expected)
+    hint: Message | None = None
+    fix: tuple[Edit, ...] = ()
+    if wanted == "string" and isinstance(value, (int, float, bool)):
+        message = Message(
+            "HK102.text",
+            "{key} is {value}; expected {expected}; HCCL treats any other type as a missing key",
+            key=key,
+            value=written,
+            expected=expected,
+        )
+        hint = Message("HK102.text.fix", 'write "{value}" in quotes', value=shown(value))
+        fix = _quoted(value, pointer)
+    elif wanted == "integer" and isinstance(value, str) and re.fullmatch(" *(0|[1-9][0-9]{0,9}) *", value):
+        hint = Message("HK102.integer.fix", "write {value} without quotes", value=value.strip())
+        fix = (Edit(pointer, value.strip()),)
+    return Finding(message, hint, pointer=pointer, fix=fix, hccl_error=code_of_type(version, wanted), rule="HK102")
+
+
+def _wrong_length(error: ValidationError, key: str) -> Message:
     """The length of a string or list, and the accepted lengths."""
     rules, value = cast("Mapping[str, Any]", error.schema), cast("str | list[Any]", error.instance)
     unit, noun = ("Length", "character") if isinstance(value, str) else ("Items", "item")
     least, most = rules.get(f"min{unit}", 0), rules.get(f"max{unit}")
-    return f"has {counted(len(value), noun)}; accepted: {least} to {most}"
+    return Message(
+        "HK115.length",
+        "{key} has {length}; accepted: {least} to {most}",
+        key=key,
+        length=counted(len(value), noun),
+        least=least,
+        most=most,
+    )
 
 
 def _quoted(value: float, pointer: Pointer) -> tuple[Edit, ...]:
@@ -152,8 +195,11 @@ def _trimmed(text: str, pattern: str, pointer: Pointer) -> tuple[Edit, ...]:
     return (Edit(pointer, json.dumps(text.strip())),) if re.search(pattern, text.strip()) else ()
 
 
-def _kind(value: object) -> str:
-    if isinstance(value, (dict, list)):
+def _with_type(value: object) -> str:
+    if isinstance(value, (dict, list)) or value is None:
         return shown(value)
-    name = "the string" if isinstance(value, str) else "the number" if not isinstance(value, bool) else "the value"
-    return f"{name} {shown(value)}" if value is not None else "null"
+    if isinstance(value, str):
+        return Message("HK102.string", "the string {value}", value=shown(value))
+    if isinstance(value, bool):
+        return Message("HK102.value", "the value {value}", value=shown(value))
+    return Message("HK102.number", "the number {value}", value=shown(value))

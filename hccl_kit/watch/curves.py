@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from hccl_kit.diagnosis.report.markup import element, text
 from hccl_kit.runtime.pulse import Point
-from hccl_kit.watch.view import Job, Rank
+from hccl_kit.watch.view import WatchedJob, WatchedRank
 
 _WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 720, 180, 64, 12, 10, 24
 
@@ -44,7 +44,7 @@ CHARTS = (
 )
 
 
-def as_svg(job: Job, chart: Chart) -> str:
+def as_svg(job: WatchedJob, chart: Chart) -> str:
     """The chart; "" if no rank has two values for it. The straggler is drawn last, in its own color."""
     slow = job.straggler.lag.rank if job.straggler else None
     ranks = [rank for rank in job.ranks if rank.curve]
@@ -66,7 +66,7 @@ def as_svg(job: Job, chart: Chart) -> str:
         element(
             "polyline",
             element("title", text(rank.name)),
-            points=" ".join(place(*one) for one in values),
+            points=" ".join(place(*point) for point in values),
             class_="slow" if rank.rank == slow else "line",
             data_rank=rank.rank,
         )
@@ -92,10 +92,10 @@ def _axes(first: float, last: float, low: float, high: float, unit: str) -> list
     ]
 
 
-def _values(rank: Rank, chart: Chart) -> list[tuple[float, float]]:
+def _values(rank: WatchedRank, chart: Chart) -> list[tuple[float, float]]:
     """The values of a rank, by step; those that are not finite cannot be drawn."""
-    found = ((float(point.span.step), chart.value(point)) for point in rank.curve)
-    return [(step, value) for step, value in found if value is not None and math.isfinite(value)]
+    values = ((float(point.span.step), chart.value(point)) for point in rank.curve)
+    return [(step, value) for step, value in values if value is not None and math.isfinite(value)]
 
 
 def _share(value: float, low: float, high: float) -> float:

@@ -7,30 +7,30 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.watch.view import Job, unseen
+from hccl_kit.watch.view import WatchedJob, unseen
 
 
 class Source(Protocol):
     """Where the state of a job is read."""
 
-    def look(self) -> Job:
+    def look(self) -> WatchedJob:
         """What the job does now. Raises KitError if that cannot be seen."""
         ...
 
 
-def states(source: Source, interval: float) -> Iterator[Job]:
+def states(source: Source, interval: float) -> Iterator[WatchedJob]:
     """What a job does every `interval` seconds, until it is over.
 
     Raises KitError only if the first look fails: later, as while a server reboots, the ranks are silent since the last.
     """
-    found = seen = source.look()
+    job = seen = source.look()
     since = time.monotonic()
-    yield found
-    while not found.is_over:
+    yield job
+    while not job.is_over:
         time.sleep(interval)
         try:
-            found = seen = source.look()
+            job = seen = source.look()
             since = time.monotonic()
         except KitError as error:
-            found = unseen(seen, time.monotonic() - since, str(error))
-        yield found
+            job = unseen(seen, time.monotonic() - since, str(error))
+        yield job

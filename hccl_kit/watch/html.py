@@ -9,7 +9,7 @@ from hccl_kit import __version__
 from hccl_kit.diagnosis.report.markup import element, policy, text
 from hccl_kit.watch.curves import CHARTS, as_svg
 from hccl_kit.watch.text import HEADINGS, cells, headline, notes, rest, said, slowest
-from hccl_kit.watch.view import Job, chosen, problems
+from hccl_kit.watch.view import WatchedJob, chosen, problems
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --pale: #5d6b7a; --paper: #fff; --line: #d3dae2; --bad: #c62828;
@@ -43,7 +43,7 @@ _PAGE = """\
 """
 
 
-def as_html(job: Job, *, again_in: float | None = None) -> str:
+def as_html(job: WatchedJob, *, again_in: float | None = None) -> str:
     """The page; the browser loads it again every `again_in` seconds, if it will be written again."""
     shown = chosen(job.ranks)
     bad = {rank.rank for rank in shown if rank.state in ("failed", "silent")}
@@ -56,7 +56,7 @@ def as_html(job: Job, *, again_in: float | None = None) -> str:
     ]
     body = [
         element("h1", text(headline(job))),
-        *(element("p", text(one), class_="bad") for one in problems(job)),
+        *(element("p", text(problem), class_="bad") for problem in problems(job)),
         element("div", element("table", _head(), *rows, id="ranks"), class_="scroll"),
         *(element("p", text(line)) for line in (*rest(job, shown), *slowest(job))),
         *(element("h2", text(chart.title)) + svg for chart in CHARTS if (svg := as_svg(job, chart))),
@@ -70,7 +70,7 @@ def as_html(job: Job, *, again_in: float | None = None) -> str:
     return _PAGE.format(policy=policy(_STYLE), refresh=again, title=title, style=_STYLE, body="\n".join(body))
 
 
-def _state_of_page(job: Job, again_in: float | None) -> str:
+def _state_of_page(job: WatchedJob, again_in: float | None) -> str:
     """How old the page is, and whether it gets newer: after a SIGKILL, nobody could correct a page that says more."""
     when = time.strftime("%F %T", time.localtime(job.time))
     more = "no longer updated" if again_in is None else f"updated every {again_in:g} s while hccl-kit watch runs"

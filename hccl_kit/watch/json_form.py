@@ -1,33 +1,34 @@
 """A job as JSON on one line, and back: a server reports to another one in the same form.
 
-Its schema is `schemas/watch.schema.json`. What comes back is not trusted: values of a wrong type are left out.
+Its schema is `schemas/watch.schema.json`, by which what comes back is checked.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, get_args
+from typing import Any
 
+from hccl_kit.base.schemas import loads, mismatch
 from hccl_kit.runtime.pulse import Point, Span, written
 from hccl_kit.runtime.straggler import Lag
 from hccl_kit.watch import records
-from hccl_kit.watch.view import SHOWN, Job, Rank, State, problems
+from hccl_kit.watch.view import SHOWN, WatchedJob, WatchedRank, problems
 from hccl_kit.watch.view import job as job_of
 
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
 POINTS = 48
 """Maximum number of points of a curve in this form; it still covers the whole run."""
-MAX_RANKS = 1 << 17
 _MAX_WINDOWS = 8
-_STATES: Mapping[str, State] = {state: state for state in get_args(State)}
+_MAX_NOTES = 8
+_ROWS = frozenset({"windows", "curve"})
 
 
-def as_json(job: Job) -> str:
+def as_json(job: WatchedJob) -> str:
     """One line; ASCII, so any pipe takes it."""
-    lag, found = job.slowest, job.straggler
+    lag, straggler = job.slowest, job.straggler
     speed = job.speed
     return json.dumps(
         {
@@ -42,12 +43,12 @@ def as_json(job: Job) -> str:
             "problems": problems(job),
             "slowest": None if lag is None else _lag(lag),
             "straggler": None
-            if found is None
+            if straggler is None
             else {
-                **_lag(found.lag),
-                "since_step": found.since_step,
-                "since": _rounded(found.since),
-                "others": found.others,
+                **_lag(straggler.lag),
+                "since_step": straggler.since_step,
+                "since": _rounded(straggler.since),
+                "others": straggler.others,
             },
             "notes": job.notes,
             "lost": job.lost,
@@ -66,7 +67,7 @@ def _lag(lag: Lag) -> dict[str, Any]:
     }
 
 
-def _rank(rank: Rank) -> dict[str, Any]:
+def _rank(rank: WatchedRank) -> dict[str, Any]:
     return {
         **rank._asdict(),
         "idle_s": _rounded(rank.idle_s),
@@ -84,66 +85,70 @@ def _rounded(seconds: float | None) -> float | None:
 def thinned(curve: tuple[Point, ...]) -> tuple[Point, ...]:
     """The curve with at most POINTS points, each the sum of as many consecutive ones."""
     group = -(-len(curve) // POINTS) or 1
-    found = []
+    points = []
     for at in range(0, len(curve), group):
         total = Span()
         for point in curve[at : at + group]:
             total = total.and_then(point.span)
         last = curve[min(at + group, len(curve)) - 1]
-        found.append(Point(last.time, total, last.memory))
-    return tuple(found)
+        points.append(Point(last.time, total, last.memory))
+    return tuple(points)
 
 
-def job_in(text: str) -> Job:
+def job_in(text: str) -> WatchedJob:
     """The job in the last line of a text that is an object: a server may print a banner before it.
 
-    Raises ValueError if there is none of this version.
+    The schema checks all of it but the rows of numbers, which `records` reads here as in the files of a heartbeat:
+    there are thousands of them, for which jsonschema takes ten times as long. Raises ValueError with what was found
+    instead of a report of this version.
     """
-    line = next((one for one in reversed(text.splitlines()) if one.startswith("{")), "")
-    row: Any = None
-    with suppress(ValueError, RecursionError):
-        row = json.loads(line)
-    if not isinstance(row, dict) or not isinstance(row.get("ranks"), list):
+    line = next((line for line in reversed(text.splitlines()) if line.startswith("{")), "")
+    document: Any = None
+    with suppress(ValueError):
+        document = loads(line)
+    if not isinstance(document, dict) or "ranks" not in document:
         raise ValueError("the answer is not a report of hccl-kit watch")
-    if row.get("version") != JSON_VERSION:
-        raise ValueError(f"the answer has version {str(row.get('version'))[:20]}, accepted: {JSON_VERSION}")
-    ranks = [rank for one in row["ranks"][:MAX_RANKS] if (rank := _rank_in(one)) is not None]
-    shown = 0
-    for place, rank in enumerate(ranks):  # no watch sends more than this, and it takes memory
-        shown += bool(rank.curve)
-        if shown > 2 * SHOWN:
-            ranks[place] = rank._replace(curve=())
-    notes = row.get("notes")
+    if document.get("version") != JSON_VERSION:
+        raise ValueError(f"the answer has version {str(document.get('version'))[:20]}, accepted: {JSON_VERSION}")
+    ranks = document["ranks"] if isinstance(document["ranks"], list) else []
+    without_rows = [{**rank, **{key: [] for key in _ROWS & rank.keys()}} if _has_rows(rank) else rank for rank in ranks]
+    if wrong := mismatch({**document, "ranks": without_rows if ranks else document["ranks"]}, "watch"):
+        raise ValueError(f"the answer does not match the schema: {wrong.place}: {wrong.reason}")
     return job_of(
-        records.text(row.get("run")),
-        records.seconds(row.get("time")) or 0.0,
-        list({rank.rank: rank for rank in ranks}.values()),
-        size=records.whole(row.get("size"), MAX_RANKS) or 0,
-        restarts=records.whole(row.get("restarts"), 1 << 24) or 0,
-        notes=[records.text(note) for note in notes[:8]] if isinstance(notes, list) else (),
+        records.text(document["run"]),
+        document["time"],
+        list(_ranks(ranks).values()),
+        size=document["size"],
+        restarts=document["restarts"],
+        notes=[records.text(note) for note in document["notes"][:_MAX_NOTES]],
     )
 
 
-def _rank_in(row: Any) -> Rank | None:
-    if not isinstance(row, Mapping):
-        return None
-    number, state = records.whole(row.get("rank"), MAX_RANKS - 1), _STATES.get(str(row.get("state")))
-    if number is None or state is None:
-        return None
-    windows, curve = (value if isinstance(value, list) else [] for value in (row.get("windows"), row.get("curve")))
-    return Rank(
-        number,
-        state,
-        host=records.text(row.get("host"), 64),
-        device=records.whole(row.get("device"), 1 << 24),
-        step=records.whole(row.get("step")),
-        idle_s=records.seconds(row.get("idle_s")),
-        silent_s=records.seconds(row.get("silent_s")),
-        doing=records.text(row.get("doing"), 40),
-        loss=records.number(row.get("loss")),
-        memory=records.whole(row.get("memory"), 1 << 62),
-        windows=tuple(span for one in windows[:_MAX_WINDOWS] if (span := records.span(one)) is not None),
-        why=records.text(row.get("why")),
-        last_line=records.text(row.get("last_line")),
-        curve=tuple(point for one in curve[:POINTS] if (point := records.point(one)) is not None),
-    )
+def _has_rows(rank: Any) -> bool:
+    return isinstance(rank, dict) and all(isinstance(rank.get(name), list) for name in _ROWS)
+
+
+def _ranks(rows: Sequence[Mapping[str, Any]]) -> dict[int, WatchedRank]:
+    """The ranks by their numbers. No watch sends more curves than it shows, and they take memory."""
+    ranks: dict[int, WatchedRank] = {}
+    curves = 0
+    for row in rows:
+        points = row["curve"][:POINTS] if curves < 2 * SHOWN else []
+        curves += bool(points)
+        ranks[row["rank"]] = WatchedRank(
+            row["rank"],
+            row["state"],
+            host=records.text(row["host"], 64),
+            device=row["device"],
+            step=row["step"],
+            idle_s=row["idle_s"],
+            silent_s=row["silent_s"],
+            doing=records.text(row["doing"], 40),
+            loss=records.number(row["loss"]),
+            memory=row["memory"],
+            windows=tuple(span for window in row["windows"][:_MAX_WINDOWS] if (span := records.span(window))),
+            why=records.text(row["why"]),
+            last_line=records.text(row["last_line"]),
+            curve=tuple(point for values in points if (point := records.point(values))),
+        )
+    return ranks

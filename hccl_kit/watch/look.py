@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.watch import run_folder, training_folder
-from hccl_kit.watch.view import Job, chosen, job
+from hccl_kit.watch.view import WatchedJob, chosen, job
 
 
 class Folder:
@@ -19,26 +20,31 @@ class Folder:
         self._ages: run_folder.Ages | None = None
         self._restarts = -1
 
-    def look(self) -> Job:
+    def look(self) -> WatchedJob:
         """What the job does now. Raises KitError if the folder has no files of a run."""
         now, monotonic = time.time(), time.monotonic()
-        found = run_folder.attempt(self.path)
-        if not any(found.files.values()):
+        attempt = run_folder.attempt(self.path)
+        if not any(attempt.files.values()):
             if training_folder.is_training(self.path):
                 return training_folder.read(self.path, now)._replace(run=printable(str(self.path)))
             raise KitError(
-                f"{found.folder} has no files of a run",
-                hint="name the log folder of a run (hccl_logs/latest), or the folder of a training",
+                Message("watch.no-run", "{folder} has no files of a run", folder=attempt.folder),
+                hint=Message(
+                    "watch.no-run.fix", "name the log folder of a run (hccl_logs/latest), or the folder of a training"
+                ),
             )
-        if self._ages is None or found.restarts != self._restarts:  # a restart begins with new files
-            self._ages, self._restarts = run_folder.Ages(now, monotonic), found.restarts
+        if self._ages is None or attempt.restarts != self._restarts:  # a restart begins with new files
+            self._ages, self._restarts = run_folder.Ages(now, monotonic), attempt.restarts
         self._ages.look(now, monotonic)
-        ranks, size = run_folder.ranks_of(found, self._ages)
+        ranks, size = run_folder.ranks_of(attempt, self._ages)
         middle = sorted(ranks, key=lambda rank: rank.own_s)[len(ranks) // 2 :][:1]  # the others, to compare with
-        details = {rank.rank: run_folder.with_details(found, rank) for rank in {*chosen(ranks), *middle}}
-        left_out = len(found.files["facts"]) - run_folder.MAX_RANKS
-        notes = [f"{left_out} ranks are not read"] if left_out > 0 else []
-        notes += [] if ranks else ["no rank can be read yet"]
+        details = {rank.rank: run_folder.with_details(attempt, rank) for rank in {*chosen(ranks), *middle}}
+        left_out = len(attempt.files["facts"]) - run_folder.MAX_RANKS
+        notes = []
+        if left_out > 0:
+            notes.append(Message("watch.many-ranks", "{number} ranks are not read", number=left_out))
+        if not ranks:
+            notes.append(Message("watch.no-rank", "no rank can be read yet"))
         shown = printable(str(self.path))
         every = [details.get(rank.rank, rank) for rank in ranks]
-        return job(shown, now, every, size=size, restarts=found.restarts, notes=notes)
+        return job(shown, now, every, size=size, restarts=attempt.restarts, notes=notes)

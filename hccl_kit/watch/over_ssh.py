@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight.over_ssh import refusal, run_on_all
 from hccl_kit.watch.json_form import job_in
-from hccl_kit.watch.view import Job, Rank, job
+from hccl_kit.watch.view import WatchedJob, WatchedRank, job
 
 
 class Server(NamedTuple):
@@ -34,45 +35,46 @@ class Servers:
         self.servers, self.run, self.ssh, self.timeout = servers, run, ssh, timeout
         self.command = words([*program, "watch", "--once", "--format", "json", "--", run])
 
-    def look(self) -> Job:
+    def look(self) -> WatchedJob:
         """What all ranks do now. Raises KitError if no server answers."""
-        refused = {one.name: why for one in self.servers if (why := refusal(one.address))}
-        asked = [one for one in self.servers if one.name not in refused]
-        commands = [(one.address, self.command) for one in asked]
+        refused = {server.name: why for server in self.servers if (why := refusal(server.address))}
+        asked = [server for server in self.servers if server.name not in refused]
+        commands = [(server.address, self.command) for server in asked]
         replies = run_on_all(self.ssh, commands, b"", timeout=self.timeout, quiet=True)
-        found: list[Job] = []
+        answers: list[WatchedJob] = []
         lost = [f"{name}: {why}" for name, why in refused.items()]
         for server, reply in zip(asked, replies, strict=True):
             try:
                 if reply.error is not None:
                     raise ValueError(reply.error)
-                found.append(job_in(reply.text))
+                answers.append(job_in(reply.text))
             except ValueError as error:
                 lost.append(printable(f"{server.name}: {reply.stderr or error}"))
-        if not found:
+        if not answers:
             raise KitError(
-                f"no server answered; {lost[0]}", hint="set HCCL_KIT_SSH or --remote if it is reached in another way"
+                Message("watch.no-answer", "no server answered; {first}", first=lost[0]),
+                hint=Message("watch.no-answer.fix", "set HCCL_KIT_SSH or --remote if it is reached in another way"),
             )
-        return joined(printable(self.run), found, lost)
+        return joined(printable(self.run), answers, lost)
 
 
-def joined(run: str, found: Sequence[Job], lost: Sequence[str]) -> Job:
+def joined(run: str, answers: Sequence[WatchedJob], lost: Sequence[str]) -> WatchedJob:
     """The job of the ranks of all servers. If several report a rank (a shared disk), the latest sign of life counts.
 
     Reports on an earlier start than the latest one do not count.
     """
-    restarts = max(one.restarts for one in found)
-    ranks: dict[int, Rank] = {}
-    for one in found:
-        for rank in one.ranks if one.restarts == restarts else ():
+    restarts = max(answer.restarts for answer in answers)
+    ranks: dict[int, WatchedRank] = {}
+    for answer in answers:
+        for rank in answer.ranks if answer.restarts == restarts else ():
             before = ranks.get(rank.rank)
             if before is None or _age(rank) < _age(before):
                 ranks[rank.rank] = rank
-    size = max(one.size for one in found)
-    notes = tuple(dict.fromkeys(note for one in found for note in one.notes))[:8]
+    size = max(answer.size for answer in answers)
+    notes = tuple(dict.fromkeys(note for answer in answers for note in answer.notes))[:8]
     whole = job(run, time.time(), list(ranks.values()), size=size, restarts=restarts, notes=notes)
     return whole._replace(lost=tuple(lost))
 
 
-def _age(rank: Rank) -> float:
+def _age(rank: WatchedRank) -> float:
     return float("inf") if rank.silent_s is None else rank.silent_s

@@ -62,7 +62,7 @@ def record(data: bytes) -> Record | None:
         idle=seconds(alive.get("idle")),
         loss=number(alive.get("loss")),
         memory=whole(alive.get("memory"), _MAX_BYTES),
-        windows=tuple(found for row in rows if (found := span(row)) is not None),
+        windows=tuple(window for row in rows if (window := span(row)) is not None),
         ended=text(ended.get("ended"), 40),
         message=text(ended.get("message"), MAX_TEXT),
     )
@@ -71,19 +71,19 @@ def record(data: bytes) -> Record | None:
 def curve(data: bytes) -> tuple[Point, ...]:
     """The points of the run; lines that are not points are left out."""
     lines = (data[at : at + ENTRY] for at in range(0, min(len(data), CURVE_BYTES), ENTRY))
-    found = (point(row.get("curve")) for line in lines if (row := _object(line)) is not None)
-    return tuple(one for one in found if one is not None)
+    points = (point(row.get("curve")) for line in lines if (row := _object(line)) is not None)
+    return tuple(filter(None, points))
 
 
 def point(row: Any) -> Point | None:
     """A point of a curve: time, a window, mean loss, memory; None if it is not one."""
     if not isinstance(row, list) or len(row) != 9:
         return None
-    at, found, memory = seconds(row[0]), span(row[1:7]), whole(row[8], _MAX_BYTES)
-    if at is None or found is None or memory is None:
+    at, window, memory = seconds(row[0]), span(row[1:7]), whole(row[8], _MAX_BYTES)
+    if at is None or window is None or memory is None:
         return None
     loss = number(row[7])
-    return Point(at, found._replace(loss=loss or 0.0, losses=int(loss is not None)), memory)
+    return Point(at, window._replace(loss=loss or 0.0, losses=int(loss is not None)), memory)
 
 
 def span(row: Any) -> Span | None:
@@ -105,8 +105,8 @@ def whole(value: Any, limit: int = _MAX_STEP) -> int | None:
 
 def seconds(value: Any) -> float | None:
     """A time or a duration, finite and not negative."""
-    found = number(value)
-    return found if found is not None and 0 <= found <= _MAX_SECONDS else None
+    parsed = number(value)
+    return parsed if parsed is not None and 0 <= parsed <= _MAX_SECONDS else None
 
 
 def number(value: Any) -> float | None:
@@ -115,8 +115,8 @@ def number(value: Any) -> float | None:
         return float(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         with suppress(OverflowError):
-            found = float(value)
-            return found if math.isfinite(found) else None
+            parsed = float(value)
+            return parsed if math.isfinite(parsed) else None
     return None
 
 
@@ -128,8 +128,8 @@ def text(value: Any, limit: int = MAX_TEXT) -> str:
 def last_line(data: bytes) -> str:
     """The last line that is not blank at the end of a log; of a progress bar, its last state."""
     pieces: Sequence[bytes] = data.replace(b"\r", b"\n").split(b"\n")
-    found = next((piece for piece in reversed(pieces) if piece.strip()), b"")
-    return printable(found.decode("utf-8", "replace").strip()[:MAX_TEXT])
+    line = next((piece for piece in reversed(pieces) if piece.strip()), b"")
+    return printable(line.decode("utf-8", "replace").strip()[:MAX_TEXT])
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

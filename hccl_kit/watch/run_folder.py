@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.runtime.flight_recorder import CURVE_AT, DONE
 from hccl_kit.watch import records
 from hccl_kit.watch.records import Record
-from hccl_kit.watch.view import SILENT, Rank, State
+from hccl_kit.watch.view import SILENT, State, WatchedRank
 
 DEFAULT = Path("hccl_logs") / "latest"
 """The folder of the latest run of a launch script, below the folder in which the script was started."""
@@ -56,7 +57,7 @@ class Script(NamedTuple):
 
 NOTHING = Script({}, (), False)
 _NO_EXIT = (None, "", None)
-HUNG = "took no step for too long"
+HUNG = Message("watch.hung", "took no step for too long")
 
 
 def find(given: Path | None) -> Path:
@@ -67,59 +68,69 @@ def find(given: Path | None) -> Path:
     if given is None:
         if not DEFAULT.is_dir():
             raise KitError(
-                f"there is no {DEFAULT} here",
-                hint="name the log folder of a run, or the folder of a training (train.ckpt_save_dir)",
+                Message("watch.no-logs", "there is no {folder} here", folder=DEFAULT),
+                hint=Message(
+                    "watch.no-logs.fix",
+                    "name the log folder of a run, or the folder of a training (train.ckpt_save_dir)",
+                ),
             )
         return _named(DEFAULT)
     try:
         is_folder = given.is_dir()
     except ValueError as error:  # a NUL character
-        raise KitError(f"cannot read {str(given)!r}: {error}") from error
+        raise KitError(
+            Message("watch.folder-not-read", "cannot read {folder!r}: {reason}", folder=str(given), reason=error)
+        ) from error
     if not is_folder:
-        raise KitError(f"{given} is not a folder", hint="name the log folder of a run, such as hccl_logs/latest")
+        raise KitError(
+            Message("watch.not-a-folder", "{path} is not a folder", path=given),
+            hint=Message("watch.not-a-folder.fix", "name the log folder of a run, such as hccl_logs/latest"),
+        )
     return _named(given / "latest") if (given / "latest").is_dir() else given
 
 
 def _named(latest: Path) -> Path:
     """The folder to which the link points, since a later run moves the link."""
-    found = latest.resolve()
-    return latest.parent / found.name if found.parent == latest.parent.resolve() else found
+    target = latest.resolve()
+    return latest.parent / target.name if target.parent == latest.parent.resolve() else target
 
 
 def attempt(run: Path) -> Attempt:
     """The last start in the folder of a run. Raises KitError if the folder cannot be read."""
     try:
         names = os.listdir(run)  # noqa: PTH208 - half the time of iterdir where there are many
-        numbers = [int(found[1]) for name in names if (found := _RESTART.fullmatch(name))]
+        numbers = [int(match[1]) for name in names if (match := _RESTART.fullmatch(name))]
         folder, last = run, run / f"restart_{max(numbers, default=0)}"
         if numbers and last.is_dir() and not last.is_symlink():
             folder = last
             names = os.listdir(folder)  # noqa: PTH208
     except OSError as error:
-        raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+        raise KitError(
+            Message("watch.not-read", "cannot read {path}: {reason}", path=error.filename, reason=error.strerror)
+        ) from error
     files: dict[str, list[int]] = {"facts": [], "rank": [], "launcher": []}
     for name in names:
-        if found := _NAME.fullmatch(name):
-            kind, number = (group for group in found.groups() if group)
+        if match := _NAME.fullmatch(name):
+            kind, number = (group for group in match.groups() if group)
             files[kind].append(int(number))
     for found_numbers in files.values():
         found_numbers.sort()
-    own = _RESTART.fullmatch(run.name)
-    return Attempt(folder, max(numbers, default=int(own[1]) if own else 0), files)
+    match = _RESTART.fullmatch(run.name)
+    return Attempt(folder, max(numbers, default=int(match[1]) if match else 0), files)
 
 
-def ranks_of(found: Attempt, ages: Ages) -> tuple[list[Rank], int]:
+def ranks_of(attempt: Attempt, ages: Ages) -> tuple[list[WatchedRank], int]:
     """The ranks of a start, and how many there should be."""
-    script = _script(found)
+    script = _script(attempt)
     size = 0
     ranks = {}
-    for number in found.files["facts"][:MAX_RANKS]:
-        one = _record(found.folder / f"facts_{number}.jsonl")
-        if one is None:
+    for number in attempt.files["facts"][:MAX_RANKS]:
+        record = _record(attempt.folder / f"facts_{number}.jsonl")
+        if record is None:
             continue
-        size = max(size, one.ranks or 0)
-        ranks[number] = rank(number, one, ages.of(number, one.alive), script)
-    for number in found.files["rank"][:MAX_RANKS]:
+        size = max(size, record.ranks or 0)
+        ranks[number] = rank(number, record, ages.of(number, record.alive), script)
+    for number in attempt.files["rank"][:MAX_RANKS]:
         if number not in ranks:
             ranks[number] = _without_heartbeat(number, script, has_others=bool(ranks))
     stuck = {ranks[number].step for number in script.hung if number in ranks}
@@ -130,31 +141,42 @@ def ranks_of(found: Attempt, ages: Ages) -> tuple[list[Rank], int]:
     return list(ranks.values()), min(size, 1 << 24)
 
 
-def rank(number: int, one: Record, silent_s: float | None, script: Script = NOTHING) -> Rank:
+def rank(number: int, record: Record, silent_s: float | None, script: Script = NOTHING) -> WatchedRank:
     """A rank, from its record and from what the launch script saw."""
     code, _, _ = script.exits.get(number, _NO_EXIT)
-    state: State = "running" if one.idle is not None or one.step else "starting"
+    state: State = "running" if record.idle is not None or record.step else "starting"
     why = ""
-    if code is not None or one.ended not in ("", DONE):
+    if code is not None or record.ended not in ("", DONE):
         state = "failed"
-        told = "" if one.ended == DONE else f"{one.ended}: {one.message}" if one.message else one.ended
-        why = told or f"exit code {code}"
-    elif one.ended == DONE:
+        told = "" if record.ended == DONE else f"{record.ended}: {record.message}" if record.message else record.ended
+        why = told or _exit_code(code)
+    elif record.ended == DONE:
         state = "done"
     elif silent_s is not None and silent_s > SILENT:
         state = "ended" if script.is_ending else "silent"
-    idle = None if one.idle is None else one.idle + (silent_s or 0.0)
-    doing = one.doing if state in ("running", "starting", "silent") else ""
-    return Rank(
-        number, state, one.host, one.device, one.step, idle, silent_s, doing, one.loss, one.memory, one.windows, why
+    idle = None if record.idle is None else record.idle + (silent_s or 0.0)
+    doing = record.doing if state in ("running", "starting", "silent") else ""
+    return WatchedRank(
+        number,
+        state,
+        record.host,
+        record.device,
+        record.step,
+        idle,
+        silent_s,
+        doing,
+        record.loss,
+        record.memory,
+        record.windows,
+        why,
     )
 
 
-def with_details(found: Attempt, one: Rank) -> Rank:
+def with_details(attempt: Attempt, rank: WatchedRank) -> WatchedRank:
     """The rank with its curve and the last line of its log."""
-    facts = read_part(found.folder / f"facts_{one.rank}.jsonl", CURVE_AT, records.CURVE_BYTES)
-    log = read_part(found.folder / f"rank_{one.rank}.log", -LOG_END, LOG_END)
-    return one._replace(curve=records.curve(facts or b""), last_line=records.last_line(log or b""))
+    facts = read_part(attempt.folder / f"facts_{rank.rank}.jsonl", CURVE_AT, records.CURVE_BYTES)
+    log = read_part(attempt.folder / f"rank_{rank.rank}.log", -LOG_END, LOG_END)
+    return rank._replace(curve=records.curve(facts or b""), last_line=records.last_line(log or b""))
 
 
 class Ages:
@@ -189,27 +211,31 @@ def _record(path: Path) -> Record | None:
     """The record in a file; read again if it was written meanwhile."""
     for _ in range(3):
         data = read_part(path, 0, records.HEAD_BYTES)
-        found = records.record(data) if data else None
-        if found is not None and found.alive is not None:
-            return found
-    return found
+        record = records.record(data) if data else None
+        if record is not None and record.alive is not None:
+            return record
+    return record
 
 
-def _without_heartbeat(number: int, script: Script, *, has_others: bool) -> Rank:
+def _without_heartbeat(number: int, script: Script, *, has_others: bool) -> WatchedRank:
     """A rank that has only a log: its program has no heartbeat, or has not reached it yet."""
     code, host, device = script.exits.get(number, _NO_EXIT)
     if code is not None:
-        return Rank(number, "failed", host, device, why=f"exit code {code}")
-    return Rank(number, "ended" if script.is_ending else "starting" if has_others else "unknown")
+        return WatchedRank(number, "failed", host, device, why=_exit_code(code))
+    return WatchedRank(number, "ended" if script.is_ending else "starting" if has_others else "unknown")
 
 
-def _script(found: Attempt) -> Script:
+def _exit_code(code: int | None) -> Message:
+    return Message("watch.exit-code", "exit code {code}", code=code)
+
+
+def _script(attempt: Attempt) -> Script:
     """What the launch scripts noted, up to the moment from which on they ended the ranks themselves."""
     exits: dict[int, tuple[int, str, int | None]] = {}
     hung: list[int] = []
     is_ending = False
-    for server in found.files["launcher"][:MAX_SERVERS]:
-        for line in (read_part(found.folder / f"launcher_{server}", 0, MAX_NOTES) or b"").split(b"\n"):
+    for server in attempt.files["launcher"][:MAX_SERVERS]:
+        for line in (read_part(attempt.folder / f"launcher_{server}", 0, MAX_NOTES) or b"").split(b"\n"):
             if ending := _ENDING.fullmatch(line):
                 is_ending = True
                 if ending[1] == b"hang":
@@ -230,9 +256,9 @@ def read_part(path: Path, at: int, size: int) -> bytes | None:
     except OSError:
         return None
     try:
-        found = os.fstat(descriptor)
-        start = max(0, found.st_size + at) if at < 0 else at
-        return os.pread(descriptor, size, start) if stat.S_ISREG(found.st_mode) else None
+        status = os.fstat(descriptor)
+        start = max(0, status.st_size + at) if at < 0 else at
+        return os.pread(descriptor, size, start) if stat.S_ISREG(status.st_mode) else None
     except OSError:
         return None
     finally:

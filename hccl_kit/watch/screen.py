@@ -12,7 +12,7 @@ from rich.text import Text
 
 from hccl_kit.runtime.pulse import Span
 from hccl_kit.watch.text import HEADINGS, LEFT, cells, headline, notes, rest, said, slowest
-from hccl_kit.watch.view import Job, State, chosen, problems
+from hccl_kit.watch.view import State, WatchedJob, chosen, problems
 
 STYLES: dict[State, str] = {
     "failed": "bold red",
@@ -31,14 +31,14 @@ _OTHER_LINES = 12
 
 
 @contextmanager
-def screen() -> Iterator[Callable[[Job], None]]:
+def screen() -> Iterator[Callable[[WatchedJob], None]]:
     """Yields a function that shows a job. The screen is restored when the block ends, however it ends."""
     console = Console(markup=False, highlight=False)
     with Live(console=console, screen=True, auto_refresh=False) as live:
         yield lambda job: live.update(drawn(job, height=console.height, width=console.width), refresh=True)
 
 
-def drawn(job: Job, *, height: int = 50, width: int = 120) -> Group:
+def drawn(job: WatchedJob, *, height: int = 50, width: int = 120) -> Group:
     """The job as lines and a table. All texts are taken as they are: no markup of rich is read in them."""
     shown = chosen(job.ranks, max(3, height - _OTHER_LINES))
     slow = job.straggler.lag.rank if job.straggler else None
@@ -56,7 +56,7 @@ def drawn(job: Job, *, height: int = 50, width: int = 120) -> Group:
         style = "bold red" if rank.rank == slow else STYLES.get(rank.state, "")
         shares = _shares(rank.recent, row, has_bar=width >= _WIDE)
         table.add_row(*(shares if heading == "data" else Text(row[heading]) for heading in headings), style=style)
-    lines = [Text(headline(job), style="bold"), *(Text(one, style="bold red") for one in problems(job))]
+    lines = [Text(headline(job), style="bold"), *(Text(problem, style="bold red") for problem in problems(job))]
     below = [*rest(job, shown), *slowest(job), *said(shown, job), *(f"note: {note}" for note in notes(job))]
     hint = Text("Ctrl-C leaves; the job goes on", style="dim")
     return Group(
@@ -66,10 +66,10 @@ def drawn(job: Job, *, height: int = 50, width: int = 120) -> Group:
 
 def _shares(recent: Span | None, row: dict[str, str], *, has_bar: bool) -> Text:
     """The shares of a step as figures, and as a bar of three colors."""
-    found = Text()
+    shares = Text()
     for cells_of_part, color in zip(_lengths(recent), _COLORS, strict=True) if has_bar else ():
-        found.append("\N{FULL BLOCK}" * cells_of_part, style=color)
-    return found.append(" " + " ".join(f"{row[part]:>4}" for part in _PARTS))
+        shares.append("\N{FULL BLOCK}" * cells_of_part, style=color)
+    return shares.append(" " + " ".join(f"{row[part]:>4}" for part in _PARTS))
 
 
 def _lengths(recent: Span | None) -> tuple[int, int, int]:

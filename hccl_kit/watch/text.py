@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import text_width
 from hccl_kit.base.wording import counted
 from hccl_kit.runtime.straggler import seconds
-from hccl_kit.watch.view import Job, Rank, chosen, duration, problems
+from hccl_kit.watch.view import WatchedJob, WatchedRank, chosen, duration, problems
 
 HEADINGS = (
     "rank",
@@ -31,17 +32,17 @@ MAX_SAID = 100
 """Characters of a log line."""
 
 
-def as_text(job: Job) -> str:
+def as_text(job: WatchedJob) -> str:
     """The job in some lines: its state, what is wrong, a row for each rank that is shown, logs and notes."""
     shown = chosen(job.ranks)
     table = _aligned([HEADINGS, *(cells(rank) for rank in shown)])
-    lines = [headline(job), *(f"problem: {one}" for one in problems(job)), "", *table, *rest(job, shown), ""]
+    lines = [headline(job), *(f"problem: {problem}" for problem in problems(job)), "", *table, *rest(job, shown), ""]
     lines += [*slowest(job), *said(shown, job), *(f"note: {note}" for note in notes(job))]
     text = [line for n, line in enumerate(lines) if line or (n and lines[n - 1])]
     return "\n".join(text).rstrip()
 
 
-def headline(job: Job) -> str:
+def headline(job: WatchedJob) -> str:
     """The state of the whole job on one line."""
     steps = [rank.step for rank in job.ranks if rank.step is not None]
     parts = [job.state, counted(job.size, "rank")]
@@ -57,7 +58,7 @@ def headline(job: Job) -> str:
     return f"{job.run}: {', '.join(parts)}"
 
 
-def cells(rank: Rank) -> tuple[str, ...]:
+def cells(rank: WatchedRank) -> tuple[str, ...]:
     """The row of a rank, a cell for each of HEADINGS."""
     recent = rank.recent
     whole = (recent.data_s + recent.compute_s + recent.communication_s) or 1.0 if recent else 1.0
@@ -78,23 +79,23 @@ def cells(rank: Rank) -> tuple[str, ...]:
     )
 
 
-def rest(job: Job, shown: Sequence[Rank]) -> list[str]:
+def rest(job: WatchedJob, shown: Sequence[WatchedRank]) -> list[str]:
     """A line about the ranks that have no row, if there are any."""
     numbers = {rank.rank for rank in shown}
     others = [rank for rank in job.ranks if rank.rank not in numbers]
     if not others:
         return []
-    own = [rank.own_s for rank in others if rank.recent]
+    times = [rank.own_s for rank in others if rank.recent]
     steps = [rank.step for rank in others if rank.step is not None]
     parts = [f"{counted(len(others), 'more rank')}"]
-    if own:
-        parts.append(f"{seconds(min(own))} to {seconds(max(own))} a step of their own")
+    if times:
+        parts.append(f"{seconds(min(times))} to {seconds(max(times))} a step of their own")
     if steps:
         parts.append(f"at steps {min(steps)} to {max(steps)}")
     return [", ".join(parts)]
 
 
-def slowest(job: Job) -> list[str]:
+def slowest(job: WatchedJob) -> list[str]:
     """The slowest rank, and by how much it is slower; nothing if `problems` names a straggler."""
     lag = job.slowest
     if lag is None or job.straggler is not None:
@@ -103,7 +104,7 @@ def slowest(job: Job) -> list[str]:
     return [f"slowest: {rank.name if rank else lag.rank}, in {lag.part}: {lag}"]
 
 
-def said(shown: Sequence[Rank], job: Job) -> list[str]:
+def said(shown: Sequence[WatchedRank], job: WatchedJob) -> list[str]:
     """The last lines of the logs that matter: of failed and silent ranks, of the slowest one, of rank 0."""
     slow = job.straggler.lag.rank if job.straggler else job.slowest.rank if job.slowest else -1
     telling = [rank for rank in shown if rank.state in ("failed", "silent")][:3]
@@ -111,18 +112,27 @@ def said(shown: Sequence[Rank], job: Job) -> list[str]:
     return [f"rank {rank.rank}, last log line: {rank.last_line[:MAX_SAID]}" for rank in telling if rank.last_line]
 
 
-def notes(job: Job) -> list[str]:
+def notes(job: WatchedJob) -> list[str]:
     """The notes on the job, with one on a missing heartbeat or on missing ranks."""
-    found = list(job.notes)
+    lines = list(job.notes)
     if job.state == "unknown" and job.ranks:
-        found.append("the program has no heartbeat: hccl_kit.Heartbeat reports its steps")
+        lines.append(
+            Message("watch.no-heartbeat", "the program has no heartbeat: hccl_kit.Heartbeat reports its steps")
+        )
     missing = job.size - len(job.ranks)
-    if missing > 0 and not found and not job.lost:
-        found.append(f"{missing} of {job.size} ranks have no files here; TABLE --ssh shows those of all servers")
-    return found
+    if missing > 0 and not lines and not job.lost:
+        lines.append(
+            Message(
+                "watch.missing-ranks",
+                "{missing} of {size} ranks have no files here; TABLE --ssh shows those of all servers",
+                missing=missing,
+                size=job.size,
+            )
+        )
+    return lines
 
 
-def as_line(job: Job) -> str:
+def as_line(job: WatchedJob) -> str:
     """A refresh on one line, for logs and pipes."""
     lag = job.slowest
     slow = (

@@ -9,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from hccl_kit.base.message import Message
 from hccl_kit.runtime.pulse import POINTS, RECENT, Point, Span
 from hccl_kit.runtime.straggler import Lag
 from hccl_kit.watch import records
 from hccl_kit.watch.run_folder import LOG_END, read_part
-from hccl_kit.watch.view import GONE, Job, Rank, State, Straggler
+from hccl_kit.watch.view import GONE, State, Straggler, WatchedJob, WatchedRank
 
 METRICS, SUMMARY, LOG = "metrics.jsonl", "summary.json", "log_0.txt"
 MAX_METRICS = 4 << 20
@@ -26,7 +27,7 @@ def is_training(folder: Path) -> bool:
     return any(os.path.isfile(folder / name) for name in (METRICS, SUMMARY, LOG))  # noqa: PTH113 - never raises
 
 
-def read(folder: Path, now: float) -> Job:
+def read(folder: Path, now: float) -> WatchedJob:
     """The training in a folder. It writes no sign of life, so a pause looks like an end."""
     rows = [row for line in _lines(folder / METRICS) if (row := _row(line)) is not None]
     summary = _summary(folder / SUMMARY)
@@ -36,7 +37,7 @@ def read(folder: Path, now: float) -> Job:
     changed = [time for name in (METRICS, LOG) if (time := _changed(folder / name)) is not None]
     age = max(0.0, now - max(changed)) if changed else None
     state: State = "done" if summary else "running" if spans else "starting"
-    rank = Rank(
+    rank = WatchedRank(
         0,
         state,
         step=step,
@@ -48,8 +49,9 @@ def read(folder: Path, now: float) -> Job:
         curve=_curve(spans),
     )
     size = records.whole(summary.get("world_size"), 1 << 24) or 1
-    notes = () if size == 1 else (f"{size} ranks; only rank 0 writes into this folder",)
-    return Job(str(folder), now, state, size, 0, (rank,), None, _straggler(summary), notes)
+    only = Message("watch.only-rank-0", "{ranks} ranks; only rank 0 writes into this folder", ranks=size)
+    notes = () if size == 1 else (only,)
+    return WatchedJob(str(folder), now, state, size, 0, (rank,), None, _straggler(summary), notes)
 
 
 def _changed(path: Path) -> float | None:
@@ -75,7 +77,7 @@ def _row(line: bytes) -> Mapping[str, Any] | None:
 
 def _spans(rows: list[Mapping[str, Any]]) -> list[Span]:
     """The steps between two lines, with the times that stand in the second one."""
-    found: list[Span] = []
+    spans: list[Span] = []
     last = 0
     for row in rows:
         step, loss = records.whole(row.get("step")), records.number(row.get("loss"))
@@ -87,9 +89,9 @@ def _spans(rows: list[Mapping[str, Any]]) -> list[Span]:
         whole = data + compute + communication
         if whole >= records.SHORTEST:  # the first line may be of the first step alone, which has no times
             number = int(loss is not None)
-            found.append(Span(step, step - last, whole, data, compute, communication, loss or 0.0, number))
+            spans.append(Span(step, step - last, whole, data, compute, communication, loss or 0.0, number))
         last = step
-    return found
+    return spans
 
 
 def _curve(spans: list[Span]) -> tuple[Point, ...]:
@@ -107,17 +109,17 @@ def _curve(spans: list[Span]) -> tuple[Point, ...]:
 def _summary(path: Path) -> Mapping[str, Any]:
     data = read_part(path, 0, MAX_SUMMARY)
     with suppress(ValueError, RecursionError):
-        found = json.loads(data or b"")
-        return found if isinstance(found, dict) else {}
+        summary = json.loads(data or b"")
+        return summary if isinstance(summary, dict) else {}
     return {}
 
 
 def _straggler(summary: Mapping[str, Any]) -> Straggler | None:
-    found = summary.get("straggler")
-    if not isinstance(found, dict) or found.get("until_step") is not None:
+    straggler = summary.get("straggler")
+    if not isinstance(straggler, dict) or straggler.get("until_step") is not None:
         return None
-    rank, part = records.whole(found.get("rank"), 1 << 24), found.get("part")
-    own, others = records.seconds(found.get("own_s")), records.seconds(found.get("others_s"))
-    if rank is None or own is None or others is None or part not in ("data", "compute"):
+    rank, part = records.whole(straggler.get("rank"), 1 << 24), straggler.get("part")
+    own_s, others_s = records.seconds(straggler.get("own_s")), records.seconds(straggler.get("others_s"))
+    if rank is None or own_s is None or others_s is None or part not in ("data", "compute"):
         return None
-    return Straggler(Lag(rank, own, others, part), records.whole(found.get("since_step")), None, 0)
+    return Straggler(Lag(rank, own_s, others_s, part), records.whole(straggler.get("since_step")), None, 0)

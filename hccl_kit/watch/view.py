@@ -7,6 +7,7 @@ from itertools import takewhile
 from time import localtime, strftime
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed, plural
 from hccl_kit.runtime.pulse import SECONDS, STEPS, Point, Span
 from hccl_kit.runtime.straggler import SLOWER, WINDOWS, Lag, Window, slowest, straggler
@@ -18,11 +19,13 @@ GONE = 60.0
 SHOWN = 16
 """Ranks that are shown one by one, and whose curve and log are read."""
 
+_SEE_LOG = Message("watch.see-log", "see its log")
+
 State = Literal["failed", "silent", "ended", "running", "starting", "done", "unknown"]
 """The state of a rank or a job. `ended`: by the launch script, before it was done; `unknown`: no heartbeat."""
 
 
-class Rank(NamedTuple):
+class WatchedRank(NamedTuple):
     """A rank. `idle_s` is since its last step, `silent_s` since its last sign of life; None is unknown."""
 
     rank: int
@@ -43,10 +46,10 @@ class Rank(NamedTuple):
     @property
     def recent(self) -> Span | None:
         """The last windows together; None if no step was timed."""
-        found = Span()
+        total = Span()
         for window in self.windows:
-            found = found.and_then(window)
-        return found if found.steps else None
+            total = total.and_then(window)
+        return total if total.steps else None
 
     @property
     def own_s(self) -> float:
@@ -71,7 +74,7 @@ class Straggler(NamedTuple):
     others: int
 
 
-class Job(NamedTuple):
+class WatchedJob(NamedTuple):
     """A job: `size` ranks of which `ranks` are known, in their order."""
 
     run: str
@@ -79,7 +82,7 @@ class Job(NamedTuple):
     state: State
     size: int
     restarts: int
-    ranks: tuple[Rank, ...]
+    ranks: tuple[WatchedRank, ...]
     slowest: Lag | None = None
     straggler: Straggler | None = None
     notes: tuple[str, ...] = ()
@@ -105,18 +108,18 @@ class Job(NamedTuple):
         speeds = sorted(recent.steps / recent.seconds for rank in self.ranks if (recent := rank.recent))
         return speeds[len(speeds) // 2] if speeds else None
 
-    def rank(self, number: int) -> Rank | None:
+    def rank(self, number: int) -> WatchedRank | None:
         """The rank of that number."""
         return next((rank for rank in self.ranks if rank.rank == number), None)
 
 
 def job(
-    run: str, time: float, ranks: Sequence[Rank], *, size: int = 0, restarts: int = 0, notes: Sequence[str] = ()
-) -> Job:
+    run: str, time: float, ranks: Sequence[WatchedRank], *, size: int = 0, restarts: int = 0, notes: Sequence[str] = ()
+) -> WatchedJob:
     """The job of these ranks, with its state and its straggler. `size` is the expected number of ranks."""
     ordered = tuple(sorted(ranks, key=lambda rank: rank.rank))
     size = max([size, *(rank.rank + 1 for rank in ordered)], default=0)
-    return Job(
+    return WatchedJob(
         run,
         time,
         _state(ordered, size),
@@ -129,38 +132,47 @@ def job(
     )
 
 
-def unseen(seen: Job, seconds: float, why: str) -> Job:
+def unseen(seen: WatchedJob, seconds: float, why: str) -> WatchedJob:
     """A job that was seen so many seconds ago and cannot be seen now: its ranks are silent since then."""
     ranks = []
     for rank in seen.ranks:
         silent_s = (rank.silent_s or 0.0) + seconds
         runs = rank.state in ("running", "starting", "unknown")
         ranks.append(rank._replace(silent_s=silent_s, state="silent" if runs and silent_s > SILENT else rank.state))
-    note = f"not seen since {strftime('%T', localtime(seen.time))}: {why}"
+    clock = strftime("%T", localtime(seen.time))
+    note = Message("watch.not-seen", "not seen since {clock}: {reason}", clock=clock, reason=why)
     return job(seen.run, seen.time + seconds, ranks, size=seen.size, restarts=seen.restarts, notes=[note])
 
 
-def chosen(ranks: Sequence[Rank], limit: int = SHOWN) -> list[Rank]:
+def chosen(ranks: Sequence[WatchedRank], limit: int = SHOWN) -> list[WatchedRank]:
     """The ranks that matter most, in the order of their numbers: failed and silent ones, the slowest, rank 0."""
 
-    def key(rank: Rank) -> tuple[bool, bool, bool, float, int]:
+    def key(rank: WatchedRank) -> tuple[bool, bool, bool, float, int]:
         return (rank.rank != 0, rank.state != "failed", rank.state != "silent", -rank.own_s, rank.rank)
 
     return sorted(sorted(ranks, key=key)[:limit], key=lambda rank: rank.rank)
 
 
-def problems(job: Job) -> list[str]:
+def problems(job: WatchedJob) -> list[Message]:
     """What is wrong, a sentence each."""
-    found = [f"{rank.name} failed: {rank.why or 'see its log'}" for rank in job.ranks if rank.state == "failed"][:3]
+    failed = [rank for rank in job.ranks if rank.state == "failed"][:3]
+    sentences = [
+        Message("watch.failed", "{rank} failed: {why}", rank=rank.name, why=rank.why or _SEE_LOG) for rank in failed
+    ]
     silent = [rank for rank in job.ranks if rank.state == "silent"]
     if silent:
-        names = listed((rank.rank for rank in silent), 6)
-        longest = duration(max(rank.silent_s or 0.0 for rank in silent))
-        found.append(f"no sign of life from {plural('rank', len(silent))} {names} for {longest}")
-    found += [f"no answer from server {server}" for server in job.lost[:3]]
+        sentences.append(
+            Message(
+                "watch.silent",
+                "no sign of life from {ranks} for {time}",
+                ranks=f"{plural('rank', len(silent))} {listed((rank.rank for rank in silent), 6)}",
+                time=duration(max(rank.silent_s or 0.0 for rank in silent)),
+            )
+        )
+    sentences += [Message("watch.lost-server", "no answer from server {server}", server=lost) for lost in job.lost[:3]]
     if job.straggler:
-        found.append(_holds_up(job, job.straggler))
-    return found
+        sentences.append(_holds_up(job, job.straggler))
+    return sentences
 
 
 def duration(value: float | None) -> str:
@@ -172,19 +184,27 @@ def duration(value: float | None) -> str:
     return f"{value / 60:.0f} min" if value >= 90 else f"{value:.0f} s" if value >= 10 else f"{value:.1f} s"
 
 
-def _holds_up(job: Job, found: Straggler) -> str:
-    rank = job.rank(found.lag.rank)
-    name = rank.name if rank else f"rank {found.lag.rank}"
-    since = "" if found.since_step is None else f" since step {found.since_step}"
-    more = (
-        f"; {counted(found.others, 'other rank')} {'is' if found.others == 1 else 'are'} slow too"
-        if found.others
-        else ""
+def _holds_up(job: WatchedJob, straggler: Straggler) -> Message:
+    lag, step, others = straggler.lag, straggler.since_step, straggler.others
+    rank = job.rank(lag.rank)
+    since: Message | str = "" if step is None else Message("watch.since", " since step {step}", step=step)
+    more: Message | str = ""
+    if others:
+        more = Message("watch.others-slow", "; {others} are slow too", others=counted(others, "other rank"))
+    if others == 1:
+        more = Message("watch.other-slow", "; 1 other rank is slow too")
+    return Message(
+        "watch.straggler",
+        "{rank} slows down the others{since}, by its {part}: {lag}{more}",
+        rank=rank.name if rank else f"rank {lag.rank}",
+        since=since,
+        part=lag.part,
+        lag=lag,
+        more=more,
     )
-    return f"{name} slows down the others{since}, by its {found.lag.part}: {found.lag}{more}"
 
 
-def _state(ranks: Sequence[Rank], size: int) -> State:
+def _state(ranks: Sequence[WatchedRank], size: int) -> State:
     states = [rank.state for rank in ranks]
     if "failed" in states:
         return "failed"
@@ -199,7 +219,7 @@ def _window(span: Span) -> Window:
     return Window(span.steps, span.data_s, span.compute_s, span.communication_s)
 
 
-def _straggler(ranks: Mapping[int, Rank]) -> Straggler | None:
+def _straggler(ranks: Mapping[int, WatchedRank]) -> Straggler | None:
     """By the rule of `runtime.straggler`, over the last full windows of the ranks."""
     full = {number: _full(rank.windows) for number, rank in ranks.items()}
     enough = {number: windows[-WINDOWS:] for number, windows in full.items() if len(windows) >= WINDOWS}
@@ -224,16 +244,18 @@ def _window_of(windows: Sequence[Span]) -> Window:
     return _window(total)
 
 
-def _since(ranks: Mapping[int, Rank], lag: Lag) -> tuple[int, float | None] | None:
+def _since(ranks: Mapping[int, WatchedRank], lag: Lag) -> tuple[int, float | None] | None:
     """Since which step and time, by the curves of the rank and of the one in the middle; None if there are none."""
     curve = ranks[lag.rank].curve
-    drawn = sorted((rank for rank in ranks.values() if rank.curve and rank.rank != lag.rank), key=lambda one: one.own_s)
+    drawn = sorted(
+        (rank for rank in ranks.values() if rank.curve and rank.rank != lag.rank), key=lambda rank: rank.own_s
+    )
     if not curve or not drawn:
         return None
     other = drawn[len(drawn) // 2].curve
 
     def lags(point: Point) -> bool:
-        meanwhile = next((one.span for one in other if one.span.step >= point.span.step), other[-1].span)
+        meanwhile = next((later.span for later in other if later.span.step >= point.span.step), other[-1].span)
         return point.span.steps > 0 < meanwhile.steps and _window(point.span).own > SLOWER * _window(meanwhile).own
 
     chain = list(takewhile(lags, reversed(curve)))

@@ -10,20 +10,10 @@ from hccl_kit.base.message import Message
 
 PACKAGE = Path(hccl_kit.__file__).parent
 PLAIN = {
-    "base",
-    "check",
     "cli",
     "diagnosis",
-    "discovery",
     "launch",
     "ocr",
-    "place",
-    "preflight",
-    "runtime",
-    "selftest",
-    "show",
-    "table",
-    "watch",
 }
 """Rooms whose messages are texts without an id."""
 TEXTS = {"KitError": ("message", "hint"), "ParseError": ("message", "hint"), "Finding": ("message", "hint")}

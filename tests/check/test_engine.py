@@ -48,6 +48,7 @@ def scalars(at: Any, pointer: Pointer = ()) -> list[Pointer]:
 
 
 GOOD = value(servers=2, cards=2)
+PLAUSIBLE = ("0", "1", "2", "4", "99", "10.0.0.1", "192.168.100.1", "127.0.0.1", "", "fd00::1")
 
 
 def changed(pointer: Pointer, replacement: Any) -> Any:
@@ -65,12 +66,10 @@ def test_one_changed_field_is_reported_at_its_position(pointer: Pointer, replace
     check_one_change(changed(pointer, replacement), pointer, replacement)
 
 
-@pytest.mark.parametrize("pointer", scalars(GOOD))
-@pytest.mark.parametrize(
-    "replacement", ["0", "1", "2", "4", "99", "10.0.0.1", "192.168.100.1", "127.0.0.1", "", "fd00::1"]
-)
-def test_one_field_changed_to_a_plausible_value_is_reported_at_its_position(pointer: Pointer, replacement: str) -> None:
-    check_one_change(changed(pointer, replacement), pointer, replacement)
+def test_one_field_changed_to_a_plausible_value_is_reported_at_its_position() -> None:
+    for pointer in scalars(GOOD):
+        for replacement in PLAUSIBLE:
+            check_one_change(changed(pointer, replacement), pointer, replacement)
 
 
 def check_one_change(document: Any, pointer: Pointer, replacement: Any) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -203,15 +202,15 @@ def errors_of(report: Report) -> int:
     return sum(found.severity == "error" for found in report.findings)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_the_bad_table_of_a_rule_with_a_fix_is_fixed(folder: Path) -> None:
-    bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
-    before = check_text(bad.read_bytes(), bad.name, product_of(folder))
-    outcome = fix_text(bad.read_bytes(), bad.name, product_of(folder))
-    fixable = {found.rule for found in before.findings if found.fix or found.rule == "HK003"}
-    assert fixable.isdisjoint(found.rule for found in outcome.report.findings)
-    assert {found.rule for found in outcome.applied} >= fixable
-    assert not fixable or outcome.report.ok
+def test_the_bad_table_of_every_rule_with_a_fix_is_fixed() -> None:
+    for folder in FOLDERS:
+        bad = next(path for path in folder.iterdir() if path.name.startswith("bad.json"))
+        before = check_text(bad.read_bytes(), bad.name, product_of(folder))
+        outcome = fix_text(bad.read_bytes(), bad.name, product_of(folder))
+        fixable = {found.rule for found in before.findings if found.fix or found.rule == "HK003"}
+        assert fixable.isdisjoint(found.rule for found in outcome.report.findings)
+        assert {found.rule for found in outcome.applied} >= fixable
+        assert not fixable or outcome.report.ok, folder
 
 
 def test_an_edit_is_made_at_its_pointer() -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -16,6 +17,7 @@ from hccl_kit.check.rule_pages import (
     in_columns,
     severities,
 )
+from hccl_kit.check.selection import chosen_rules
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.table.finding import Finding, Severity
 from tests.places import ROOT
@@ -23,30 +25,18 @@ from tests.places import ROOT
 DOCUMENT = ROOT / "docs" / "rules.md"
 
 
-@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
-def test_every_rule_has_a_page_under_the_same_headings(rule: Rule[...]) -> None:
-    summary, sections = as_sections(rule)
-    assert tuple(sections) == HEADINGS
-    assert all(sections.values())
-    assert re.fullmatch(r"[A-Z`].{5,119}\.", summary), "one sentence comes first"
-
-
-@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
-def test_a_page_names_the_code_of_its_rule(rule: Rule[...]) -> None:
-    _, sections = as_sections(rule)
-    assert rule.hccl_error is None or rule.hccl_error in sections["HCCL"]
-
-
-def test_every_rule_has_a_unique_name() -> None:
-    names = [rule.name for rule in CATALOGUE]
-    assert [name for name in names if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", name)] == []
-    assert len(names) == len(set(names))
-    assert max(map(len, names)) <= 32
-
-
-def test_ids_ascend() -> None:
-    ids = [rule.id for rule in CATALOGUE]
-    assert ids == sorted(set(ids))
+def test_every_rule_has_an_id_a_name_and_a_page_under_the_same_headings_and_can_be_selected() -> None:
+    for before, rule in pairwise([None, *CATALOGUE]):
+        assert rule is not None
+        assert before is None or before.id < rule.id
+        assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)+", rule.name), rule
+        assert len(rule.name) <= 32, rule
+        assert chosen_rules([f" {rule.name.upper()},{rule.name}"], CATALOGUE) == {rule.id}, "its name is its own"
+        summary, sections = as_sections(rule)
+        assert tuple(sections) == HEADINGS, rule
+        assert all(sections.values()), rule
+        assert re.fullmatch(r"[A-Z`].{5,119}\.", summary), "one sentence comes first"
+        assert rule.hccl_error is None or rule.hccl_error in sections["HCCL"], rule
 
 
 def test_every_family_is_named() -> None:

@@ -9,10 +9,8 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.result import Report
-from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import chosen_rules, narrowed
-from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.table.products import find_product
 from tests.tables import text, value
 
@@ -48,11 +46,6 @@ def test_an_unknown_id_is_refused_with_a_suggestion(wrong: str) -> None:
 def test_a_typo_in_an_id_gets_a_suggestion(typo: str, meant: str) -> None:
     with pytest.raises(KitError, match=f"such as {meant}, {meant[:3]} or "):
         chosen_rules([typo])
-
-
-@pytest.mark.parametrize("rule", CATALOGUE, ids=lambda rule: rule.id)
-def test_every_rule_can_be_selected_by_name(rule: Rule[...]) -> None:
-    assert chosen_rules([f" {rule.name.upper()},{rule.name}"], CATALOGUE) == {rule.id}
 
 
 def test_an_unknown_name_gets_a_suggestion() -> None:

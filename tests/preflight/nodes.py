@@ -22,9 +22,9 @@ from tests.tables import value
 
 HERE = choose(interfaces(), {}).address
 """The address that HCCL would use on this machine."""
-NAME = next(one.name for one in interfaces() if one.address == HERE)
+NAME = next(interface.name for interface in interfaces() if interface.address == HERE)
 """Its interface."""
-LINK_LOCAL = [one for one in interfaces() if one.is_link_local and one.name == NAME]
+LINK_LOCAL = [interface for interface in interfaces() if interface.is_link_local and interface.name == NAME]
 """The link-local addresses of its interface. Other interfaces may disappear: tests of several hosts create some."""
 NOTHING: Mapping[str, str] = {}
 

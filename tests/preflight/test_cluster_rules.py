@@ -24,7 +24,10 @@ def answers(
 
 
 def found(servers: list[Answer], digest: str = "a", ahead: Mapping[str, float] | None = None) -> list[tuple[str, str]]:
-    return [(one.rule, one.message) for one in differences(Round(servers, digest, ahead or {}, Path("/data/t.json")))]
+    return [
+        (finding.rule, finding.message)
+        for finding in differences(Round(servers, digest, ahead or {}, Path("/data/t.json")))
+    ]
 
 
 def test_equal_settings_are_not_reported() -> None:
@@ -56,7 +59,7 @@ def test_versions_and_tls_are_compared_if_they_are_known() -> None:
 
 def test_different_frameworks_are_a_warning() -> None:
     servers = answers(facts={"node1": {"Python": "3.10", "MindSpore": "2.7"}, "node2": {"Python": "3.11"}})
-    assert [(one.rule, one.severity, one.message) for one in differences(Round(servers, "a", {}))] == [
+    assert [(finding.rule, finding.severity, finding.message) for finding in differences(Round(servers, "a", {}))] == [
         ("HK660", "warning", 'Python differs: "3.10" on node1; "3.11" on node2')
     ]
 
@@ -111,7 +114,7 @@ def test_server_names_are_folded_if_possible() -> None:
 
 def test_errors_have_the_code_they_prevent() -> None:
     servers = answers(facts={"node1": {TABLE: "b"}}, variables={"node1": {"HCCL_ALGO": "x"}})
-    assert [(one.severity, one.hccl_error) for one in differences(Round(servers, "a", {}))] == [
+    assert [(finding.severity, finding.hccl_error) for finding in differences(Round(servers, "a", {}))] == [
         ("error", "EI0014"),
         ("warning", None),
     ]

@@ -68,7 +68,9 @@ def test_a_bad_subject_breaks_only_its_rule_and_matches_the_golden_report(
 
 
 @pytest.mark.parametrize(
-    "folder", [one for one in FOLDERS if one.name not in DEPENDS_ON_THIS_MACHINE], ids=lambda folder: folder.name
+    "folder",
+    [folder for folder in FOLDERS if folder.name not in DEPENDS_ON_THIS_MACHINE],
+    ids=lambda folder: folder.name,
 )
 def test_the_corrected_subject_has_no_finding(folder: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings(folder / "ok.json", short_path, monkeypatch)[0] == []
@@ -88,7 +90,11 @@ def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> t
     machine = machine_of(generation(described), short_path, monkeypatch)
     names = {str(machine.root): "ROOT", str(short_path): "FOLDER", HERE: "ADDRESS", port: "PORT"}
     own = ", ".join(sorted(shown(name) for name in names_here() if not name.startswith(("127.", "::1"))))
-    names = {own: "NAMES", **names, **{one.name: "INTERFACE" for one in interfaces() if one.address == HERE}}
+    names = {
+        own: "NAMES",
+        **names,
+        **{interface.name: "INTERFACE" for interface in interfaces() if interface.address == HERE},
+    }
     with ExitStack() as stack:
         prepare(machine, described, stack, int(port))
         path = described.get("path")
@@ -105,7 +111,7 @@ def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> t
 
 
 def generation(described: dict[str, Any]) -> Generation:
-    return next((one for one in GENERATIONS if one.product == described.get("product")), A2)
+    return next((generation for generation in GENERATIONS if generation.product == described.get("product")), A2)
 
 
 def table(described: dict[str, Any]) -> dict[str, Any]:

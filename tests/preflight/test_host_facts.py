@@ -52,10 +52,10 @@ def test_any_response_is_parsed_or_refused(text: str) -> None:
         found = _host(Reply(text, 0, 0))
     except ValueError:
         return
-    assert all(one.name.isprintable() and len(one.name) < 16 for one in found.interfaces)
+    assert all(interface.name.isprintable() and len(interface.name) < 16 for interface in found.interfaces)
 
 
 def test_facts_of_this_machine() -> None:
     here = this_host()
     assert 0 < here.kernel.ephemeral[0] <= here.kernel.ephemeral[1] < 65536
-    assert set(here.interfaces) == {one for one in interfaces() if not one.is_link_local}
+    assert set(here.interfaces) == {interface for interface in interfaces() if not interface.is_link_local}

@@ -6,8 +6,8 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
-from hccl_kit.preflight.inspection import MAX_FINDINGS, NO_SERVER, inspect
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.inspection import MAX_FINDINGS, inspect
+from hccl_kit.preflight.node import NO_SERVER, CannotTellError, Node
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.table.finding import Finding
 from tests.preflight.nodes import node
@@ -57,7 +57,7 @@ def test_an_error_that_stops_a_check_is_a_finding_after_its_other_findings() -> 
         Rule("HK602", "b", reads_what_is_closed),
         Rule("HK603", "c", finds_one),
     ]
-    found = [(one.rule, one.message) for one in inspect(node(), rules).findings]
+    found = [(finding.rule, finding.message) for finding in inspect(node(), rules).findings]
     assert found == [
         ("HK601", "found"),
         ("HK601", "the tool is gone"),

@@ -55,7 +55,7 @@ def joined(folder: Path, environ: dict[str, str], *, fake_world: str, target: st
     )
     rows = calls(folder / "calls")
     environs = [row["environ"] for row in rows]
-    assert all(one == environs[0] for one in environs)
+    assert all(environ == environs[0] for environ in environs)
     return Joined(
         done.returncode,
         json.loads(done.stdout) if done.stdout else None,

@@ -13,7 +13,7 @@ from hccl_kit.runtime.pieces import pieces
 def test_every_value_is_in_one_piece(counts: list[int], size: int) -> None:
     numbers = np.arange(sum(counts), dtype=np.float32)
     values = np.split(numbers, np.cumsum(counts)[:-1]) if counts else []
-    results = [np.empty_like(one) for one in values]
+    results = [np.empty_like(value) for value in values]
     seen, lengths = [], []
     for piece in pieces(values, results, size):
         packed = np.full(size, np.nan, np.float32)

@@ -36,8 +36,8 @@ def healthy(servers: int, count: int, noise: Iterable[float] = ()) -> Measured:
 def slowed(measured: Measured, concerns: Callable[[Pair], bool], factor: float) -> Measured:
     """Some links with a fraction of their bandwidth."""
     links = [
-        replace(one, bandwidth=one.bandwidth * factor) if one.bandwidth is not None and concerns(one.pair) else one
-        for one in measured.links
+        replace(link, bandwidth=link.bandwidth * factor) if link.bandwidth is not None and concerns(link.pair) else link
+        for link in measured.links
     ]
     return replace(measured, links=tuple(links))
 
@@ -48,27 +48,32 @@ def in_passes(measured: Measured, number: int) -> Measured:
     compute = compute_ratios(measured.compute, None)
     return replace(
         measured,
-        links=tuple(replace(one, ratios=(round(links[one.pair], 4),) * number) for one in measured.links),
+        links=tuple(replace(link, ratios=(round(links[link.pair], 4),) * number) for link in measured.links),
         compute=tuple(replace(one, ratios=(round(compute[one.rank], 4),) * number) for one in measured.compute),
     )
 
 
 def broken(measured: Measured, concerns: Callable[[Pair], bool]) -> Measured:
     """Some links without results."""
-    links = [replace(one, bandwidth=None, problem="timed out") if concerns(one.pair) else one for one in measured.links]
+    links = [
+        replace(link, bandwidth=None, problem="timed out") if concerns(link.pair) else link for link in measured.links
+    ]
     return replace(measured, links=tuple(links))
 
 
 def wrong(measured: Measured, concerns: Callable[[Pair], bool]) -> Measured:
     """Some links with wrong results."""
     return replace(
-        measured, links=tuple(replace(one, is_wrong=True) if concerns(one.pair) else one for one in measured.links)
+        measured, links=tuple(replace(link, is_wrong=True) if concerns(link.pair) else link for link in measured.links)
     )
 
 
 def weak(measured: Measured, rank: int, factor: float) -> Measured:
     """One rank that computes at a fraction of its speed."""
-    compute = [replace(one, gflops=one.gflops * factor) if one.rank == rank else one for one in measured.compute]
+    compute = [
+        replace(compute, gflops=compute.gflops * factor) if compute.rank == rank else compute
+        for compute in measured.compute
+    ]
     return replace(measured, compute=tuple(compute))
 
 

@@ -16,13 +16,13 @@ GOOD: dict[str, Any] = {"backend": "torch", "environ": {"A": "1"}, "workers": [{
 
 
 def test_reads_a_command() -> None:
-    assert Order.of(GOOD) == Order("torch", {"A": "1"}, [{"RANK": "3"}])
+    assert Order.parse(GOOD) == Order("torch", {"A": "1"}, [{"RANK": "3"}])
 
 
 @pytest.mark.parametrize("workers", [7, [7], [{}], [{"RANK": "x"}], [{"RANK": None}]], ids=str)
 def test_an_invalid_command_is_rejected(workers: Any) -> None:
-    assert Order.of({**GOOD, "workers": workers}) is None
-    assert Order.of(None) is None
+    assert Order.parse({**GOOD, "workers": workers}) is None
+    assert Order.parse(None) is None
 
 
 def test_reports_the_end_of_a_rank_after_a_failed_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def test_chance_of_the_lowest_ranks_among_all() -> None:
 
 def sides(measured: Measured) -> tuple[list[str], list[str]]:
     weighed = weigh(judge(measured), measured)
-    return [one.kind for one in weighed.faults], [one.kind for one in weighed.doubts]
+    return [fault.kind for fault in weighed.faults], [fault.kind for fault in weighed.doubts]
 
 
 def test_a_slow_port_needs_several_passes() -> None:
@@ -76,5 +76,5 @@ def test_a_fault_far_worse_than_the_noise_of_a_busy_machine_is_named() -> None:
         (1, 3): (0.46, 1.00, 0.29, 1.00, 0.91, 0.46, 0.14, 0.76),
         (2, 3): (1.00, 0.40, 0.15, 0.72, 0.17, 1.00, 1.00, 1.00),
     }
-    harmed = replace(harmed, links=tuple(replace(one, ratios=passes[one.pair]) for one in harmed.links))
+    harmed = replace(harmed, links=tuple(replace(link, ratios=passes[link.pair]) for link in harmed.links))
     assert sides(harmed) == (["slow-port"], [])

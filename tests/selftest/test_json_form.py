@@ -77,7 +77,7 @@ def test_a_damaged_report_is_refused_or_gives_valid_results(data: st.DataObject)
         found = measured_of(document, "b.json")
     except KitError:
         return
-    assert {one.operator for one in found.collectives} <= set(OPERATORS)
+    assert {collective.operator for collective in found.collectives} <= set(OPERATORS)
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1"])

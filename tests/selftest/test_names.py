@@ -7,7 +7,7 @@ from tests.selftest.results import job
 
 
 def test_the_name_of_a_rank() -> None:
-    assert Names(job(2, 2)).of(3) == "rank 3 (10.0.0.2, card 1)"
+    assert Names(job(2, 2)).rank(3) == "rank 3 (10.0.0.2, card 1)"
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ def test_ranks_of_complete_servers_are_grouped(ranks: set[int], groups: list[tup
 def test_ranks_of_a_single_server_are_not_grouped() -> None:
     names = Names(job(1, 2))
     assert names.groups(frozenset({0, 1})) == [(0,), (1,)]
-    assert names.of_group((0,)) == "rank 0 (10.0.0.1, card 0)"
+    assert names.ranks((0,)) == "rank 0 (10.0.0.1, card 0)"
 
 
 def test_the_name_of_a_server_with_many_ranks() -> None:
-    assert Names(job(2, 8)).of_group(tuple(range(8))) == "server 10.0.0.1 (ranks 0, 1, 2, 3 and 4 more)"
+    assert Names(job(2, 8)).ranks(tuple(range(8))) == "server 10.0.0.1 (ranks 0, 1, 2, 3 and 4 more)"
 
 
 def test_pairs_inside_and_between_servers() -> None:

@@ -27,5 +27,5 @@ def test_runs_inside_an_allocation(tmp_path: Path) -> None:
         assert wait_until(lambda: slurm.jobs() == [], 30)
     document = report(done)
     assert document["faults"] == []
-    assert [one["ranks"] for one in document["links"]] == [[0, 1]]
-    assert [one["server"] for one in document["cards"]] == ["n1", "n2"]
+    assert [link["ranks"] for link in document["links"]] == [[0, 1]]
+    assert [card["server"] for card in document["cards"]] == ["n1", "n2"]

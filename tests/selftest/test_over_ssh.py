@@ -54,16 +54,16 @@ def measured(process: subprocess.Popen[str]) -> Any:
 
 
 def blamed(document: Any) -> list[tuple[str, list[int]]]:
-    return [(one["kind"], one["ranks"]) for one in document["faults"]]
+    return [(fault["kind"], fault["ranks"]) for fault in document["faults"]]
 
 
 def test_a_healthy_cluster_has_no_fault(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch"))
     assert blamed(document) == []
-    home = {one["rank"]: one["server"] for one in document["cards"]}
+    home = {card["rank"]: card["server"] for card in document["cards"]}
     assert home == {rank: lab.addresses[rank // 2] for rank in range(6)}
-    assert [one["ranks"] for one in document["links"]] == [
+    assert [link["ranks"] for link in document["links"]] == [
         [0, 1], [0, 2], [0, 4], [1, 3], [1, 5], [2, 3], [2, 4], [3, 5], [4, 5],
     ]  # fmt: skip
 
@@ -78,7 +78,7 @@ def test_runs_with_mpirun(lab: Hosts, tmp_path: Path) -> None:
     os.kill(workers(lab, 2)[0], signal.SIGKILL)
     document = measured(process)
     assert blamed(document) == [("lost", [2])]
-    assert [one["ranks"] for one in document["links"]] == [[0, 1]]
+    assert [link["ranks"] for link in document["links"]] == [[0, 1]]
     assert wait_until(lambda: not any(workers(lab, index) for index in range(3)), 20)
 
 
@@ -87,7 +87,7 @@ def test_a_slow_path_between_two_groups_of_hosts_is_named(tmp_path: Path) -> Non
     with hosts(4) as four, four.uplink([2, 3], 20):
         document = measured(start(four, table(four, tmp_path), "--backend", "torch"))
     assert blamed(document) == [("slow-uplink", [0, 1, 2, 3])]
-    assert [one["halves"][0] for one in document["splits"]] == [
+    assert [split["halves"][0] for split in document["splits"]] == [
         [four.addresses[0], four.addresses[1]],
         [four.addresses[0], four.addresses[2]],
     ]
@@ -126,7 +126,7 @@ def test_a_host_without_network_is_named(lab: Hosts, tmp_path: Path) -> None:
         lab.heal(2)
     assert blamed(document) == [("lost", [2])]
     assert document["lost"][0]["how"] == "unreachable"
-    assert [one["ranks"] for one in document["links"]] == [[0, 1]]
+    assert [link["ranks"] for link in document["links"]] == [[0, 1]]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])

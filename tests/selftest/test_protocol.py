@@ -6,7 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.selftest.protocol import Result, Timing, decode, encode, result_of, skipped_of, stopped_of, text_of
+from hccl_kit.selftest.protocol import (
+    Alive,
+    Done,
+    Event,
+    Put,
+    Ready,
+    Result,
+    Stopped,
+    Timing,
+    decode,
+    encode,
+    event_of,
+    text_of,
+)
 
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -14,6 +27,9 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 GOOD = {
+    "rank": 0,
+    "event": "result",
+    "step": 2,
     "timings": [{"size": 4, "seconds": 0.5, "fast": 0.25, "wrong": False}],
     "values": [1, 2.5],
     "problem": "a\nb",
@@ -21,25 +37,30 @@ GOOD = {
 
 
 def test_a_result_is_parsed() -> None:
-    assert result_of(GOOD) == Result((Timing(4, 0.5, 0.25, is_wrong=False),), (1.0, 2.5), "a b")
+    result = Result((Timing(4, 0.5, 0.25, is_wrong=False),), (1.0, 2.5), "a b")
+    assert event_of(encode(GOOD)) == Done(0, 2, result)
 
 
 @given(st.sampled_from(sorted(GOOD)), JSON)
-def test_any_value_in_a_result_gives_a_result(key: str, value: Any) -> None:
-    found = result_of({**GOOD, key: value})
-    assert all(0 < one.seconds < 1e12 for one in found.timings)
-    assert len(found.problem) <= 300
+def test_any_value_of_a_rank_gives_an_event_within_limits(key: str, value: Any) -> None:
+    event = event_of(encode({**GOOD, key: value}))
+    if isinstance(event, Done):
+        assert all(0 < timing.seconds < 1e12 for timing in event.result.timings)
+        assert len(event.result.problem) <= 300
 
 
 @given(JSON)
 def test_any_state_is_parsed(value: Any) -> None:
-    assert 0 <= stopped_of({"stopped": value}) <= 1
+    event = event_of(encode({"rank": 0, "event": "state", "stopped": value}))
+    assert isinstance(event, Stopped)
+    assert 0 <= event.part <= 1
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 10**400, 5e-324, 1e-10, True, "1", None])
 def test_an_invalid_time_is_refused(seconds: object) -> None:
-    found = result_of({**GOOD, "timings": [{"size": 4, "seconds": seconds, "fast": 1, "wrong": False}]})
-    assert "cannot be read" in found.problem
+    event = event_of(encode({**GOOD, "timings": [{"size": 4, "seconds": seconds, "fast": 1, "wrong": False}]}))
+    assert isinstance(event, Done)
+    assert "cannot be read" in event.result.problem
 
 
 @given(st.binary(max_size=200))
@@ -63,6 +84,13 @@ def test_texts_are_reduced_to_one_short_line(value: Any) -> None:
     assert "\n" not in text_of(value)
 
 
-def test_skipped_operators_are_parsed() -> None:
-    assert skipped_of({"skipped": ["all_to_all", "nonsense", 3]}) == ("all_to_all",)
-    assert skipped_of({"skipped": 3}) == ()
+def test_what_is_not_of_the_form_is_a_sign_of_life() -> None:
+    rows: dict[Event, dict[str, Any]] = {
+        Ready(0, ("all_to_all",)): {"event": "ready", "skipped": ["all_to_all", "nonsense", 3]},
+        Ready(0): {"event": "ready", "skipped": 3},
+        Put(0, "k", "v", (1, 9)): {"event": "put", "key": "k", "value": "v", "to": [1, None, True, 9, []]},
+        Alive(0): {"event": "put", "key": 3, "value": [], "to": "x"},
+    }
+    for event, fields in rows.items():
+        assert event_of(encode({"rank": 0, **fields})) == event
+    assert event_of(encode({"rank": True, "event": "alive"})) is None

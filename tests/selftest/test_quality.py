@@ -17,21 +17,21 @@ def test_ratios_within_a_pass() -> None:
 def test_load_that_slows_all_links_is_not_a_fault() -> None:
     """In every pass, another pair is the fastest, so most pairs have less than half of its speed."""
     measured = healthy(3, 1)
-    links = tuple(replace(one, ratios=LOW) for one in measured.links)
-    compute = tuple(replace(one, ratios=LOW) for one in measured.compute)
+    links = tuple(replace(link, ratios=LOW) for link in measured.links)
+    compute = tuple(replace(compute, ratios=LOW) for compute in measured.compute)
     busy = replace(measured, links=links, compute=compute)
-    assert [one.quality for one in judged_links(busy)] == [1.0] * 3
+    assert [judged.quality for judged in judged_links(busy)] == [1.0] * 3
     assert [one.quality for one in judged_ranks(busy).values()] == [1.0] * 3
-    assert [one.ratios[1] for one in judged_links(busy)] == [1.0] * 3
+    assert [judged.ratios[1] for judged in judged_links(busy)] == [1.0] * 3
 
 
 def test_a_baseline_is_not_lowered() -> None:
     measured = healthy(3, 1)
-    busy = replace(measured, links=tuple(replace(one, ratios=LOW) for one in measured.links))
-    assert [one.quality for one in judged_links(busy, measured)] == [0.45] * 3
+    busy = replace(measured, links=tuple(replace(link, ratios=LOW) for link in measured.links))
+    assert [judged.quality for judged in judged_links(busy, measured)] == [0.45] * 3
 
 
 def test_a_baseline_of_nearly_nothing_gives_ratios_that_can_be_drawn() -> None:
     measured = healthy(3, 1)
-    nothing = replace(measured, links=tuple(replace(one, bandwidth=5e-324) for one in measured.links))
+    nothing = replace(measured, links=tuple(replace(link, bandwidth=5e-324) for link in measured.links))
     assert set(link_ratios(measured.links, measured.cards, nothing).values()) == {1e12}

@@ -40,9 +40,9 @@ def test_a_healthy_host_has_no_fault(backend: str, tmp_path: Path) -> None:
     options = ["--quick", "--format", "json"]
     document = report(run(table(tmp_path, RANKS), "--backend", backend, *options))
     assert document["faults"] == []
-    assert [one["ranks"] for one in document["links"]] == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
-    assert all(one["bandwidth"] > 0 for one in document["links"])
-    assert [one["rank"] for one in document["compute"]] == [0, 1, 2, 3]
+    assert [link["ranks"] for link in document["links"]] == [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]
+    assert all(link["bandwidth"] > 0 for link in document["links"])
+    assert [compute["rank"] for compute in document["compute"]] == [0, 1, 2, 3]
     (found,) = document["collectives"]
     assert (found["operator"], found["size"], found["ranks"], found["problem"]) == ("all_reduce", 1 << 20, 4, "")
 
@@ -75,10 +75,10 @@ def test_all_operators_are_measured(backend: str, tmp_path: Path, monkeypatch: p
     document = report(run(table(tmp_path, 2), "--backend", backend, "--format", "json", "--slow", "0.01"))
     skipped = ["reduce_scatter", "all_to_all"] if backend == "mindspore" else []
     assert document["skipped"] == skipped
-    operators = {one["operator"] for one in document["collectives"]}
+    operators = {collective["operator"] for collective in document["collectives"]}
     wanted = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all"} - {*skipped}
     assert operators == wanted, document["faults"]
-    assert [one["problem"] for one in document["collectives"]] == [""] * 4 * len(operators)
+    assert [collective["problem"] for collective in document["collectives"]] == [""] * 4 * len(operators)
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -94,7 +94,7 @@ def harmed(backend: str, folder: Path, harm: Callable[[int], None]) -> list[tupl
         with suppress(ProcessLookupError):
             process.kill()
     assert left_behind(process, [*pids.values()]) == []
-    return [(one["kind"], one["ranks"]) for one in report(done)["faults"]]
+    return [(fault["kind"], fault["ranks"]) for fault in report(done)["faults"]]
 
 
 def test_a_killed_rank_is_lost(backend: str, tmp_path: Path) -> None:
@@ -151,8 +151,8 @@ def test_a_missing_framework_is_reported(tmp_path: Path) -> None:
     environ = {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
     done = run(table(tmp_path, 2), "--backend", "torch", "--format", "json", environ=environ)
     faults = report(done)["faults"]
-    assert [one["ranks"] for one in faults] == [[0], [1]]
-    assert any("ImportError: libnothing.so" in one["message"] for one in faults)
+    assert [fault["ranks"] for fault in faults] == [[0], [1]]
+    assert any("ImportError: libnothing.so" in fault["message"] for fault in faults)
 
 
 def test_ranks_listen_on_loopback_only(tmp_path: Path) -> None:

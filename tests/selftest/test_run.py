@@ -11,7 +11,8 @@ import pytest
 from hccl_kit.selftest.evidence import Weighed, weigh
 from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.protocol import Result, Timing
-from hccl_kit.selftest.run import QUICK, Selftest
+from hccl_kit.selftest.rank_states import RankStates
+from hccl_kit.selftest.run import QUICK, measure
 from hccl_kit.selftest.session import Session
 from hccl_kit.selftest.verdict import judge
 from tests.selftest.results import job
@@ -29,46 +30,31 @@ NOISE: dict[str, Noise] = {
 class Fabric:
     """A session whose links have the speed given by `speed`, multiplied by noise."""
 
-    skipped = ()
-    is_over = False
-
     def __init__(self, ranks: int, dice: random.Random, noise: Noise, speed: Callable[[int, int], float]) -> None:
-        self.ranks, self.dice, self.noise, self.speed = ranks, dice, noise, speed
+        self.ranks = RankStates(range(ranks), shares_fate=False)
+        self.dice, self.noise, self.speed = dice, noise, speed
         self.steps: list[Mapping[str, Any]] = []
 
     async def ready(self, _seconds: float) -> None:
         """Immediately ready."""
 
-    def available(self) -> list[int]:
-        return [*range(self.ranks)]
-
-    def lose(self, problems: Mapping[int, str]) -> None:
-        assert not problems
-
-    def losses(self) -> tuple[()]:
-        return ()
-
-    def stalled(self, _rank: int) -> float:
-        return 0.0
-
     async def step(self, command: Mapping[str, Any], ranks: Sequence[int], _timeout: float) -> dict[int, Result]:
         self.steps.append(command)
         if command["do"] == "compute":
             return {rank: Result((), (100 * self.noise(self.dice), 8 * self.noise(self.dice))) for rank in ranks}
-        found: dict[int, Result] = {}
+        results: dict[int, Result] = {}
         for group in command["groups"]:
             bandwidth = min(self.speed(*pair) for pair in combinations(group, 2)) * self.noise(self.dice)
             size = command["sizes"][-1]
             seconds = size / bandwidth / 1e9
-            found |= {rank: Result((Timing(size, seconds, seconds, is_wrong=False),)) for rank in group}
-        return found
+            results |= {rank: Result((Timing(size, seconds, seconds, is_wrong=False),)) for rank in group}
+        return results
 
 
 def run(fabric: Fabric, servers: int) -> Weighed:
-    nothing = Measured("torch", job(servers, fabric.ranks // servers))
+    nothing = Measured("torch", job(servers, len(fabric.ranks.phases()) // servers))
     session = cast(Session, fabric)
-    test = Selftest(session, QUICK, nothing, baseline=None, slow=0.5, note=lambda _: None)
-    measured = asyncio.run(test.run())
+    measured = asyncio.run(measure(session, QUICK, nothing, baseline=None, slow=0.5, note=lambda _: None))
     return weigh(judge(measured), measured)
 
 
@@ -131,4 +117,4 @@ def test_halves_need_four_servers() -> None:
         fabric = Fabric(servers, random.Random(1), NOISE["quiet"], lambda *_: 1.0)
         assert blamed(run(fabric, servers)) == []
         sizes = [sorted(map(len, step["groups"])) for step in fabric.steps if step["do"] == "collective"]
-        assert sum(len(one) == 2 and sum(one) == servers and servers > 3 for one in sizes) >= wanted
+        assert sum(len(size) == 2 and sum(size) == servers and servers > 3 for size in sizes) >= wanted

@@ -24,7 +24,7 @@ def test_the_ranks_have_the_environment_of_workers() -> None:
     job = plan(tables("10.0.0.1", "10.0.0.2"), ["x"])
     found = servers.server(job.nodes[1], "torch", ["agent"], {"OMP_NUM_THREADS": "4"})
     assert (found.id, found.ranks, list(found.command)) == ("10.0.0.2", (2, 3), ["agent"])
-    assert [WorkerEnv.from_environ(one) for one in found.order.workers] == list(job.nodes[1].workers)
+    assert [WorkerEnv.from_environ(worker) for worker in found.order.workers] == list(job.nodes[1].workers)
     assert found.order.environ == {"OMP_NUM_THREADS": "4", ADDRESS: "10.0.0.2"}
 
 
@@ -40,12 +40,12 @@ def test_cards_of_a_plan() -> None:
 
 def test_a_command_round_trips() -> None:
     order = Order("torch", {"A": "1"}, [{"RANK": "0"}, {"RANK": "1"}])
-    assert Order.of(decode(encode(order.to_message()))) == order
+    assert Order.parse(decode(encode(order.to_message()))) == order
 
 
 @pytest.mark.parametrize("message", [None, {}, {"backend": "torch", "environ": 3, "workers": []}, {"workers": [3]}])
 def test_an_invalid_command_is_refused(message: dict[str, object] | None) -> None:
-    assert Order.of(message) is None
+    assert Order.parse(message) is None
 
 
 def test_finds_the_command_on_another_server() -> None:

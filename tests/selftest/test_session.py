@@ -3,8 +3,8 @@
 import asyncio
 import sys
 import time
+import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,9 +12,10 @@ from hccl_kit.selftest import session as module
 from hccl_kit.selftest.agent import Order
 from hccl_kit.selftest.measured import LostRank, Measured
 from hccl_kit.selftest.protocol import MAX_LINE, Result
+from hccl_kit.selftest.rank_states import RankStates
 from hccl_kit.selftest.rounds import Card
-from hccl_kit.selftest.run import QUICK, Selftest
-from hccl_kit.selftest.session import Server, Session
+from hccl_kit.selftest.run import QUICK, measure
+from hccl_kit.selftest.session import Server, session
 from hccl_kit.selftest.verdict import judge
 
 GOOD = """
@@ -56,15 +57,15 @@ def server(folder: Path, name: str, ranks: tuple[int, ...], program: str) -> Ser
 
 def played(
     servers: list[Server], *, shares_fate: bool = False, steps: int = 1
-) -> tuple[Session, list[dict[int, Result]]]:
-    async def play() -> tuple[Session, list[dict[int, Result]]]:
-        async with Session(servers, shares_fate=shares_fate) as started:
+) -> tuple[RankStates, list[dict[int, Result]]]:
+    async def play() -> tuple[RankStates, list[dict[int, Result]]]:
+        async with session(servers, shares_fate=shares_fate) as started:
             await started.ready(5.0)
-            found = []
+            results = []
             for _ in range(steps):
-                if not started.is_over:
-                    found.append(await started.step({"do": "compute"}, started.available(), 1.0))
-            return started, found
+                if not started.ranks.is_over:
+                    results.append(await started.step({"do": "compute"}, started.ranks.available(), 1.0))
+            return started.ranks, results
 
     return asyncio.run(play())
 
@@ -77,54 +78,37 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_collects_the_results_of_all_servers(tmp_path: Path) -> None:
     programs = [server(tmp_path, "a", (0, 1), GOOD + READY + OBEY), server(tmp_path, "b", (2,), GOOD + READY + OBEY)]
-    session, (first, second) = played(programs, steps=2)
+    ranks, (first, second) = played(programs, steps=2)
     assert first == second == {rank: Result((), (1.0, 2.0)) for rank in range(3)}
-    assert session.lost == {}
-    assert session.skipped == ("all_to_all",)
+    assert ranks.lost == {}
+    assert ranks.skipped == ("all_to_all",)
 
 
-def losses(session: Session) -> list[tuple[int, str, str]]:
-    return [(one.rank, one.how, one.detail) for one in sorted(session.lost.values(), key=lambda one: one.rank)]
+def losses(ranks: RankStates) -> list[tuple[int, str, str]]:
+    return [(loss.rank, loss.how, loss.detail) for loss in ranks.losses()]
 
 
 def test_the_ranks_of_an_unreachable_server_are_lost(tmp_path: Path) -> None:
     bad = 'import sys\nprint("banner\\nssh: connect to host b: Connection refused", file=sys.stderr)\nsys.exit(255)\n'
-    session, (found,) = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), server(tmp_path, "b", (1, 2), bad)])
+    ranks, (found,) = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), server(tmp_path, "b", (1, 2), bad)])
     why = "ssh: connect to host b: Connection refused"
-    assert losses(session) == [(1, "unreachable", why), (2, "unreachable", why)]
+    assert losses(ranks) == [(1, "unreachable", why), (2, "unreachable", why)]
     assert found.keys() == {0}
 
 
 def test_a_missing_command_makes_a_server_unreachable(tmp_path: Path) -> None:
     missing = Server("b", ("/nowhere/ssh",), (1,), Order("torch", {}, []))
-    session, _ = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), missing])
-    assert losses(session) == [(1, "unreachable", "/nowhere/ssh cannot be started: No such file or directory")]
-
-
-def test_a_rank_that_cannot_start_is_lost(tmp_path: Path) -> None:
-    program = GOOD + 'say(0, event="ready")\nsay(1, event="gone", detail="no module named torch")\n' + OBEY
-    session, _ = played([server(tmp_path, "a", (0, 1), program)])
-    assert losses(session) == [(1, "not started", "no module named torch")]
-
-
-def test_a_rank_that_ends_in_a_step_is_lost(tmp_path: Path) -> None:
-    program = (
-        GOOD
-        + READY
-        + OBEY.replace("if rank", 'if rank == 1: say(1, event="gone", detail="signal 9")\n        elif rank')
-    )
-    session, (found,) = played([server(tmp_path, "a", (0, 1), program)])
-    assert losses(session) == [(1, "dead", "signal 9")]
-    assert found.keys() == {0}
+    ranks, _ = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), missing])
+    assert losses(ranks) == [(1, "unreachable", "/nowhere/ssh cannot be started: No such file or directory")]
 
 
 def test_a_stopped_rank_is_lost_and_its_partner_is_not(tmp_path: Path) -> None:
     """Rank 0 waits for rank 1, and sends signs of life."""
     program = GOOD + READY + "for line in sys.stdin: silent.add(1)\n"
-    session, (found,) = played([server(tmp_path, "a", (0, 1), program)])
-    assert losses(session) == [(1, "stopped", "no sign of life for 0.6 s")]
+    ranks, (found,) = played([server(tmp_path, "a", (0, 1), program)])
+    assert losses(ranks) == [(1, "stopped", "no sign of life for 0.6 s")]
     assert found == {0: Result(problem="no end after 1.5 s")}
-    assert session.available() == []
+    assert ranks.available() == []
 
 
 LATE = f"""
@@ -147,10 +131,10 @@ def test_without_results_ranks_are_lost(
     program = GOOD + READY + f"for line in sys.stdin: {answer or 'pass'}\n"
 
     async def play() -> Measured:
-        async with Session([server(tmp_path, "a", (0,), program)], shares_fate=shares_fate) as started:
+        async with session([server(tmp_path, "a", (0,), program)], shares_fate=shares_fate) as started:
             effort = QUICK._replace(timeout=0.3, start=5.0)
             nothing = Measured("torch", (Card(0, "a", 0),))
-            return await Selftest(started, effort, nothing, baseline=None, slow=0.5, note=lambda _: None).run()
+            return await measure(started, effort, nothing, baseline=None, slow=0.5, note=lambda _: None)
 
     measured = asyncio.run(play())
     why = "its result cannot be read; is another version of hccl-kit there?" if answer else "no end after 0.6 s"
@@ -159,106 +143,58 @@ def test_without_results_ranks_are_lost(
     assert fault.message == f"rank 0 (a, card 0) gave no result: {why}"
 
 
-def test_ranks_that_wait_for_a_lost_rank_are_not_lost(tmp_path: Path) -> None:
-    """Among ranks that share their fate, those that wait for a lost one are not lost."""
-    program = GOOD + READY + 'for line in sys.stdin: say(1, event="gone", detail="signal 9")\n'
-    session, _ = played([server(tmp_path, "a", (0, 1), program)], shares_fate=True)
-    session.lose({0: "no end after 1.5 s"})
-    assert losses(session) == [(1, "dead", "signal 9")]
-
-
-@pytest.mark.parametrize(("shares_fate", "after"), [(False, [0, 1]), (True, [0])])
-def test_a_late_rank_takes_part_again(tmp_path: Path, shares_fate: bool, after: list[int]) -> None:
-    """On a busy machine a step may exceed its timeout. If ranks share their fate, the test is over."""
+def test_a_late_rank_takes_part_again(tmp_path: Path) -> None:
+    """On a busy machine a step may exceed its timeout."""
     programs = [server(tmp_path, "a", (0, 1), GOOD + READY + LATE)]
 
     async def play() -> tuple[dict[int, Result], list[int], list[int]]:
-        async with Session(programs, shares_fate=shares_fate) as started:
+        async with session(programs, shares_fate=False) as started:
             await started.ready(5.0)
             first = await started.step({"do": "compute"}, [0, 1], 1.0)
-            then = started.available()
+            then = started.ranks.available()
             await started.step({"do": "compute"}, [0], 1.0)
-            return first, then, started.available()
+            return first, then, started.ranks.available()
 
-    own = Result((), (1.0, 2.0))
-    assert asyncio.run(play()) == ({0: own, 1: Result(problem="no end after 1.5 s")}, [0], after)
-
-
-def test_a_repeatedly_stopped_rank_is_reported(tmp_path: Path) -> None:
-    """Stops before the rank was ready do not count."""
-    state = 'say({}, event="state", stopped={})\n'
-    states = [state.format(0, 0), state.format(1, 0.4), state.format(0, 7), state.format(1, 0.8)]
-    program = GOOD + state.format(1, 1.0) + READY + "".join(states) + OBEY
-    session, _ = played([server(tmp_path, "a", (0, 1), program)])
-    assert [round(session.stalled(rank), 9) for rank in range(2)] == [0.0, 0.6]
-    assert session.lost == {}
+    results = {0: Result((), (1.0, 2.0)), 1: Result(problem="no end after 1.5 s")}
+    assert asyncio.run(play()) == (results, [0], [0, 1])
 
 
-def test_a_rank_whose_process_is_stopped_is_lost(tmp_path: Path) -> None:
-    program = GOOD + READY + "silent.add(1)\nwhile True: time.sleep(0.1); say(1, event='state', stopped=1.0)\n"
-    session, _ = played([server(tmp_path, "a", (0, 1), program)])
-    assert losses(session) == [(1, "stopped", "its process is stopped, as by SIGSTOP")]
-
-
-def test_ranks_that_start_one_after_the_other_have_enough_time() -> None:
+def test_ranks_that_start_one_after_the_other_have_enough_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a busy server: each takes less than the timeout, all together more. One without progress is lost."""
-    session = Session([Server("a", (), (0, 1, 2), Order("torch", {}, []))], shares_fate=False)
+    monkeypatch.setattr(module, "SILENCE", 60.0)
+    program = GOOD + "for rank in (0, 1, 2): time.sleep(3); say(rank, event='ready')\ninput()\n"
 
-    async def load() -> None:
-        for number in range(16):
-            for rank in range(3):
-                session._take(rank, {"event": "alive"})
-            await asyncio.sleep(0.2)
-            if number in (7, 15):
-                session._take(number // 8, {"event": "ready"})
-        while session.available():
-            session._take(2, {"event": "alive"})
-            await asyncio.sleep(0.2)
-            if 2 in session.lost:
-                break
+    async def play() -> RankStates:
+        async with session([server(tmp_path, "a", (0, 1, 2, 3), program)], shares_fate=False) as started:
+            await started.ready(5.0)
+            return started.ranks
 
-    async def play() -> None:
-        await asyncio.gather(load(), session.ready(2.4))
-
-    asyncio.run(play())
-    assert losses(session) == [(2, "not started", "its framework did not load within 2.4 s")]
+    assert losses(asyncio.run(play())) == [(3, "not started", "its framework did not load within 5 s")]
 
 
-def test_the_first_of_ranks_that_share_their_fate_is_blamed(tmp_path: Path) -> None:
-    program = GOOD + READY + 'for line in sys.stdin:\n    for rank in (2, 0, 1): say(rank, event="gone", detail="x")\n'
-    session, _ = played([server(tmp_path, "a", (0, 1, 2), program)], shares_fate=True)
-    assert losses(session) == [(2, "dead", "x")]
-    assert session.is_over
-
-
-@pytest.mark.parametrize(
-    "noise",
-    [
-        r"os.write(1, b'hello\n')",
-        r"os.write(1, b'{}\n')",
-        r"os.write(1, b'[' * 9999 + b'\n')",
-        "say(7, event='gone')",
-        "say(0, event='result', step=99)",
-        "say(0, event='put', key=3, value=[], to='x')",
-        "say(0, event='put', key='k', value='v', to=[0, 99, None, []])",
-    ],
-)
-def test_invalid_messages_are_ignored(noise: str, tmp_path: Path) -> None:
-    session, (found,) = played([server(tmp_path, "a", (0,), GOOD + READY + noise + "\n" + OBEY)])
-    assert session.lost == {}
-    assert found.keys() == {0}
+def test_invalid_messages_are_ignored(tmp_path: Path) -> None:
+    noise = r"""
+for line in (b"hello", b"{}", b"[" * 9999): os.write(1, line + b"\n")
+say(7, event="gone")
+say(0, event="result", step=99)
+say(0, event="put", key=3, value=[], to="x")
+say(0, event="put", key="k", value="v", to=[0, 99, None, []])
+"""
+    ranks, (results,) = played([server(tmp_path, "a", (0,), GOOD + READY + noise + OBEY)])
+    assert ranks.lost == {}
+    assert results.keys() == {0}
 
 
 def test_an_endless_line_loses_the_server(tmp_path: Path) -> None:
-    program = GOOD + READY + "sys.stdout.write('x' * 3_000_000)\nsys.stdout.flush()\ntime.sleep(60)\n"
+    program = GOOD + READY + "lock.acquire()\nsys.stdout.write('x' * 3_000_000)\nsys.stdout.flush()\ntime.sleep(60)\n"
 
-    async def play() -> Session:
-        async with Session([server(tmp_path, "a", (0,), program)], shares_fate=False) as started:
+    async def play() -> RankStates:
+        async with session([server(tmp_path, "a", (0,), program)], shares_fate=False) as started:
             await started.ready(60.0)
             end = time.monotonic() + 60.0
-            while not started.lost and time.monotonic() < end:
+            while not started.ranks.lost and time.monotonic() < end:
                 await asyncio.sleep(0.1)
-            return started
+            return started.ranks
 
     assert [how for _, how, _ in losses(asyncio.run(play()))] == ["unreachable"]
 
@@ -266,8 +202,8 @@ def test_an_endless_line_loses_the_server(tmp_path: Path) -> None:
 def test_values_put_by_a_rank_reach_its_partners(tmp_path: Path) -> None:
     giver = GOOD + 'say(0, event="put", key="k", value="v", to=[0, 1])\n' + READY + OBEY
     taker = GOOD + 'line = json.loads(sys.stdin.readline())\nassert line["value"] == "v"\n' + READY + OBEY
-    session, (found,) = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
-    assert session.lost == {}
+    ranks, (found,) = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
+    assert ranks.lost == {}
     assert found.keys() == {0, 1}
 
 
@@ -286,13 +222,13 @@ for line in ("Warning: added to the list of known hosts", "b: Permission denied"
     time.sleep(0.5)
 sys.exit(255)
 """
-    session, _ = played([server(tmp_path, "b", (0,), bad)])
-    assert losses(session) == [(0, "unreachable", "b: Permission denied")]
+    ranks, _ = played([server(tmp_path, "b", (0,), bad)])
+    assert losses(ranks) == [(0, "unreachable", "b: Permission denied")]
 
 
 def test_a_line_that_is_too_long_loses_the_server(tmp_path: Path) -> None:
-    session, _ = played([server(tmp_path, "b", (0,), f"print('x' * {MAX_LINE + 1}, flush=True)\ninput()\ninput()\n")])
-    assert losses(session) == [(0, "unreachable", f"its agent wrote a line of more than {MAX_LINE} bytes")]
+    ranks, _ = played([server(tmp_path, "b", (0,), f"print('x' * {MAX_LINE + 1}, flush=True)\ninput()\ninput()\n")])
+    assert losses(ranks) == [(0, "unreachable", f"its agent wrote a line of more than {MAX_LINE} bytes")]
 
 
 def test_a_leftover_child_of_a_server_does_not_delay_the_end(tmp_path: Path) -> None:
@@ -300,10 +236,10 @@ def test_a_leftover_child_of_a_server_does_not_delay_the_end(tmp_path: Path) -> 
     left = 'import subprocess\nsubprocess.Popen(["sleep", "90"], stdin=-3, stdout=-3, start_new_session=True)\n'
     began = time.monotonic()
 
-    async def play() -> Session:
-        async with Session([server(tmp_path, "b", (0,), left)], shares_fate=False) as started:
+    async def play() -> RankStates:
+        async with session([server(tmp_path, "b", (0,), left)], shares_fate=False) as started:
             await started.ready(60.0)
-            return started
+            return started.ranks
 
     assert losses(asyncio.run(play())) == [(0, "unreachable", "its agent ended")]
     assert time.monotonic() - began < 60
@@ -313,8 +249,8 @@ def test_a_text_that_exceeds_the_line_limit_when_encoded_is_not_passed_on(tmp_pa
     """No agent accepts a line of more than MAX_LINE bytes: the server of another rank would be lost."""
     giver = GOOD + "say(0, event='put', key='k', value='\u00e9' * 200_000, to=[1])\n" + READY + OBEY
     taker = GOOD + READY + OBEY.replace("command =", "assert len(line) <= 1 << 20\n    command =")
-    session, _ = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
-    assert losses(session) == []
+    ranks, _ = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
+    assert losses(ranks) == []
 
 
 def test_messages_for_a_server_that_does_not_read_take_bounded_memory(
@@ -328,53 +264,27 @@ def test_messages_for_a_server_that_does_not_read_take_bounded_memory(
     ]
 
     async def play() -> int:
-        async with Session(servers, shares_fate=False) as started:
+        tracemalloc.start()
+        async with session(servers, shares_fate=False) as started:
             await started.ready(60.0)
-            process = started._processes[1]
-            assert process
-            assert process.stdin
-            return process.stdin.transport.get_write_buffer_size()
+            return tracemalloc.get_traced_memory()[0]
 
-    assert asyncio.run(play()) < 16 << 20
+    try:
+        assert asyncio.run(play()) < 16 << 20
+    finally:
+        tracemalloc.stop()
 
 
-def test_an_interrupt_during_the_start_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[asyncio.subprocess.Process] = []
-    create = asyncio.create_subprocess_exec
-
-    async def start(*command: str, **options: Any) -> asyncio.subprocess.Process:
-        if command[1].endswith("a.py"):
-            started.append(await create(*command, **options))
-            return started[0]
-        while not started:
-            await asyncio.sleep(0.01)
-        raise asyncio.CancelledError  # like after Ctrl-C
+def test_an_error_during_the_start_leaves_no_process(tmp_path: Path) -> None:
+    """Such as Ctrl-C; here the command of the second server has a character that no program can be given."""
+    note = f"import os\nopen({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+    first = server(tmp_path, "a", (0,), note + GOOD + READY + OBEY)
 
     async def play() -> None:
-        async with Session([server(tmp_path, name, (0,), GOOD) for name in "ab"], shares_fate=False):
+        async with session([first, Server("b", ("\0",), (1,), Order("torch", {}, []))], shares_fate=False):
             pytest.fail("both have started")
 
-    async def main() -> None:
-        with pytest.raises(asyncio.CancelledError):
-            await play()
-        assert started[0].returncode is not None
-
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", start)
-    asyncio.run(main())
-
-
-def test_a_rank_with_alternating_states_does_not_delay_the_start(tmp_path: Path) -> None:
-    flips = """
-while True:
-    for event in ("ready", "loaded"):
-        say(1, event=event)
-    say(0, event="loaded")
-    time.sleep(0.05)
-"""
-
-    async def play() -> Session:
-        async with Session([server(tmp_path, "a", (0, 1), GOOD + flips)], shares_fate=False) as started:
-            await asyncio.wait_for(started.ready(0.5), 60)
-            return started
-
-    assert losses(asyncio.run(play())) == [(0, "not started", "it did not join the group within 0.5 s")]
+    with pytest.raises(ValueError, match="null byte"):
+        asyncio.run(play())
+    number = (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else "none"
+    assert not Path(f"/proc/{number}").exists()

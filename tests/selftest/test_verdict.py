@@ -52,7 +52,7 @@ def test_a_slow_card_is_named(shape: tuple[int, int], noise: list[float], factor
 def test_a_slow_link_is_named(shape: tuple[int, int], noise: list[float], factor: float, data: st.DataObject) -> None:
     measured = healthy(*shape, noise)
     victim = data.draw(
-        st.sampled_from([one.pair for one in measured.links if one.pair[1] // shape[1] != one.pair[0] // shape[1]])
+        st.sampled_from([link.pair for link in measured.links if link.pair[1] // shape[1] != link.pair[0] // shape[1]])
     )
     assert names(judge(slowed(measured, lambda pair: pair == victim, factor))) == [("slow-link", victim)]
     assert names(judge(broken(measured, lambda pair: pair == victim))) == [("broken-link", victim)]
@@ -145,7 +145,9 @@ def test_a_baseline_shows_which_of_two_ranks_computes_slower() -> None:
 def test_slow_memory_counts_like_slow_arithmetic() -> None:
     measured = healthy(1, 3)
     for memory, found in ((3.0, []), (1.9, [("slow-card", (2,))])):
-        compute = tuple(replace(one, memory=memory) if one.rank == 2 else one for one in measured.compute)
+        compute = tuple(
+            replace(compute, memory=memory) if compute.rank == 2 else compute for compute in measured.compute
+        )
         assert names(judge(replace(measured, compute=compute))) == found
 
 
@@ -155,13 +157,13 @@ def test_a_rank_that_is_stopped_explains_its_links(
 ) -> None:
     rank = data.draw(st.integers(0, shape[0] * shape[1] - 1))
     measured = slowed(healthy(*shape, noise), lambda pair: rank in pair, 0.3)
-    parts = tuple(replace(one, stalled=part if one.rank == rank else 0) for one in measured.compute)
+    parts = tuple(replace(compute, stalled=part if compute.rank == rank else 0) for compute in measured.compute)
     assert names(judge(replace(measured, compute=parts))) == [("stalls", (rank,))]
 
 
 def test_a_stop_of_one_of_two_ranks_is_named() -> None:
     measured = healthy(1, 2)
-    compute = tuple(replace(one, stalled=0.3 * one.rank) for one in measured.compute)
+    compute = tuple(replace(compute, stalled=0.3 * compute.rank) for compute in measured.compute)
     (fault,) = judge(replace(measured, compute=compute))
     assert fault.message == "rank 1 (10.0.0.1, card 1) was stopped by a signal for 30% of the time"
     lost = (LostRank(1, "stopped"),)

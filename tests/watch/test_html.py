@@ -12,7 +12,7 @@ import pytest
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.watch.html import as_html
 from hccl_kit.watch.look import Folder
-from hccl_kit.watch.view import Job
+from hccl_kit.watch.view import WatchedJob
 from tests.browser import CHROMIUM, Page, browser
 from tests.watch.made import HOSTILE, facts, run
 
@@ -25,11 +25,11 @@ def page() -> Iterator[Page]:
         yield opened
 
 
-def slow_job(folder: Path) -> Job:
+def slow_job(folder: Path) -> WatchedJob:
     return Folder(run(folder / "run", 6, slow=4)).look()
 
 
-def shown(page: Page, job: Job, folder: Path) -> Path:
+def shown(page: Page, job: WatchedJob, folder: Path) -> Path:
     path = folder / "run.html"
     path.write_text(as_html(job))
     page.open(path)

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,13 +9,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
+from hccl_kit.runtime.pulse import Span
 from hccl_kit.watch.json_form import POINTS, as_json, job_in, thinned
 from hccl_kit.watch.look import Folder
-from hccl_kit.watch.view import Job
+from hccl_kit.watch.view import WatchedJob, WatchedRank
+from hccl_kit.watch.view import job as job_of
 from tests.watch.made import facts, run
 
 
-def job(folder: Path) -> Job:
+def job(folder: Path) -> WatchedJob:
     run(folder, 20, slow=3)
     facts(folder, 4, ranks=20, ended="ValueError", loss="nan")
     return Folder(folder).look()
@@ -34,7 +35,7 @@ def test_a_job_matches_the_schema_and_round_trips(tmp_path: Path) -> None:
 
 
 def test_curves_are_thinned_but_cover_the_whole_run(tmp_path: Path) -> None:
-    (point,) = {one for one in Folder(run(tmp_path, 1)).look().ranks[0].curve if one.span.step == 40}
+    (point,) = {point for point in Folder(run(tmp_path, 1)).look().ranks[0].curve if point.span.step == 40}
     for size in (0, 1, POINTS, POINTS + 1, 128):
         found = thinned((point,) * size)
         assert len(found) <= POINTS
@@ -50,6 +51,8 @@ def test_curves_are_thinned_but_cover_the_whole_run(tmp_path: Path) -> None:
         ("[" * 100_000, "is not a report of hccl-kit watch"),
         ('{"ranks": ' + "[" * 100_000, "is not a report of hccl-kit watch"),
         ('{"ranks": [], "version": 2}', "has version 2, accepted: 1"),
+        ('{"ranks": [], "version": 1}', "does not match the schema: : 'run' is a required property"),
+        ('{"ranks": NaN, "version": 1}', "is not a report of hccl-kit watch"),
         ('{"ranks": [], "version": "' + "x" * 1000 + '"}', "has version xxxxxxxxxxxxxxxxxxxx, accepted: 1"),
     ],
 )
@@ -58,26 +61,28 @@ def test_invalid_responses_are_refused(text: str, message: str) -> None:
         job_in(text)
 
 
+ANSWER = as_json(job_of("run", 1.0, [WatchedRank(0, "running", step=4, windows=(Span(4, 2, 1.0, 0.1, 0.8, 0.1),))]))
 anything = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=20),
     lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=12,
 )
-FIELDS = (
-    *("rank", "state", "host", "device", "step", "idle_s", "silent_s", "doing", "loss", "memory", "windows", "why"),
-    *("last_line", "curve"),
-)
 
 
-@settings(max_examples=30)
-@given(st.dictionaries(st.sampled_from(FIELDS), anything), anything, anything)
-def test_any_value_of_a_server_gives_a_valid_job(rank: dict[str, Any], size: Any, notes: Any) -> None:
-    rank = {"rank": 0, "state": "running", **rank}
-    text = json.dumps({"version": 1, "ranks": [rank, size], "size": size, "notes": notes, "run": notes, "time": size})
-    seen = job_in(text)
-    document = json.loads(as_json(seen))
-    Draft202012Validator(load("watch")).validate(document)
-    assert all(one.host.isprintable() and one.why.isprintable() and one.last_line.isprintable() for one in seen.ranks)
+@settings(max_examples=50)
+@given(st.data())
+def test_a_damaged_answer_is_refused_or_gives_a_valid_job(data: st.DataObject) -> None:
+    document = json.loads(ANSWER)
+    part = data.draw(st.sampled_from([document, *document["ranks"]]))
+    part[data.draw(st.sampled_from(sorted(part)))] = data.draw(anything)
+    try:
+        seen = job_in(json.dumps(document))
+    except ValueError:
+        return
+    Draft202012Validator(load("watch")).validate(json.loads(as_json(seen)))
+    assert all(
+        rank.host.isprintable() and rank.why.isprintable() and rank.last_line.isprintable() for rank in seen.ranks
+    )
 
 
 def test_a_server_cannot_exhaust_the_memory(tmp_path: Path) -> None:

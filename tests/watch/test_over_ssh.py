@@ -12,7 +12,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.watch.json_form import as_json
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.over_ssh import Server, Servers, joined
-from hccl_kit.watch.view import Job, problems
+from hccl_kit.watch.view import WatchedJob, problems
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import clean_environ
 from tests.places import ROOT
@@ -44,7 +44,7 @@ class Cluster:
         (self.ssh.parent / f"ssh.10.0.0.{number}").write_text(text)
 
 
-def part(folder: Path, ranks: list[int], **more: float) -> Job:
+def part(folder: Path, ranks: list[int], **more: float) -> WatchedJob:
     """The response of a server with some of eight ranks."""
     folder.mkdir()
     for rank in ranks:
@@ -129,4 +129,4 @@ def test_real_servers_over_real_ssh(lab: Hosts, tmp_path: Path) -> None:
         half = lab.run(0, [*command, "--ssh-option", "ConnectTimeout=3"], environ=environ, folder=tmp_path)
     finally:
         lab.heal(2)
-    assert [one.split(":")[0] for one in json.loads(half.stdout)["lost"]] == [lab.addresses[2]]
+    assert [loss.split(":")[0] for loss in json.loads(half.stdout)["lost"]] == [lab.addresses[2]]

@@ -7,11 +7,11 @@ from rich.console import Console
 
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.screen import drawn
-from hccl_kit.watch.view import Job
+from hccl_kit.watch.view import WatchedJob
 from tests.watch.made import HOSTILE, facts, run
 
 
-def lines(job: Job, width: int, height: int) -> list[str]:
+def lines(job: WatchedJob, width: int, height: int) -> list[str]:
     console = Console(width=width, height=height, markup=False, highlight=False, color_system=None, force_terminal=True)
     with console.capture() as capture:
         console.print(drawn(job, height=height, width=width))

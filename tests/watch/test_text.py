@@ -8,7 +8,7 @@ from hccl_kit.base.terminal import text_width
 from hccl_kit.runtime.pulse import Span
 from hccl_kit.watch.look import Folder
 from hccl_kit.watch.text import HEADINGS, as_line, as_text, cells
-from hccl_kit.watch.view import Rank, job
+from hccl_kit.watch.view import WatchedRank, job
 from tests.watch.made import facts, run
 
 
@@ -37,17 +37,19 @@ def test_a_job_as_a_log_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rank", "expected"),
     [
-        (Rank(7, "unknown"), "7  - unknown - - - - - - - - -"),
-        (Rank(7, "starting", step=0), "7  - starting 0 - - - - - - - -"),
-        (Rank(7, "running", step=1, loss=1e300), "7  - running 1 - - - - - - 1e+300 -"),
-        (Rank(7, "running", step=1, loss=12345.6), "7  - running 1 - - - - - - 12346 -"),
+        (WatchedRank(7, "unknown"), "7  - unknown - - - - - - - - -"),
+        (WatchedRank(7, "starting", step=0), "7  - starting 0 - - - - - - - -"),
+        (WatchedRank(7, "running", step=1, loss=1e300), "7  - running 1 - - - - - - 1e+300 -"),
+        (WatchedRank(7, "running", step=1, loss=12345.6), "7  - running 1 - - - - - - 12346 -"),
         (
-            Rank(7, "running", "a" * 40, 3, 10, idle_s=6.0, doing="all_reduce", windows=(Span(10, 2, 0.0, 0.0, 0.0),)),
+            WatchedRank(
+                7, "running", "a" * 40, 3, 10, idle_s=6.0, doing="all_reduce", windows=(Span(10, 2, 0.0, 0.0, 0.0),)
+            ),
             "7 aaaaaaaaaaaaa... 3 in all_reduce 10 6.0 s - 0 ms 0% 0% 0% - -",
         ),
     ],
 )
-def test_unknown_values_are_a_dash(rank: Rank, expected: str) -> None:
+def test_unknown_values_are_a_dash(rank: WatchedRank, expected: str) -> None:
     assert " ".join(cells(rank)) == expected
     assert len(cells(rank)) == len(HEADINGS)
 

@@ -10,40 +10,40 @@ _BOLD, _PLAIN = "\033[1m", "\033[0m"
 
 
 def as_lines(
-    found: Finding, color: bool, *, file: str = "", source: str | None = None, variable: str = ""
+    finding: Finding, color: bool, *, file: str = "", source: str | None = None, variable: str = ""
 ) -> list[str]:
     """The finding, its line of the `source`, related places, HCCL's code and the fix, a line or more each.
 
     `file` is the name of the document, "" if there is none; `variable` is the name in HCCL's message.
     """
     name, place = printable(file), ""
-    if found.span != NOWHERE:
-        place = f"{name}:{found.span.line}:{found.span.column}:"
+    if finding.span != NOWHERE:
+        place = f"{name}:{finding.span.line}:{finding.span.column}:"
         place = (f"{_BOLD}{place}{_PLAIN}" if color else place) + " "
-    lines = [f"{place}{head(found, color, end=':')} {printable(found.message)}"]
+    lines = [f"{place}{head(finding, color, end=':')} {printable(finding.message)}"]
     if source is not None:
-        lines += _excerpt(found, source)
-    lines += [f"   = {message} at {name}:{span.line}:{span.column}" for _, message, span in found.related]
-    return lines + notes(found, variable)
+        lines += _excerpt(finding, source)
+    lines += [f"   = {message} at {name}:{span.line}:{span.column}" for _, message, span in finding.related]
+    return lines + notes(finding, variable)
 
 
-def head(found: Finding, color: bool, *, end: str = "") -> str:
+def head(finding: Finding, color: bool, *, end: str = "") -> str:
     """The rule and the severity, as in "HK201 error"."""
-    text = f"{found.rule} {found.severity}{end}"
-    return f"{_COLORS[found.severity]}{text}{_PLAIN}" if color else text
+    text = f"{finding.rule} {finding.severity}{end}"
+    return f"{_COLORS[finding.severity]}{text}{_PLAIN}" if color else text
 
 
-def notes(found: Finding, variable: str = "") -> list[str]:
+def notes(finding: Finding, variable: str = "") -> list[str]:
     """What follows a finding: the code of HCCL and the fix."""
     named = f" ({variable})" if variable else ""
-    stop = [f"HCCL would stop with {found.hccl_error}{named}"] if found.hccl_error else []
-    fixes = [f"fix: {line}" for line in (found.hint or "").split("\n") if line]
+    stop = [f"HCCL would stop with {finding.hccl_error}{named}"] if finding.hccl_error else []
+    fixes = [f"fix: {line}" for line in (finding.hint or "").split("\n") if line]
     return [printable(f"   = {line}") for line in (*stop, *fixes)]
 
 
-def _excerpt(found: Finding, line: str) -> list[str]:
+def _excerpt(finding: Finding, line: str) -> list[str]:
     """The line of the finding, with carets under the marked characters."""
-    source, caret = marked(line, found.span.column - 1, found.span.width)
-    number = str(found.span.line)
+    source, caret = marked(line, finding.span.column - 1, finding.span.width)
+    number = str(finding.span.line)
     margin = " " * len(number)
     return [f"{margin} |", f"{number} | {source}".rstrip(), f"{margin} | {caret}"]

@@ -22,23 +22,25 @@ def as_github(reports: Sequence[Report]) -> str:
     """
     lines, hidden = [], 0
     for severity, command in _LEVELS:
-        found = [(report, one) for report in reports for one in report.findings if one.severity == severity]
-        lines += [_command(command, report, one) for report, one in found[:MAX_MARKS]]
-        hidden += max(0, len(found) - MAX_MARKS)
+        findings = [
+            (report, finding) for report in reports for finding in report.findings if finding.severity == severity
+        ]
+        lines += [_command(command, report, finding) for report, finding in findings[:MAX_MARKS]]
+        hidden += max(0, len(findings) - MAX_MARKS)
     return "\n".join([*lines, _summary(reports, hidden)])
 
 
-def _command(command: str, report: Report, found: Finding) -> str:
+def _command(command: str, report: Report, finding: Finding) -> str:
     """`::error file=t.json,line=3,col=5,title=HK201::message`; without file for standard input."""
-    span = found.span
+    span = finding.span
     file = {} if report.name == STDIN else {"file": report.name}
     end = {"endColumn": span.column + span.width} if span.width else {}
-    where = {**file, "line": span.line, "col": span.column, **end, "title": found.rule}
+    where = {**file, "line": span.line, "col": span.column, **end, "title": finding.rule}
     properties = ",".join(f"{key}={_property(str(value))}" for key, value in where.items())
-    related = [f"{message}: line {place.line}, column {place.column}" for _, message, place in found.related]
-    stop = [f"HCCL would stop with {found.hccl_error}"] if found.hccl_error else []
-    hint = [f"fix: {found.hint}"] if found.hint else []
-    message = "\n".join(map(printable, (found.message, *related, *stop, *hint)))
+    related = [f"{message}: line {place.line}, column {place.column}" for _, message, place in finding.related]
+    stop = [f"HCCL would stop with {finding.hccl_error}"] if finding.hccl_error else []
+    hint = [f"fix: {finding.hint}"] if finding.hint else []
+    message = "\n".join(map(printable, (finding.message, *related, *stop, *hint)))
     return f"::{command} {properties}::{_data(message)}"
 
 
@@ -47,12 +49,12 @@ def _data(text: str) -> str:
 
 
 def _property(text: str) -> str:
-    safe = re.sub(r"[^\r\n]+", lambda found: printable(found[0]), text)
+    safe = re.sub(r"[^\r\n]+", lambda match: printable(match[0]), text)
     return _data(safe).replace(":", "%3A").replace(",", "%2C")
 
 
 def _summary(reports: Iterable[Report], hidden: int) -> str:
-    found = [one.severity for report in reports for one in report.findings]
-    counts = ", ".join(f"{severity}s: {found.count(severity)}" for severity, _ in _LEVELS)
+    severities = [finding.severity for report in reports for finding in report.findings]
+    counts = ", ".join(f"{severity}s: {severities.count(severity)}" for severity, _ in _LEVELS)
     more = f" ({hidden} of them not annotated: GitHub shows {MAX_MARKS} of a level; --format json lists all)"
     return f"hccl-check: {counts}{more if hidden else ''}"

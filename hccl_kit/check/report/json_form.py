@@ -27,16 +27,16 @@ def _result(report: Report) -> dict[str, Any]:
         "hccl_error": report.hccl_error,
         "findings": [
             {
-                "rule": found.rule,
-                "name": found.name,
-                "severity": found.severity,
-                "pointer": to_json_pointer(found.pointer),
-                "line": found.span.line,
-                "column": found.span.column,
-                "message": found.message,
-                "hint": found.hint,
-                "hccl_error": found.hccl_error,
+                "rule": finding.rule,
+                "name": finding.name,
+                "severity": finding.severity,
+                "pointer": to_json_pointer(finding.pointer),
+                "line": finding.span.line,
+                "column": finding.span.column,
+                "message": finding.message,
+                "hint": finding.hint,
+                "hccl_error": finding.hccl_error,
             }
-            for found in report.findings
+            for finding in report.findings
         ],
     }

@@ -26,19 +26,19 @@ def as_sarif(reports: Sequence[Report]) -> str:
 
     Beyond MAX_RESULTS errors come first, and a notification counts what was left out.
     """
-    found = [(report, one) for report in reports for one in report.findings]
-    if len(found) > MAX_RESULTS:
-        found.sort(key=lambda pair: pair[1].severity != "error")
-    results = found[:MAX_RESULTS]
-    rules = sorted({one.rule for _, one in results})
+    findings = [(report, finding) for report in reports for finding in report.findings]
+    if len(findings) > MAX_RESULTS:
+        findings.sort(key=lambda pair: pair[1].severity != "error")
+    results = findings[:MAX_RESULTS]
+    rules = sorted({finding.rule for _, finding in results})
     index = {rule: position for position, rule in enumerate(rules)}
     described = [_rule(RULE_BY_ID[rule]) for rule in rules]
     driver = {"name": "hccl-check", "version": __version__, "rules": described}
     run = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": True, **_left_out(len(found) - len(results))}],
-        "results": [_result(report, one, index) for report, one in results],
+        "invocations": [{"executionSuccessful": True, **_left_out(len(findings) - len(results))}],
+        "results": [_result(report, finding, index) for report, finding in results],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
@@ -55,16 +55,16 @@ def _rule(rule: Rule[...]) -> dict[str, Any]:
     }
 
 
-def _result(report: Report, found: Finding, index: Mapping[str, int]) -> dict[str, Any]:
-    stop = [f"HCCL would stop with {found.hccl_error}."] if found.hccl_error else []
-    hint = [f"Fix: {found.hint}"] if found.hint else []
-    related = [{**_location(report.name, span), "message": {"text": message}} for _, message, span in found.related]
+def _result(report: Report, finding: Finding, index: Mapping[str, int]) -> dict[str, Any]:
+    stop = [f"HCCL would stop with {finding.hccl_error}."] if finding.hccl_error else []
+    hint = [f"Fix: {finding.hint}"] if finding.hint else []
+    related = [{**_location(report.name, span), "message": {"text": message}} for _, message, span in finding.related]
     return {
-        "ruleId": found.rule,
-        "ruleIndex": index[found.rule],
-        "level": found.severity,
-        "message": {"text": _literal("\n".join([found.message, *stop, *hint]))},
-        "locations": [_location(report.name, found.span)],
+        "ruleId": finding.rule,
+        "ruleIndex": index[finding.rule],
+        "level": finding.severity,
+        "message": {"text": _literal("\n".join([finding.message, *stop, *hint]))},
+        "locations": [_location(report.name, finding.span)],
         **({"relatedLocations": related} if related else {}),
     }
 

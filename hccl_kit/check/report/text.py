@@ -5,14 +5,14 @@ from __future__ import annotations
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
 from hccl_kit.check.report.finding_text import as_lines
-from hccl_kit.check.report.summary import summary
 from hccl_kit.check.result import Report
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.table.finding import Finding
+from hccl_kit.table.hccl_parser.reading import MISSING
+from hccl_kit.table.products import ANY_PRODUCT
 
 _LISTS = ("device", "server_list")
 """Keys that HCCL's errors never name."""
-_MISSING = "EI0017"
 MAX_BLOCKS = 100
 """Findings shown as text. Beyond this, the generator of the file is at fault; JSON has them all."""
 
@@ -22,30 +22,62 @@ def as_text(report: Report, source_text: str, color: bool) -> str:
 
     In the order of the text; if they are more than MAX_BLOCKS, errors come first and the rest is counted.
     """
-    lines = source_text.split("\n") if any(found.span.width for found in report.findings) else []
+    lines = source_text.split("\n") if any(finding.span.width for finding in report.findings) else []
     shown, more = report.findings, len(report.findings) - MAX_BLOCKS
     if more > 0:
-        shown = tuple(sorted(shown, key=lambda found: found.severity != "error"))[:MAX_BLOCKS]
-    blocks = [line for found in shown for line in _block(report.name, found, lines, color)]
+        shown = tuple(sorted(shown, key=lambda finding: finding.severity != "error"))[:MAX_BLOCKS]
+    blocks = [line for finding in shown for line in _block(report.name, finding, lines, color)]
     if more > 0:
         blocks.append(f"{printable(report.name)}: {counted(more, 'more finding')}; --format json lists all")
-    return "\n".join([*blocks, summary(report)])
+    return "\n".join([*blocks, _summary(report)])
 
 
-def _block(name: str, found: Finding, lines: list[str], color: bool) -> list[str]:
-    has_source = found.span.width and found.span.line <= len(lines)
-    source = lines[found.span.line - 1] if has_source else None
-    return as_lines(found, color, file=name, source=source, variable=_variable(found))
+def _block(name: str, finding: Finding, lines: list[str], color: bool) -> list[str]:
+    has_source = finding.span.width and finding.span.line <= len(lines)
+    source = lines[finding.span.line - 1] if has_source else None
+    return as_lines(finding, color, file=name, source=source, variable=_variable(finding))
 
 
-def _variable(found: Finding) -> str:
+def _variable(finding: Finding) -> str:
     """The name that HCCL's message gives the mistake; "" if it is not known."""
-    rule = RULE_BY_ID.get(found.rule)
-    if rule and rule.hccl_error != found.hccl_error == _MISSING:
+    rule = RULE_BY_ID.get(finding.rule)
+    if rule and rule.hccl_error != finding.hccl_error == MISSING:
         return ""  # HCCL misses another key than that of the finding
     names = rule.variables if rule else ()
-    key = found.pointer[-1] if found.pointer else None
+    key = finding.pointer[-1] if finding.pointer else None
     if len(names) == 1:
         return names[0]
     is_variable = key in names or (not names and isinstance(key, str) and key not in _LISTS)
     return str(key) if is_variable and (rule is None or rule.names_key) else ""
+
+
+def _summary(report: Report) -> str:
+    """The counts, and the assumptions behind the result: an assumed product, or what was not checked."""
+    name = printable(report.name)
+    counts = [sum(finding.severity == severity for finding in report.findings) for severity in ("error", "warning")]
+    totals = ", ".join(counted(n, word) for n, word in zip(counts, ("error", "warning"), strict=True) if n)
+    assumed = f"product {report.product} (derived from the version; change it with --product)"
+    if report.table is None:
+        return f"{name}: not ready, {totals}" if report.ok else f"{name}: {totals}, so nothing else was checked"
+    if not report.ok:
+        return f"{name}: {totals}, {assumed}" if report.is_assumed else f"{name}: {totals}"
+    unchecked = " (topology not checked: name the product with --product)" if report.product == ANY_PRODUCT else ""
+    facts = [
+        "ok",
+        *([totals] if totals else []),
+        *_broken(report),
+        f"version {report.format}",
+        counted(len(report.table.servers), "server"),
+        counted(report.table.world_size, "device"),
+        assumed if report.is_assumed else f"product {report.product}{unchecked}",
+    ]
+    return f"{name}: {', '.join(facts)}"
+
+
+def _broken(report: Report) -> list[str]:
+    """A note if HCCL takes the table although it breaks a rule of the product's manual."""
+    warned = {finding.rule for finding in report.findings if finding.severity == "warning"}
+    broken = sorted(rule for rule in warned if RULE_BY_ID[rule].from_manual)
+    if not broken:
+        return []
+    return [f"breaks a rule of product {report.product} ({', '.join(broken)}; with --strict an error)"]

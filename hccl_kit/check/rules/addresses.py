@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from socket import AF_INET, AF_INET6
+from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.nics import has_host, ports_differ, some_ports
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding, Related
-from hccl_kit.table.ip import AF_INET, AF_INET6, Address, parse_address, parse_usable, split_addresses
+from hccl_kit.table.ip import Address, parse_address, parse_usable, split_addresses
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import ANY_PRODUCT, Product
 
-_FAMILIES = {AF_INET: "IPv4", AF_INET6: "IPv6"}
-_ACCEPTED = "an IPv4 or IPv6 address without spaces around it is expected"
+_FAMILIES: Mapping[int, str] = {AF_INET: "IPv4", AF_INET6: "IPv6"}
+_ACCEPTED = Message("check.address", "an IPv4 or IPv6 address without spaces around it is expected")
 
 
 def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -36,8 +39,20 @@ def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
     for device in table.addressed:
         wrong = [text for text in split_addresses(device.ip) if parse_usable(text) is None]
         if wrong:
-            stands = ", which stands for no address" if parse_address(wrong[0]) else ""
-            message = f'"device_ip" holds {shown(wrong[0])}{stands}; {_ACCEPTED}'
+            if parse_address(wrong[0]):
+                message = Message(
+                    "HK301.no-address",
+                    '"device_ip" holds {address}, which stands for no address; {accepted}',
+                    address=shown(wrong[0]),
+                    accepted=_ACCEPTED,
+                )
+            else:
+                message = Message(
+                    "HK301.invalid",
+                    '"device_ip" holds {address}; {accepted}',
+                    address=shown(wrong[0]),
+                    accepted=_ACCEPTED,
+                )
             at = (*device.at, "device_ip")
             yield Finding(message, _advice(wrong[0], device), pointer=at, fix=_without_spaces(at, device.ip or ""))
 
@@ -56,7 +71,12 @@ def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     owners = ((text, device) for device in table.addressed for text in split_addresses(device.ip))
     for text, device, earlier in repeated(owners):
         if parse_usable(text):
-            message = f"address {shown(text)} is already taken by device {earlier.id}"
+            message = Message(
+                "HK302.taken",
+                "address {address} is already taken by device {other}",
+                address=shown(text),
+                other=earlier.id,
+            )
             yield _pointing_back(device, message, earlier.at)
 
 
@@ -81,7 +101,12 @@ def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding
             spellings.add(text)
             if address in first:
                 pointer, spelling = first[address]
-                message = f"address {shown(text)} is another spelling of {shown(spelling)}"
+                message = Message(
+                    "HK303.spelling",
+                    "address {address} is another spelling of {other}",
+                    address=shown(text),
+                    other=shown(spelling),
+                )
                 yield _pointing_back(device, message, pointer)
             first.setdefault(address, (device.at, text))
 
@@ -107,10 +132,17 @@ def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     usual = Counter(count for count, _ in counts).most_common(1)[0][0]
     for count, device in counts:
         if count != usual:
-            message = f'"device_ip" holds {_addresses_in_words(count)}, on most devices {_addresses_in_words(usual)}'
+            message = Message(
+                "HK304.count",
+                '"device_ip" holds {addresses}, on most devices {usual}',
+                addresses=_addresses_in_words(count),
+                usual=_addresses_in_words(usual),
+            )
             yield Finding(
                 message,
-                f"write {_addresses_in_words(usual)}" + (", separated by commas" if usual > 1 else ""),
+                Message("HK304.several.fix", "write {count} addresses, separated by commas", count=usual)
+                if usual > 1
+                else Message("HK304.fix", "write one address"),
                 pointer=(*device.at, "device_ip"),
             )
 
@@ -130,9 +162,13 @@ def device_ip_absent(table: RankTable, product: Product) -> Iterator[Finding]:
     for server in table.servers:
         without = [device for device in server.devices if device.ip is None]
         if without and not (product.host_ip_suffices and has_host(server)):
-            message = f'{_some(without, server)} have no "device_ip", which a job of several servers needs'
+            message = Message(
+                "HK305.absent",
+                '{devices} have no "device_ip", which a job of several servers needs',
+                devices=some_devices(without, server),
+            )
             hint, fix = meant("device_ip", without)
-            yield Finding(message, hint or _advice("", without[0]), pointer=without[0].at, fix=fix)
+            yield Finding(message, hint or write_address(without[0]), pointer=without[0].at, fix=fix)
 
 
 def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -150,8 +186,12 @@ def device_ip_empty(table: RankTable, product: Product) -> Iterator[Finding]:
     for server in table.servers:
         without = [device for device in server.devices if device.ip == ""]
         if without:
-            message = f'{_some(without, server)} have an empty "device_ip"; a job of several servers needs addresses'
-            yield Finding(message, _advice("", without[0]), pointer=(*without[0].at, "device_ip"))
+            message = Message(
+                "HK306.empty",
+                '{devices} have an empty "device_ip"; a job of several servers needs addresses',
+                devices=some_devices(without, server),
+            )
+            yield Finding(message, write_address(without[0]), pointer=(*without[0].at, "device_ip"))
 
 
 def _ports_are_checked(table: RankTable, product: Product) -> bool:
@@ -171,9 +211,11 @@ def host_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
     for server in table.servers:
         text = server.extra.get("host_ip")
         if isinstance(text, str) and parse_address(text) is None:
-            message = f'"host_ip" is {shown(text)}; {_ACCEPTED}'
+            message = Message(
+                "HK307.invalid", '"host_ip" is {address}; {accepted}', address=shown(text), accepted=_ACCEPTED
+            )
             at = (*server.at, "host_ip")
-            hint = "write the address of the host, or remove the key"
+            hint = Message("HK307.fix", "write the address of the host, or remove the key")
             fix = (Edit(at, json.dumps(text.strip())),) if parse_address(text.strip()) else ()
             yield Finding(message, hint, pointer=at, fix=fix)
 
@@ -196,7 +238,17 @@ def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]
         named += [((*node.at, "node_addr"), node.id) for node in nodes]
         if next(host_ip_families(table, _product), None):
             return  # that is the mistake, and the ranks follow their nodes
-    yield from _mixed("device_ip" if table.version != "1.1" else "rank_ip", named)
+    for mixed in _mixed(named):
+        key = "device_ip" if table.version != "1.1" else "rank_ip"
+        message = Message(
+            "HK309.families",
+            '"{key}" {address} is {family}, and most of the table is {usual}',
+            key=key,
+            address=shown(mixed.text),
+            family=mixed.family,
+            usual=mixed.usual,
+        )
+        yield _mixed_families(message, mixed)
 
 
 def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -210,36 +262,77 @@ def host_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     key = "node_addr" if table.version == "1.1" else "host_ip"
     hosts = [(s, s.id if table.version == "1.1" else s.extra.get("host_ip")) for s in table.servers]
-    if len(hosts) > 1:
-        yield from _mixed(key, [((*server.at, key), text) for server, text in hosts if isinstance(text, str)])
+    named = [((*server.at, key), text) for server, text in hosts if isinstance(text, str)]
+    for mixed in _mixed(named) if len(hosts) > 1 else ():
+        message = Message(
+            "HK310.families",
+            '"{key}" {address} is {family}, and most of the table is {usual}',
+            key=key,
+            address=shown(mixed.text),
+            family=mixed.family,
+            usual=mixed.usual,
+        )
+        yield _mixed_families(message, mixed)
 
 
-def _mixed(key: str, named: list[tuple[Pointer, str]]) -> Iterator[Finding]:
-    """The first address of another family than most addresses."""
+class _Mixed(NamedTuple):
+    """The first address of another family than most, and the first of those."""
+
+    at: Pointer
+    text: str
+    family: str
+    usual_at: Pointer
+    usual: str
+
+
+def _mixed(named: list[tuple[Pointer, str]]) -> Iterator[_Mixed]:
     known = [(at, text, address[0]) for at, text in named if (address := parse_usable(text))]
     families = Counter(family for _, _, family in known)
     if len(families) > 1:
         usual = families.most_common(1)[0][0]
-        odd_at, text, family = next(one for one in known if one[2] != usual)
+        at, text, family = next(address for address in known if address[2] != usual)
         usual_at = next(at for at, _, other in known if other == usual)
-        message = f'"{key}" {shown(text)} is {_FAMILIES[family]}, and most of the table is {_FAMILIES[usual]}'
-        related = (Related(usual_at, f"{_FAMILIES[usual]}"),)
-        yield Finding(message, "use one family on all servers", pointer=odd_at, related=related)
+        yield _Mixed(at, text, _FAMILIES[family], usual_at, _FAMILIES[usual])
 
 
-def _some(devices: list[Device], server: Server) -> str:
-    return f"{len(devices)} of the {len(server.devices)} devices of server {shown(server.id)}"
+def _mixed_families(message: Message, mixed: _Mixed) -> Finding:
+    hint = Message("check.families.fix", "use one family on all servers")
+    return Finding(message, hint, pointer=mixed.at, related=(Related(mixed.usual_at, mixed.usual),))
 
 
-def _addresses_in_words(count: int) -> str:
-    return "one address" if count == 1 else f"{count} addresses"
+def some_devices(devices: Sequence[Device], server: Server) -> Message:
+    """How many of the devices of a server these are."""
+    return Message(
+        "check.devices",
+        "{count} of the {devices} devices of server {server}",
+        count=len(devices),
+        devices=len(server.devices),
+        server=shown(server.id),
+    )
 
 
-def _advice(wrong: str, device: Device) -> str:
+def _addresses_in_words(count: int) -> Message:
+    if count == 1:
+        return Message("check.one-address", "one address")
+    return Message("check.addresses", "{count} addresses", count=count)
+
+
+def write_address(device: Device) -> Message:
+    """The advice for a device whose address is wrong or missing."""
+    return Message(
+        "check.device-ip.fix", "write what `hccn_tool -i {device} -ip -g` prints on that server", device=device.id
+    )
+
+
+def _advice(wrong: str, device: Device) -> Message:
     if parse_usable(wrong.strip()):
-        return "remove the spaces, HCCL does not"
-    ask = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
-    return f'replace the "*" of the sample: {ask}' if "*" in wrong else ask
+        return Message("HK301.spaces.fix", "remove the spaces, HCCL does not")
+    advice = write_address(device)
+    return (
+        Message("HK301.sample.fix", 'replace the "*" of the sample: {advice}', advice=advice)
+        if "*" in wrong
+        else advice
+    )
 
 
 def _without_spaces(at: Pointer, written: str) -> tuple[Edit, ...]:
@@ -249,9 +342,9 @@ def _without_spaces(at: Pointer, written: str) -> tuple[Edit, ...]:
     return (Edit(at, json.dumps(",".join(parts))),) if is_fixed else ()
 
 
-def _pointing_back(device: Device, message: str, earlier: Pointer) -> Finding:
+def _pointing_back(device: Device, message: Message, earlier: Pointer) -> Finding:
     at, related = (*device.at, "device_ip"), first_defined((*earlier, "device_ip"))
-    return Finding(message, _advice("", device), pointer=at, related=related)
+    return Finding(message, write_address(device), pointer=at, related=related)
 
 
 RULES = (

@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rules.duplicates import first_defined, repeated, same_for
+from hccl_kit.table.bounds import port_number
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.ip import Address, parse_address, split_addresses
@@ -19,7 +21,10 @@ from hccl_kit.table.model import NOTHING, Device, RankTable
 from hccl_kit.table.products import Product
 
 _KEY = "backup_device_ip"
-_PEER = 'write the "device_ip" of the other die of its NPU: devices 0 and 1 back each other, 2 and 3, and so on'
+_PEER = Message(
+    "check.peer.fix",
+    'write the "device_ip" of the other die of its NPU: devices 0 and 1 back each other, 2 and 3, and so on',
+)
 
 
 class _Backup(NamedTuple):
@@ -49,7 +54,12 @@ def backup_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
     for device in _doubtful(table, product):
         wrong = [text for text in _backups(device) if parse_address(text) is None]
         if wrong:
-            message = f'"{_KEY}" holds {shown(wrong[0])}; an IPv4 or IPv6 address without spaces around it is expected'
+            message = Message(
+                "HK314.address",
+                '"{key}" holds {address}; an IPv4 or IPv6 address without spaces around it is expected',
+                key=_KEY,
+                address=shown(wrong[0]),
+            )
             yield Finding(message, _PEER, pointer=(*device.at, _KEY))
 
 
@@ -65,7 +75,7 @@ def backup_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     addresses = ((text, (*device.at, _KEY)) for device in _doubtful(table, product) for text in _backups(device))
     for text, at, earlier in repeated(addresses):
         if parse_address(text):
-            message = f"backup address {shown(text)} is already taken"
+            message = Message("HK315.taken", "backup address {address} is already taken", address=shown(text))
             yield Finding(message, _PEER, pointer=at, related=first_defined(earlier))
 
 
@@ -84,11 +94,21 @@ def backup_not_peer(table: RankTable, product: Product) -> Iterator[Finding]:
     for backup in _owned(table, product, _doubtful(table, product)):
         device, owner = backup.device, backup.owner
         if owner and not backup.is_of_peer:
-            of = "the device itself" if owner is device else f"device {owner.id}"
-            where = "" if owner.at[:-1] == device.at[:-1] else " of another server"
-            message = f"backup address {shown(backup.text)} is that of {of}{where}, not of device {device.id ^ 1}"
+            itself = Message("HK316.itself", "the device itself")
+            here = Message("HK316.device", "device {device}", device=owner.id)
+            elsewhere = Message("HK316.elsewhere", "device {device} of another server", device=owner.id)
+            message = Message(
+                "HK316.not-peer",
+                "backup address {address} is that of {owner}, not of device {peer}",
+                address=shown(backup.text),
+                owner=itself if owner is device else here if owner.at[:-1] == device.at[:-1] else elsewhere,
+                peer=device.id ^ 1,
+            )
             yield Finding(
-                message, _PEER, pointer=(*device.at, _KEY), related=(Related((*owner.at, "device_ip"), "its owner"),)
+                message,
+                _PEER,
+                pointer=(*device.at, _KEY),
+                related=(Related((*owner.at, "device_ip"), Message("HK316.owner", "its owner")),),
             )
 
 
@@ -109,8 +129,15 @@ def backup_port_taken(table: RankTable, product: Product) -> Iterator[Finding]:
         port = _port(backup.device, "backup_device_port")
         if port is not None and backup.owner and backup.is_of_peer and port == _port(backup.owner, "device_port"):
             at, taken = (*backup.device.at, "backup_device_port"), (*backup.owner.at, "device_port")
-            message = f"backup port {port} of device {backup.device.id} is the port of device {backup.owner.id}"
-            yield Finding(message, "write another free port", pointer=at, related=(Related(taken, "taken here"),))
+            message = Message(
+                "HK317.taken",
+                "backup port {port} of device {device} is the port of device {owner}",
+                port=port,
+                device=backup.device.id,
+                owner=backup.owner.id,
+            )
+            hint = Message("HK317.fix", "write another free port")
+            yield Finding(message, hint, pointer=at, related=(Related(taken, Message("HK317.owner", "taken here")),))
 
 
 def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -125,9 +152,16 @@ def backup_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
     unknown = [backup for backup in _owned(table, product, _doubtful(table, product)) if backup.owner is None]
     if unknown:
         device = unknown[0].device
-        others = f"; the same holds for {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        message = f"no device of the table has backup address {shown(unknown[0].text)}{others}"
-        hint = f"compare it with what `hccn_tool -i {device.id ^ 1} -ip -g` prints on that server"
+        others = same_for(len(unknown) - 1)
+        message = Message(
+            "HK318.unknown",
+            "no device of the table has backup address {address}{others}",
+            address=shown(unknown[0].text),
+            others=others,
+        )
+        hint = Message(
+            "HK318.fix", "compare it with what `hccn_tool -i {peer} -ip -g` prints on that server", peer=device.id ^ 1
+        )
         yield Finding(message, hint, pointer=(*device.at, _KEY))
 
 
@@ -177,8 +211,7 @@ def _owned(table: RankTable, product: Product, backed: list[Device]) -> Iterator
 
 
 def _port(device: Device, key: str) -> int | None:
-    text = device.extra.get(key, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else None
+    return port_number(device.extra.get(key, ""))
 
 
 RULES = (

@@ -7,15 +7,21 @@ fitted count would turn a refused table into a job of too few ranks: the user mu
 
 from __future__ import annotations
 
+from hccl_kit.base.message import Message
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.pointer import Pointer
 
 
-def miscounted(at: Pointer, declared: int, count: int, found: str, *, is_text: bool = True) -> Finding:
-    """The finding at the key `at[-1]`; `found` says what holds how many, with "{}" for the number."""
-    quote = '"' if is_text else ""
-    message = f'"{at[-1]}" is {quote}{declared}{quote}, but {found.format(count)}'
-    right = f"{quote}{count}{quote}"
+def miscounted(message: Message, at: Pointer, declared: int, count: int, *, is_text: bool = True) -> Finding:
+    """The finding at the key `at[-1]`; `is_text`: the count is written in quotes."""
+    right = f'"{count}"' if is_text else str(count)
     if declared > count:
-        return Finding(message, f'add what is missing; if nothing is missing, write "{at[-1]}": {right}', pointer=at)
-    return Finding(message, f'write "{at[-1]}": {right}', pointer=at, fix=(Edit(at, right),))
+        hint = Message(
+            "check.count-or-list.fix",
+            'add what is missing; if nothing is missing, write "{key}": {count}',
+            key=at[-1],
+            count=right,
+        )
+        return Finding(message, hint, pointer=at)
+    hint = Message("check.count.fix", 'write "{key}": {count}', key=at[-1], count=right)
+    return Finding(message, hint, pointer=at, fix=(Edit(at, right),))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeVar
 
+from hccl_kit.base.message import Message
 from hccl_kit.table.finding import Related
 from hccl_kit.table.pointer import Pointer
 
@@ -22,6 +23,11 @@ def repeated(pairs: Iterable[tuple[Key, Owner]]) -> Iterator[tuple[Key, Owner, O
             first[key] = owner
 
 
+def same_for(others: int) -> Message | str:
+    """The end of a message that is reported once, with the number of the other places; "" without others."""
+    return Message("check.same-for", "; the same holds for {count} more", count=others) if others else ""
+
+
 def first_defined(at: Pointer) -> tuple[Related, ...]:
     """The reference from a duplicate to the place of the first."""
-    return (Related(at, "first defined"),)
+    return (Related(at, Message("check.first-defined", "first defined")),)

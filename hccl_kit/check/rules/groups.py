@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import DUPLICATE, Rule
+from hccl_kit.check.rules.addresses import write_address
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
-from hccl_kit.table.bounds import MAX_NAME
+from hccl_kit.table.bounds import LAB, MAX_NAME, NIC_LOCATION, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
-from hccl_kit.table.formats.group_list import LAB, LOCATION
 from hccl_kit.table.ip import parse_address, split_addresses
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
@@ -29,18 +30,40 @@ def wrong_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code, the log only; a wrong server_num may end in EI0014, DeviceNum of server Id X (R23).
     """
     if table.groups and table.declared_groups != len(table.groups):
-        yield miscounted(("group_count",), table.declared_groups or 0, len(table.groups), "group_list holds {}")
+        declared, count = table.declared_groups or 0, len(table.groups)
+        message = Message(
+            "HK220.groups",
+            '"group_count" is "{declared}", but group_list holds {count}',
+            declared=declared,
+            count=count,
+        )
+        yield miscounted(message, ("group_count",), declared, count)
     is_lab = LAB in table.extra
     for g, group in enumerate(table.groups):
         at: Pointer = ("group_list", g)
         sizes = [len(instance.devices) for instance in group.instances]
         if sizes and group.declared_instances != len(sizes):
-            yield miscounted((*at, "instance_count"), group.declared_instances, len(sizes), "instance_list holds {}")
+            declared, count = group.declared_instances, len(sizes)
+            message = Message(
+                "HK220.instances",
+                '"instance_count" is "{declared}", but instance_list holds {count}',
+                declared=declared,
+                count=count,
+            )
+            yield miscounted(message, (*at, "instance_count"), declared, count)
         # If HK221 or HK230 reports, it is unclear how many devices are meant.
         can_tell = sizes and min(sizes) > 0 and not (is_lab and max(sizes) > 1)
         if can_tell and group.declared_devices != sum(sizes):
             key = "device_num" if is_lab else "device_count"
-            yield miscounted((*at, key), group.declared_devices, sum(sizes), "the instances hold {} devices")
+            declared, count = group.declared_devices, sum(sizes)
+            message = Message(
+                "HK220.devices",
+                '"{key}" is "{declared}", but the instances hold {count} devices',
+                key=key,
+                declared=declared,
+                count=count,
+            )
+            yield miscounted(message, (*at, key), declared, count)
     yield from _wrong_servers(table)
 
 
@@ -56,10 +79,21 @@ def _wrong_servers(table: RankTable) -> Iterator[Finding]:
         declared, at = group.declared_servers or 0, ("group_list", g, "server_num")
         twice = sorted(servers & counted)
         if servers and declared != len(servers) and (are_equal or not declared):
-            yield miscounted(at, declared, len(servers), "the instances name {} servers")
+            message = Message(
+                "HK220.servers",
+                '"server_num" is "{declared}", but the instances name {count} servers',
+                declared=declared,
+                count=len(servers),
+            )
+            yield miscounted(message, at, declared, len(servers))
         elif twice:
-            message = f'"server_num" counts server {shown(twice[0])}, and so does that of an earlier group'
-            yield Finding(message, "HCCL adds the numbers up: list all ranks of a server in one group", pointer=at)
+            message = Message(
+                "HK220.counted-twice",
+                '"server_num" counts server {server}, and so does that of an earlier group',
+                server=shown(twice[0]),
+            )
+            hint = Message("HK220.fix", "HCCL adds the numbers up: list all ranks of a server in one group")
+            yield Finding(message, hint, pointer=at)
         counted |= servers
 
 
@@ -73,16 +107,21 @@ def empty_part(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log says "size is zero" (R9).
     """
     if not table.groups:
-        yield Finding("the table has no group; at least one is expected", pointer=("group_list",))
+        message = Message("HK221.no-group", "the table has no group; at least one is expected")
+        yield Finding(message, pointer=("group_list",))
     for g, group in enumerate(table.groups):
         at: Pointer = ("group_list", g, "instance_list")
         if not group.instances:
-            message = f"group {shown(group.name)} has no instance; at least one is expected"
-            yield Finding(message, "add its instances, or remove the group", pointer=at)
+            message = Message(
+                "HK221.no-instance", "group {group} has no instance; at least one is expected", group=shown(group.name)
+            )
+            hint = Message("HK221.no-instance.fix", "add its instances, or remove the group")
+            yield Finding(message, hint, pointer=at)
         for i, instance in enumerate(group.instances):
             if not instance.devices:
-                message = "the instance has no device; at least one is expected"
-                yield Finding(message, "add its devices, or remove the instance", pointer=(*at, i, "devices"))
+                message = Message("HK221.no-device", "the instance has no device; at least one is expected")
+                hint = Message("HK221.no-device.fix", "add its devices, or remove the instance")
+                yield Finding(message, hint, pointer=(*at, i, "devices"))
 
 
 def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -95,14 +134,15 @@ def name_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write the name that the pod has in the cluster.
     HCCL:           EI0014, with the misleading variable "IP" (R10).
     """
-    groups, pods = _names(table)
-    if len({*groups}) == len(groups) and len({*pods}) == len(pods):
-        return
-    for kind, names in (("group", _placed_groups(table)), ("pod", _placed_pods(table))):
-        for name, at, earlier in repeated((name, at) for at, name in names):
-            if name or kind == "group":  # HK223 reports a pod without name
-                message = f"{kind} name {shown(name)} is already taken by another {kind}"
-                yield Finding(message, f"give every {kind} its own name", pointer=at, related=first_defined(earlier))
+    for name, at, earlier in repeated((name, at) for at, name in _placed_groups(table)):
+        message = Message("HK222.group", "group name {name} is already taken by another group", name=shown(name))
+        hint = Message("HK222.group.fix", "give every group its own name")
+        yield Finding(message, hint, pointer=at, related=first_defined(earlier))
+    for name, at, earlier in repeated((name, at) for at, name in _placed_pods(table)):
+        if name:  # HK223 reports a pod without name
+            message = Message("HK222.pod", "pod name {name} is already taken by another pod", name=shown(name))
+            hint = Message("HK222.pod.fix", "give every pod its own name")
+            yield Finding(message, hint, pointer=at, related=first_defined(earlier))
 
 
 def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -115,16 +155,27 @@ def name_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write the name that the pod has in the cluster.
     HCCL:           no code for a long name, the log only; without name a pod ends in EI0014, rank_id.
     """
-    groups, pods = _names(table)
-    if all(pods) and max(map(len, groups + pods), default=0) * 4 <= MAX_NAME:  # a character is 1 to 4 bytes
-        return
     for least, names in ((0, _placed_groups(table)), (1, _placed_pods(table))):
         for at, name in names:
-            length = len(name.encode("utf-8", errors="replace"))
+            length = bytes_of(name)
             if not least <= length <= MAX_NAME:
-                found = "is empty" if not length else f"has {length} bytes"
-                message = f'"{at[-1]}" {found}; {least} to {MAX_NAME} are accepted'
-                yield Finding(message, "write the name that it has in the cluster", pointer=at)
+                message = Message(
+                    "HK223.empty",
+                    '"{key}" is empty; {least} to {most} are accepted',
+                    key=at[-1],
+                    least=least,
+                    most=MAX_NAME,
+                )
+                if length:
+                    message = Message(
+                        "HK223.length",
+                        '"{key}" has {length} bytes; {least} to {most} are accepted',
+                        key=at[-1],
+                        length=length,
+                        least=least,
+                        most=MAX_NAME,
+                    )
+                yield Finding(message, Message("HK223.fix", "write the name that it has in the cluster"), pointer=at)
 
 
 def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -139,9 +190,15 @@ def device_per_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
     for g, group in enumerate(table.groups if LAB in table.extra else ()):
         for i, instance in enumerate(group.instances):
             if len(instance.devices) > 1:
-                message = f"rank {instance.rank} has {len(instance.devices)} devices; one is expected"
+                message = Message(
+                    "HK230.devices",
+                    "rank {rank} has {count} devices; one is expected",
+                    rank=instance.rank,
+                    count=len(instance.devices),
+                )
                 at = ("group_list", g, "instance_list", i, "devices")
-                yield Finding(message, "give every device its own instance with its own rank_id", pointer=at)
+                hint = Message("HK230.fix", "give every device its own instance with its own rank_id")
+                yield Finding(message, hint, pointer=at)
 
 
 def nic_location(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -153,12 +210,18 @@ def nic_location(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write "device", with the addresses of the devices in `device_ip`.
     HCCL:           no code; the log says "host nic is unsupported", or "should be 'device'".
     """
-    location = table.extra.get(LOCATION)
+    location = table.extra.get(NIC_LOCATION)
     if LAB in table.extra and location != "device":
-        message = f'"{LOCATION}" is {shown(location)}, and "device" is expected'
+        message = Message(
+            "HK231.location",
+            '"{key}" is {location}, and "device" is expected',
+            key=NIC_LOCATION,
+            location=shown(location),
+        )
         is_meant = str(location).strip().lower() == "device"
-        fix = (Edit((LOCATION,), '"device"'),) if is_meant else ()
-        yield Finding(message, 'write "device"; device_ip holds the addresses', pointer=(LOCATION,), fix=fix)
+        fix = (Edit((NIC_LOCATION,), '"device"'),) if is_meant else ()
+        hint = Message("HK231.fix", 'write "device"; device_ip holds the addresses')
+        yield Finding(message, hint, pointer=(NIC_LOCATION,), fix=fix)
 
 
 def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -175,9 +238,10 @@ def several_addresses(table: RankTable, _product: Product) -> Iterator[Finding]:
     for device in table.addressed:
         # HK301 checks every part; an invalid one is the mistake.
         if device.ip and "," in device.ip and all(map(parse_address, split_addresses(device.ip))):
-            message = f'"device_ip" holds {shown(device.ip)}; template 2 takes one address'
-            hint = f"write what `hccn_tool -i {device.id} -ip -g` prints on that server"
-            yield Finding(message, hint, pointer=(*device.at, "device_ip"))
+            message = Message(
+                "HK232.several", '"device_ip" holds {address}; template 2 takes one address', address=shown(device.ip)
+            )
+            yield Finding(message, write_address(device), pointer=(*device.at, "device_ip"))
 
 
 def obsolete_key(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -195,16 +259,16 @@ def obsolete_key(table: RankTable, _product: Product) -> Iterator[Finding]:
     if LAB not in table.extra:
         return
     if chip not in (None, "910"):
-        yield Finding(f'"chip_info" is {shown(chip)}; tables of template 2 are for "910"', pointer=("chip_info",))
+        message = Message("HK233.chip", '"chip_info" is {chip}; tables of template 2 are for "910"', chip=shown(chip))
+        yield Finding(message, pointer=("chip_info",))
     if count is not None and isinstance(names, list) and count != str(len(names)):
-        message = f'"para_plane_nic_num" is {shown(count)}, but para_plane_nic_name holds {len(names)}'
+        message = Message(
+            "HK233.count",
+            '"para_plane_nic_num" is {declared}, but para_plane_nic_name holds {count}',
+            declared=shown(count),
+            count=len(names),
+        )
         yield Finding(message, pointer=("para_plane_nic_num",))
-
-
-def _names(table: RankTable) -> tuple[list[str], list[str]]:
-    """The names of all groups and of all pods."""
-    pods = [instance.pod for group in table.groups for instance in group.instances if instance.pod is not None]
-    return [group.name for group in table.groups], pods
 
 
 def _placed_groups(table: RankTable) -> Iterator[tuple[Pointer, str]]:

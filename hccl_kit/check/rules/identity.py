@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, SERVER_KINDS, Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
-from hccl_kit.table.bounds import MAX_SERVER_ID
+from hccl_kit.table.bounds import MAX_SERVER_ID, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, trimmed
@@ -30,7 +31,9 @@ def device_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
         if len({device.id for device in server.devices}) == len(server.devices):
             continue
         for number, device, earlier in repeated((device.id, device) for device in server.devices):
-            message = f"server {shown(server.id)} lists device {number} twice"
+            message = Message(
+                "HK203.twice", "server {server} lists device {device} twice", server=shown(server.id), device=number
+            )
             related = first_defined((*earlier.at, "device_id"))
             yield Finding(message, pointer=(*device.at, "device_id"), related=related)
 
@@ -47,7 +50,13 @@ def device_beyond(table: RankTable, product: Product) -> Iterator[Finding]:
     highest = product.max_device_id
     for device in table.every:
         if device.id > highest:
-            message = f"device {device.id} does not exist: ids go from 0 to {highest} on {product.title}"
+            message = Message(
+                "HK204.beyond",
+                "device {device} does not exist: ids go from 0 to {most} on {product}",
+                device=device.id,
+                most=highest,
+                product=product.title,
+            )
             yield Finding(message, pointer=(*device.at, "device_id"))
 
 
@@ -63,8 +72,8 @@ def server_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     if len({server.id for server in table.servers}) == len(table.servers):
         return
     for name, at, earlier in repeated((server.id, (*server.at, "server_id")) for server in table.servers):
-        message = f"server id {shown(name)} is already taken by another server"
-        hint = "give every server its own id, or put the devices of one host into one entry"
+        message = Message("HK205.taken", "server id {server} is already taken by another server", server=shown(name))
+        hint = Message("HK205.fix", "give every server its own id, or put the devices of one host into one entry")
         yield Finding(message, hint, pointer=at, related=first_defined(earlier))
 
 
@@ -78,11 +87,18 @@ def server_id_length(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log only (R10).
     """
     for server in table.servers:
-        length = len(server.id.encode("utf-8", errors="replace"))
+        length = bytes_of(server.id)
         if not 1 <= length <= MAX_SERVER_ID:
-            found = "is empty" if not length else f"has {length} bytes"
-            message = f'"server_id" {found}; 1 to {MAX_SERVER_ID} are accepted'
-            yield Finding(message, "write the address or the name of the host", pointer=(*server.at, "server_id"))
+            message = Message("HK206.empty", '"server_id" is empty; 1 to {most} are accepted', most=MAX_SERVER_ID)
+            if length:
+                message = Message(
+                    "HK206.length",
+                    '"server_id" has {length} bytes; 1 to {most} are accepted',
+                    length=length,
+                    most=MAX_SERVER_ID,
+                )
+            hint = Message("HK206.fix", "write the address or the name of the host")
+            yield Finding(message, hint, pointer=(*server.at, "server_id"))
 
 
 def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -97,7 +113,13 @@ def server_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     count = len(table.servers)
     if count and table.declared_servers is not None and table.declared_servers != count:
-        yield miscounted(("server_count",), table.declared_servers, count, "server_list holds {}")
+        message = Message(
+            "HK207.count",
+            '"server_count" is "{declared}", but server_list holds {count}',
+            declared=table.declared_servers,
+            count=count,
+        )
+        yield miscounted(message, ("server_count",), table.declared_servers, count)
 
 
 def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -110,11 +132,15 @@ def empty_list(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log says "size is zero" (R9).
     """
     if not table.servers:
-        yield Finding("the table has no server; at least one is expected", pointer=("server_list",))
+        message = Message("HK208.no-server", "the table has no server; at least one is expected")
+        yield Finding(message, pointer=("server_list",))
     for server in table.servers:
         if not server.devices:
-            message = f"server {shown(server.id)} has no device; at least one is expected"
-            yield Finding(message, "add its devices, or remove the server", pointer=(*server.at, "device"))
+            message = Message(
+                "HK208.no-device", "server {server} has no device; at least one is expected", server=shown(server.id)
+            )
+            hint = Message("HK208.fix", "add its devices, or remove the server")
+            yield Finding(message, hint, pointer=(*server.at, "device"))
 
 
 def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -129,8 +155,13 @@ def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Find
     names = Counter(server.id for server in table.servers)
     for server in table.servers:
         if len(table.servers) > 1 and names[server.id] == 1 and is_loopback(server.id):
-            message = f"server id {shown(server.id)} is a loopback address, which no other server can reach"
-            yield Finding(message, "write the address of the host in the cluster", pointer=(*server.at, "server_id"))
+            message = Message(
+                "HK209.loopback",
+                "server id {server} is a loopback address, which no other server can reach",
+                server=shown(server.id),
+            )
+            hint = Message("HK209.fix", "write the address of the host in the cluster")
+            yield Finding(message, hint, pointer=(*server.at, "server_id"))
 
 
 def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -144,7 +175,11 @@ def loopback_alone(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     if len(table.servers) == 1 and is_loopback(table.servers[0].id):
         name = shown(table.servers[0].id)
-        message = f"server id {name} is a loopback address: good for one server, not for merging with others"
+        message = Message(
+            "HK210.loopback",
+            "server id {server} is a loopback address: good for one server, not for merging with others",
+            server=name,
+        )
         yield Finding(message, pointer=(*table.servers[0].at, "server_id"))
 
 
@@ -161,8 +196,12 @@ def server_without_address(table: RankTable, _product: Product) -> Iterator[Find
     for server in table.servers if len(table.servers) > 1 else ():
         # HK410 reports spaces around an id if HCCL does not accept them.
         if server.id and not is_host(trimmed(server.id)) and not isinstance(server.extra.get("host_ip"), str):
-            message = f"server id {shown(server.id)} is not an address or a host name, so ssh cannot reach the server"
-            hint = 'write the address of the host, or add it as "host_ip"'
+            message = Message(
+                "HK237.server",
+                "server id {server} is not an address or a host name, so ssh cannot reach the server",
+                server=shown(server.id),
+            )
+            hint = Message("HK237.fix", 'write the address of the host, or add it as "host_ip"')
             yield Finding(message, hint, pointer=(*server.at, "server_id"))
 
 

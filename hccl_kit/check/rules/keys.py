@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, is_typo
 from hccl_kit.check.optional_keys import OPTIONAL
 from hccl_kit.check.rule import ALL_KINDS, Rule
@@ -51,9 +52,14 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
                 if written in holder.extra and any(_is_absent(key, holder) for key in near)
             ]
             if places:
-                more = f", in {len(places)} places" if len(places) > 1 else ""
-                message = f"{shown(written)} is not a key HCCL knows{more}; it is ignored"
-                hint = "did you mean {}?".format(" or ".join(f'"{key}"' for key in near))
+                more = _in_places(len(places))
+                message = Message(
+                    "HK117.unknown",
+                    "{key} is not a key HCCL knows{places}; it is ignored",
+                    key=shown(written),
+                    places=more,
+                )
+                hint = Message("HK117.fix", "did you mean {keys}?", keys=" or ".join(f'"{key}"' for key in near))
                 yield Finding(message, hint, pointer=(*places[0], written), on_key=True)
 
 
@@ -67,19 +73,24 @@ def key_of_super_pods(table: RankTable, product: Product) -> Iterator[Finding]:
     Fix:            write "version": "1.2" if the job is to use the super pods of Atlas A3; otherwise leave it.
     HCCL:           accepts it.
     """
-    hint = 'write "version": "1.2" if the job is to use the super pods of Atlas A3'
+    hint = Message("HK118.fix", 'write "version": "1.2" if the job is to use the super pods of Atlas A3')
     if product.name != ANY_PRODUCT and not product.has_super_pods:
-        hint = f"leave or remove it: {product.title} has no super pods"
+        hint = Message("HK118.remove.fix", "leave or remove it: {product} has no super pods", product=product.title)
     for kind, known in OPTIONAL["1.2"].items():
         for key in set(known) - set(OPTIONAL["1.0"][kind]):
             places = [at for at, holder in _placed(table, kind) if key in holder.extra]
             if places:
-                more = f", in {len(places)} places" if len(places) > 1 else ""
-                message = f'version 1.0 ignores "{key}", which HCCL reads in version 1.2 only{more}'
+                more = _in_places(len(places))
+                message = Message(
+                    "HK118.ignored",
+                    'version 1.0 ignores "{key}", which HCCL reads in version 1.2 only{places}',
+                    key=key,
+                    places=more,
+                )
                 yield Finding(message, hint, pointer=(*places[0], key), on_key=True)
 
 
-def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str | None, tuple[Edit, ...]]:
+def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[Message | None, tuple[Edit, ...]]:
     """A hint and the edits if devices without `key` have a misspelled one; else None and no edits.
 
     For the rules that find the key missing. There are no edits if a value does not match `pattern`: it would be refused
@@ -91,7 +102,11 @@ def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[str |
     written = [(device.at, device.extra[typo]) for device in without if typo in device.extra]
     is_good = all(isinstance(value, str) and re.match(pattern, value) for _, value in written)
     edits = tuple(Edit((*at, typo), f'"{key}"', on_key=True) for at, _ in written) if is_good else ()
-    return f'did you mean "{key}" by {shown(typo)}?', edits
+    return Message("check.typo.fix", 'did you mean "{key}" by {typo}?', key=key, typo=shown(typo)), edits
+
+
+def _in_places(count: int) -> Message | str:
+    return Message("check.places", ", in {count} places", count=count) if count > 1 else ""
 
 
 def _is_needed(key: str, table: RankTable, product: Product) -> bool:

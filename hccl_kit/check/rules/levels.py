@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules.counts import miscounted
 from hccl_kit.check.rules.duplicates import first_defined, repeated
@@ -29,7 +31,13 @@ def rank_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     count = table.world_size
     if table.declared_ranks is not None and table.declared_ranks != count:
-        yield miscounted(("rank_count",), table.declared_ranks, count, "rank_list holds {}", is_text=False)
+        message = Message(
+            "HK224.count",
+            '"rank_count" is {declared}, but rank_list holds {count}',
+            declared=table.declared_ranks,
+            count=count,
+        )
+        yield miscounted(message, ("rank_count",), table.declared_ranks, count, is_text=False)
 
 
 def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -42,22 +50,36 @@ def backup_rank(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           EI0017 without `replaced_local_id`, EI0014 for one below 0 and for a second backup, else no code
                     (R34).
     """
-    hint = 'give it "replaced_local_id" with a local id from 0 to 63'
+    hint = Message("HK225.fix", 'give it "replaced_local_id" with a local id from 0 to 63')
     backups = _backups(table)
     for number, device in enumerate(backups):
         if "replaced_local_id" not in device.extra:
-            message = f"rank {device.rank} is a backup (local id {BACKUP}) and names no NPU to replace"
+            message = Message(
+                "HK225.no-npu",
+                "rank {rank} is a backup (local id {backup}) and names no NPU to replace",
+                rank=device.rank,
+                backup=BACKUP,
+            )
             yield Finding(message, hint, pointer=(*device.at, "local_id"), hccl_error=MISSING)
         elif _replaced(device) is None:
-            found = shown(device.extra["replaced_local_id"])
-            message = f'"replaced_local_id" of a backup is {found}, and a whole number from 0 to 63 is expected'
+            written = shown(device.extra["replaced_local_id"])
+            message = Message(
+                "HK225.local-id",
+                '"replaced_local_id" of a backup is {found}, and a whole number from 0 to 63 is expected',
+                found=written,
+            )
             yield Finding(message, pointer=(*device.at, "replaced_local_id"))
         elif number:
-            message = f"rank {device.rank} is a backup (local id {BACKUP}), and so is rank {backups[0].rank}"
-            related = first_defined((*backups[0].at, "local_id"))
-            yield Finding(
-                message, "one backup is accepted", pointer=(*device.at, "local_id"), related=related, hccl_error=INVALID
+            message = Message(
+                "HK225.second",
+                "rank {rank} is a backup (local id {backup}), and so is rank {other}",
+                rank=device.rank,
+                backup=BACKUP,
+                other=backups[0].rank,
             )
+            related = first_defined((*backups[0].at, "local_id"))
+            hint = Message("HK225.second.fix", "one backup is accepted")
+            yield Finding(message, hint, pointer=(*device.at, "local_id"), related=related, hccl_error=INVALID)
 
 
 def replaced_is_there(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -73,9 +95,15 @@ def replaced_is_there(table: RankTable, _product: Product) -> Iterator[Finding]:
         replaced = _replaced(device)
         other = next((other for other in table.every if other.local_id == replaced), None)
         if other is not None:
-            message = f"the backup, rank {device.rank}, replaces local id {replaced}, which rank {other.rank} has"
-            related = (Related((*other.at, "local_id"), "is here"),)
-            hint = "remove the rank that failed, or write the local id that is missing"
+            message = Message(
+                "HK229.present",
+                "the backup, rank {rank}, replaces local id {replaced}, which rank {other} has",
+                rank=device.rank,
+                replaced=replaced,
+                other=other.rank,
+            )
+            related = (Related((*other.at, "local_id"), Message("HK229.place", "is here")),)
+            hint = Message("HK229.fix", "remove the rank that failed, or write the local id that is missing")
             yield Finding(message, hint, pointer=(*device.at, "replaced_local_id"), related=related)
 
 
@@ -88,13 +116,17 @@ def layers_not_ascending(table: RankTable, _product: Product) -> Iterator[Findin
     Fix:            order the levels by their layer, each layer once.
     HCCL:           no code; the parser refuses the table (R34).
     """
-    orders = {tuple([level.layer for level in device.levels]) for device in table.every}
-    wrong = {order for order in orders if list(order) != sorted(set(order))}
-    for device in table.every if wrong else ():
-        for place, (before, level) in enumerate(zip(device.levels, device.levels[1:]), start=1):  # noqa: B905 - pairs
+    for device in table.every:
+        for place, (before, level) in enumerate(pairwise(device.levels), start=1):
             if level.layer <= before.layer:
-                message = f'"net_layer" is {level.layer} after {before.layer}; layers must ascend, each one once'
-                yield Finding(message, "order the levels by net_layer", pointer=_level(device, place, "net_layer"))
+                message = Message(
+                    "HK226.order",
+                    '"net_layer" is {layer} after {before}; layers must ascend, each one once',
+                    layer=level.layer,
+                    before=before.layer,
+                )
+                hint = Message("HK226.fix", "order the levels by net_layer")
+                yield Finding(message, hint, pointer=_level(device, place, "net_layer"))
                 break
 
 
@@ -115,14 +147,21 @@ def address_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     for level in table.every_level:
         if (level.layer, level.instance) in counts:
             counts[level.layer, level.instance][len(level.addresses)] += 1
-    usual = {network: found.most_common(1)[0][0] for network, found in counts.items()}  # the first of two as common
+    usual = {network: lengths.most_common(1)[0][0] for network, lengths in counts.items()}  # the first of two as common
     for device in table.every:
         for place, level in enumerate(device.levels):
             size = usual.get((level.layer, level.instance), len(level.addresses))
             if len(level.addresses) != size:
-                network = f"layer {level.layer} of {shown(level.instance)}"
-                message = f"rank {device.rank} has {len(level.addresses)} addresses in {network}, others have {size}"
-                hint = "list the same number for every rank"
+                message = Message(
+                    "HK227.count",
+                    "rank {rank} has {count} addresses in layer {layer} of {network}, others have {usual}",
+                    rank=device.rank,
+                    count=len(level.addresses),
+                    layer=level.layer,
+                    network=shown(level.instance),
+                    usual=size,
+                )
+                hint = Message("HK227.fix", "list the same number for every rank")
                 yield Finding(message, hint, pointer=_level(device, place, "rank_addr_list"))
 
 
@@ -140,9 +179,16 @@ def local_id_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
             continue
         for local_id, device, earlier in repeated((device.local_id, device) for device in server.devices):
             if local_id != BACKUP:
-                message = f"local id {local_id} is already taken by rank {earlier.rank} of {shown(server.id)}"
+                message = Message(
+                    "HK228.taken",
+                    "local id {local_id} is already taken by rank {other} of {server}",
+                    local_id=local_id,
+                    other=earlier.rank,
+                    server=shown(server.id),
+                )
                 related = first_defined((*earlier.at, "local_id"))
-                yield Finding(message, "write the place of each NPU", pointer=(*device.at, "local_id"), related=related)
+                hint = Message("HK228.fix", "write the place of each NPU")
+                yield Finding(message, hint, pointer=(*device.at, "local_id"), related=related)
 
 
 def innermost_type(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -160,9 +206,18 @@ def innermost_type(table: RankTable, _product: Product) -> Iterator[Finding]:
         level = device.levels[0]
         if level.layer == 0 and level.type != "TOPO_FILE_DESC":
             pointer = _level(device, 0, *(["net_type"] if level.type else []))
-            found = shown(level.type) if level.type else "left out, which means CLOS"
-            message = f'"net_type" of layer 0 is {found}; the manual asks for TOPO_FILE_DESC'
-            yield Finding(message, 'write "net_type": "TOPO_FILE_DESC" on layer 0 of every rank', pointer=pointer)
+            message = Message(
+                "HK321.absent",
+                '"net_type" of layer 0 is left out, which means CLOS; the manual asks for TOPO_FILE_DESC',
+            )
+            if level.type:
+                message = Message(
+                    "HK321.type",
+                    '"net_type" of layer 0 is {type}; the manual asks for TOPO_FILE_DESC',
+                    type=shown(level.type),
+                )
+            hint = Message("HK321.fix", 'write "net_type": "TOPO_FILE_DESC" on layer 0 of every rank')
+            yield Finding(message, hint, pointer=pointer)
             return
 
 
@@ -177,8 +232,9 @@ def network_missing(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     for device in table.every:
         if not device.levels:
-            message = f"rank {device.rank} is in no network"
-            yield Finding(message, "list its networks, from the innermost outwards", pointer=(*device.at, "level_list"))
+            message = Message("HK239.none", "rank {rank} is in no network", rank=device.rank)
+            hint = Message("HK239.fix", "list its networks, from the innermost outwards")
+            yield Finding(message, hint, pointer=(*device.at, "level_list"))
 
 
 def _level(device: Device, place: int, *keys: str | int) -> Pointer:

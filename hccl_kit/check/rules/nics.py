@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.bounds import CARDS_OF_SERVER
@@ -44,19 +45,32 @@ def ports_differ(table: RankTable, product: Product) -> Iterator[Finding]:
         return
     unread = {device.at for device in table.every} - {device.at for device in table.addressed}
     ports = [_ports(server, unread) for server in table.servers]
-    needy = [found for server, found in zip(table.servers, ports, strict=True) if _needs_ports(server, found)]
-    if all(_fit(found, ports, table.world_size) for found in needy):
+    needy = [cards for server, cards in zip(table.servers, ports, strict=True) if _needs_ports(server, cards)]
+    if all(_fit(cards, ports, table.world_size) for cards in needy):
         return
     usual = Counter(ports).most_common(1)[0][0]
-    hint = "give every card its address, or the same 1, 2 or 4 cards of every server"
+    hint = Message("HK405.fix", "give every card its address, or the same 1, 2 or 4 cards of every server")
     if unread:
-        hint = "put the pods into one group: HCCL reads no address of a pod that is alone in its group"
+        hint = Message(
+            "HK405.pods.fix", "put the pods into one group: HCCL reads no address of a pod that is alone in its group"
+        )
     if len(set(ports)) == 1:
-        message = f"{len(usual)} of the {CARDS_OF_SERVER} cards of each server have addresses"
+        message = Message(
+            "HK405.too-few",
+            "{count} of the {cards} cards of each server have addresses",
+            count=len(usual),
+            cards=CARDS_OF_SERVER,
+        )
         yield Finding(message, hint, pointer=(*table.servers[0].at, "device"))
-    for server, found in zip(table.servers, ports, strict=True):
-        if found != usual:
-            message = f"server {shown(server.id)} has addresses on {_cards(found)}, most servers on {_cards(usual)}"
+    for server, cards in zip(table.servers, ports, strict=True):
+        if cards != usual:
+            message = Message(
+                "HK405.other-cards",
+                "server {server} has addresses on {cards}, most servers on {usual}",
+                server=shown(server.id),
+                cards=_cards(cards),
+                usual=_cards(usual),
+            )
             yield Finding(message, hint, pointer=(*server.at, "device"))
 
 
@@ -75,9 +89,9 @@ def _needs_ports(server: Server, ports: tuple[int, ...]) -> bool:
     return len(server.devices) == CARDS_OF_SERVER and len(ports) < CARDS_OF_SERVER and not has_host(server)
 
 
-def _fit(found: tuple[int, ...], ports: list[tuple[int, ...]], total: int) -> bool:
+def _fit(cards: tuple[int, ...], ports: list[tuple[int, ...]], total: int) -> bool:
     """Whether some cards of a server may stand for all: they divide the total and are those of all with addresses."""
-    return bool(found) and total % len(found) == 0 and {*ports} <= {found, ()}
+    return bool(cards) and total % len(cards) == 0 and {*ports} <= {cards, ()}
 
 
 def untrimmed_server(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -96,11 +110,14 @@ def untrimmed_server(table: RankTable, product: Product) -> Iterator[Finding]:
         plain = trimmed(server.id)
         if plain != server.id and len(server.devices) == CARDS_OF_SERVER:
             at = (*server.at, "server_id")
-            message = f"server id {shown(server.id)} has spaces around it, and HCCL does not find its ports"
-            is_free = plain not in names and table.super_pods is None
-            yield Finding(
-                message, "remove the spaces", pointer=at, fix=(Edit(at, json.dumps(plain)),) if is_free else ()
+            message = Message(
+                "HK410.spaces",
+                "server id {server} has spaces around it, and HCCL does not find its ports",
+                server=shown(server.id),
             )
+            is_free = plain not in names and table.super_pods is None
+            hint = Message("HK410.fix", "remove the spaces")
+            yield Finding(message, hint, pointer=at, fix=(Edit(at, json.dumps(plain)),) if is_free else ())
 
 
 def host_ip_missing(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -116,11 +133,15 @@ def host_ip_missing(table: RankTable, product: Product) -> Iterator[Finding]:
     reason = _on_hosts(table)
     if reason is None:
         return
-    related = (Related(reason, "because of this the job uses the ports of the hosts"),)
+    related = (Related(reason, Message("HK320.reason", "because of this the job uses the ports of the hosts")),)
     for server in table.servers:
         if not has_host(server) and (len(table.servers) == 1 or product.has_super_pods or not _is_absent(server)):
-            message = f'server {shown(server.id)} has no "host_ip", and the job uses the ports of the hosts'
-            hint = 'write the "host_ip" of every server, or the "device_ip" of every device'
+            message = Message(
+                "HK320.missing",
+                'server {server} has no "host_ip", and the job uses the ports of the hosts',
+                server=shown(server.id),
+            )
+            hint = Message("HK320.fix", 'write the "host_ip" of every server, or the "device_ip" of every device')
             yield Finding(message, hint, pointer=server.at, related=related)
 
 
@@ -146,8 +167,12 @@ def _on_hosts(table: RankTable) -> Pointer | None:
     return None
 
 
-def _cards(ids: tuple[int, ...]) -> str:
-    return "no card" if not ids else f"card {ids[0]}" if len(ids) == 1 else f"cards {', '.join(map(str, ids))}"
+def _cards(ids: tuple[int, ...]) -> Message:
+    if not ids:
+        return Message("HK405.no-card", "no card")
+    if len(ids) == 1:
+        return Message("HK405.card", "card {card}", card=ids[0])
+    return Message("HK405.cards", "cards {cards}", cards=", ".join(map(str, ids)))
 
 
 RULES = (

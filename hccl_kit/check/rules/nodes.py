@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
-from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES
+from hccl_kit.table.bounds import HOST, MAX_DIGITS, MAX_NAME, MAX_SIGNED, MODES, SUB_VERSION, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import NO_CODE, Finding
-from hccl_kit.table.formats.node_list import SUB_VERSION_KEY
+from hccl_kit.table.hccl_parser.reading import MISSING
 from hccl_kit.table.ip import parse_address, usable
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
@@ -32,12 +33,22 @@ def node_address(table: RankTable, _product: Product) -> Iterator[Finding]:
     named += [((*rank.at, "rank_ip"), rank.ip) for rank in table.every if rank.ip]
     for at, address in named:
         if parse_address(address) is None:
-            message = f'"{at[-1]}" is {shown(address)}; an IPv4 or IPv6 address without spaces around it is expected'
-            yield Finding(message, "write the address; a name is not accepted", pointer=at)
+            message = Message(
+                "HK234.address",
+                '"{key}" is {address}; an IPv4 or IPv6 address without spaces around it is expected',
+                key=at[-1],
+                address=shown(address),
+            )
+            yield Finding(message, Message("HK234.fix", "write the address; a name is not accepted"), pointer=at)
     for node in table.servers if len(table.servers) > 1 else ():
         if (parsed := parse_address(node.id)) and not usable(parsed):
-            message = f'"node_addr" is {shown(node.id)}, which stands for no address, and the table has several nodes'
-            yield Finding(message, "write the address of the node", pointer=(*node.at, "node_addr"), hccl_error=NO_CODE)
+            message = Message(
+                "HK234.no-address",
+                '"node_addr" is {address}, which stands for no address, and the table has several nodes',
+                address=shown(node.id),
+            )
+            hint = Message("HK234.no-address.fix", "write the address of the node")
+            yield Finding(message, hint, pointer=(*node.at, "node_addr"), hccl_error=NO_CODE)
 
 
 def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -52,25 +63,48 @@ def node_table(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write one of the values that the message names, or add the key.
     HCCL:           no code; EI0017 for a key that is missing.
     """
-    length = len(str(table.extra.get("collective_id", "")).encode("utf-8", errors="replace"))
+    length = bytes_of(str(table.extra.get("collective_id", "")))
     if length > MAX_NAME:
-        yield Finding(f'"collective_id" has {length} bytes; up to {MAX_NAME} are accepted', pointer=("collective_id",))
+        message = Message(
+            "HK238.collective-id",
+            '"collective_id" has {length} bytes; up to {most} are accepted',
+            length=length,
+            most=MAX_NAME,
+        )
+        yield Finding(message, pointer=("collective_id",))
     mode = table.extra.get("mode", MODES[0])
     if mode not in MODES:
-        yield Finding(f'"mode" is {shown(mode)}; accepted: {", ".join(map(shown, MODES))}', pointer=("mode",))
-    for rank in table.every if SUB_VERSION_KEY in table.extra else ():
+        message = Message(
+            "HK238.mode", '"mode" is {mode}; accepted: {modes}', mode=shown(mode), modes=", ".join(map(shown, MODES))
+        )
+        yield Finding(message, pointer=("mode",))
+    for rank in table.every if SUB_VERSION in table.extra else ():
         has = {*rank.extra, *(["rank_ip"] if rank.ip is not None else ()), *(["device_id"] if rank.id != HOST else ())}
         wanted = (*_OF_A3, "bind_device_id") if rank.id == HOST else _OF_A3
         for key in wanted:
             if key not in has:
-                message = f'the key "{key}" is missing, which "{SUB_VERSION_KEY}" requires'
-                yield Finding(message, f'add "{key}" here', pointer=rank.at, hccl_error="EI0017")
+                message = Message(
+                    "HK238.missing",
+                    'the key "{key}" is missing, which "{sub_version}" requires',
+                    key=key,
+                    sub_version=SUB_VERSION,
+                )
+                hint = Message("HK238.fix", 'add "{key}" here', key=key)
+                yield Finding(message, hint, pointer=rank.at, hccl_error=MISSING)
             elif key in ("sdid", "bind_device_id") and not _is_small(rank.extra[key]):
-                message = f'"{key}" is {shown(rank.extra[key])}, and a whole number of 32 bits is expected'
+                message = Message(
+                    "HK238.number",
+                    '"{key}" is {value}, and a whole number of 32 bits is expected',
+                    key=key,
+                    value=shown(rank.extra[key]),
+                )
                 yield Finding(message, pointer=(*rank.at, key))
     for rank in table.every:
         if rank.id > MAX_SIGNED:
-            yield Finding(f'"device_id" is {rank.id}; up to {MAX_SIGNED} is accepted', pointer=(*rank.at, "device_id"))
+            message = Message(
+                "HK238.device-id", '"device_id" is {device}; up to {most} is accepted', device=rank.id, most=MAX_SIGNED
+            )
+            yield Finding(message, pointer=(*rank.at, "device_id"))
 
 
 def _is_small(text: str) -> bool:
@@ -87,8 +121,11 @@ def node_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           EI0014, with the misleading variable "IP" (R10).
     """
     for address, at, earlier in repeated((node.id, (*node.at, "node_addr")) for node in table.servers):
-        message = f"node address {shown(address)} is already taken by another node"
-        yield Finding(message, "put all ranks of a host into one node", pointer=at, related=first_defined(earlier))
+        message = Message(
+            "HK235.taken", "node address {address} is already taken by another node", address=shown(address)
+        )
+        hint = Message("HK235.fix", "put all ranks of a host into one node")
+        yield Finding(message, hint, pointer=at, related=first_defined(earlier))
 
 
 def partly_checked(_table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -101,7 +138,7 @@ def partly_checked(_table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            none is needed.
     HCCL:           does not look at the devices while it reads the table.
     """
-    message = "of a version 1.1 table only structure, ranks, addresses and ports are checked"
+    message = Message("HK236.partly", "of a version 1.1 table only structure, ranks, addresses and ports are checked")
     yield Finding(message, pointer=("version",))
 
 

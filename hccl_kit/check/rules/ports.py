@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
-from hccl_kit.table.bounds import MAX_PORT
+from hccl_kit.table.bounds import MAX_PORT, port_number
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Device, RankTable
@@ -32,11 +32,18 @@ def port_invalid(table: RankTable, product: Product) -> Iterator[Finding]:
     for device in table.every if table.keys.intersection((*_PORTS, *_ONLY_WITH)) else ():
         for key in _read(device, product) if table.version != "1.1" else ("port",):
             text, least = device.extra.get(key), 0 if key == "port" else 1
-            if text is not None and not (re.fullmatch("[0-9]{1,5}", text) and least <= int(text) <= MAX_PORT):
-                message = f'"{key}" is {shown(text)}; a port from {least} to {MAX_PORT} is expected'
-                yield Finding(
-                    message, "write a free port, or remove the key for the default", pointer=(*device.at, key)
+            number = least if text is None else port_number(text)
+            if number is None or not least <= number <= MAX_PORT:
+                message = Message(
+                    "HK308.port",
+                    '"{key}" is {port}; a port from {least} to {most} is expected',
+                    key=key,
+                    port=shown(text),
+                    least=least,
+                    most=MAX_PORT,
                 )
+                hint = Message("HK308.fix", "write a free port, or remove the key for the default")
+                yield Finding(message, hint, pointer=(*device.at, key))
 
 
 def _read(device: Device, product: Product) -> Iterator[str]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from itertools import repeat
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
-from hccl_kit.table.ip import AF_INET, EID_DIGITS, HEX, PORT, fits, inet_pton
+from hccl_kit.table.ip import PORT, fits
 from hccl_kit.table.model import Address, Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
 _FORMS = {
-    "EID": "32 hexadecimal digits are expected",
-    "IPV4": "an IPv4 address is expected",
-    "IPV6": "an IPv6 address is expected",
+    "EID": Message("HK311.eid", "32 hexadecimal digits are expected"),
+    "IPV4": Message("HK311.ipv4", "an IPv4 address is expected"),
+    "IPV6": Message("HK311.ipv6", "an IPv6 address is expected"),
 }
 
 
@@ -32,7 +32,10 @@ def address_form(table: RankTable, _product: Product) -> Iterator[Finding]:
     HCCL:           no code; newer releases give EI0014, addr "A valid EID", but none for `backup_addr` and
                     `control_plane` (R34).
     """
-    for device in table.every if not _all_fit(table) else ():
+    has_more = "control_plane" in table.keys or _have_backups(table)
+    if not has_more and all(fits(address.type, address.text) for address in table.every_address):
+        return
+    for device in table.every:
         for at, address in _addresses(device):
             if not fits(address.type, address.text):
                 yield _misformed((*at, "addr"), address.type, address.text)
@@ -59,7 +62,11 @@ def port_form(table: RankTable, _product: Product) -> Iterator[Finding]:
         for at, address in _addresses(device):
             for index, port in enumerate(address.ports):
                 if port in wrong:
-                    message = f'the port {shown(port)} is neither "die/port", such as "0/4", nor "d2h"'
+                    message = Message(
+                        "HK312.port",
+                        'the port {port} is neither "die/port", such as "0/4", nor "d2h"',
+                        port=shown(port),
+                    )
                     yield Finding(message, pointer=(*at, "ports", index))
 
 
@@ -77,8 +84,8 @@ def eid_with_backup(table: RankTable, _product: Product) -> Iterator[Finding]:
     for device in table.every:
         for at, address in _addresses(device):
             if address.type == "EID" and address.extra.get("backup_addr"):
-                message = '"backup_addr" is not accepted with an EID'
-                yield Finding(message, "remove backup_addr", pointer=(*at, "backup_addr"))
+                message = Message("HK313.backup", '"backup_addr" is not accepted with an EID')
+                yield Finding(message, Message("HK313.fix", "remove backup_addr"), pointer=(*at, "backup_addr"))
 
 
 def _addresses(device: Device) -> Iterator[tuple[Pointer, Address]]:
@@ -91,23 +98,16 @@ def _have_backups(table: RankTable) -> bool:
     return True in ["backup_addr" in address.extra for address in table.every_address]
 
 
-def _all_fit(table: RankTable) -> bool:
-    """Whether every address matches its type; a quick check of a valid table, with EIDs and IPv4 only."""
-    eids = [address.text for address in table.every_address if address.type == "EID"]
-    texts = [address.text for address in table.every_address if address.type == "IPV4"]
-    has_more = len(eids) + len(texts) < len(table.every_address)
-    if has_more or "control_plane" in table.keys or _have_backups(table):
-        return False
-    try:
-        are_eids = set(map(len, eids)) <= {EID_DIGITS} and (not eids or re.fullmatch(HEX, "".join(eids)) is not None)
-        return are_eids and all(map(inet_pton, repeat(AF_INET), texts))
-    except (OSError, ValueError):
-        return False
-
-
 def _misformed(pointer: Pointer, kind: str, text: str) -> Finding:
     fix = (Edit(pointer, json.dumps(text.strip())),) if fits(kind, text.strip()) else ()
-    return Finding(f"the address is {shown(text)}, and its type is {kind}: {_FORMS[kind]}", pointer=pointer, fix=fix)
+    message = Message(
+        "HK311.form",
+        "the address is {address}, and its type is {type}: {expected}",
+        address=shown(text),
+        type=kind,
+        expected=_FORMS[kind],
+    )
+    return Finding(message, pointer=pointer, fix=fix)
 
 
 RULES = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
 from hccl_kit.table.document import shown
@@ -25,10 +26,20 @@ def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     if len({device.rank for device in table.every}) == size:
         return
     free = sorted(set(range(size)) - {device.rank for device in table.every})
-    hint = f"use rank {free[0]}, which no device has" if len(free) == 1 else f"number the ranks 0 to {size - 1}"
+    hint = (
+        Message("HK201.free.fix", "use rank {rank}, which no device has", rank=free[0])
+        if len(free) == 1
+        else Message("HK201.fix", "number the ranks 0 to {last}", last=size - 1)
+    )
     owners = ((device.rank, (server, device)) for server, device in table.devices())
     for rank, (_, device), (server, earlier) in repeated(owners):
-        message = f"rank {rank} is already taken by device {earlier.id} of server {shown(server.id)}"
+        message = Message(
+            "HK201.taken",
+            "rank {rank} is already taken by device {device} of server {server}",
+            rank=rank,
+            device=earlier.id,
+            server=shown(server.id),
+        )
         related = first_defined((*earlier.at, "rank_id"))
         yield Finding(message, hint, pointer=(*device.at, "rank_id"), related=related)
 
@@ -47,13 +58,28 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
     outside = [device for device in table.every if device.rank >= size]
     if outside:
         count = len(outside) - 1
-        others = f", nor {'is another rank' if count == 1 else f'are {count} other ranks'}" if count else ""
+        others: Message | str = ""
+        if count:
+            others = Message("HK202.another", ", nor is another rank")
+        if count > 1:
+            others = Message("HK202.others", ", nor are {count} other ranks", count=count)
         missing = min(set(range(size)) - {device.rank for device in table.every})
-        message = f"rank {outside[0].rank} is not in 0..{size - 1}{others}; the first rank that is missing is {missing}"
-        fix = tuple(_renumbered(table, outside))
-        hint = f"number the ranks 0 to {size - 1}" + (
-            "" if fix else "; more than one numbering is possible: choose one"
+        message = Message(
+            "HK202.outside",
+            "rank {rank} is not in 0..{last}{others}; the first rank that is missing is {missing}",
+            rank=outside[0].rank,
+            last=size - 1,
+            others=others,
+            missing=missing,
         )
+        fix = tuple(_renumbered(table, outside))
+        hint = Message("HK202.fix", "number the ranks 0 to {last}", last=size - 1)
+        if not fix:
+            hint = Message(
+                "HK202.choose.fix",
+                "number the ranks 0 to {last}; more than one numbering is possible: choose one",
+                last=size - 1,
+            )
         yield Finding(message, hint, pointer=(*outside[0].at, "rank_id"), fix=fix)
 
 

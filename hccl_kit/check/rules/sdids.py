@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
-from hccl_kit.check.rules.duplicates import first_defined, repeated
+from hccl_kit.check.rules.addresses import some_devices
+from hccl_kit.check.rules.duplicates import first_defined, repeated, same_for
 from hccl_kit.check.rules.keys import meant
 from hccl_kit.check.rules.super_pods import pods_read
 from hccl_kit.table.bounds import NO_SDID
-from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
+from hccl_kit.table.hccl_parser.reading import INVALID
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
@@ -20,7 +22,7 @@ _DEVICES = 2**22
 """An SDID is the index of the server in its super pod times this, plus the id of the device."""
 _SMALL = 2**16
 """An SDID below this is a number chosen by the user, as in the example of the documentation."""
-_ASK = "write the SDID that `npu-smi info -t spod-info -i NPU -c CHIP` prints on that server"
+_ASK = Message("check.sdid.fix", "write the SDID that `npu-smi info -t spod-info -i NPU -c CHIP` prints on that server")
 
 
 def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -38,15 +40,24 @@ def sdid_missing(table: RankTable, product: Product) -> Iterator[Finding]:
     if not pods_read(table, product):
         for device in table.every if table.version == "1.2" else ():
             if device.sdid is not None and device.sdid > NO_SDID:
-                message = f'"super_device_id" is {device.sdid}; up to {NO_SDID - 1} is accepted'
-                yield Finding(message, _ASK, pointer=_place(device), hccl_error="EI0014")
+                message = Message(
+                    "HK216.too-large",
+                    '"super_device_id" is {sdid}; up to {most} is accepted',
+                    sdid=device.sdid,
+                    most=NO_SDID - 1,
+                )
+                yield Finding(message, _ASK, pointer=_place(device), hccl_error=INVALID)
         return
     good = [device for device in table.every if device.sdid is not None and device.sdid < NO_SDID]
     for server in table.servers if len(good) < table.world_size else ():
         without = [device for device in server.devices if device.sdid is None or device.sdid >= NO_SDID]
         if without:
-            some = f"{len(without)} of the {len(server.devices)} devices of server {shown(server.id)}"
-            message = f'{some} have no valid "super_device_id", which a table with super_pod_list needs'
+            some = some_devices(without, server)
+            message = Message(
+                "HK216.missing",
+                '{some} have no valid "super_device_id", which a table with super_pod_list needs',
+                some=some,
+            )
             hint, fix = meant("super_device_id", [d for d in without if d.sdid is None], r"[0-9]{1,10}\Z")
             yield Finding(message, hint or _ASK, pointer=_place(without[0]), fix=fix)
 
@@ -61,7 +72,12 @@ def sdid_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           no code; the log says "superDeviceId[...] in superPod[...] already exists." (R30).
     """
     for device, earlier in _duplicates(table, product):
-        message = f'"super_device_id" {device.sdid} is already taken in this super pod by device {earlier.id}'
+        message = Message(
+            "HK217.taken",
+            '"super_device_id" {sdid} is already taken in this super pod by device {other}',
+            sdid=device.sdid,
+            other=earlier.id,
+        )
         yield Finding(message, _ASK, pointer=_place(device), related=first_defined(_place(earlier)))
 
 
@@ -82,7 +98,7 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
     if not odd:
         return
     duplicates = {device.at for pair in _duplicates(table, product) for device in pair}
-    found = [
+    suspicious = [
         (device, sdid)
         for server in table.servers
         if len({device.id for device in server.devices}) == len(server.devices)  # else HK203
@@ -92,14 +108,23 @@ def sdid_of_another(table: RankTable, product: Product) -> Iterator[Finding]:
         and device.id <= product.max_device_id  # else HK204
         and device.at not in duplicates  # else HK217
     ]
-    if found:
-        device, sdid = found[0]
-        form = (
-            f"has the form of device {sdid % 2**16}" if _usual(sdid % 2**16) == sdid % _DEVICES else "has another form"
+    if suspicious:
+        device, sdid = suspicious[0]
+        form = Message("HK219.other-form", "has another form")
+        if _usual(sdid % 2**16) == sdid % _DEVICES:
+            form = Message("HK219.form", "has the form of device {device}", device=sdid % 2**16)
+        others = same_for(len(suspicious) - 1)
+        message = Message(
+            "HK219.sdid",
+            '"super_device_id" {sdid} {form}, and this is device {device}{others}',
+            sdid=sdid,
+            form=form,
+            device=device.id,
+            others=others,
         )
-        others = f"; the same holds for {len(found) - 1} more" if len(found) > 1 else ""
-        message = f'"super_device_id" {sdid} {form}, and this is device {device.id}{others}'
-        hint = "compare both with `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP"
+        hint = Message(
+            "HK219.fix", "compare both with `npu-smi info -t spod-info -i NPU -c CHIP`; device id is NPU * 2 + CHIP"
+        )
         yield Finding(message, hint, pointer=_place(device))
 
 

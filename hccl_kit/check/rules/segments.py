@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from socket import AF_INET, AF_INET6, inet_ntop
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import SERVER_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.ip import AF_INET, AF_INET6, inet_ntop, parse_address, split_addresses
+from hccl_kit.table.ip import parse_address, split_addresses
 from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.products import Product
 
@@ -50,22 +52,37 @@ def segments_not_planes(table: RankTable, product: Product) -> Iterator[Finding]
     for plane, ports in sorted(members.items()):
         counts = Counter(segment for segment, _ in ports)
         usual = counts.most_common(1)[0][0]
-        name = f"plane {plane}" if product.planes > 1 else "the network"
+        network = Message("HK319.network", "the network")
+        if product.planes > 1:
+            network = Message("HK319.plane", "plane {plane}", plane=plane)
         if len(counts) > 1:
             odd, device = next(port for port in ports if port[0] != usual)
-            message = f"{shown(device.ip)} is in {odd}; {name} has {len(counts)} segments, most ports are in {usual}"
-            yield Finding(
-                message,
-                "give the ports one segment, or make sure that a router connects them",
-                pointer=(*device.at, "device_ip"),
+            message = Message(
+                "HK319.segments",
+                "{address} is in {odd}; {network} has {count} segments, most ports are in {usual}",
+                address=shown(device.ip),
+                odd=odd,
+                network=network,
+                count=len(counts),
+                usual=usual,
             )
+            hint = Message("HK319.fix", "give the ports one segment, or make sure that a router connects them")
+            yield Finding(message, hint, pointer=(*device.at, "device_ip"))
         other = holder.setdefault(usual, plane)
         if other != plane:
             device = next(device for segment, device in ports if segment == usual)
-            message = f"{shown(device.ip)} of plane {plane} is in {usual}, the segment of plane {other}"
-            yield Finding(
-                message, f"give each of the {product.planes} planes its own segment", pointer=(*device.at, "device_ip")
+            message = Message(
+                "HK319.shared",
+                "{address} of plane {plane} is in {usual}, the segment of plane {other}",
+                address=shown(device.ip),
+                plane=plane,
+                usual=usual,
+                other=other,
             )
+            hint = Message(
+                "HK319.shared.fix", "give each of the {planes} planes its own segment", planes=product.planes
+            )
+            yield Finding(message, hint, pointer=(*device.at, "device_ip"))
 
 
 def _segment(device: Device, prefix: int) -> _Segment | None:

@@ -1,9 +1,10 @@
-"""HK3: addresses of cards that no network has, as those of a table that was simulated."""
+"""HK3: addresses of cards that cannot be reached, as those of a table that was simulated."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.table.document import shown
@@ -28,12 +29,23 @@ def address_of_no_network(table: RankTable, _product: Product) -> Iterator[Findi
     """
     if len(table.servers) == 1 and is_loopback(table.servers[0].id):
         return
-    found = [(at, text, words) for at, text in _addresses(table) if (words := reserved_range(text))]
-    if found:
-        at, text, words = found[0]
-        more = f"; {len(found)} addresses of the table are in such ranges" if len(found) > 1 else ""
-        message = f"address {shown(text)} is in {words}, a range that no network has{more}"
-        yield Finding(message, "generate the table on the servers, without --simulate", pointer=at)
+    reserved = [(at, text, range_) for at, text in _addresses(table) if (range_ := reserved_range(text))]
+    if reserved:
+        at, text, range_ = reserved[0]
+        others = (
+            Message("HK322.others", "; {count} addresses of the table are in such ranges", count=len(reserved))
+            if len(reserved) > 1
+            else ""
+        )
+        message = Message(
+            "HK322.reserved",
+            "address {address} is in {range}, a range that no network has{others}",
+            address=shown(text),
+            range=range_,
+            others=others,
+        )
+        hint = Message("HK322.fix", "generate the table on the servers, without --simulate")
+        yield Finding(message, hint, pointer=at)
 
 
 def _addresses(table: RankTable) -> Iterator[tuple[Pointer, str]]:

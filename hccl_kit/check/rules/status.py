@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.typos import is_typo
 from hccl_kit.check.rule import Rule
+from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Edit, Finding
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import Product
-
-_READY = "completed"
 
 
 def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -23,10 +23,14 @@ def unknown_status(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            write "completed".
     HCCL:           no code; the job times out.
     """
-    if table.status != _READY:
-        message = f'"status" is {shown(table.status)}; HCCL waits up to 1800 s for "completed" and then gives up'
-        fix = (Edit(("status",), f'"{_READY}"'),) if _means_ready(table.status) else ()
-        yield Finding(message, 'write "status": "completed"', pointer=("status",), fix=fix)
+    if table.status != READY:
+        message = Message(
+            "HK110.status",
+            '"status" is {status}; HCCL waits up to 1800 s for "completed" and then gives up',
+            status=shown(table.status),
+        )
+        fix = (Edit(("status",), f'"{READY}"'),) if _means_ready(table.status) else ()
+        yield Finding(message, Message("HK110.fix", 'write "status": "completed"'), pointer=("status",), fix=fix)
 
 
 def _means_ready(status: str) -> bool:
@@ -36,7 +40,7 @@ def _means_ready(status: str) -> bool:
     same, but their author may not know what HCCL waits for: a person should check whether the table is ready.
     """
     word = status.strip().lower()
-    return word == _READY or is_typo(word, _READY)
+    return word == READY or is_typo(word, READY)
 
 
 RULES = (Rule("HK110", "unknown-status", unknown_status, kinds=("1.0", "1.1", "1.2", "template2")),)

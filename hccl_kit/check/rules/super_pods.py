@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import DUPLICATE, Rule
 from hccl_kit.check.rules.duplicates import first_defined, repeated
-from hccl_kit.table.bounds import MAX_NAME
+from hccl_kit.table.bounds import MAX_NAME, bytes_of
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding, Related
 from hccl_kit.table.model import RankTable, SuperPod
@@ -31,10 +32,13 @@ def pods_unread(_table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           accepts it for a table of version 1.0 (R31).
     """
     if not product.has_super_pods:
-        message = f"{product.title} has no super pods: HCCL reads this table as one of version 1.0"
-        yield Finding(
-            message, 'write "version": "1.0", or name the product that the table is for', pointer=("version",)
+        message = Message(
+            "HK111.no-super-pods",
+            "{product} has no super pods: HCCL reads this table as one of version 1.0",
+            product=product.title,
         )
+        hint = Message("HK111.fix", 'write "version": "1.0", or name the product that the table is for')
+        yield Finding(message, hint, pointer=("version",))
 
 
 def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -47,11 +51,19 @@ def pod_id_length(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           EI0014, super_pod_id "a valid non-empty string." (R31); no code for one that is too long.
     """
     for pod in pods_read(table, product):
-        length = len(pod.id.encode("utf-8", errors="replace"))
+        length = bytes_of(pod.id)
         if not 1 <= length <= MAX_NAME:
-            found = "is empty" if not length else f"has {length} bytes"
-            hint = "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"
-            message = f'"super_pod_id" {found}; 1 to {MAX_NAME} are accepted'
+            hint = Message(
+                "HK211.fix", "write the Super Pod ID of `npu-smi info -t spod-info`, or a name of your choice"
+            )
+            message = Message("HK211.empty", '"super_pod_id" is empty; 1 to {most} are accepted', most=MAX_NAME)
+            if length:
+                message = Message(
+                    "HK211.length",
+                    '"super_pod_id" has {length} bytes; 1 to {most} are accepted',
+                    length=length,
+                    most=MAX_NAME,
+                )
             yield Finding(message, hint, pointer=(*pod.at, "super_pod_id"))
 
 
@@ -66,8 +78,12 @@ def pod_twice(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     named = ((pod.id, (*pod.at, "super_pod_id")) for pod in pods_read(table, product) if pod.id)
     for name, at, earlier in repeated(named):
-        message = f"super pod id {shown(name)} is already taken by another super pod"
-        hint = "give every super pod its own id, or put the servers of one super pod into one entry"
+        message = Message(
+            "HK212.taken", "super pod id {super_pod} is already taken by another super pod", super_pod=shown(name)
+        )
+        hint = Message(
+            "HK212.fix", "give every super pod its own id, or put the servers of one super pod into one entry"
+        )
         yield Finding(message, hint, pointer=at, related=first_defined(earlier))
 
 
@@ -86,12 +102,15 @@ def pod_server_unknown(table: RankTable, product: Product) -> Iterator[Finding]:
     is_odd = any(not name or (is_loopback(name) and not is_alone) for name in absent)
     if named <= known or len(known) < len(table.servers) or is_odd:
         return  # where HK205, HK206 or HK209 finds the id of a server wrong, that of the super pod may be right
-    hint = "write the id as server_list has it, or remove the entry"
+    hint = Message("HK213.fix", "write the id as server_list has it, or remove the entry")
     if len(absent) == 1:
-        hint = f"did you mean {shown(absent[0])}? It is in no super pod"
+        hint = Message("HK213.meant.fix", "did you mean {server}? It is in no super pod", server=shown(absent[0]))
     for name, _, at in _listings(table, product):
         if name not in known:
-            yield Finding(f"server {shown(name)} is not in the server_list of the table", hint, pointer=at)
+            message = Message(
+                "HK213.unknown", "server {server} is not in the server_list of the table", server=shown(name)
+            )
+            yield Finding(message, hint, pointer=at)
 
 
 def server_in_no_pod(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -107,21 +126,23 @@ def server_in_no_pod(table: RankTable, product: Product) -> Iterator[Finding]:
     if table.super_pods is None or not product.has_super_pods or known <= named or not named <= known:
         return  # a server that is not known (HK213) is most likely the one that is missing
     if not table.super_pods:
-        message = '"super_pod_list" is empty, but HCCL looks in it for the super pod of every server'
-        hint = "add the super pods, or remove the key: the servers then connect over RoCE"
+        message = Message(
+            "HK214.empty", '"super_pod_list" is empty, but HCCL looks in it for the super pod of every server'
+        )
+        hint = Message("HK214.empty.fix", "add the super pods, or remove the key: the servers then connect over RoCE")
         yield Finding(message, hint, pointer=("super_pod_list",))
         return
     again = next(_relisted(table, product), None)
-    related = (Related(again[2], f"server {shown(again[0])} is listed twice"),) if again else ()
+    related = (
+        (Related(again[2], Message("HK214.twice", "server {server} is listed twice", server=shown(again[0]))),)
+        if again
+        else ()
+    )
     for server in table.servers:
         if server.id not in named:
-            message = f"server {shown(server.id)} is in no super pod of the table"
-            yield Finding(
-                message,
-                "add it to the server_list of its super pod",
-                pointer=(*server.at, "server_id"),
-                related=related,
-            )
+            message = Message("HK214.none", "server {server} is in no super pod of the table", server=shown(server.id))
+            hint = Message("HK214.fix", "add it to the server_list of its super pod")
+            yield Finding(message, hint, pointer=(*server.at, "server_id"), related=related)
 
 
 def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -138,8 +159,14 @@ def server_in_two_pods(table: RankTable, product: Product) -> Iterator[Finding]:
         return  # most likely another server was meant, which HK213 or HK214 names
     for name, pod, at, earlier, earlier_at in _relisted(table, product):
         if pod is not earlier:
-            message = f"server {shown(name)} is already in super pod {shown(earlier.id)}"
-            yield Finding(message, "remove it from one of the two", pointer=at, related=first_defined(earlier_at))
+            message = Message(
+                "HK215.taken",
+                "server {server} is already in super pod {super_pod}",
+                server=shown(name),
+                super_pod=shown(earlier.id),
+            )
+            hint = Message("HK215.fix", "remove it from one of the two")
+            yield Finding(message, hint, pointer=at, related=first_defined(earlier_at))
 
 
 def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -155,8 +182,14 @@ def pod_server_twice(table: RankTable, product: Product) -> Iterator[Finding]:
         return  # most likely another server was meant, which HK213 or HK214 names
     for name, pod, at, earlier, earlier_at in _relisted(table, product):
         if pod is earlier:
-            message = f"super pod {shown(pod.id)} lists server {shown(name)} twice"
-            yield Finding(message, "remove one of the two", pointer=at, related=first_defined(earlier_at))
+            message = Message(
+                "HK218.twice",
+                "super pod {super_pod} lists server {server} twice",
+                super_pod=shown(pod.id),
+                server=shown(name),
+            )
+            hint = Message("HK218.fix", "remove one of the two")
+            yield Finding(message, hint, pointer=at, related=first_defined(earlier_at))
 
 
 def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -178,8 +211,14 @@ def pods_mixed(table: RankTable, product: Product) -> Iterator[Finding]:
             continue
         left.add(before)
         if pod in left:
-            message = f"server {shown(server.id)} is listed apart from the other servers of its super pod"
-            hint = "list the servers of one super pod one after the other, and number the ranks in this order"
+            message = Message(
+                "HK407.apart",
+                "server {server} is listed apart from the other servers of its super pod",
+                server=shown(server.id),
+            )
+            hint = Message(
+                "HK407.fix", "list the servers of one super pod one after the other, and number the ranks in this order"
+            )
             yield Finding(message, hint, pointer=(*server.at, "server_id"))
             return
 
@@ -196,8 +235,9 @@ def pod_empty(table: RankTable, product: Product) -> Iterator[Finding]:
     if not all(pod.servers for pod in pods_read(table, product)) and _known(table) <= _named(table, product):
         for pod in pods_read(table, product):
             if not pod.servers:
-                message = f"super pod {shown(pod.id)} has no server"
-                yield Finding(message, "remove the super pod, or add its servers", pointer=(*pod.at, "server_list"))
+                message = Message("HK409.empty", "super pod {super_pod} has no server", super_pod=shown(pod.id))
+                hint = Message("HK409.fix", "remove the super pod, or add its servers")
+                yield Finding(message, hint, pointer=(*pod.at, "server_list"))
 
 
 def _known(table: RankTable) -> set[str]:

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, joined
 from hccl_kit.check.rule import SERVER_KINDS, Rule
+from hccl_kit.check.rules.duplicates import same_for
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable, Server
@@ -27,8 +29,13 @@ def card_count(table: RankTable, product: Product) -> Iterator[Finding]:
     for server in table.servers:
         count = len(server.devices)
         if counts and count and count not in counts:
-            message = (
-                f"server {shown(server.id)} has {counted(count, 'card')}; {product.name} takes {joined(counts, 'or')}"
+            message = Message(
+                "HK401.count",
+                "server {server} has {cards}; {product} takes {accepted}",
+                server=shown(server.id),
+                cards=counted(count, "card"),
+                product=product.name,
+                accepted=joined(counts, "or"),
             )
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
@@ -45,7 +52,13 @@ def cards_across_groups(table: RankTable, product: Product) -> Iterator[Finding]
     """
     for server, ids in _crossing(table, product):
         if len(ids) != len(product.groups[0]) or ids in product.parser_quads:
-            message = f"cards {joined(ids)} of server {shown(server.id)} are in different groups: {_groups(product)}"
+            message = Message(
+                "HK402.groups",
+                "cards {cards} of server {server} are in different groups: {groups}",
+                cards=joined(ids),
+                server=shown(server.id),
+                groups=_groups(product),
+            )
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
@@ -60,8 +73,13 @@ def cards_unlinked(table: RankTable, product: Product) -> Iterator[Finding]:
     """
     for server, ids in _crossing(table, product):
         if len(ids) == len(product.groups[0]) and ids not in product.parser_quads:
-            cards = f"cards {joined(ids)} of server {shown(server.id)}"
-            message = f"{cards} do not form a ring; the groups are {_groups(product)}"
+            message = Message(
+                "HK403.ring",
+                "cards {cards} of server {server} do not form a ring; the groups are {groups}",
+                cards=joined(ids),
+                server=shown(server.id),
+                groups=_groups(product),
+            )
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
 
 
@@ -82,8 +100,16 @@ def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
     for server in table.servers:
         count = len(server.devices)
         if count and count != usual:
-            message = f"server {shown(server.id)} has {counted(count, 'card')}, most servers have {usual}"
-            hint = f"{product.name} takes the same number of cards from every server"
+            message = Message(
+                "HK404.count",
+                "server {server} has {cards}, most servers have {usual}",
+                server=shown(server.id),
+                cards=counted(count, "card"),
+                usual=usual,
+            )
+            hint = Message(
+                "HK404.fix", "{product} takes the same number of cards from every server", product=product.name
+            )
             yield Finding(message, hint, pointer=(*server.at, "device"))
 
 
@@ -103,10 +129,15 @@ def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
     if apart:
         devices = sorted(apart[0].devices, key=lambda device: device.rank)
         after = next(b for a, b in pairwise(devices) if b.rank > a.rank + 1)
-        others = f"; the same holds for {len(apart) - 1} more" if len(apart) > 1 else ""
-        between = f"{after.rank - 1} is on another server"
-        message = f"the ranks of server {shown(apart[0].id)} are not consecutive: {between}{others}"
-        yield Finding(message, "number all ranks of a server before the next", pointer=(*after.at, "rank_id"))
+        message = Message(
+            "HK406.apart",
+            "the ranks of server {server} are not consecutive: {rank} is on another server{others}",
+            server=shown(apart[0].id),
+            rank=after.rank - 1,
+            others=same_for(len(apart) - 1),
+        )
+        hint = Message("HK406.fix", "number all ranks of a server before the next")
+        yield Finding(message, hint, pointer=(*after.at, "rank_id"))
 
 
 def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
@@ -124,11 +155,17 @@ def uneven_servers(table: RankTable, product: Product) -> Iterator[Finding]:
         return
     usual = Counter(counts).most_common(1)[0][0]
     uneven = [server for server in table.servers if len(server.devices) != usual]
-    others = f"; {len(uneven) - 1} more differ" if len(uneven) > 1 else ""
-    found = (
-        f"server {shown(uneven[0].id)} has {counted(len(uneven[0].devices), 'card')}, most servers have {usual}{others}"
+    others = Message("HK408.others", "; {count} more differ", count=len(uneven) - 1) if len(uneven) > 1 else ""
+    message = Message(
+        "HK408.count",
+        "server {server} has {cards}, most servers have {usual}{others}",
+        server=shown(uneven[0].id),
+        cards=counted(len(uneven[0].devices), "card"),
+        usual=usual,
+        others=others,
     )
-    yield Finding(found, "take the same number of cards from every server", pointer=(*uneven[0].at, "device"))
+    hint = Message("HK408.fix", "take the same number of cards from every server")
+    yield Finding(message, hint, pointer=(*uneven[0].at, "device"))
 
 
 def nearest_supported(ids: Sequence[int], product: Product) -> tuple[int, ...] | None:
@@ -173,9 +210,11 @@ def _crossing(table: RankTable, product: Product) -> Iterator[tuple[Server, tupl
             yield server, ids
 
 
-def _nearest(server: Server, product: Product) -> str | None:
+def _nearest(server: Server, product: Product) -> Message | None:
     choice = nearest_supported([device.id for device in server.devices], product)
-    return f"the nearest supported choice is {','.join(map(str, choice))}" if choice else None
+    if choice is None:
+        return None
+    return Message("check.nearest.fix", "the nearest supported choice is {cards}", cards=",".join(map(str, choice)))
 
 
 def _is_block(ranks: Sequence[int]) -> bool:

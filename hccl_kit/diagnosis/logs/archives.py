@@ -1,33 +1,33 @@
 """Logs inside compressed files and archives, as streams: nothing is unpacked to a disk, and no link is followed.
 
-The standard library would allocate the memory that a header asks for, so headers are read here.
+Only regular files are looked at, and their names are only names, so tarfile's filters have nothing to do here. A header
+may ask for more memory than there is: `readers` has processes with limits for what may be hostile.
 """
 
 from __future__ import annotations
 
+import io
 import lzma
-import re
+import tarfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-from hccl_kit.launch.payload.fetch_logs import BLOCK, size_of
+from contextlib import contextmanager
+from itertools import chain, count
+from typing import IO, NamedTuple, cast
 
 PIECE = 1 << 20
 """Bytes of one read."""
 MAX_ENTRIES = 100_000
 MAX_NAME = 4096
-MAX_HEADER = 1 << 20
-"""Bytes of a header with a long name; larger ones are skipped."""
 MAX_RATIO = 300
 """How much larger a log may be than packed; plogs reach 40. A file may have MIN_UNPACKED bytes in any case."""
 MIN_UNPACKED = 1 << 30
+GZIP = b"\x1f\x8b"
 XZ = b"\xfd7zXZ\0"
 XZ_MEMORY = 128 << 20
 """Bytes that unpacking xz may take; `xz -9` takes 65 MiB."""
-
-Read = Callable[[int], bytes]
-"""Given a size, at most that many bytes; fewer only at the end, and none after it."""
+MAX_TIME = 1e11
+"""Seconds since 1970; later changes are not believed."""
 
 
 class Member(NamedTuple):
@@ -45,17 +45,11 @@ class DamagedError(ValueError):
 def unpacked(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """The content of a file that may be compressed with gzip or xz, by its first bytes. Raises DamagedError."""
     first = next(pieces, b"")
-    if first.startswith(b"\x1f\x8b"):
+    if first.startswith(GZIP):
         return _bounded(first, pieces, _gunzip)
     if first.startswith(XZ):
         return _bounded(first, pieces, _unxz)
-    return _chained(first, pieces)
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    if first:
-        yield first
-    yield from rest
+    return chain([first], pieces) if first else pieces
 
 
 def _bounded(
@@ -65,7 +59,7 @@ def _bounded(
 
     def counted() -> Iterator[bytes]:
         nonlocal packed
-        for piece in _chained(first, rest):
+        for piece in chain([first], rest):
             packed += len(piece)
             yield piece
 
@@ -84,7 +78,7 @@ def _gunzip(pieces: Iterator[bytes]) -> Iterator[bytes]:
             data = piece
             while data:
                 if engine.eof:
-                    if not data.startswith(b"\x1f\x8b"):
+                    if not data.startswith(GZIP):
                         return  # padding, as of a tape
                     engine = zlib.decompressobj(wbits=31)
                 yield engine.decompress(data, PIECE)
@@ -122,7 +116,7 @@ def _unxz(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def start(pieces: Iterator[bytes]) -> bytes:
     """Enough bytes for `is_tar`, if there are enough: the first member of a gzip file may hold fewer."""
     first = b""
-    while len(first) < BLOCK and (piece := next(pieces, None)) is not None:
+    while len(first) < tarfile.BLOCKSIZE and (piece := next(pieces, None)) is not None:
         first += piece
     return first
 
@@ -130,104 +124,101 @@ def start(pieces: Iterator[bytes]) -> bytes:
 def is_tar(first: bytes) -> bool:
     """Whether a file that starts so is a tar archive."""
     try:
-        return bool(size_of(first[:BLOCK]) >= 0)
-    except ValueError:
+        tarfile.TarInfo.frombuf(first[: tarfile.BLOCKSIZE], "utf-8", "replace")
+    except tarfile.HeaderError:
         return False
+    return True
+
+
+def is_packed(first: bytes) -> bool:
+    """Whether a file that starts so is compressed, or a tar archive."""
+    return first.startswith((GZIP, XZ)) or is_tar(first)
+
+
+class _Header(tarfile.TarInfo):
+    """A header of tarfile, which would take a damaged or cut one for the end of the archive."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
+        if len(buf) < tarfile.BLOCKSIZE:
+            raise DamagedError("it ends in the middle")
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError:
+            if any(buf):
+                raise DamagedError("it is not a tar archive from there on") from None
+            raise  # the end of an archive is a block of zeros
+
+
+class _Stream:
+    """Pieces as the file that tarfile reads. Damage ends it, since tarfile would lose what it has read before."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._piece = io.BytesIO()
+        self.damage: DamagedError | OSError | None = None
+
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes, none at the end only."""
+        try:
+            while not (data := self._piece.read(size)):
+                self._piece = io.BytesIO(next(self._pieces))
+        except StopIteration:
+            return b""
+        except (DamagedError, OSError) as error:
+            self.damage = error
+            return b""
+        return data
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turns what tarfile raises into damage: hostile bytes may raise anything."""
+        try:
+            yield
+        except Exception as error:
+            raise self.damage or _damage(error) from None
+
+
+def _damage(error: Exception) -> DamagedError:
+    if isinstance(error, DamagedError):
+        return error
+    if isinstance(error, tarfile.ReadError):
+        return DamagedError("it ends in the middle")
+    if isinstance(error, MemoryError):
+        return DamagedError("it needs too much memory from there on")
+    return DamagedError("it is not a tar archive from there on")
 
 
 def members(pieces: Iterator[bytes]) -> Iterator[Member]:
-    """The regular files of a tar archive. Raises DamagedError."""
-    read = _reader(pieces)
-    long_name = ""
-    for number in range(MAX_ENTRIES + 1):
-        header = read(BLOCK)
-        if header == bytes(BLOCK) or not (header or number):
+    """The regular files of a tar archive. Raises DamagedError, or OSError if it cannot be read."""
+    first = start(pieces)
+    if not first:
+        return
+    stream = _Stream(chain([first], pieces))
+    with stream.explained():
+        file = cast("IO[bytes]", stream)  # of which tarfile uses `read` only
+        archive = tarfile.open(fileobj=file, mode="r|", tarinfo=_Header, encoding="utf-8", errors="replace")  # noqa: SIM115
+    for number in count():
+        with stream.explained():
+            entry = archive.next()
+        if entry is None:
             return
-        if len(header) < BLOCK:
-            raise DamagedError("it ends in the middle")
         if number == MAX_ENTRIES:
             raise DamagedError(f"it has more than {MAX_ENTRIES} files")
-        try:
-            size = size_of(header)
-        except ValueError:
-            raise DamagedError("it is not a tar archive from there on") from None
-        kind = header[156:157]
-        taken = _Content(read, size)
-        if kind in b"Lx" and kind and size <= MAX_HEADER:
-            data = b"".join(taken.pieces())
-            long_name = _gnu_name(data) if kind == b"L" else _pax_name(data) or long_name
-        elif kind in (b"0", b"\0", b"7"):
-            yield Member(long_name or _name(header), _changed(header), taken.pieces())
-            long_name = ""
-        elif kind not in b"Kg" or not kind:
-            long_name = ""
-        for _ in taken.pieces():
-            pass
-        read(-size % BLOCK)
+        archive.members = []  # type: ignore[attr-defined] # it would keep the headers of all
+        if entry.isreg() and not entry.issparse():  # a small file with holes has any number of zeros
+            changed = float(entry.mtime)
+            is_time = 0 <= changed < MAX_TIME
+            yield Member(entry.name[:MAX_NAME], changed if is_time else None, _content(archive, entry.size, stream))
 
 
-class _Content:
-    """The bytes of a member, taken at most once."""
-
-    def __init__(self, read: Read, size: int) -> None:
-        self._read = read
-        self._left = size
-
-    def pieces(self) -> Iterator[bytes]:
-        """What was not taken yet."""
-        while self._left > 0:
-            piece = self._read(min(self._left, PIECE))
-            if not piece:
-                raise DamagedError("it ends in the middle")
-            self._left -= len(piece)
-            yield piece
-
-
-def _reader(pieces: Iterator[bytes]) -> Read:
-    rest = b""
-
-    def read(size: int) -> bytes:
-        nonlocal rest
-        while len(rest) < size:
-            piece = next(pieces, None)
-            if piece is None:
-                break
-            rest += piece
-        taken, rest = rest[:size], rest[size:]
-        return taken
-
-    return read
-
-
-def _text(name: bytes) -> str:
-    return name[:MAX_NAME].decode("utf-8", "replace")
-
-
-def _name(header: bytes) -> str:
-    name, prefix = header[:100].split(b"\0")[0], b""
-    if header[257:263] == b"ustar\0":
-        prefix = header[345:500].split(b"\0")[0]
-    return _text(prefix + b"/" + name if prefix else name)
-
-
-def _changed(header: bytes) -> float | None:
-    digits = header[136:148].strip(b" \0")
-    return float(int(digits, 8)) if re.fullmatch(rb"[0-7]{1,11}", digits) else None
-
-
-def _gnu_name(data: bytes) -> str:
-    return _text(data.split(b"\0")[0])
-
-
-def _pax_name(data: bytes) -> str:
-    """The path among records `LENGTH KEY=VALUE`, each with a line break at its end."""
-    at = 0
-    while at < len(data):
-        digits = data[at : at + 8].split(b" ")[0]
-        if not digits.isdigit() or int(digits) == 0:
-            return ""
-        record = data[at + len(digits) + 1 : at + int(digits) - 1]
-        if record.startswith(b"path="):
-            return _text(record[5:])
-        at += int(digits)
-    return ""
+def _content(archive: tarfile.TarFile, size: int, stream: _Stream) -> Iterator[bytes]:
+    """The bytes after a header; `extractfile` would lose the last ones of a file that is cut."""
+    assert archive.fileobj
+    while size > 0:
+        with stream.explained():
+            piece = archive.fileobj.read(min(size, PIECE))
+        if not piece:
+            raise stream.damage or DamagedError("it ends in the middle")
+        size -= len(piece)
+        yield piece

@@ -1,20 +1,23 @@
-"""Read logs of any kind and return their facts: as a stream, in bounded memory, with two processes if that pays."""
+"""Read logs of any kind and return their facts: as a stream, in bounded memory, with two processes if that pays.
+
+Lines of text are read here. What has to be unpacked, or read as a whole, may be hostile: a process with limits does it.
+"""
 
 from __future__ import annotations
 
-import ctypes
-import multiprocessing
 import os
-import signal
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from itertools import chain
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePath
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.logs import archives, sources
+from hccl_kit.base.interruptible import interruptible, is_interrupted
+from hccl_kit.diagnosis.logs import archives, sources, torch_dump
 from hccl_kit.diagnosis.logs.facts import Event, Evidence, Joined, Process
 from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
+from hccl_kit.diagnosis.logs.reader_process import Request
+from hccl_kit.diagnosis.logs.readers import EndedError, Readers
 from hccl_kit.diagnosis.logs.remote import Remote, read_remote
 from hccl_kit.diagnosis.logs.reused_pids import Reused
 from hccl_kit.diagnosis.logs.sources import Given
@@ -26,8 +29,8 @@ Progress = Callable[[int, int], None]
 MANY = 64 << 20
 """Bytes from which on a second process pays for its start."""
 PROCESSES = 2
-_PR_SET_PDEATHSIG = 1
-"""Of linux/prctl.h."""
+_START = 512
+"""Bytes that tell whether a file is an archive, compressed or a dump."""
 MAX_EVENTS = 400_000
 MAX_NOTES = 100
 SHARED_PID = "other logs with its pid may be of the same process"
@@ -38,60 +41,58 @@ def read(paths: Sequence[Path], progress: Progress | None = None, remote: Remote
     given, notes = sources.listing(paths)
     total, done = sum(one.size for one in given), 0
     found: list[Found] = []
-    for one, part in zip(given, _read_all(given, total), strict=True):
-        found += part
-        done += one.size
-        if progress:
-            progress(done, total)
+
+    def keep(parts: Iterable[list[Found]]) -> None:
+        nonlocal done
+        for one, part in zip(given, parts, strict=True):
+            found.extend(part)
+            done += one.size
+            if progress:
+                progress(done, total)
+
+    with Readers() as readers:
+        if total < MANY or len(given) < 2:
+            keep(_read_given(one, readers) for one in given)
+        else:
+            interruptible(lambda: _read_apart(given, readers, keep))
     for part in read_remote(remote) if remote else ():
         found += part
     return evidence_of(found, notes)
 
 
-def _read_all(given: Sequence[Given], total: int) -> Iterator[list[Found]]:
-    if total < MANY or len(given) < 2:
-        yield from map(read_given, given)
-        return
-    # spawn: a fork would copy the locks of the caller's threads.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(PROCESSES, context, _end_with, (os.getpid(),)) as pool:
-        yield from pool.map(read_given, given)
+def _read_apart(given: Sequence[Given], readers: Readers, keep: Callable[[Iterable[list[Found]]], None]) -> None:
+    """Read all files in PROCESSES processes."""
+
+    def read_one(one: Given) -> list[Found]:
+        return [] if is_interrupted() else _read_given(one, readers, apart=True)
+
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        keep(pool.map(read_one, given))
 
 
-def _end_with(parent: int) -> None:
-    """Let the kernel end this process when `parent` ends; it would wait for more work for ever."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def read_given(given: Given) -> list[Found]:
+def _read_given(given: Given, readers: Readers, *, apart: bool = False) -> list[Found]:
     """What a file, or each member of an archive, gave."""
-    name = str(given.path)
+    name, path = str(given.path), given.path.absolute()
+    found: list[Found] = []
     try:
-        pieces = archives.unpacked(sources.pieces_of(given))
-        first = archives.start(pieces)
-    except (OSError, archives.DamagedError) as error:
-        return [Found(None, (), (f"{name} cannot be read: {_why(error)}",))]
-    path, pieces = given.path.absolute(), chain([first], pieces)
-    if archives.is_tar(first):
-        return list(_members(name, path, pieces))
-    return [read_log(Log(name, path, given.changed, pieces))]
+        with sources.opened(given) as descriptor:
+            if not apart and _is_lines(path.name, descriptor):
+                return [read_log(Log(name, path, given.changed, sources.pieces_of(descriptor)))]
+            with readers.one() as reader:
+                found.extend(reader.read(descriptor, Request(name, str(path), given.changed)))
+    except OSError as error:
+        found.append(Found(None, (), (f"{name} cannot be read: {sources.why(error)}",)))
+    except EndedError as error:
+        found.append(Found(None, (), (f"{name} was not read to its end: {error}",)))
+    return found
 
 
-def _members(name: str, path: Path, pieces: Iterator[bytes]) -> Iterator[Found]:
-    try:
-        for member in archives.members(pieces):
-            inside = sources.inside(path, member.name)
-            if sources.OF_LOGS.fullmatch(inside.name):
-                unpacked = archives.unpacked(member.pieces)
-                yield read_log(Log(f"{name}:{member.name}", inside, member.changed, unpacked))
-    except (OSError, archives.DamagedError) as error:
-        yield Found(None, (), (f"{name} was not read to its end: {_why(error)}",))
-
-
-def _why(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+def _is_lines(name: str, descriptor: int) -> bool:
+    """Whether a file can be read line by line: it is neither packed nor a dump."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return False
+    first = os.pread(descriptor, _START, 0)
+    return not (archives.is_packed(first) or torch_dump.is_dump(name, first))
 
 
 def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:

@@ -6,18 +6,21 @@ only reads: `tar` of one folder.
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePath
 from select import select
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
-from hccl_kit.diagnosis.logs import archives, sources
-from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
+from hccl_kit.diagnosis.logs import archives
+from hccl_kit.diagnosis.logs.log_file import Found
+from hccl_kit.diagnosis.logs.reader_process import Request
+from hccl_kit.diagnosis.logs.readers import EndedError, InterruptedReadingError, Readers
 from hccl_kit.discovery.driver_tool import excerpt, killed_on_error, wait
 from hccl_kit.preflight.over_ssh import refusal
 
@@ -52,22 +55,21 @@ class Remote(NamedTuple):
 def read_remote(remote: Remote) -> list[list[Found]]:
     """What each host gave, in their order; a note where that was nothing. If interrupted, no ssh is left running."""
 
-    def read(host: Host) -> list[Found]:
-        return [] if is_interrupted() else _read_host(host, remote)
-
     def read_all() -> list[list[Found]]:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        def read(host: Host) -> list[Found]:
+            return [] if is_interrupted() else _read_host(host, remote, readers)
+
+        with Readers() as readers, ThreadPoolExecutor(AT_ONCE) as pool:
             return list(pool.map(read, remote.hosts))
 
     return interruptible(read_all)
 
 
-def _read_host(host: Host, remote: Remote) -> list[Found]:
+def _read_host(host: Host, remote: Remote, readers: Readers) -> list[Found]:
     if why := refusal(host.address):
         return [_note(host, why)]
     command = (*remote.ssh, "--", host.address, _command(remote.folder))
     found: list[Found] = []
-    errors = _Errors()
     try:
         process = subprocess.Popen(
             command,
@@ -79,17 +81,27 @@ def _read_host(host: Host, remote: Remote) -> list[Found]:
         )
     except OSError as error:
         return [_note(host, f"{command[0]} cannot be started: {error.strerror}")]
+    end = time.monotonic() + remote.timeout
+    assert process.stdout
+    assert process.stderr
+    errors = _Errors(process.stderr)
+    request = Request(
+        host.name,
+        str(PurePath("/", host.name.replace("/", "_"))),
+        is_archive=True,
+        seconds=remote.timeout,
+        most=MAX_BYTES,
+    )
     try:
-        with killed_on_error(process):
-            end = time.monotonic() + remote.timeout
-            pieces = _pieces(process, errors, end)
-            for one in _members(host, pieces):
-                found.append(one)
-            for _ in pieces:  # what follows the archive, and errors: a full pipe would stop the process there
-                pass
+        with killed_on_error(process), readers.one() as reader:
+            for part in reader.read(process.stdout.fileno(), request, errors.until):
+                found.append(part)
+            errors.until_end(process, end)
             code = wait(process, end)
-    except (archives.DamagedError, OSError) as error:
+    except (EndedError, OSError) as error:
         return [*found, _note(host, str(error), has_some=bool(found)), *errors.note(host)]
+    except InterruptedReadingError:
+        return found
     except subprocess.TimeoutExpired:
         return [*found, _note(host, f"no answer in {remote.timeout:g} s", has_some=bool(found)), *errors.note(host)]
     if not found:
@@ -98,15 +110,39 @@ def _read_host(host: Host, remote: Remote) -> list[Found]:
 
 
 class _Errors:
-    """The end of what a host printed as errors, at most MAX_STDERR bytes."""
+    """The end of what a host prints as errors, at most MAX_STDERR bytes; a full pipe would stop the process there."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._streams = [stream]
         self._size = 0
         self._end = b""
 
-    def add(self, piece: bytes) -> None:
-        self._size += len(piece)
-        self._end = (self._end + piece)[-MAX_STDERR:]
+    def until(self, answers: int) -> None:
+        """Wait until there is something to read at `answers`. Raises InterruptedReadingError at a signal."""
+        while not self._take(POLL, answers):
+            if is_interrupted():
+                raise InterruptedReadingError
+
+    def until_end(self, process: subprocess.Popen[bytes], end: float) -> None:
+        """Wait until the process ends: a child of ssh may keep its errors open for ever. Raises EndedError if late."""
+        while self._streams and process.poll() is None:
+            left = end - time.monotonic()
+            if is_interrupted() or left <= 0:
+                raise EndedError("no answer in time")
+            self._take(min(left, POLL))
+        self._take(0)
+
+    def _take(self, seconds: float, *others: int) -> bool:
+        """Wait for errors, which are kept, or for one of `others`: whether that came."""
+        errors = [stream.fileno() for stream in self._streams]
+        ready = select([*others, *errors], [], [], seconds)[0]
+        for descriptor in set(errors).intersection(ready):
+            piece = os.read(descriptor, archives.PIECE)
+            self._size += len(piece)
+            self._end = (self._end + piece)[-MAX_STDERR:]
+            if not piece:
+                self._streams = []
+        return not set(others).isdisjoint(ready)
 
     @property
     def last_line(self) -> str:
@@ -129,39 +165,3 @@ def _command(folder: str | None) -> str:
 def _note(host: Host, why: str, *, has_some: bool = False) -> Found:
     what = "were not all read" if has_some else "cannot be read"
     return Found(None, (), (f"the logs of {host.name} {what}: {why}",))
-
-
-def _pieces(process: subprocess.Popen[bytes], errors: _Errors, end: float) -> Iterator[bytes]:
-    """Standard output until its end; `errors` gets what comes beside it, also after it, until the process ends.
-
-    Raises DamagedError if it takes too long, is too much, or at a signal.
-    """
-    size = 0
-    stdout, stderr = process.stdout, process.stderr
-    assert stdout is not None
-    assert stderr is not None
-    streams = [stdout, stderr]
-    while stdout in streams or (streams and process.poll() is None):  # a child of ssh may keep stderr open for ever
-        left = end - time.monotonic()
-        if is_interrupted() or left <= 0:
-            raise archives.DamagedError("no answer in time")
-        for stream in select(streams, [], [], min(left, POLL))[0]:
-            piece = stream.read(archives.PIECE)
-            if not piece:
-                streams.remove(stream)
-            elif stream is stderr:
-                errors.add(piece)
-            else:
-                size += len(piece)
-                if size > MAX_BYTES:
-                    raise archives.DamagedError(f"more than {MAX_BYTES} bytes")
-                yield piece
-    if streams and select(streams, [], [], 0)[0]:
-        errors.add(stderr.read(archives.PIECE))
-
-
-def _members(host: Host, pieces: Iterator[bytes]) -> Iterator[Found]:
-    for member in archives.members(pieces):
-        inside = sources.inside(PurePath("/", host.name.replace("/", "_")), member.name)
-        if sources.OF_LOGS.fullmatch(inside.name):
-            yield read_log(Log(f"{host.name}:{member.name}", inside, member.changed, archives.unpacked(member.pieces)))

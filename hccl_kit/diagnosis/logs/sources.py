@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -115,8 +116,9 @@ def _in_folder(top: Path, notes: list[str]) -> Iterator[Given]:
         notes.append(f"{counted(left_out, 'file')} in {top}, none named like a log")
 
 
-def pieces_of(given: Given) -> Iterator[bytes]:
-    """The bytes of a file. Raises OSError if it cannot be read."""
+@contextmanager
+def opened(given: Given) -> Iterator[int]:
+    """The descriptor of a file, open for reading. Raises OSError if it cannot be opened."""
     flags = 0 if _is_of_shell(given.path) else os.O_NONBLOCK | os.O_NOCTTY
     if given.is_found:
         flags |= os.O_NOFOLLOW
@@ -124,10 +126,20 @@ def pieces_of(given: Given) -> Iterator[bytes]:
     try:
         if not _is_of_shell(given.path) and not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        while piece := os.read(descriptor, PIECE):
-            yield piece
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def pieces_of(descriptor: int) -> Iterator[bytes]:
+    """The bytes of an open file. Raises OSError if it cannot be read."""
+    while piece := os.read(descriptor, PIECE):
+        yield piece
+
+
+def why(error: Exception) -> str:
+    """Why a file cannot be read."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def inside(archive: PurePath, member: str) -> PurePath:

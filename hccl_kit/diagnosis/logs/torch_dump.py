@@ -1,5 +1,9 @@
 """Read the dumps of torch's flight recorder: pickles of plain values, or JSON; also those of torch_npu.
 
+Nothing that a pickle names is imported or called. It may still ask for any memory or time, or nest so deeply that the
+interpreter crashes: `readers` has processes with limits for that. One list may stand at many places, or in itself, so
+values become text only where they are known to be short.
+
 The form is that of pytorch's FlightRecorder (versions 2.x of the dump) and of torch_npu's HCCLTraceBuffer: `entries`
 with the collectives of a rank in a ring, `pg_config` with the ranks of each process group. The rank is the number at
 the end of the file's name. Only the last MAX_KEPT entries are looked at, and no frame of a stack.
@@ -7,17 +11,17 @@ the end of the file's name. Only the last MAX_KEPT entries are looked at, and no
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NoReturn
 
-from hccl_kit.diagnosis.logs import plain_pickle
 from hccl_kit.diagnosis.logs.facts import Dumped, Traced
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
-from hccl_kit.diagnosis.logs.plain_pickle import RefusedError
 
 MAX_BYTES = 32 << 20
 MAX_JSON = 16 << 20
@@ -30,6 +34,8 @@ MAX_TEXT = 120
 MAX_SIZES = 8
 """Sizes of a collective that are compared."""
 
+HEADS = tuple(b"\x80" + bytes([protocol]) for protocol in range(2, 6))
+"""How a pickle begins, of the protocols 2 to 5."""
 NAME = re.compile(r"(?:[\w.-]{0,80}_)?(?:trace|rank)_(?:rank_)?[0-9]{1,8}(?:\.(?:json|pickle|pkl))?")
 """Names of dumps: hccl_trace_rank_3, comm_lib_trace_rank_3, nccl_trace_rank_3, torch_trace_rank_3.json, rank_3."""
 _RANK = re.compile(r".*?(?<![0-9])([0-9]{1,8})(?:\.[a-z]{1,8})?", re.DOTALL)
@@ -47,23 +53,63 @@ _ALIKE = {
 """Operators to which all ranks must give the same sizes."""
 
 
+class RefusedError(ValueError):
+    """A dump is cut, damaged, or has more than plain values; the text says which."""
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Makes numbers, texts, lists and the like; refuses all that a pickle would have to import."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        """Raises RefusedError."""
+        raise RefusedError(f"it has more than plain values: {module}.{name}"[:MAX_TEXT])
+
+
 def is_dump(name: str, first: bytes) -> bool:
     """Whether a file with this name and start is read as a dump; `read` may still refuse it."""
-    return first.startswith(plain_pickle.HEADS) or (first[:1] == b"{" and NAME.fullmatch(name) is not None)
+    return first.startswith(HEADS) or (first[:1] == b"{" and NAME.fullmatch(name) is not None)
 
 
 def read(name: str, pieces: Iterable[bytes]) -> tuple[list[Noted], str | None]:
     """What a dump states, and why it cannot be read, or None. One that cannot be read states that it is there."""
-    found = _RANK.fullmatch(name)
-    own, data = rank_of(found[1]) if found else None, b""
+    own, data = _rank_of(name), b""
     try:
         data = _whole(pieces)
         if own is None:
             raise RefusedError("its name does not end with a rank, such as trace_rank_3")
         return list(_facts(_object(data), own)), None
     except RefusedError as error:
-        is_recorders = own is not None and b"entries" in data  # other programs write traces too
-        return [Noted(1, Dumped(own or 0, None, is_cut=True), rank=own)] if is_recorders else [], str(error)
+        return _unreadable(own) if b"entries" in data else [], str(error)  # other programs write traces too
+
+
+def unread(name: str) -> list[Noted]:
+    """What a file states of which only the name is known: that a rank left a dump, if that is how dumps are named."""
+    return _unreadable(_rank_of(name)) if NAME.fullmatch(name) else []
+
+
+def _rank_of(name: str) -> int | None:
+    found = _RANK.fullmatch(name)
+    return rank_of(found[1]) if found else None
+
+
+def _unreadable(own: int | None) -> list[Noted]:
+    return [] if own is None else [Noted(1, Dumped(own, None, is_cut=True), rank=own)]
+
+
+def _unpickled(data: bytes) -> object:
+    try:
+        return PlainUnpickler(io.BytesIO(data), encoding="utf-8", errors="replace").load()
+    except RefusedError:
+        raise
+    except MemoryError:
+        raise RefusedError("it takes too much memory") from None
+    except EOFError:
+        raise RefusedError("it ends in the middle") from None
+    except pickle.UnpicklingError as error:
+        is_cut = re.search("truncated|exhausted", str(error))
+        raise RefusedError("it ends in the middle" if is_cut else "it is damaged") from None
+    except Exception:  # damage may raise anything
+        raise RefusedError("it is damaged") from None
 
 
 def _whole(pieces: Iterable[bytes]) -> bytes:
@@ -77,8 +123,8 @@ def _whole(pieces: Iterable[bytes]) -> bytes:
 
 
 def _object(data: bytes) -> dict[str, Any]:
-    if data.startswith(plain_pickle.HEADS):
-        value = plain_pickle.load(data)
+    if data.startswith(HEADS):
+        value = _unpickled(data)
     elif len(data) > MAX_JSON:
         raise RefusedError(f"it has more than {MAX_JSON >> 20} MiB of JSON")
     else:
@@ -86,6 +132,8 @@ def _object(data: bytes) -> dict[str, Any]:
             value = json.loads(data)
         except (ValueError, RecursionError):
             raise RefusedError("it is not valid JSON: cut, or damaged") from None
+        except MemoryError:
+            raise RefusedError("it takes too much memory") from None
     if not isinstance(value, dict) or not isinstance(value.get("entries", []), list) or "version" not in value:
         raise RefusedError("it has no entries of a flight recorder")
     return value

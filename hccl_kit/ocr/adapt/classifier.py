@@ -25,13 +25,13 @@ class Alignment(NamedTuple):
     """Maps the classes of the wanted dictionary to those of given weights.
 
     `given` is the number of given classes. `rows` has for each wanted class its index among them, -1 if it is new;
-    `own` has the indices of the given characters, without special tokens. `note` lists the new characters and counts
-    the dropped classes; None if there are neither.
+    `characters` has the indices of the given characters, without special tokens. `note` lists the new characters and
+    counts the dropped classes; None if there are neither.
     """
 
     given: int
     rows: NDArray[np.intp]
-    own: NDArray[np.intp]
+    characters: NDArray[np.intp]
     note: str | None
 
     def taken(self, array: Array, axis: int = 0) -> Array:
@@ -42,9 +42,9 @@ class Alignment(NamedTuple):
         values = np.moveaxis(array, axis, 0)
         first = len(values) - self.given
         classes = values[first:]
-        found = classes[self.rows]
-        found[self.rows < 0] = classes[self.own].mean(axis=0)
-        return np.ascontiguousarray(np.moveaxis(np.concatenate([values[:first], found]), 0, axis))
+        taken = classes[self.rows]
+        taken[self.rows < 0] = classes[self.characters].mean(axis=0)
+        return np.ascontiguousarray(np.moveaxis(np.concatenate([values[:first], taken]), 0, axis))
 
 
 class Place(NamedTuple):
@@ -84,7 +84,7 @@ def align(given: Sequence[Token], wanted: Sequence[Token]) -> Alignment:
     return Alignment(
         given=len(given),
         rows=np.array([places.get(token, -1) for token in wanted]),
-        own=np.array([number for token, number in places.items() if isinstance(token, str)]),
+        characters=np.array([number for token, number in places.items() if isinstance(token, str)]),
         note="; ".join(part for part in parts if part) or None,
     )
 

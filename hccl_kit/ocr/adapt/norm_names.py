@@ -21,11 +21,11 @@ def as_here(values: Arrays) -> Arrays:
     norms = {name.removesuffix(MEAN) for name in values if name.endswith(MEAN)}
     if not norms:
         return values
-    found = {}
+    renamed = {}
     for name, array in values.items():
         cell, _, key = name.rpartition(".")
         if cell not in norms:
-            found[name] = array
+            renamed[name] = array
         elif key in NAMES:  # drops num_batches_tracked
-            found[f"{cell}.{NAMES[key]}"] = array
-    return found
+            renamed[f"{cell}.{NAMES[key]}"] = array
+    return renamed

@@ -73,8 +73,8 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
         raise KitError(f"it has {given} layers with weights, this network has {len(cells)}")
     placed: dict[str, Array] = {}
     for number, (layer, (name, cell)) in enumerate(zip(layers, cells, strict=False), 1):
-        own = {key.rpartition(".")[2]: p for key, p in cell.parameters_dict(recurse=False).items()}
-        shapes = {key: tuple(parameter.shape) for key, parameter in own.items()}
+        parameters = {key.rpartition(".")[2]: p for key, p in cell.parameters_dict(recurse=False).items()}
+        shapes = {key: tuple(parameter.shape) for key, parameter in parameters.items()}
         classes = number == len(layers) and layer.kind == DENSE  # their number is that of the dictionary
         if (_KINDS[type(cell)], shapes.keys()) != (layer.kind, layer.arrays.keys()) or any(
             (array.shape[1:] if classes else array.shape) != (shape[1:] if classes else shape)
@@ -86,25 +86,25 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
                 f"layer {number} of the file is a {layer}, that of this network, {name}, a {_KINDS[type(cell)]} "
                 f"{'x'.join(map(str, first))}{_with_bias(shapes)}"
             )
-        placed |= {own[key].name: layer.arrays[key] for key in shapes}
+        placed |= {parameters[key].name: layer.arrays[key] for key in shapes}
     return placed
 
 
 def _folded(layers: tuple[Layer, ...], kinds: Sequence[str]) -> tuple[Layer, ...]:
     """Fold each normalisation that `kinds`, the layers of the network, lack into the convolution before it."""
-    found: list[Layer] = []
+    folded: list[Layer] = []
     for layer in layers:
-        has_none = len(found) >= len(kinds) or kinds[len(found)] != BATCH_NORM
-        if found and layer.kind == BATCH_NORM and found[-1].kind in (CONVOLUTION, TRANSPOSED) and has_none:
-            before, norm = found[-1], Norm(*layer.arrays.values())
+        has_none = len(folded) >= len(kinds) or kinds[len(folded)] != BATCH_NORM
+        if folded and layer.kind == BATCH_NORM and folded[-1].kind in (CONVOLUTION, TRANSPOSED) and has_none:
+            before, norm = folded[-1], Norm(*layer.arrays.values())
             outputs = before.arrays["weight"].shape[1 if before.kind == TRANSPOSED else 0]
             if all(array.shape == (outputs,) for array in norm):
                 weight, bias = before.arrays["weight"], before.arrays.get("bias")
                 joined = folding.normalised(weight, norm, bias=bias, transposed=before.kind == TRANSPOSED)
-                found[-1] = Layer(before.kind, joined._asdict())
+                folded[-1] = Layer(before.kind, joined._asdict())
                 continue
-        found.append(layer)
-    return tuple(found)
+        folded.append(layer)
+    return tuple(folded)
 
 
 def blank_last(layer: Layer) -> Layer:
@@ -175,8 +175,8 @@ class _Graph:
 
     def arrays(self, node: onnx.NodeProto) -> list[Array]:
         """The weights among the inputs of a node; empty if the only one is a single number, which is not a layer."""
-        found = [self._array(name) for name in node.input if name in self.rows]
-        return found if len(found) > 1 or any(array.size > 1 for array in found) else []
+        arrays = [self._array(name) for name in node.input if name in self.rows]
+        return arrays if len(arrays) > 1 or any(array.size > 1 for array in arrays) else []
 
     def added(self, node: onnx.NodeProto, size: int) -> Array | None:
         """The vector (`size`,) that is added to the output of the node; None if another node uses that output too."""
@@ -185,10 +185,10 @@ class _Graph:
             return self.added(users[0], size)
         if len(users) != 1 or users[0].op_type != "Add":
             return None
-        found = [array for name in users[0].input if name in self.rows for array in (self._array(name),)]
+        arrays = [array for name in users[0].input if name in self.rows for array in (self._array(name),)]
         return (
-            found[0].reshape(-1)
-            if len(found) == 1 and found[0].size == max(found[0].shape, default=0) == size
+            arrays[0].reshape(-1)
+            if len(arrays) == 1 and arrays[0].size == max(arrays[0].shape, default=0) == size
             else None
         )
 

@@ -99,9 +99,9 @@ def load(
 def _onnx(
     path: Path, network: nn.Cell, key: str, classes: Sequence[str | None], say: Callable[[str], None]
 ) -> Mapping[str, NDArray[Any]]:
-    found = onnx_weights.read(path)
-    characters = rapidocr.listed_characters(found.metadata)
-    layers = found.layers
+    weights = onnx_weights.read(path)
+    characters = rapidocr.listed_characters(weights.metadata)
+    layers = weights.layers
     if classes and characters is not None and layers:
         last, note = classifier.converted(layers[-1], (None, *characters, " "), classes)
         layers = (*layers[:-1], last)
@@ -123,12 +123,12 @@ def _onnx(
 
 
 def _checkpoint(path: Path, characters: str, say: Callable[[str], None], *, strict: bool) -> Mapping[str, NDArray[Any]]:
-    found = checkpoint.read(path, say=say)
-    rows = {name: parameter.asnumpy() for name, parameter in found.items()}
-    if not characters or not dictionary_mark.differs(found, hashlib.sha256(characters.encode()).hexdigest()):
+    saved = checkpoint.read(path, say=say)
+    rows = {name: parameter.asnumpy() for name, parameter in saved.items()}
+    if not characters or not dictionary_mark.differs(saved, hashlib.sha256(characters.encode()).hexdigest()):
         return rows
     try:
-        given = dictionary_mark.characters(path, found)
+        given = dictionary_mark.characters(path, saved)
         if given is None:
             raise dictionary_mark.other(path)
         rows, note = classifier.by_character(rows, given, characters)

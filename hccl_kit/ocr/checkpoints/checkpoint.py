@@ -89,9 +89,9 @@ def save(
 
 def _umask() -> int:
     """The permission bits that new files of this process do not get. Setting it is the only way to read it."""
-    found = os.umask(0o077)
-    os.umask(found)
-    return found
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def _rows_of(progress: Progress | None, count: int) -> list[dict[str, Any]]:

@@ -32,8 +32,8 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # stays open
     except OSError as error:
         raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
-    found = os.fstat(descriptor)
-    if (found.st_dev, found.st_ino) in _CLAIMED:
+    status = os.fstat(descriptor)
+    if (status.st_dev, status.st_ino) in _CLAIMED:
         os.close(descriptor)
         return
     end = time.monotonic() + patience
@@ -45,7 +45,7 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
                 hint="wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
             )
         time.sleep(0.1)
-    _CLAIMED.add((found.st_dev, found.st_ino))
+    _CLAIMED.add((status.st_dev, status.st_ino))
 
 
 def assert_writable(folder: Path) -> None:

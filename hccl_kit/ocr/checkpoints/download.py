@@ -102,13 +102,13 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         """The next request. Raises KitError if the redirect is refused."""
         fp.close()  # urllib would read the body of the redirect into memory, whatever its size
-        refusal = _refusal(*(urllib.parse.urlsplit(url) for url in (req.full_url, newurl)))
+        refusal = reason_to_refuse(*(urllib.parse.urlsplit(url) for url in (req.full_url, newurl)))
         if refusal:
             raise KitError(f"it redirects {refusal}, which is not followed")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _refusal(before: urllib.parse.SplitResult, after: urllib.parse.SplitResult) -> str | None:
+def reason_to_refuse(before: urllib.parse.SplitResult, after: urllib.parse.SplitResult) -> str | None:
     """Why a redirect is not followed; None if it is."""
     if after.scheme not in ("http", "https") or (before.scheme == "https" and after.scheme == "http"):
         return f"from {before.scheme} to {after.scheme[:20]}"

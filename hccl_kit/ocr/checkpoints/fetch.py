@@ -140,7 +140,7 @@ def _doubt(path: Path, digest: str, expected: str | None) -> str:
     if expected or not named:
         return ""
     others = [digest_of(path, kind) for kind in ("md5", "sha1")]
-    if any(one.startswith(named[1]) for one in (digest, *others)):
+    if any(checksum.startswith(named[1]) for checksum in (digest, *others)):
         return ", which its name confirms"
     return (
         f"; the {named[1]} in its name is the start of neither its SHA-256 nor its SHA-1 or MD5: "
@@ -168,14 +168,14 @@ def digest_of(path: Path, kind: str = "sha256") -> str:
     """The checksum of a regular file, in hexadecimal."""
     if not path.is_file():
         raise KitError(f"there is no file {path}")
-    found = hashlib.new(kind, usedforsecurity=False)
+    checksum = hashlib.new(kind, usedforsecurity=False)
     try:
         with path.open("rb") as file:
             while block := file.read(BLOCK):
-                found.update(block)
+                checksum.update(block)
     except OSError as error:
         raise KitError(f"cannot read {path}: {error.strerror}") from error
-    return found.hexdigest()
+    return checksum.hexdigest()
 
 
 @contextmanager

@@ -108,11 +108,11 @@ def make_room(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def _earlier_results(config: Config, environ: Mapping[str, str]) -> list[Path]:
     """The files of an earlier run that a new one moves. Raises KitError if it starts from one of them, and OSError."""
-    own, wanted = own_checkpoints(config), wanted_start(config)
+    checkpoints, wanted = own_checkpoints(config), wanted_start(config)
     folder = _folder(config)
     if restarts_of_run(config, environ) or wanted is True or not any((folder / name).exists() for name in _RESULTS):
         return []
-    if wanted and _is_one_of(wanted, own):
+    if wanted and _is_one_of(wanted, checkpoints):
         return []
     left = sorted(path for path in folder.iterdir() if _OF_A_RUN.fullmatch(path.name))
     for key, source in _read_at_the_start(config, environ).items():
@@ -148,13 +148,13 @@ def _folder(config: Config) -> Path:
 
 def _read_at_the_start(config: Config, environ: Mapping[str, str]) -> dict[str, Path]:
     """The keys that name a file from which a run starts, with its path."""
-    found = {key: fetch.local_path(key, name, environ) for key, name in fetch.wanted(config["model"]).items()}
+    paths = {key: fetch.local_path(key, name, environ) for key, name in fetch.wanted(config["model"]).items()}
     wanted, model = wanted_start(config), config.values.get("postprocess", {}).get("language_model")
     if isinstance(wanted, Path):
-        found["system.resume"] = wanted
+        paths["system.resume"] = wanted
     if model and model["texts"]:
-        found["postprocess.language_model.texts"] = Path(model["texts"])
-    return found
+        paths["postprocess.language_model.texts"] = Path(model["texts"])
+    return paths
 
 
 def stale_exports(folder: Path) -> list[Path]:

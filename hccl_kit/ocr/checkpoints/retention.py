@@ -38,11 +38,11 @@ def save(folder: Path, parameters: Iterable[Parameter], result: tuple[int, float
     `policy` is latest_k or top_k (of equal scores the later one). The new file is written before an old one is removed.
     """
     before = read(folder)
-    one = Kept(f"step_{result[0]}.ckpt", *result)
-    rows = [row for row in before if row.step < one.step]  # a resumed run repeats the others
-    chosen = sorted([*rows, one], key=lambda row: (row.score if policy == "top_k" else 0.0, row.step))[-most:]
-    if one in chosen:
-        checkpoint.save(folder / one.file, parameters)
+    latest = Kept(f"step_{result[0]}.ckpt", *result)
+    rows = [row for row in before if row.step < latest.step]  # a resumed run repeats the others
+    chosen = sorted([*rows, latest], key=lambda row: (row.score if policy == "top_k" else 0.0, row.step))[-most:]
+    if latest in chosen:
+        checkpoint.save(folder / latest.file, parameters)
     write_atomically(folder / KEPT, json.dumps([row._asdict() for row in chosen], indent=1) + "\n")
     for name in {row.file for row in before} - {row.file for row in chosen}:
         with suppress(OSError):  # gone already

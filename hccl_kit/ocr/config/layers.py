@@ -152,13 +152,13 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
     count = count or iter(range(MAX_FILES))
     if next(count, None) is None:
         raise KitError(f"{above[0]} extends more than {MAX_FILES} files by {BASE}")
-    own = _read_one(path)
-    if BASE not in own.values:
-        return own
+    extending = _read_one(path)
+    if BASE not in extending.values:
+        return extending
     parts = Parts({}, {}, {})
-    names = own.values.pop(BASE)
+    names = extending.values.pop(BASE)
     for name in names if isinstance(names, list) else [names]:
-        line = own.places[(BASE,)]
+        line = extending.places[(BASE,)]
         if not isinstance(name, str) or not name.isprintable():
             raise KitError(f"{line}: {BASE} is {name!r}; accepted: a path or a list of paths")
         base = path.parent / name
@@ -169,7 +169,7 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
             parts.merge(read(base, (*above, path), count))
         except KitError as error:
             raise KitError(f"{line}: {error.message}", hint=error.hint) from error
-    parts.merge(own)
+    parts.merge(extending)
     return parts
 
 
@@ -178,16 +178,16 @@ def _read_one(path: Path) -> Parts:
     if not isinstance(values, dict):
         raise KitError(f"{path} has no sections", hint="see configs/rec/crnn/crnn_small.yaml")
     _drop_own_best(values)
-    found = list(yaml_text.nodes(root))
+    nodes = list(yaml_text.nodes(root))
     same: dict[int, set[Pointer]] = {}
-    for pointer, node, _ in found:
+    for pointer, node, _ in nodes:
         same.setdefault(id(node), set()).add(pointer)
     uses = {
         pointer: {use for use in same[id(node)] if use[0] != COMMON}
-        for pointer, node, _ in found
+        for pointer, node, _ in nodes
         if pointer[:1] == (COMMON,)
     }
-    return Parts(values, {pointer: f"{path}:{line}" for pointer, _, line in found}, uses)
+    return Parts(values, {pointer: f"{path}:{line}" for pointer, _, line in nodes}, uses)
 
 
 def _drop_own_best(values: dict[str, Any]) -> None:

@@ -85,8 +85,8 @@ def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
     for chosen in list(chosen_rules(root() if rule is None else rule, values)):
         for key, inner in chosen.get("properties", {}).items():
             rules = list(chosen_rules(inner, None))
-            default = next((one["default"] for one in rules if "default" in one), ...)
-            if key not in values and default is not ... and not any(NO_EFFECT in one for one in rules):
+            default = next((rule["default"] for rule in rules if "default" in rule), ...)
+            if key not in values and default is not ... and not any(NO_EFFECT in rule for rule in rules):
                 values[key] = copied(default)
             if isinstance(values.get(key), dict):
                 fill(values[key], inner)
@@ -94,14 +94,14 @@ def fill(values: dict[str, Any], rule: Rule | None = None) -> None:
 
 def ineffective(values: Mapping[str, Any]) -> list[str]:
     """A line for every reason why keys of `values` have no effect."""
-    found: dict[str, list[str]] = {}
-    for pointer, rule in _present(values, root(), ()):
-        found.setdefault(rule[NO_EFFECT], []).append(dotted(pointer))
-    return [f"no effect: {', '.join(dict.fromkeys(keys))}: {reason}" for reason, keys in found.items()]
+    keys_by_reason: dict[str, list[str]] = {}
+    for pointer, rule in without_effect(values, root(), ()):
+        keys_by_reason.setdefault(rule[NO_EFFECT], []).append(dotted(pointer))
+    return [f"no effect: {', '.join(dict.fromkeys(keys))}: {reason}" for reason, keys in keys_by_reason.items()]
 
 
-def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer, Rule]]:
-    """The places of `value` without effect, unless they have the default."""
+def without_effect(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer, Rule]]:
+    """The places in `value`, itself at `pointer`, without effect, with their rules; not if they have the default."""
     for chosen in chosen_rules(rule, value):
         if NO_EFFECT in chosen:
             if value != chosen.get("default", ...) and value == chosen.get(NO_EFFECT_FOR, value):
@@ -110,10 +110,10 @@ def _present(value: Any, rule: Rule, pointer: Pointer) -> Iterator[tuple[Pointer
         if isinstance(value, Mapping):
             for key, inner in chosen.get("properties", {}).items():
                 if key in value:
-                    yield from _present(value[key], inner, (*pointer, key))
+                    yield from without_effect(value[key], inner, (*pointer, key))
         if isinstance(value, list) and "items" in chosen:
             for index, item in enumerate(value):
-                yield from _present(item, chosen["items"], (*pointer, index))
+                yield from without_effect(item, chosen["items"], (*pointer, index))
 
 
 def chosen_rules(rule: Rule, value: Any) -> Iterator[Rule]:
@@ -122,15 +122,16 @@ def chosen_rules(rule: Rule, value: Any) -> Iterator[Rule]:
     if "$ref" in rule:
         yield from chosen_rules(root()["$defs"][rule["$ref"].rsplit("/", 1)[1]], value)
     for choice in rule.get("allOf", ()):
-        if _holds(choice["if"], value):
+        if holds(choice["if"], value):
             yield from chosen_rules(choice["then"], value)
 
 
-def _holds(condition: Rule, value: Any) -> bool:
+def holds(condition: Rule, value: Any) -> bool:
+    """Whether a value satisfies the `if` of a rule."""
     if "const" in condition:
         return bool(value == condition["const"])
     inner = value if isinstance(value, Mapping) else {}
-    return all(_holds(rule, inner.get(key)) for key, rule in condition["properties"].items())
+    return all(holds(rule, inner.get(key)) for key, rule in condition["properties"].items())
 
 
 def _place(pointer: Pointer, places: Mapping[Pointer, str], source: str) -> str:
@@ -152,7 +153,7 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
         if len(found) > error.schema.get("maxProperties", len(found)):  # type: ignore[union-attr]  # an object, here
             return  # reported by another rule
         for key in [key for key in found if key not in known]:
-            absent = [one for one in known if one not in found]
+            absent = [key for key in known if key not in found]
             near = _elsewhere(_RENAMED.get(key, key), pointer, values) or _nearest(key, absent) or _nearest(key, known)
             yield (*pointer, key), f"{dotted((*pointer, key))} is not a key of this release{near}"
     elif error.validator == "required":

@@ -39,8 +39,7 @@ def fold(network: nn.Cell) -> None:
 def _folded(convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> Tensor:
     """Scale the weights, and the bias if there is one; returns the remaining shift of each channel (O,)."""
     gamma, beta, mean, variance = (
-        parameter.asnumpy().astype(np.float64)
-        for parameter in (norm.gamma, norm.beta, norm.moving_mean, norm.moving_variance)
+        row.asnumpy().astype(np.float64) for row in (norm.gamma, norm.beta, norm.moving_mean, norm.moving_variance)
     )
     scale = gamma / np.sqrt(variance + norm.eps)
     for parameter in (convolution.weight, convolution.bias) if convolution.has_bias else (convolution.weight,):

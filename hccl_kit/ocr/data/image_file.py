@@ -65,10 +65,10 @@ def open_image(sample: Sample) -> Iterator[tuple[BinaryIO, int]]:
         # Without O_NONBLOCK, opening a named pipe waits for a writer; it has no effect on a regular file.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         with os.fdopen(os.open(sample.path, flags), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise BadSampleError("not a regular file")
-            yield file, found.st_size
+            yield file, status.st_size
     except OSError as error:
         raise BadSampleError(str(error.strerror or error)) from error
     except ValueError as error:  # a path with a zero byte

@@ -18,19 +18,19 @@ def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path
 
     Raises KitError if a path does not exist, is not a regular file, or there are no images.
     """
-    found: list[Path] = []
+    images: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(inner for inner in path.iterdir() if inner.suffix.lower() in SUFFIXES)
+            images += sorted(inner for inner in path.iterdir() if inner.suffix.lower() in SUFFIXES)
         elif path.is_file():
-            found.append(path)
+            images.append(path)
         elif path.exists():
             raise KitError(f"{path} is not a regular file", hint="name images and folders of images")
         else:
             raise KitError(f"there is no image or folder {path}")
-    if not found:
+    if not images:
         raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
-    return found[:limit]
+    return images[:limit]
 
 
 def by_name(paths: Iterable[Path], name: Callable[[str], str] = str) -> tuple[dict[str, Path], list[str]]:
@@ -38,14 +38,14 @@ def by_name(paths: Iterable[Path], name: Callable[[str], str] = str) -> tuple[di
 
     Of several files for one page the last one by name counts, on all hosts.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     replaced = []
     for path in sorted(paths):
         key = name(path.stem)
-        if key in found:
-            replaced.append(f"{found[key]}: {path} is of the same page, and is taken")
-        found[key] = path
-    return found, replaced
+        if key in files:
+            replaced.append(f"{files[key]}: {path} is of the same page, and is taken")
+        files[key] = path
+    return files, replaced
 
 
 def short(stem: str) -> str:

@@ -7,7 +7,6 @@ all memory, or crashes the process. What the trial has read, this process reads 
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -19,16 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.own_program import own_program
+from hccl_kit.base.limited_child import Limits, limited_program, why_ended
 from hccl_kit.ocr.data.image_file import open_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
-MAX_MEMORY = 8 << 30
-"""Bytes of address space of the trial; SynthText's words take about a quarter of it."""
-MAX_SECONDS = 600
-"""Seconds of processor time of the trial; SynthText's words take about half a minute."""
-STACK = 1 << 20
-"""Bytes of stack of the trial: less than a thread has here, so that cells within cells end the trial first."""
+LIMITS = Limits(memory=8 << 30, seconds=600, stack=1 << 20)
+"""Of the trial: SynthText's words take about a quarter of the memory and half a minute. A thread has a larger stack
+here, so that cells within cells end the trial first."""
 
 
 class _DamagedError(Exception):
@@ -59,14 +55,14 @@ def rows(value: object) -> list[str] | None:
     """The rows of an array of characters; None for anything else, and for characters that could not be decoded."""
     if not isinstance(value, np.ndarray) or value.dtype.kind != "U" or value.ndim != 1:
         return None
-    found: list[str] = value.tolist()
-    return None if any("\ufffd" in row for row in found) else found
+    texts: list[str] = value.tolist()
+    return None if any("\ufffd" in row for row in texts) else texts
 
 
 def text(value: object) -> str | None:
     """An array of characters with one row; None for anything else."""
-    found = rows(value)
-    return found[0] if found and len(found) == 1 else None
+    texts = rows(value)
+    return texts[0] if texts and len(texts) == 1 else None
 
 
 def _variables(file: BinaryIO, names: Sequence[str]) -> dict[str, NDArray[Any]]:
@@ -75,18 +71,18 @@ def _variables(file: BinaryIO, names: Sequence[str]) -> dict[str, NDArray[Any]]:
     file.seek(126)
     order = "be" if file.read(2) == b"MI" else "le"  # scipy would cut characters of 16 bits to 8
     try:
-        found = loadmat(file, variable_names=list(names), uint16_codec=f"utf-16-{order}")
+        variables = loadmat(file, variable_names=list(names), uint16_codec=f"utf-16-{order}")
     except MemoryError:
         raise
     except Exception as error:  # damage may raise anything
         raise _DamagedError(f"{type(error).__name__}: {error}"[:200]) from error
-    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+    return {name: value for name, value in variables.items() if isinstance(value, np.ndarray)}
 
 
 def _try(file: BinaryIO, names: Sequence[str]) -> None:
     """Read the variables in another process. Raises _DamagedError with the reason if it fails."""
     done = subprocess.run(
-        own_program("hccl_kit.ocr.data.mat_file", str(MAX_MEMORY), *names),
+        limited_program(LIMITS, "hccl_kit.ocr.data.mat_file", str(LIMITS.memory), *names),
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # each thread reserves address space
         stdin=file,
         stdout=subprocess.PIPE,
@@ -94,25 +90,13 @@ def _try(file: BinaryIO, names: Sequence[str]) -> None:
         text=True,
         check=False,
     )
-    if done.returncode == -signal.SIGXCPU:
-        raise _DamagedError(f"reading it takes more than {MAX_SECONDS} s")
-    if done.returncode < 0:
-        raise _DamagedError(f"reading it ends with {signal.Signals(-done.returncode).name}: cells within many cells?")
     if done.returncode:
-        raise _DamagedError(done.stdout.strip() or "reading it fails")
+        suspected = ": cells within many cells?" if done.returncode == -signal.SIGSEGV else ""
+        raise _DamagedError(done.stdout.strip() or why_ended(done.returncode, LIMITS) + suspected)
 
 
-def _trial(memory: int, names: Sequence[str]) -> int:
-    """Read the file on standard input with limits; prints why that fails. Returns the exit code."""
-    limits = {
-        resource.RLIMIT_AS: memory,
-        resource.RLIMIT_CPU: MAX_SECONDS,
-        resource.RLIMIT_STACK: STACK,
-        resource.RLIMIT_CORE: 0,
-    }
-    for kind, most in limits.items():
-        _, hard = resource.getrlimit(kind)
-        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+def _trial(memory: str, names: Sequence[str]) -> int:
+    """Read the file on standard input; prints why that fails. Returns the exit code."""
     try:
         _variables(sys.stdin.buffer, names)
     except _DamagedError as error:
@@ -125,4 +109,4 @@ def _trial(memory: int, names: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_trial(int(sys.argv[1]), sys.argv[2:]))
+    sys.exit(_trial(sys.argv[1], sys.argv[2:]))

@@ -51,4 +51,4 @@ def _each(key: str, value: Any) -> tuple[float, ...]:
     """One value for each channel; `imagenet` stands for those of ImageNet."""
     if value == "imagenet":
         return tuple(IMAGENET[key])
-    return (float(value),) * 3 if isinstance(value, (int, float)) else tuple(float(one) for one in value)
+    return (float(value),) * 3 if isinstance(value, (int, float)) else tuple(float(number) for number in value)

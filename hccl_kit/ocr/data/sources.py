@@ -21,9 +21,9 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
     Raises KitError if one is missing. Only existence is checked, without numpy: before anything heavy is loaded.
     """
     root, kind = Path(dataset["dataset_root"]), "data_dir" if dataset.get("type") == LMDB else "label_file"
-    folders = _listed(dataset["data_dir"])
-    labels = _listed(dataset[kind])
-    ratios = _listed(dataset.get("sample_ratio", 1.0))
+    folders = _as_list(dataset["data_dir"])
+    labels = _as_list(dataset[kind])
+    ratios = _as_list(dataset.get("sample_ratio", 1.0))
     if not {len(folders), len(ratios)} <= {1, len(labels)}:
         raise KitError(
             f"{len(labels)} label_file, {len(folders)} data_dir and {len(ratios)} sample_ratio differ in number",
@@ -66,5 +66,5 @@ def share(count: int, ratio: float) -> NDArray[np.int64]:
     return np.repeat(np.arange(count), np.diff(steps))
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list) else [value]

@@ -81,8 +81,8 @@ def _merged(quads: NDArray[np.float32], scores: NDArray[np.float32], nms_thresh:
 
 def _distinct(sums: list[Sum], nms_thresh: float) -> list[Sum]:
     """Non-maximum suppression by weight."""
-    ordered = sorted(sums, key=lambda one: -one.weight)
-    quads = np.array([one.quad for one in ordered]).reshape(-1, 4, 2)
+    ordered = sorted(sums, key=lambda group: -group.weight)
+    quads = np.array([group.quad for group in ordered]).reshape(-1, 4, 2)
     lows, highs = quads.min(axis=1), quads.max(axis=1)
     left = np.ones(len(quads), bool)
     for number in range(len(quads)):
@@ -90,15 +90,15 @@ def _distinct(sums: list[Sum], nms_thresh: float) -> list[Sum]:
             near = left & (lows <= highs[number]).all(axis=1) & (highs >= lows[number]).all(axis=1)
             others = np.flatnonzero(near[number + 1 :]) + number + 1
             left[others] = _iou(quads[number], quads[others]) <= nms_thresh
-    return [one for one, stays in zip(ordered, left, strict=True) if stays]
+    return [group for group, stays in zip(ordered, left, strict=True) if stays]
 
 
-def _iou(one: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
+def _iou(quad: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:
     """IoU of one quadrilateral (4, 2) with each of others (n, 4, 2).
 
     By shapely: cv2.intersectConvexConvex finds no intersection of two that differ by less than a thousandth of a pixel.
     """
-    shape, shapes = shapely.polygons(one), shapely.polygons(others)
+    shape, shapes = shapely.polygons(quad), shapely.polygons(others)
     both = np.zeros(len(shapes))
     valid = shapely.is_valid(shapes) & shapely.is_valid(shape)
     both[valid] = shapely.area(shapely.intersection(shape, shapes[valid]))

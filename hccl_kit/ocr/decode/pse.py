@@ -33,7 +33,7 @@ def pse_postprocess(
     def decode(maps: NDArray[np.float32], shape: Shape | None) -> list[Box]:
         factor = STRIDE // scale
         size = maps.shape[2] * factor, maps.shape[1] * factor
-        logits = np.stack([cv2.resize(one, size, interpolation=cv2.INTER_LINEAR) for one in maps])
+        logits = np.stack([cv2.resize(pixels, size, interpolation=cv2.INTER_LINEAR) for pixels in maps])
         kernels = (logits > binary_thresh) & (logits[:1] > binary_thresh)
         probability = 1 / (1 + np.exp(-np.clip(logits[0], -50, 50)))
         boxes = []

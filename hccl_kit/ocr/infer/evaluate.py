@@ -65,16 +65,16 @@ class Evaluator:
         called after every batch. Every rank must call it. Raises KitError if no image can be read.
         """
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
-        own = self.task.counts().to_array().astype(np.float64)
+        totals = self.task.counts().to_array().astype(np.float64)
         distances, unread = np.zeros(len(share), np.float32), 0
         with watch(self._predict(network, share, alive), len(share)) as predicted:
-            for one in predicted:
-                counts = self.task.count(one.sample, one.value)
-                own += counts.to_array()
-                distances[one.number] = self.task.distance(counts, one.value)
-                unread += one.error is not None
-                see(one)
-        sums = self.world.all_reduce(np.append(own, unread).astype(np.float32))
+            for prediction in predicted:
+                counts = self.task.count(prediction.sample, prediction.value)
+                totals += counts.to_array()
+                distances[prediction.number] = self.task.distance(counts, prediction.value)
+                unread += prediction.error is not None
+                see(prediction)
+        sums = self.world.all_reduce(np.append(totals, unread).astype(np.float32))
         if sums[-1] == len(self.samples):
             raise KitError(
                 f"none of the {len(self.samples)} images of the evaluation can be read",
@@ -95,15 +95,18 @@ class Evaluator:
         if not len(chosen) or not self.world.is_main:
             return None
         predicted = chain.from_iterable(self.inference.batches(network, self.samples, chosen))
-        return self.task.comparison(in_order((one.number, (one.sample, one.value)) for one in predicted))
+        return self.task.comparison(
+            in_order((prediction.number, (prediction.sample, prediction.value)) for prediction in predicted)
+        )
 
     def _predict(
         self, network: nn.Cell | Runner, share: NDArray[np.intp], alive: Callable[[], None]
     ) -> Iterator[Prediction]:
         for predictions in self.inference.batches(network, self.samples, share):
             alive()
-            for one in predictions:
-                if one.error and str(one.sample.path) not in self.bad:
-                    self.bad.add(str(one.sample.path))
-                    self.warn(f"evaluation: {one.sample.path} cannot be used, a black image replaces it: {one.error}")
-                yield one
+            for prediction in predictions:
+                path, error = prediction.sample.path, prediction.error
+                if error and str(path) not in self.bad:
+                    self.bad.add(str(path))
+                    self.warn(f"evaluation: {path} cannot be used, a black image replaces it: {error}")
+                yield prediction

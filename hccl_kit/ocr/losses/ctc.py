@@ -58,8 +58,8 @@ class CaselessCTCLoss(nn.Cell):
         classes = ops.concat((labels, others, ops.full_like(labels[:, :1], self.blank)), 1)
         columns = ops.broadcast_to(ops.expand_dims(classes, 0), (logits.shape[0], count, 2 * longest + 1))
         logs = ops.gather_elements(ops.log_softmax(logits, 2), 2, columns)
-        one, other, blank = logs[:, :, :longest], logs[:, :, longest:-1], logs[:, :, -1:]
-        both = ops.select(ops.broadcast_to(others == labels, one.shape), one, ops.logaddexp(one, other))
+        given, other, blank = logs[:, :, :longest], logs[:, :, longest:-1], logs[:, :, -1:]
+        both = ops.select(ops.broadcast_to(others == labels, given.shape), given, ops.logaddexp(given, other))
 
         # A character counts once, where it is first; equal characters share that class.
         same = ops.expand_dims(labels, 2) == ops.expand_dims(labels, 1)

@@ -17,7 +17,7 @@ class Counts:
 
     def __add__(self: C, other: C) -> C:
         """The counts of both."""
-        return type(self)(*(one + more for one, more in zip(astuple(self), astuple(other), strict=True)))
+        return type(self)(*(count + more for count, more in zip(astuple(self), astuple(other), strict=True)))
 
     def to_array(self) -> NDArray[np.float32]:
         """For an all-reduce: a value for each field. Exact up to 16 million samples."""

@@ -68,10 +68,10 @@ def cells(network: nn.Cell) -> tuple[Dropout, ...]:
 
 def keys(network: nn.Cell) -> list[Parameter]:
     """The keys of all `cells`, with names that are the same in every process that builds this network."""
-    found = [cell.key for cell in cells(network)]
-    for number, key in enumerate(found):
+    keys = [cell.key for cell in cells(network)]
+    for number, key in enumerate(keys):
         key.name = f"dropout_key_of_network_{number}"
-    return found
+    return keys
 
 
 def draw(dropouts: tuple[Dropout, ...], generator: np.random.Generator) -> None:

@@ -113,9 +113,9 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
     network = engines.trained(config, evaluator.inference, request.engine, images=images)
     mistakes = dict[int, str]()
 
-    def see(one: Prediction) -> None:
-        if request.wrong and (mistake := evaluator.task.mistake(one.sample, one.value)):
-            mistakes[one.number] = mistake
+    def see(prediction: Prediction) -> None:
+        if request.wrong and (mistake := evaluator.task.mistake(prediction.sample, prediction.value)):
+            mistakes[prediction.number] = mistake
 
     counts, distances = evaluator(network, watch, see=see)
     for number in sorted(mistakes):

@@ -158,10 +158,10 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     if request.labels:
         read_labels(request.labels)
     _assert_free(request, kind)
-    for option, one in (("-o", config), ("--read-opt", reader), ("--turn-opt", turner)):
-        if one is not None:
-            program.assert_files(one)
-            program.weights_in_use(one, option)
+    for option, part in (("-o", config), ("--read-opt", reader), ("--turn-opt", turner)):
+        if part is not None:
+            program.assert_files(part)
+            program.weights_in_use(part, option)
     return ()
 
 
@@ -196,9 +196,9 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
     del world, notes
     images, weights = request.find_images(), _digests(request, config) if request.json else []
     is_detection = config["model"]["type"] == "det"
-    found = _pages(request, config, images) if is_detection else _lines(request, config, images)
+    predicted = _pages(request, config, images) if is_detection else _lines(request, config, images)
     rows, unread = [], 0
-    with progress.track(found, len(images), "reading images") as predictions:
+    with progress.track(predicted, len(images), "reading images") as predictions:
         for prediction in predictions:
             progress.say("\t".join(map(escaped, prediction.fields())), sys.stdout)
             rows.append({**prediction.row(), "weights": weights})
@@ -216,21 +216,21 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
 def _digests(request: Request, config: Config) -> list[str]:
     """The first digits of the SHA-256 of the weights of --config, --read and --turn, as the lines on stderr show."""
     used = (config, request.read.load(), request.turn.load())
-    return [program.weights_in_use(one, speaks=False).short for one in used if one is not None]
+    return [program.weights_in_use(part, speaks=False).short for part in used if part is not None]
 
 
 def _lines(request: Request, config: Config, images: Sequence[Path]) -> Iterator[Prediction]:
     from hccl_kit.ocr.programs import engines  # noqa: PLC0415  # after MindSpore's environment is complete
     from hccl_kit.ocr.serve import predict  # noqa: PLC0415
 
-    found = []
+    shown = []
     lines, inference = predict.lines_of(images, request.labels), predict.inference_of(config)
     network = engines.trained(config, inference, request.engine, images=len(lines))
     for line in predict.read_lines(inference, network, lines):
         yield line
-        found.append(line)
-    if request.picture and not all(line.error for line in found):
-        predict.write_lines(request.picture, found, config)
+        shown.append(line)
+    if request.picture and not all(line.error for line in shown):
+        predict.write_lines(request.picture, shown, config)
         progress.say(f"wrote: {request.picture}")
 
 
@@ -248,8 +248,8 @@ def _pages(request: Request, config: Config, images: Sequence[Path]) -> Iterator
 
     # One batch at a time: all lines of a page are read before the next page.
     reader, turner = (made(other, 1) if other else None for other in (request.read.load(), request.turn.load()))
-    for number, found in enumerate(predict.find_texts(*made(config, len(images)), images), 1):
-        page = found
+    for number, boxed in enumerate(predict.find_texts(*made(config, len(images)), images), 1):
+        page = boxed
         if not page.error and (reader or request.picture):
             try:
                 image = predict.page_image(config, page.path)

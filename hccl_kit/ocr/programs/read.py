@@ -110,8 +110,8 @@ def _read(request: Request) -> None:
     networks = _networks(chosen, len(images))
     progress.say(f"engine: {engine.named(chosen, target)}")
     weights = [WeightsFile.of(rapidocr.path(name)) for name in rapidocr.FILES]
-    for one in weights:
-        progress.say(printable(str(one)))
+    for file in weights:
+        progress.say(printable(str(file)))
     if request.picture:
         request.picture.mkdir(parents=True, exist_ok=True)
     done: list[Timed] = []
@@ -161,13 +161,13 @@ def _pages(networks: Networks, images: Sequence[Path], picture: Path | None) -> 
     from hccl_kit.ocr.data.loader import prefetch  # noqa: PLC0415  # after MindSpore's environment is complete
 
     began, files = time.monotonic(), enumerate(images, 1)
-    found = (
+    timed_pages = (
         prefetch(files, lambda file: _read_page(networks, _opened(file), picture), networks.at_once)
         if networks.at_once > 1
         else (_read_page(networks, opened, picture) for opened in prefetch(files, _opened, 1))
     )
     seconds = []
-    for timed in found:
+    for timed in timed_pages:
         if not timed.page.error:
             seconds.append(timed.seconds)
         yield timed
@@ -184,8 +184,8 @@ def _opened(file: tuple[int, Path]) -> Opened:
     (number, path), started = file, time.monotonic()
     try:
         image, error = pages.decoded(path), ""
-    except BadSampleError as found:
-        image, error = None, str(found)
+    except BadSampleError as reason:
+        image, error = None, str(reason)
     return Opened(number, path, image, error, time.monotonic() - started)
 
 
@@ -202,7 +202,7 @@ def _read_page(networks: Networks, opened: Opened, picture: Path | None) -> Time
         except BadSampleError as error:
             page = PageOfText(opened.path, (), str(error))
         else:
-            page = PageOfText(opened.path, tuple(Region(Box(one.points, one.score), one.reading) for one in texts))
+            page = PageOfText(opened.path, tuple(Region(Box(text.points, text.score), text.reading) for text in texts))
     seconds = opened.seconds + time.monotonic() - started
     if picture and opened.image is not None and not page.error:
         write_page(picture / f"{opened.number:04}_{short(opened.path.stem)}.png", page, opened.image)
@@ -221,7 +221,7 @@ def _show(page: PageOfText) -> None:
 def _document(done: Sequence[Timed], engine: str, weights: Sequence[WeightsFile]) -> dict[str, Any]:
     """What --json writes, as schemas/read.schema.json describes it."""
     pages = [{**timed.page.row(), "seconds": round(timed.seconds, 3)} for timed in done]
-    files = [one.row() for one in weights]
+    files = [file.row() for file in weights]
     sources = list(rapidocr.FILES)
     return {"version": VERSION, "weights": sources, "weight_files": files, "engine": engine, "pages": pages}
 

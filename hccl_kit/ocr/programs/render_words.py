@@ -116,19 +116,19 @@ def make_parser() -> Parser:
 
 def _render(request: Request) -> None:
     _assert_free(request)
-    own = _own_texts(request.texts) if request.texts else {}
-    _write(request, dict(_texts(request, own)), _pen(request, own))
+    texts = _own_texts(request.texts) if request.texts else {}
+    _write(request, dict(_texts(request, texts)), _pen(request, texts))
     images = f"{request.counts['train']} training and {request.counts['test']} test images"
     print(printable(f"{images} in {request.output}"))
 
 
-def _texts(request: Request, own: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Texts]]:
-    """The name of each set and the function that makes the text of an image, from the `own` texts if there are any."""
+def _texts(request: Request, texts: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, Texts]]:
+    """The name of each set and the function that makes the text of an image: from `texts` if there are any."""
     from hccl_kit.ocr.data.synthetic import render  # noqa: PLC0415  # after --help
 
-    if own:
-        yield "train", lambda _, generator: own["train"][generator.integers(len(own["train"]))]
-        yield "test", lambda number, _: own["test"][number % len(own["test"])]
+    if texts:
+        yield "train", lambda _, generator: texts["train"][generator.integers(len(texts["train"]))]
+        yield "test", lambda number, _: texts["test"][number % len(texts["test"])]
     elif request.dictionary:
         characters = _characters(request.dictionary)
         yield "train", lambda _, generator: render.random_text(generator, characters)
@@ -165,17 +165,17 @@ def _pen(request: Request, texts: Mapping[str, Sequence[str]]) -> Draw:
     """The function that draws the texts. Raises KitError if a character of them is missing in the fonts."""
     from hccl_kit.ocr.data.synthetic import fonts, render  # noqa: PLC0415  # after --help
 
-    own = [line for lines in texts.values() for line in lines]
-    own += list(_characters(request.dictionary)) if request.dictionary else []
+    drawn_texts = [line for lines in texts.values() for line in lines]
+    drawn_texts += list(_characters(request.dictionary)) if request.dictionary else []
     if not request.fonts:
-        foreign = next((text for text in own if not (text.isascii() and text.isprintable())), None)
+        foreign = next((text for text in drawn_texts if not (text.isascii() and text.isprintable())), None)
         if foreign is not None:
             raise KitError(f"{foreign[:40]!r} is not ASCII", hint="name a font file that has its characters: --font")
         return render.strokes
     drawn = fonts.Fonts(request.fonts)
-    drawn.assert_complete(own or [ALPHANUMERIC])
+    drawn.assert_complete(drawn_texts or [ALPHANUMERIC])
     if request.dictionary:  # strings mix the characters, so one font must have them all
-        drawn.assert_complete(["".join(own)])
+        drawn.assert_complete(["".join(drawn_texts)])
     return drawn.draw
 
 

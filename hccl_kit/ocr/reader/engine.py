@@ -55,7 +55,7 @@ class Text(NamedTuple):
 def read(networks: Networks, image: Image) -> list[Text]:
     """The texts of an image in reading order. Raises BadSampleError if it is not a page, see `prepared`."""
     page = prepared(image)
-    boxes = regions.found(networks.detect(detector_input(page.image)), page.image)
+    boxes = regions.boxes(networks.detect(detector_input(page.image)), page.image)
     cuts = [np.asarray(crop_line(page.image, box.points), np.uint8) for box in boxes]
     readings = recognised(networks, upright(networks.direct, cuts))
     return [
@@ -80,7 +80,7 @@ def recognised(networks: Networks, cuts: Sequence[Image]) -> list[Reading]:
     readings = [Reading("", 0.0)] * len(cuts)
     for batch in lines.batches(cuts):
         probabilities = networks.recognise(batch.images)
-        found = ctc.decode(probabilities, networks.charset, blank_first=networks.blank_first)
-        for number, one in zip(batch.numbers, found, strict=True):
-            readings[number] = one
+        of_batch = ctc.decode(probabilities, networks.charset, blank_first=networks.blank_first)
+        for number, reading in zip(batch.numbers, of_batch, strict=True):
+            readings[number] = reading
     return readings

@@ -19,7 +19,7 @@ _decode = db_postprocess(
 )
 
 
-def found(probabilities: NDArray[np.float32], image: Image) -> list[Box]:
+def boxes(probabilities: NDArray[np.float32], image: Image) -> list[Box]:
     """The texts of a page by the map (1, 1, H, W) of the detector: boxes (4, 2) in its pixels, in reading order."""
     (rows, columns), (height, width) = probabilities.shape[2:], image.shape[:2]
     shape = Shape(src_h=height, src_w=width, scale_h=rows / height, scale_w=columns / width)

@@ -58,25 +58,26 @@ def names_of(indicator: str) -> tuple[str, ...]:
 
 def read_rows(metrics: Path) -> list[Row]:
     """The complete lines of metrics.jsonl."""
-    rows: list[Row] = []
-    for line in read_text(metrics, MAX_BYTES).splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:  # the process was killed while it wrote the line
-            continue
-        if isinstance(row, dict) and isinstance(row.get("step"), int):
-            rows.append(row)
-    return rows
+    return [row for line in read_text(metrics, MAX_BYTES).splitlines() if (row := row_of(line)) is not None]
+
+
+def row_of(line: str) -> Row | None:
+    """A line of metrics.jsonl; None for one that a killed process left incomplete."""
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    return row if isinstance(row, dict) and isinstance(row.get("step"), int) else None
 
 
 def _curves(rows: Iterable[Row], names: Mapping[str, str]) -> list[Curve]:
     """The curve of each of `names` that has a value."""
-    found = []
+    lines = []
     for name, label in names.items():
         pairs = [(row["step"], row[name]) for row in rows if isinstance(row.get(name), (int, float))]
         if pairs:
-            found.append((label, [step for step, _ in pairs], [value for _, value in pairs]))
-    return found
+            lines.append((label, [step for step, _ in pairs], [value for _, value in pairs]))
+    return lines
 
 
 def _png(panels: Mapping[str, list[Curve]], best: Curve | None) -> bytes:

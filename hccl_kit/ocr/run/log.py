@@ -20,7 +20,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import drawing, interrupt
 from hccl_kit.ocr.checkpoints.claim import assert_writable
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY
-from hccl_kit.ocr.run.curves import read_rows
+from hccl_kit.ocr.run.curves import read_rows, row_of
 from hccl_kit.ocr.run.tensorboard import TensorBoard
 
 
@@ -139,7 +139,8 @@ class RunLog:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
         except OSError as error:
             raise KitError(f"cannot read {path}: {error.strerror}") from error
-        _write(path, "".join(line for line in lines if (row := _row_of(line)) is not None and is_kept(row)))
+        whole = [(line, row) for line in lines if line.endswith("\n") and (row := row_of(line)) is not None]
+        _write(path, "".join(line for line, row in whole if is_kept(row)))
 
     def evaluations(self) -> dict[int, dict[str, Any]]:
         """The scores in metrics.jsonl by the step after which they were taken (rank 0)."""
@@ -184,13 +185,3 @@ class RunLog:
 def _write(path: Path, content: bytes | str) -> None:
     with interrupt.complete():
         write_atomically(path, content)
-
-
-def _row_of(line: str) -> dict[str, Any] | None:
-    """A line of metrics.jsonl; None for one that a killed process left incomplete."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return None
-    is_row = line.endswith("\n") and isinstance(row, dict) and isinstance(row.get("step"), int)
-    return row if is_row else None

@@ -50,8 +50,8 @@ class Session:
     @property
     def metadata(self) -> Mapping[str, str]:
         """The metadata of the file."""
-        found: Mapping[str, str] = self.network.get_modelmeta().custom_metadata_map
-        return found
+        metadata: Mapping[str, str] = self.network.get_modelmeta().custom_metadata_map
+        return metadata
 
 
 def opened(path: Path, threads: int) -> Session:

@@ -100,9 +100,9 @@ def load(given: Path, overrides: Sequence[str]) -> Config:
 
     Raises KitError if there is neither, or if it is not valid.
     """
-    found = given if os.path.lexists(given) else shipped.config(given)
-    if found is not None:
-        return configuration.load(found, overrides)
+    file = given if os.path.lexists(given) else shipped.config(given)
+    if file is not None:
+        return configuration.load(file, overrides)
     near = get_close_matches(given.as_posix().removeprefix("configs/"), shipped.config_names(), n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else "--list-configs prints the names of the shipped ones"
     raise KitError(f"cannot read {given}: it does not exist, and no shipped configuration has this name", hint=hint)
@@ -271,10 +271,10 @@ def weights_in_use(config: Config, option: str = "-o", *, speaks: bool = True) -
             f"there is no checkpoint {config.weights} (eval.ckpt_load_path, or best.ckpt of a run)",
             hint=f"train first: hccl-kit train -c {name}\nor name another: {option} eval.ckpt_load_path=FILE",
         )
-    found = WeightsFile.of(path)
+    weights = WeightsFile.of(path)
     if speaks:
-        progress.say(printable(str(found)))
-    return found
+        progress.say(printable(str(weights)))
+    return weights
 
 
 def missing(error: ImportError) -> KitError:

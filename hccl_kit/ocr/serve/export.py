@@ -98,8 +98,8 @@ def export(
     with interrupt.scratch() as folder:
         # MindSpore chooses the names of files, and its ONNX writer rejects names with a space.
         temporary = folder / f"network{path.suffix}"
-        found = WRITERS[path.suffix](network, images, temporary, facts, order)
-        difference = _difference(found, expected)
+        outputs = WRITERS[path.suffix](network, images, temporary, facts, order)
+        difference = _difference(outputs, expected)
         accepted = max(TOLERANCE, STEEP * _difference(same(Tensor(_rounded(images))).asnumpy(), expected))
         if not difference <= accepted:
             raise DifferenceError(
@@ -173,11 +173,11 @@ def _why_not(error: Exception) -> str:
     return f"the network cannot be exported as ONNX: {reason}"
 
 
-def _difference(found: Array, expected: Array) -> float:
+def _difference(outputs: Array, expected: Array) -> float:
     """The relative difference, see TOLERANCE; infinite if shapes differ."""
-    if found.shape != expected.shape:
+    if outputs.shape != expected.shape:
         return np.inf
-    return float(np.abs(found - expected).max() / max(float(np.abs(expected).max()), FLAT))
+    return float(np.abs(outputs - expected).max() / max(float(np.abs(expected).max()), FLAT))
 
 
 def _rounded(images: Array) -> Array:

@@ -172,5 +172,7 @@ def _infers_padding(options: Mapping[str, Any]) -> bool:
 def _all_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a transform, defaults included."""
     parameters = signature(TRANSFORMS[name]).parameters.values()
-    defaults = {one.name: one.default for one in parameters if one.default is not one.empty}
+    defaults = {
+        parameter.name: parameter.default for parameter in parameters if parameter.default is not parameter.empty
+    }
     return {**defaults, **given}

@@ -62,7 +62,7 @@ class OnnxRunner:
         self.export(shape, path)
         made = onnx_session.opened(path, self.threads)
         with suppress(OSError):  # another process does the same
-            files = sorted(self.folder.glob("*.onnx"), key=lambda one: one.stat().st_mtime)
-            for one in files[:-KEPT]:
-                one.unlink(missing_ok=True)
+            files = sorted(self.folder.glob("*.onnx"), key=lambda file: file.stat().st_mtime)
+            for file in files[:-KEPT]:
+                file.unlink(missing_ok=True)
         return made

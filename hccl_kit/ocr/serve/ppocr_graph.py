@@ -60,9 +60,9 @@ def model(network: Network | GuidedNetwork, order: Sequence[int] = ()) -> onnx.M
         [value(OUTPUT, TensorProto.FLOAT, sizes)],
         graph.weights,
     )
-    found = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
-    onnx.checker.check_model(found)
-    return found
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR)
+    onnx.checker.check_model(model)
+    return model
 
 
 def _convolution(graph: Graph, cell: nn.Conv2d, x: str) -> str:
@@ -83,11 +83,11 @@ def _parameters(graph: Graph, cell: nn.Cell) -> list[str]:
 
 def _batch_norm(graph: Graph, cell: nn.BatchNorm2d, x: str) -> str:
     arrays = (cell.gamma, cell.beta, cell.moving_mean, cell.moving_variance)
-    return graph.add("BatchNormalization", x, *(graph.constant(one.asnumpy()) for one in arrays), epsilon=cell.eps)
+    return graph.add("BatchNormalization", x, *(graph.constant(array.asnumpy()) for array in arrays), epsilon=cell.eps)
 
 
 def _layer_norm(graph: Graph, cell: nn.LayerNorm, x: str) -> str:
-    gamma, beta = (graph.constant(one.asnumpy()) for one in (cell.gamma, cell.beta))
+    gamma, beta = (graph.constant(array.asnumpy()) for array in (cell.gamma, cell.beta))
     return graph.add("LayerNormalization", x, gamma, beta, epsilon=cell.epsilon, axis=-1)
 
 

@@ -26,7 +26,7 @@ def _backbone_v3(graph: Graph, cell: lcnet_v3.PageBackbone, x: str) -> list[str]
     for stage in others:
         x = graph.put(stage, x)
         maps.append(x)
-    return [graph.put(reduce, one) for reduce, one in zip(cell.reduce, maps, strict=True)]
+    return [graph.put(reduce, x) for reduce, x in zip(cell.reduce, maps, strict=True)]
 
 
 def _excited(graph: Graph, cell: pyramid.Excited, x: str) -> str:
@@ -62,7 +62,7 @@ def _down_and_up(graph: Graph, cell: rep_lk_pan.RepLKPAN, features: Sequence[str
     up = [projected.pop()]
     for halve in cell.halve:
         up.append(graph.add("Add", projected.pop(), graph.put(halve, up[-1])))
-    lateral = [graph.put(one, x) for one, x in zip(cell.lateral, up, strict=True)]
+    lateral = [graph.put(sideways, x) for sideways, x in zip(cell.lateral, up, strict=True)]
     return _joined(graph, [graph.put(relate, x) for relate, x in zip(cell.relate, reversed(lateral), strict=True)])
 
 

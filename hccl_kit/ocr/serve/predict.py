@@ -73,15 +73,21 @@ def read_lines(inference: Inference, network: nn.Cell | Runner, lines: Sequence[
     """The reading of every line, in order."""
     predicted = chain.from_iterable(inference.batches(network, lines))
     return in_order(
-        (one.number, Line(one.sample.path, one.value, one.sample.text or None, one.error)) for one in predicted
+        (
+            prediction.number,
+            Line(prediction.sample.path, prediction.value, prediction.sample.text or None, prediction.error),
+        )
+        for prediction in predicted
     )
 
 
 def find_texts(inference: Inference, network: nn.Cell | Runner, paths: Sequence[Path]) -> Iterator[PageOfText]:
     """The texts of every page, in order."""
     for predictions in inference.batches(network, [Page(path) for path in paths]):
-        for one in predictions:
-            yield PageOfText(one.sample.path, () if one.error else in_reading_order(one.value), one.error)
+        for prediction in predictions:
+            yield PageOfText(
+                prediction.sample.path, () if prediction.error else in_reading_order(prediction.value), prediction.error
+            )
 
 
 def read_texts(reader: Trained, page: PageOfText, image: NDArray[np.uint8], turner: Trained | None) -> PageOfText:
@@ -92,7 +98,10 @@ def read_texts(reader: Trained, page: PageOfText, image: NDArray[np.uint8], turn
     lines = [_cut(page.path, number, region.box, image) for number, region in enumerate(page.regions, 1)]
     if lines and turner is not None:
         directions = read_lines(*turner, lines)
-        lines = [_turned(line) if _is_upside_down(one) else line for line, one in zip(lines, directions, strict=True)]
+        lines = [
+            _turned(line) if _is_upside_down(direction) else line
+            for line, direction in zip(lines, directions, strict=True)
+        ]
     readings = read_lines(*reader, lines) if lines else ()
     regions = (replace(region, reading=line.reading) for region, line in zip(page.regions, readings, strict=True))
     return replace(page, regions=tuple(regions))

@@ -72,11 +72,11 @@ class Job:
         files cannot be moved.
         """
         self.world.all_reduce(np.zeros(1, np.float32))  # every rank has come this far
-        found = json.loads(self.world.share(json.dumps(_made_room(self.config) if self.world.is_main else {})))
-        if "error" in found:
-            raise JointError(found["error"], hint=found["hint"])
-        self.log.open(resumed=found["resumed"])
-        for note in found["notes"]:
+        answer = json.loads(self.world.share(json.dumps(_made_room(self.config) if self.world.is_main else {})))
+        if "error" in answer:
+            raise JointError(answer["error"], hint=answer["hint"])
+        self.log.open(resumed=answer["resumed"])
+        for note in answer["notes"]:
             self.log.say(note)
         self.log.rewind(self.start.step)
 

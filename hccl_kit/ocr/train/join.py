@@ -72,15 +72,15 @@ class HostJoin:
         self.total = total
         self.recorder = recorder
         self.statistics = statistics(network)
-        shapes = [(), *(one.shape for one in (*network.trainable_params(), *self.statistics))]
+        shapes = [(), *(array.shape for array in (*network.trainable_params(), *self.statistics))]
         self.sums = [np.empty(shape, np.float32) for shape in shapes]
         self.average = Average(self.statistics, size)
         self.parts: Mapping[str, nn.Cell] = {"average": self.average}
 
     def __call__(self, loss: Tensor, gradients: Gradients) -> tuple[Tensor, Gradients, float]:
-        given = [one.asnumpy() for one in (loss, *gradients, *self.statistics)]  # waits for the computation
+        given = [array.asnumpy() for array in (loss, *gradients, *self.statistics)]  # waits for the computation
         started = time.perf_counter()
-        with self.recorder.collective("all_reduce", sum(one.nbytes for one in self.sums)):
+        with self.recorder.collective("all_reduce", sum(array.nbytes for array in self.sums)):
             self.total(given, self.sums)
         seconds = time.perf_counter() - started
         loss, *others = map(Tensor.from_numpy, self.sums)
@@ -93,12 +93,12 @@ def total_of_vector(function: Callable[[NDArray[np.float32]], NDArray[np.float32
     """The sums by a `function` from one float32 vector to its sum over the ranks, which may overwrite the vector."""
 
     def total(given: Arrays, sums: Arrays) -> None:
-        vector = np.concatenate([one.reshape(-1) for one in given])
+        vector = np.concatenate([array.reshape(-1) for array in given])
         shape = vector.shape
         summed = function(vector)
         if summed.shape != shape or summed.dtype != np.float32:
             raise KitError(f"parallel.strategy returned {summed.dtype} {summed.shape} for a float32 vector {shape}")
-        ends = np.cumsum([one.size for one in sums])
+        ends = np.cumsum([array.size for array in sums])
         for piece, into in zip(np.split(summed, ends[:-1]), sums, strict=True):
             into[...] = piece.reshape(into.shape)
 
@@ -107,7 +107,11 @@ def total_of_vector(function: Callable[[NDArray[np.float32]], NDArray[np.float32
 
 def statistics(network: nn.Cell) -> list[Parameter]:
     """The batch norm statistics of a network."""
-    return [one for one in network.get_parameters() if one.name.endswith(("moving_mean", "moving_variance"))]
+    return [
+        parameter
+        for parameter in network.get_parameters()
+        if parameter.name.endswith(("moving_mean", "moving_variance"))
+    ]
 
 
 class Flatten(nn.Cell):

@@ -74,7 +74,7 @@ def decays(section: Section, parameters: Sequence[Parameter]) -> list[float]:
     excluded = [
         any(part in parameter.name for part in parts) or (flat and parameter.ndim == 1) for parameter in parameters
     ]
-    return [0.0 if one else weight_decay for one in excluded]
+    return [0.0 if is_excluded else weight_decay for is_excluded in excluded]
 
 
 def rate_factors(factors: Mapping[str, float], parameters: Sequence[Parameter]) -> list[float]:
@@ -85,11 +85,11 @@ def rate_factors(factors: Mapping[str, float], parameters: Sequence[Parameter]) 
     for prefix in factors:
         if not any(begins(parameter.name, prefix) for parameter in parameters):
             raise unknown_prefix("optimizer.lr_factors", prefix, [parameter.name for parameter in parameters])
-    found = [
+    prefixes = [
         max((prefix for prefix in factors if begins(parameter.name, prefix)), key=len, default=None)
         for parameter in parameters
     ]
-    return [1.0 if prefix is None else factors[prefix] for prefix in found]
+    return [1.0 if prefix is None else factors[prefix] for prefix in prefixes]
 
 
 def _named_parts(section: Section) -> tuple[str, ...]:

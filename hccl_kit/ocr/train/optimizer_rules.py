@@ -64,9 +64,9 @@ class Adam(nn.Cell):
         self.apply_adam = ops.Adam(use_nesterov=nesterov)
 
     def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
-        one, two = self.betas
-        ops.assign(self.beta1_power, self.beta1_power * one)
-        ops.assign(self.beta2_power, self.beta2_power * two)
+        beta1, beta2 = self.betas
+        ops.assign(self.beta1_power, self.beta1_power * beta1)
+        ops.assign(self.beta2_power, self.beta2_power * beta2)
         powers = (self.beta1_power, self.beta2_power)
         eps = self.eps * ops.sqrt(1.0 - self.beta2_power)
         for index in range(len(gradients)):
@@ -74,7 +74,7 @@ class Adam(nn.Cell):
             if self.decay[index] > 0:
                 ops.assign(weight, weight * (1.0 - rates[index] * self.decay[index]))
             moments = (self.first[index], self.second[index])
-            self.apply_adam(weight, *moments, *powers, rates[index], one, two, eps, gradients[index])
+            self.apply_adam(weight, *moments, *powers, rates[index], beta1, beta2, eps, gradients[index])
         return rates[0]
 
 
@@ -89,12 +89,12 @@ class Lion(nn.Cell):
         self.decay = decay
 
     def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
-        one, two = self.betas
+        beta1, beta2 = self.betas
         for index in range(len(gradients)):
             weight, moment, gradient = self.parameters[index], self.moments[index], gradients[index]
-            step = ops.sign(moment * one + gradient * (1.0 - one)) + weight * self.decay[index]
+            step = ops.sign(moment * beta1 + gradient * (1.0 - beta1)) + weight * self.decay[index]
             ops.assign_sub(weight, step * rates[index])
-            ops.assign(moment, moment * two + gradient * (1.0 - two))
+            ops.assign(moment, moment * beta2 + gradient * (1.0 - beta2))
         return rates[0]
 
 
@@ -116,17 +116,17 @@ class NAdam(nn.Cell):
         self.schedule_decay = schedule_decay
 
     def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
-        one, two = self.betas
+        beta1, beta2 = self.betas
         ops.assign(self.step, self.step + 1.0)
-        ops.assign(self.beta2_power, self.beta2_power * two)
-        now = one * (1.0 - 0.5 * ops.pow(0.96, self.step * self.schedule_decay))
-        then = one * (1.0 - 0.5 * ops.pow(0.96, (self.step + 1.0) * self.schedule_decay))
+        ops.assign(self.beta2_power, self.beta2_power * beta2)
+        now = beta1 * (1.0 - 0.5 * ops.pow(0.96, self.step * self.schedule_decay))
+        then = beta1 * (1.0 - 0.5 * ops.pow(0.96, (self.step + 1.0) * self.schedule_decay))
         ops.assign(self.product, self.product * now)
         by_first, by_gradient = then / (1.0 - self.product * then), (1.0 - now) / (1.0 - self.product)
         for index in range(len(gradients)):
             gradient, first, second = gradients[index], self.first[index], self.second[index]
-            ops.assign(first, first * one + gradient * (1.0 - one))
-            ops.assign(second, second * two + gradient * gradient * (1.0 - two))
+            ops.assign(first, first * beta1 + gradient * (1.0 - beta1))
+            ops.assign(second, second * beta2 + gradient * gradient * (1.0 - beta2))
             scale = ops.sqrt(second / (1.0 - self.beta2_power)) + self.eps
             ops.assign_sub(self.parameters[index], (first * by_first + gradient * by_gradient) / scale * rates[index])
         return rates[0]
@@ -189,14 +189,14 @@ class Lamb(Adam):
     """
 
     def construct(self, rates: tuple[Tensor, ...], gradients: tuple[Tensor, ...]) -> Tensor:
-        one, two = self.betas
-        ops.assign(self.beta1_power, self.beta1_power * one)
-        ops.assign(self.beta2_power, self.beta2_power * two)
+        beta1, beta2 = self.betas
+        ops.assign(self.beta1_power, self.beta1_power * beta1)
+        ops.assign(self.beta2_power, self.beta2_power * beta2)
         for index in range(len(gradients)):
             weight, gradient = self.parameters[index], gradients[index]
             first, second = self.first[index], self.second[index]
-            ops.assign(first, first * one + gradient * (1.0 - one))
-            ops.assign(second, second * two + gradient * gradient * (1.0 - two))
+            ops.assign(first, first * beta1 + gradient * (1.0 - beta1))
+            ops.assign(second, second * beta2 + gradient * gradient * (1.0 - beta2))
             scale = ops.sqrt(second / (1.0 - self.beta2_power)) + self.eps
             update = first / (1.0 - self.beta1_power) / scale + weight * self.decay[index]
             weight_norm = ops.sqrt(ops.reduce_sum(weight * weight))

@@ -64,13 +64,13 @@ def load(path: str) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
     """The function at a dotted path. Raises KitError if there is none."""
     module, _, name = path.rpartition(".")
     try:
-        found: Any = getattr(importlib.import_module(module), name) if module else None
+        function: Any = getattr(importlib.import_module(module), name) if module else None
     except (ImportError, AttributeError) as error:
         raise KitError(
             f"parallel.strategy: {path} cannot be loaded: {error}",
             hint="Python must find its module: add its folder to PYTHONPATH",
         ) from error
-    if not callable(found):
+    if not callable(function):
         raise KitError(f"parallel.strategy is {path!r}; accepted: auto, framework, memory, mpi, or module.function")
-    called: Callable[[NDArray[np.float32]], NDArray[np.float32]] = found
+    called: Callable[[NDArray[np.float32]], NDArray[np.float32]] = function
     return called

@@ -49,14 +49,16 @@ def begin(config: Config, world: World, state: list[Parameter], *, restart: int,
     Raises JointError if the checkpoint of `system.resume` cannot be resumed from, is of another `dictionary`, or the
     group was restarted with another configuration or number of ranks.
     """
-    found: dict[str, Any] = {}
+    answer: dict[str, Any] = {}
     if world.is_main:
         own_job = job_of(config, world.size)
-        found = _as_json(lambda: _begin(config, _State(state, dictionary), own_job, restart), config)
-    found = json.loads(world.share(json.dumps(found)))
-    if "error" in found:
-        raise JointError(found["error"], hint=found["hint"])
-    start = Start(Progress(*found["progress"]), Path(found["path"]) if found["path"] else None, tuple(found["notes"]))
+        answer = _as_json(lambda: _begin(config, _State(state, dictionary), own_job, restart), config)
+    answer = json.loads(world.share(json.dumps(answer)))
+    if "error" in answer:
+        raise JointError(answer["error"], hint=answer["hint"])
+    start = Start(
+        Progress(*answer["progress"]), Path(answer["path"]) if answer["path"] else None, tuple(answer["notes"])
+    )
     if start.path is not None:
         parameters.broadcast(state, world)
     return start
@@ -96,9 +98,9 @@ def _as_json(find: Callable[[], Start], config: Config) -> dict[str, Any]:
 
 
 def _begin(config: Config, state: _State, job: str, restart: int) -> Start:
-    own, wanted = own_checkpoints(config), wanted_start(config)
+    checkpoints, wanted = own_checkpoints(config), wanted_start(config)
     if restart:
-        start = _last_good(own, state)
+        start = _last_good(checkpoints, state)
         if start.path is not None and start.progress.job == job:
             return start
         if start.path is not None and not wanted:
@@ -107,7 +109,7 @@ def _begin(config: Config, state: _State, job: str, restart: int) -> Start:
             return Start(Progress(), notes=(*start.notes, "no checkpoint to resume from: starting at step 0"))
     if not wanted:
         return Start(Progress())
-    files = own if wanted is True else [Path(wanted)]
+    files = checkpoints if wanted is True else [Path(wanted)]
     start = _last_good(files, state)
     if start.path is None:
         state.load(files[0])  # raises the error

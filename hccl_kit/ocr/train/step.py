@@ -163,7 +163,9 @@ class TrainStep:
         for part in range(parts):
             rows = slice(part * count, (part + 1) * count)
             dropout.draw(self.dropouts, generator)
-            one, more = self.compute(factor, Tensor(batch.images[rows]), *(Tensor(t[rows]) for t in batch.targets))
-            loss = loss + one if parts > 1 else one
+            part_loss, more = self.compute(
+                factor, Tensor(batch.images[rows]), *(Tensor(t[rows]) for t in batch.targets)
+            )
+            loss = loss + part_loss if parts > 1 else part_loss
             gradients = self.add(*gradients, *more) if gradients else more
         return loss, gradients

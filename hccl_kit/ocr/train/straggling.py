@@ -37,8 +37,8 @@ class StragglerCheck:
         if self._first_step is None:
             self._first_step = step + 1
             return
-        one = self._window
-        self._window = Window(one.steps + 1, one.data_s + data_s, one.compute_s + result.compute_s)
+        window = self._window
+        self._window = Window(window.steps + 1, window.data_s + data_s, window.compute_s + result.compute_s)
         if self._window.steps == self.every:
             self._compare(self._first_step, step)
             self._window, self._first_step = Window(0, 0.0, 0.0), step + 1
@@ -48,12 +48,12 @@ class StragglerCheck:
         steps = self._window.steps
         windows = {rank: Window(steps, float(data), float(compute)) for rank, (data, compute) in enumerate(rows)}
         self._streaks = self._streaks.after(windows, first)
-        found = self._streaks.straggler(windows)
+        straggler = self._streaks.straggler(windows)
         if self.verdict is not None and self.verdict["rank"] not in self._streaks.of:
             self.verdict["until_step"] = self.verdict["until_step"] or first - 1
-        if found is None or (self.verdict is not None and self.verdict["rank"] != found[0].rank):
+        if straggler is None or (self.verdict is not None and self.verdict["rank"] != straggler[0].rank):
             return
-        lag, since = found
+        lag, since = straggler
         if self.verdict is None:
             self.verdict = {"rank": lag.rank, "part": lag.part, "since_step": since}
             self.warn(f"rank {lag.rank} slows down the others since step {since}, by its {lag.part}: {lag}")

@@ -94,7 +94,7 @@ def timed(batches: Iterator[tuple[int, Batch]], recorder: FlightRecorder = OFF) 
     while True:
         started = time.perf_counter()
         with recorder.waiting("data"):
-            found = next(batches, None)
-        if found is None:
+            numbered = next(batches, None)
+        if numbered is None:
             return
-        yield *found, time.perf_counter() - started
+        yield *numbered, time.perf_counter() - started

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 @contextmanager
 def swapped(parameters: Sequence[Parameter], values: Sequence[NDArray[Any]]) -> Iterator[None]:
     """Inside the with statement the parameters have other values; afterwards their own, bit by bit."""
-    own = [parameter.asnumpy().copy() for parameter in parameters]
+    before = [parameter.asnumpy().copy() for parameter in parameters]
     try:
         for parameter, value in zip(parameters, values, strict=True):
             parameter.set_data(Tensor(value))
         yield
     finally:
-        for parameter, value in zip(parameters, own, strict=True):
+        for parameter, value in zip(parameters, before, strict=True):
             parameter.set_data(Tensor(value))
 
 

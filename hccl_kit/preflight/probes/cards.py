@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined, plural, spans
 from hccl_kit.discovery import npu_smi_info, npu_smi_map
 from hccl_kit.preflight.node import CannotTellError, Node
@@ -15,9 +16,12 @@ from hccl_kit.table.finding import Finding
 
 CONTROLS = ("davinci_manager", "devmm_svm", "hisi_hdc")
 """The device files that every program on an NPU opens, apart from that of its card."""
-NO_NPU = "no NPU found on this machine, see HK620"
-NOT_HERE = "none of the table's cards is present"
+VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
+"""Read by the Ascend container runtime: the physical ids that it puts into the container."""
+NO_NPU = Message("preflight.no-npu", "no NPU found on this machine, see HK620")
+NOT_HERE = Message("preflight.no-card", "none of the table's cards is present")
 _DAVINCI = re.compile(r"davinci([0-9]{1,4})")
+_VISIBLE = re.compile(r"(?:Ascend[0-9A-Za-z]{0,16}-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 Place = tuple[int, int]
 """An NPU and a chip on it, as npu-smi counts them."""
@@ -56,10 +60,10 @@ def here(node: Node) -> tuple[int, ...]:
 def info(node: Node) -> npu_smi_info.Info:
     """The output of `npu-smi info`. Raises CannotTellError if it has no table of cards."""
     need_npu(node)
-    found = npu_smi_info.parse(tools.smi(node, "info"))
-    if found is None or not found.chips:
-        raise CannotTellError("npu-smi shows no table of cards, see HK638")
-    return found
+    shown = npu_smi_info.parse(tools.smi(node, "info"))
+    if shown is None or not shown.chips:
+        raise CannotTellError(Message("preflight.no-cards-shown", "npu-smi shows no table of cards, see HK638"))
+    return shown
 
 
 def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Place, int]:
@@ -71,21 +75,23 @@ def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Plac
     chips = tuple(chips)
     if all(chip.physical is not None for chip in chips):
         return {(chip.npu, chip.chip): chip.physical for chip in chips if chip.physical is not None}
-    mapped = {(one.npu, one.chip): one for one in npu_smi_map.parse(tools.smi(node, "info", "-m"))}
+    mapped = {(chip.npu, chip.chip): chip for chip in npu_smi_map.parse(tools.smi(node, "info", "-m"))}
     in_dev = ids_in_dev(node)
-    matches_dev = sorted(-1 if one.logic is None else one.logic for one in mapped.values()) == list(range(len(in_dev)))
+    matches_dev = sorted(-1 if chip.logic is None else chip.logic for chip in mapped.values()) == list(
+        range(len(in_dev))
+    )
     single = {npu for npu, group in groupby(sorted(chip.npu for chip in chips)) if len(list(group)) == 1}
-    found: dict[Place, int] = {}
+    ids: dict[Place, int] = {}
     for chip in chips:
         place = (chip.npu, chip.chip)
-        one = mapped.get(place)
-        if one and one.physical is not None:
-            found[place] = one.physical
-        elif one and one.logic is not None and matches_dev:
-            found[place] = in_dev[one.logic]
+        entry = mapped.get(place)
+        if entry and entry.physical is not None:
+            ids[place] = entry.physical
+        elif entry and entry.logic is not None and matches_dev:
+            ids[place] = in_dev[entry.logic]
         elif chip.npu in single:
-            found[place] = chip.npu
-    return found
+            ids[place] = chip.npu
+    return ids
 
 
 def named(ids: Iterable[int]) -> str:
@@ -94,13 +100,28 @@ def named(ids: Iterable[int]) -> str:
     return f"{plural('card', len(numbers))} {joined(spans(numbers, ' to '))}"
 
 
-def folded(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
+def visible_cards(text: str) -> Sequence[int]:
+    """The cards of ASCEND_VISIBLE_DEVICES in their order: of `4,3`, `0-3` or `Ascend910-0,Ascend910-1`.
+
+    Empty if it is something else.
+    """
+    matches = [_VISIBLE.fullmatch(part.strip()) for part in text[:4096].split(",")]
+    if not all(matches):
+        return ()
+    return [number for match in matches if match for number in range(int(match[1]), int(match[2] or match[1]) + 1)]
+
+
+def findings_on_cards(texts: Mapping[int, str], hint: str | None = None) -> Iterator[Finding]:
     """One finding for each text, with all cards that have it."""
     by_text: dict[str, list[int]] = {}
     for device_id, text in texts.items():
         by_text.setdefault(text, []).append(device_id)
     for text, ids in by_text.items():
-        yield Finding(f"{named(ids)}: {text}", hint, device=ids[0] if len(ids) == 1 else None)
+        yield Finding(
+            Message("preflight.cards", "{cards}: {text}", cards=named(ids), text=text),
+            hint,
+            device=ids[0] if len(ids) == 1 else None,
+        )
 
 
 def _names_in_dev(node: Node) -> frozenset[str]:

@@ -36,23 +36,23 @@ def _parts(process: Path) -> Iterator[str]:
     slurm = variables.get("SLURM_JOB_ID", "")
     if slurm.isdecimal():
         yield f"Slurm job {_short(slurm)}"
-    if found := _CONTAINER.search(_read(process / "cgroup", 1 << 16)):
-        yield f"container {found[1]}"
+    if match := _CONTAINER.search(read(process / "cgroup", 1 << 16)):
+        yield f"container {match[1]}"
     if age := _age(process):
         yield f"for {age}"
 
 
 def _variables(process: Path) -> Mapping[str, str]:
     """The variables that a process was started with; empty if it belongs to another user."""
-    lines = _read(process / "environ", MAX_ENVIRON).split("\0")
+    lines = read(process / "environ", MAX_ENVIRON).split("\0")
     return {name: value for name, mark, value in (line.partition("=") for line in lines) if mark}
 
 
 def _age(process: Path) -> str:
     """How long a process has run: field 22 of its stat is its start in clock ticks since boot."""
     try:
-        ticks = int(_read(process / "stat", 4096).rpartition(")")[2].split()[19])
-        up = float(_read(process.parent / "uptime", 100).split()[0])
+        ticks = int(read(process / "stat", 4096).rpartition(")")[2].split()[19])
+        up = float(read(process.parent / "uptime", 100).split()[0])
     except (IndexError, ValueError):
         return ""
     seconds = int(up - ticks / os.sysconf("SC_CLK_TCK"))
@@ -67,9 +67,10 @@ def _short(text: str) -> str:
     return printable(text if len(text) <= _MAX_NAME else f"...{text[-_MAX_NAME:]}")
 
 
-def _read(path: Path, size: int) -> str:
+def read(path: Path, size: int) -> str:
+    """The start of a file of a process; "" if it belongs to another user, or the process has ended."""
     try:
         with path.open("rb") as file:
             return file.read(size).decode("utf-8", "replace")
-    except OSError:  # of another user, or ended meanwhile
+    except OSError:
         return ""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.terminal import printable
-from hccl_kit.preflight.probes.job_of_process import job_of
+from hccl_kit.preflight.probes.job_of_process import job_of, read
 
 _LISTENS = "0A"
 _ENDED = "0"
@@ -29,14 +29,14 @@ class Holder(NamedTuple):
 def holder(port: int, root: Path = Path("/")) -> Holder | None:
     """The processes that listen on `port`, else those with a connection from it; None if none is visible."""
     proc = root / "proc"
-    sockets = [one for table in ("tcp", "tcp6") for one in _sockets(proc / "net" / table, port)]
+    sockets = [socket for table in ("tcp", "tcp6") for socket in _sockets(proc / "net" / table, port)]
     for listens in (True, False):
         links = {f"socket:[{inode}]" for state, inode in sockets if (state == _LISTENS) is listens and inode != _ENDED}
-        found = (
+        holders = (
             [process for process in _processes(proc) if links.intersection(open_files(process) or ())] if links else []
         )
-        if found:
-            names = " and ".join(f"{_name(process)} ({_about(process)})" for process in found[:3])
+        if holders:
+            names = " and ".join(f"{_name(process)} ({_about(process)})" for process in holders[:3])
             return Holder(names if listens else f"a connection of {names}", listens)
     is_over = sockets and all(inode == _ENDED for _, inode in sockets)
     return Holder("a connection that was just closed", listens=False) if is_over else None
@@ -65,15 +65,15 @@ def _processes(proc: Path) -> Iterator[Path]:
 
 def open_files(process: Path) -> Sequence[str] | None:
     """Targets of the open files of a process; None if it belongs to another user or has ended."""
-    found = []
+    targets = []
     try:
         files = list((process / "fd").iterdir())
     except OSError:
         return None
     for file in files:
         with suppress(OSError):  # it was closed meanwhile
-            found.append(str(file.readlink()))
-    return found
+            targets.append(str(file.readlink()))
+    return targets
 
 
 def _about(process: Path) -> str:
@@ -82,7 +82,4 @@ def _about(process: Path) -> str:
 
 
 def _name(process: Path) -> str:
-    try:
-        return printable((process / "comm").read_text(encoding="utf-8", errors="replace").strip())
-    except OSError:
-        return "a program"
+    return printable(read(process / "comm", 64).strip()) or "a program"

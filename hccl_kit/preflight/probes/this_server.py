@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterable
 
-from hccl_kit.base import wording
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import listed
 from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.launch.plan import HOST_IP
 from hccl_kit.table.document import shown
@@ -23,23 +23,32 @@ def find_server(table: RankTable, wanted: str | None = None) -> Server | None:
         for server in table.servers:
             if server.id == wanted:
                 return server
-        raise KitError(f"the table has no server {shown(wanted)}; it has {listed(table.servers)}")
-    found = servers_here(table)
-    return found[0] if len(found) == 1 else None
+        raise KitError(
+            Message(
+                "preflight.unknown-server",
+                "the table has no server {server}; it has {known}",
+                server=shown(wanted),
+                known=listed(shown(server.id) for server in table.servers),
+            )
+        )
+    servers = servers_here(table)
+    return servers[0] if len(servers) == 1 else None
 
 
 def servers_here(table: RankTable) -> tuple[Server, ...]:
     """The servers whose id or `host_ip` is an address or name of this machine."""
-    own = names_here()
+    here = names_here()
     return tuple(
-        server for server in table.servers if any(plain(name) in own for name in (server.id, server.extra.get(HOST_IP)))
+        server
+        for server in table.servers
+        if any(plain(name) in here for name in (server.id, server.extra.get(HOST_IP)))
     )
 
 
 def names_here() -> frozenset[str]:
     """The addresses and host names of this machine."""
     host = socket.gethostname()
-    addresses = [plain(one.address) for one in interfaces() if not one.is_link_local]
+    addresses = [plain(interface.address) for interface in interfaces() if not interface.is_link_local]
     return frozenset([plain(host), plain(host.partition(".")[0]), *addresses])
 
 
@@ -49,8 +58,3 @@ def plain(name: object) -> str:
         return str(ipaddress.ip_address(name)) if isinstance(name, str) else ""
     except ValueError:
         return str(name)
-
-
-def listed(servers: Iterable[Server]) -> str:
-    """The ids of the first servers, and the number of the others."""
-    return wording.listed(shown(server.id) for server in servers)

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from hccl_kit.base.message import Message
 from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
@@ -16,7 +17,6 @@ USUAL_PLACES: Mapping[str, Sequence[str]] = {
     NPU_SMI: npu_smi.USUAL_PLACES,
     HCCN_TOOL: (*hccn_tool.USUAL_PLACES, "/usr/bin/hccn_tool"),
 }
-NO_TOOL = "{} not found, see HK623"
 
 _Answer = TypeVar("_Answer")
 
@@ -32,9 +32,9 @@ def need(node: Node, name: str) -> str:
     """The path of a tool that has answered so far. Raises CannotTellError if it is missing or did not answer."""
     tool = find(node, name)
     if tool is None:
-        raise CannotTellError(NO_TOOL.format(name))
+        raise CannotTellError(Message("preflight.no-tool", "{tool} not found, see HK623", tool=name))
     if why := node.tools.failure(tool):
-        raise CannotTellError(f"{name}: {why}")
+        raise _failed(name, why)
     return tool
 
 
@@ -43,7 +43,7 @@ def smi(node: Node, *words: str) -> str:
     try:
         return node.tools.query(need(node, NPU_SMI), *words)
     except NoAnswerError as reason:
-        raise CannotTellError(f"{NPU_SMI}: {reason}") from None
+        raise _failed(NPU_SMI, reason) from None
 
 
 def hccn(
@@ -60,9 +60,13 @@ def hccn(
     def of_card(device_id: int) -> _Answer:
         return read(lambda *words: node.tools.query(tool, "-i", str(device_id), *words))
 
-    found, failures = query_each(ids, of_card)
-    silent = {i: why for i in ids if (why := node.tools.failure(tool, "-i", str(i)))}
-    found = {i: answer for i, answer in found.items() if i not in silent}
-    if (failures or silent) and not found:
-        raise CannotTellError(f"{HCCN_TOOL}: {next(iter([*failures.values(), *silent.values()]))}")
-    return found, {i: why for i, why in failures.items() if i not in silent}
+    answers, failures = query_each(ids, of_card)
+    silent = {card: reason for card in ids if (reason := node.tools.failure(tool, "-i", str(card)))}
+    answers = {card: answer for card, answer in answers.items() if card not in silent}
+    if (failures or silent) and not answers:
+        raise _failed(HCCN_TOOL, next(iter([*failures.values(), *silent.values()])))
+    return answers, {card: reason for card, reason in failures.items() if card not in silent}
+
+
+def _failed(tool: str, reason: object) -> CannotTellError:
+    return CannotTellError(Message("preflight.tool-failed", "{tool}: {reason}", tool=tool, reason=reason))

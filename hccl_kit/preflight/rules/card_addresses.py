@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool, npu_smi
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import folded, here
+from hccl_kit.preflight.probes.cards import findings_on_cards, here
 from hccl_kit.preflight.probes.this_server import plain
 from hccl_kit.preflight.rules.driver_access import HCCN_CONF
+from hccl_kit.preflight.rules.variable_values import ROCE
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.hosts import Card
 from hccl_kit.table.model import Device
 
-_NO_ADDRESSES = "the table has no device_ip for this server"
+_NO_ADDRESSES = Message("HK628.no-addresses", "the table has no device_ip for this server")
+_GENERATE = Message("HK628.fix", "generate the table again on this server: hccl-gen --help")
 
 
 def address_differs(node: Node) -> Iterator[Finding]:
@@ -35,19 +38,29 @@ def address_differs(node: Node) -> Iterator[Finding]:
                     releases: "ra rdev init failed, ret -17".
     """
     wanted = _addresses(node)
-    found, failures = nic_addresses(node, sorted(wanted))
-    odd = [device_id for device_id, card in found.items() if not _overlap(wanted[device_id], [card.ip])]
-    says = {
-        device_id: f"the table has {', '.join(wanted[device_id])}, its port has {' and '.join(there)}"
-        for device_id, there in (_all_addresses(node, odd) if odd else {}).items()
-        if not _overlap(wanted[device_id], there)
+    cards, failures = nic_addresses(node, sorted(wanted))
+    odd = [number for number, card in cards.items() if not _overlap(wanted[number], [card.ip])]
+    wrong = {
+        number: Message(
+            "HK628.other-address",
+            "the table has {table}, its port has {port}",
+            table=", ".join(wanted[number]),
+            port=" and ".join(addresses),
+        )
+        for number, addresses in (_all_addresses(node, odd) if odd else {}).items()
+        if not _overlap(wanted[number], addresses)
     }
     if uses_roce(node):
-        says |= {
-            device_id: f"the table has {', '.join(wanted[device_id])}, its port has no address ({why})"
-            for device_id, why in failures.items()
+        wrong |= {
+            number: Message(
+                "HK628.no-address",
+                "the table has {table}, its port has no address ({reason})",
+                table=", ".join(wanted[number]),
+                reason=reason,
+            )
+            for number, reason in failures.items()
         }
-    yield from folded(dict(sorted(says.items())), "generate the table again on this server: hccl-gen --help")
+    yield from findings_on_cards(dict(sorted(wrong.items())), _GENERATE)
 
 
 def sdid_differs(node: Node) -> Iterator[Finding]:
@@ -63,23 +76,31 @@ def sdid_differs(node: Node) -> Iterator[Finding]:
     wanted = {device.id: device.sdid for device in _devices(node) if device.sdid is not None}
     ids = [device_id for device_id in here(node) if device_id in wanted]
     if not ids:
-        raise CannotTellError("the table has no super_device_id for this server")
+        raise CannotTellError(Message("HK629.no-sdid", "the table has no super_device_id for this server"))
     tool = tools.need(node, tools.NPU_SMI)
 
     def question(device_id: int) -> int:
         npu, chip = divmod(device_id, npu_smi.CHIPS)
         return npu_smi.place(node.tools.query(tool, "info", "-t", "spod-info", "-i", str(npu), "-c", str(chip))).sdid
 
-    found, failures = query_each(ids, question)
-    if not found:
-        raise CannotTellError(f"npu-smi: {next(iter(failures.values()))}")
-    says = {
-        device_id: f"the table has super_device_id {wanted[device_id]}, npu-smi has SDID {sdid}"
-        for device_id, sdid in found.items()
-        if sdid != wanted[device_id]
+    sdids, failures = query_each(ids, question)
+    if not sdids:
+        raise CannotTellError(Message("HK629.no-answer", "npu-smi: {reason}", reason=next(iter(failures.values()))))
+    wrong = {
+        number: Message(
+            "HK629.other-sdid",
+            "the table has super_device_id {table}, npu-smi has SDID {driver}",
+            table=wanted[number],
+            driver=sdid,
+        )
+        for number, sdid in sdids.items()
+        if sdid != wanted[number]
     }
-    says |= {device_id: f"npu-smi reports no place in a super pod ({why})" for device_id, why in failures.items()}
-    yield from folded(dict(sorted(says.items())), "generate the table again on this server: hccl-gen --help")
+    wrong |= {
+        number: Message("HK629.no-place", "npu-smi reports no place in a super pod ({reason})", reason=reason)
+        for number, reason in failures.items()
+    }
+    yield from findings_on_cards(dict(sorted(wrong.items())), _GENERATE)
 
 
 def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict[int, str]]:
@@ -100,17 +121,17 @@ def nic_addresses(node: Node, ids: Sequence[int]) -> tuple[dict[int, Card], dict
             return reason
 
     answers, _ = tools.hccn(node, ids, read)
-    cards = {device_id: one for device_id, one in answers.items() if isinstance(one, Card)}
-    return cards, {device_id: str(one) for device_id, one in answers.items() if not isinstance(one, Card)}
+    cards = {number: answer for number, answer in answers.items() if isinstance(answer, Card)}
+    return cards, {number: str(answer) for number, answer in answers.items() if not isinstance(answer, Card)}
 
 
 def with_address(node: Node) -> tuple[int, ...]:
     """The present cards with a `device_ip` in the table; raises CannotTellError if there is none."""
     ids = here(node)
-    found = tuple(sorted(device.id for device in _devices(node) if device.ip and device.id in ids))
-    if not found:
+    cards = tuple(sorted(device.id for device in _devices(node) if device.ip and device.id in ids))
+    if not cards:
         raise CannotTellError(_NO_ADDRESSES)
-    return found
+    return cards
 
 
 def uses_roce(node: Node) -> bool:
@@ -121,7 +142,7 @@ def uses_roce(node: Node) -> bool:
 
 def asks_for_roce(node: Node) -> bool:
     """Whether a variable asks for the network ports inside a server too."""
-    return node.environ.get("HCCL_INTRA_ROCE_ENABLE") == "1"
+    return node.environ.get(ROCE) == "1"
 
 
 def _addresses(node: Node) -> Mapping[int, Sequence[str]]:
@@ -139,8 +160,8 @@ def _all_addresses(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]
     if _has_file_alone(node):
         return _in_file(node, ids)
     on_vnic = bool(node.table.super_pods)
-    found, _ = tools.hccn(node, ids, lambda query: hccn_tool.every_address(query, vnic=on_vnic))
-    return found
+    addresses, _ = tools.hccn(node, ids, lambda query: hccn_tool.every_address(query, vnic=on_vnic))
+    return addresses
 
 
 def _has_file_alone(node: Node) -> bool:
@@ -153,10 +174,10 @@ def _in_file(node: Node, ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
         there = hccn_conf.every_address(node.root / HCCN_CONF)
     except KitError as error:
         raise CannotTellError(error.message) from None
-    found = {device_id: there[device_id] for device_id in ids if device_id in there}
-    if not found:
-        raise CannotTellError("/etc/hccn.conf has no address of a card of the table")
-    return found
+    addresses = {number: there[number] for number in ids if number in there}
+    if not addresses:
+        raise CannotTellError(Message("HK628.no-card-in-file", "/etc/hccn.conf has no address of a card of the table"))
+    return addresses
 
 
 def _devices(node: Node) -> Sequence[Device]:
@@ -165,8 +186,8 @@ def _devices(node: Node) -> Sequence[Device]:
 
 def _overlap(some: Sequence[str], others: Sequence[str | None]) -> bool:
     """Whether the two have an address in common, in any spelling and with or without its interface."""
-    one, other = ({plain(text.partition("%")[0]) for text in texts if text} for texts in (some, others))
-    return not one.isdisjoint(other)
+    first, second = ({plain(text.partition("%")[0]) for text in texts if text} for texts in (some, others))
+    return not first.isdisjoint(second)
 
 
 RULES = (

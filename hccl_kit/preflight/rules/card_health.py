@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.cards import (
     NOT_HERE,
-    folded,
+    VISIBLE_TO_CONTAINER,
+    findings_on_cards,
     here,
     ids_in_dev,
     info,
@@ -17,16 +18,14 @@ from hccl_kit.preflight.probes.cards import (
     need_npu,
     physical_ids,
     shows_npu,
+    visible_cards,
 )
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
-VISIBLE_TO_CONTAINER = "ASCEND_VISIBLE_DEVICES"
-"""Read by the Ascend container runtime: the physical ids that it puts into the container."""
-_GIVEN = re.compile(r"(?:Ascend[0-9A-Za-z]*-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 _MINOR = "Warning"
 _HEALTHY = "OK"
-_ASK_FOR_CODE = "npu-smi info -t health -i NPU -c CHIP prints the error code"
+_ASK_FOR_CODE = Message("HK625.fix", "npu-smi info -t health -i NPU -c CHIP prints the error code")
 
 
 def card_missing(node: Node) -> Iterator[Finding]:
@@ -46,15 +45,34 @@ def card_missing(node: Node) -> Iterator[Finding]:
         return
     if not shows_npu(node):
         yield Finding(
-            "no NPU found: neither a device file in /dev nor a tool of the driver",
-            "install the driver; in a container, start it with the Ascend container runtime and "
-            f"{VISIBLE_TO_CONTAINER}, or with --device and the driver's folder mounted",
+            Message("HK620.no-npu", "no NPU found: neither a device file in /dev nor a tool of the driver"),
+            Message(
+                "HK620.no-npu.fix",
+                "install the driver; in a container, start it with the Ascend container runtime and {variable}, or "
+                "with --device and the driver's folder mounted",
+                variable=VISIBLE_TO_CONTAINER,
+            ),
         )
         return
-    has = f"/dev has davinci for {named(ids)}" if ids else "/dev has no davinciN"
-    message = f"{named(missing)} of the table {'are' if len(missing) > 1 else 'is'} missing; {has}"
-    hint = f"use a table of this machine, or start the container with --device=/dev/davinci{missing[0]}"
-    yield Finding(message, hint, device=missing[0] if len(missing) == 1 else None)
+    present: Message | str = "/dev has no davinciN"
+    if ids:
+        present = Message("HK620.present-cards", "/dev has davinci for {cards}", cards=named(ids))
+    hint = Message(
+        "HK620.missing-cards.fix",
+        "use a table of this machine, or start the container with --device=/dev/davinci{card}",
+        card=missing[0],
+    )
+    cards = named(missing)
+    if len(missing) > 1:
+        message = Message(
+            "HK620.missing-cards", "{cards} of the table are missing; {present}", cards=cards, present=present
+        )
+        yield Finding(message, hint)
+    else:
+        message = Message(
+            "HK620.missing-card", "{card} of the table is missing; {present}", card=cards, present=present
+        )
+        yield Finding(message, hint, device=missing[0])
 
 
 def ids_not_physical(node: Node) -> Iterator[Finding]:
@@ -74,20 +92,42 @@ def ids_not_physical(node: Node) -> Iterator[Finding]:
         raise CannotTellError(NOT_HERE)
     if _is_renumbered(node):
         pairs = ", ".join(f"{logical} is {physical}" for logical, physical in enumerate(ids))
-        listed = ",".join(map(str, ids))
         yield Finding(
-            f"the table has {named(node.device_ids)}, probably numbered from 0 inside this container; here "
-            f"are {named(ids)} (logical {pairs})",
-            f'if so, write it with: hccl-gen --device_num "[0,{len(node.device_ids)})" --visible_devices {listed}\n'
-            "if not, start the container with the cards of the table",
+            Message(
+                "HK622.counted-from-0",
+                "the table has {cards}, probably numbered from 0 inside this container; here are {present} "
+                "(logical {pairs})",
+                cards=named(node.device_ids),
+                present=named(ids),
+                pairs=pairs,
+            ),
+            Message(
+                "HK622.counted-from-0.fix",
+                'if so, write it with: hccl-gen --device_num "[0,{number})" --visible_devices {cards}\n'
+                "if not, start the container with the cards of the table",
+                number=len(node.device_ids),
+                cards=",".join(map(str, ids)),
+            ),
         )
         return
-    given = _given(node.environ.get(VISIBLE_TO_CONTAINER, ""))
+    given = set(visible_cards(node.environ.get(VISIBLE_TO_CONTAINER, "")))
     outside = sorted(set(node.device_ids) & set(ids) - given) if given else []
     if outside:
         text = shown(node.environ[VISIBLE_TO_CONTAINER])
-        message = f"the table uses {named(outside)}, and {VISIBLE_TO_CONTAINER}={text} gives this container other cards"
-        yield Finding(message, "use a table of these cards, or start the container with the cards of the table")
+        message = Message(
+            "HK622.other-cards",
+            "the table uses {cards}, and {variable}={value} gives this container other cards",
+            cards=named(outside),
+            variable=VISIBLE_TO_CONTAINER,
+            value=text,
+        )
+        yield Finding(
+            message,
+            Message(
+                "HK622.other-cards.fix",
+                "use a table of these cards, or start the container with the cards of the table",
+            ),
+        )
 
 
 def card_unhealthy(node: Node) -> Iterator[Finding]:
@@ -102,10 +142,10 @@ def card_unhealthy(node: Node) -> Iterator[Finding]:
     HCCL:           no code of its own; the runtime fails on that card, and the other ranks end with EI0006 or EI0002.
     """
     health = _health(node)
-    known = {device_id: text for device_id, text in health.items() if text is not None}
-    bad = {device_id: f"its health is {text}" for device_id, text in known.items() if text not in (_HEALTHY, _MINOR)}
-    lost = {device_id: "npu-smi does not list it" for device_id, text in health.items() if text is None}
-    yield from folded(bad | lost, _ASK_FOR_CODE)
+    lost = Message("HK625.not-shown", "npu-smi does not list it")
+    bad = {card: _health_in_words(text) for card, text in health.items() if text not in (None, _HEALTHY, _MINOR)}
+    missing = {card: lost for card, text in health.items() if text is None}
+    yield from findings_on_cards(bad | missing, _ASK_FOR_CODE)
 
 
 def card_with_alarm(node: Node) -> Iterator[Finding]:
@@ -117,8 +157,12 @@ def card_with_alarm(node: Node) -> Iterator[Finding]:
     Fix:            npu-smi info -t health -i NPU -c CHIP prints the error code.
     HCCL:           no code.
     """
-    minor = {device_id: f"its health is {text}" for device_id, text in _health(node).items() if text == _MINOR}
-    yield from folded(minor, _ASK_FOR_CODE)
+    minor = {card: _health_in_words(text) for card, text in _health(node).items() if text == _MINOR}
+    yield from findings_on_cards(minor, _ASK_FOR_CODE)
+
+
+def _health_in_words(text: str | None) -> Message:
+    return Message("HK625.health", "its health is {text}", text=text)
 
 
 def _health(node: Node) -> Mapping[int, str | None]:
@@ -130,27 +174,16 @@ def _health(node: Node) -> Mapping[int, str | None]:
     chips = info(node).chips
     ids = physical_ids(node, chips)
     if not ids:
-        raise CannotTellError("npu-smi does not show which chip is which card")
-    listed = {ids[chip.npu, chip.chip]: chip.health for chip in chips if (chip.npu, chip.chip) in ids}
+        raise CannotTellError(Message("HK625.no-card-of-chip", "npu-smi does not show which chip is which card"))
+    health = {ids[chip.npu, chip.chip]: chip.health for chip in chips if (chip.npu, chip.chip) in ids}
     is_whole = len(ids) == len(chips)
-    return {device_id: listed.get(device_id) for device_id in wanted if is_whole or device_id in listed}
+    return {card: health.get(card) for card in wanted if is_whole or card in health}
 
 
 def _is_renumbered(node: Node) -> bool:
     """Whether the table looks as if it counted the cards of this container from 0."""
     ids, wanted = ids_in_dev(node), set(node.device_ids)
     return bool(wanted - set(ids)) and wanted <= set(range(len(ids)))
-
-
-def _given(text: str) -> set[int]:
-    """The ids of `0-3,5` or `Ascend910-0,Ascend910-1`; empty for any other form."""
-    found: set[int] = set()
-    for part in text.split(","):
-        match = _GIVEN.fullmatch(part.strip())
-        if not match:
-            return set()
-        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return found
 
 
 RULES = (

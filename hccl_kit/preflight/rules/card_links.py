@@ -5,14 +5,14 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_state
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import folded, here, need_npu
+from hccl_kit.preflight.probes.cards import findings_on_cards, here, need_npu
 from hccl_kit.preflight.rules.card_addresses import asks_for_roce, nic_addresses, uses_roce, with_address
-from hccl_kit.preflight.rules.driver_access import WITHOUT_ADDRESSES
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.hosts import Card
 from hccl_kit.table.model import Device
@@ -36,9 +36,11 @@ def link_down(node: Node) -> Iterator[Finding]:
                     was switched off, hccn_tool -i 5 -link -s up.
     HCCL:           EI0006 after HCCL_CONNECT_TIMEOUT; EI0009 if the link goes down later.
     """
-    found, failures = _ask(node, hccn_state.link, "-link", "-g")
-    down = {device_id: f"link status {text}" for device_id, text in found.items() if text != _UP}
-    yield from folded(down | failures, "check the cable and the optical module: hccn_tool -i N -optical -g")
+    states, failures = _ask(node, hccn_state.link, "-link", "-g")
+    down = {card: _link_status(text) for card, text in states.items() if text != _UP}
+    yield from findings_on_cards(
+        down | failures, Message("HK630.fix", "check the cable and the optical module: hccn_tool -i N -optical -g")
+    )
 
 
 def network_unreachable(node: Node) -> Iterator[Finding]:
@@ -52,11 +54,14 @@ def network_unreachable(node: Node) -> Iterator[Finding]:
     Fix:            hccn_tool -i 2 -netdetect -g shows the address; hccn_tool -i 2 -ping -g address A.B.C.D asks others.
     HCCL:           no code of its own; EI0006 where the other servers are not reached.
     """
-    found, failures = _ask(node, hccn_state.net_health, "-net_health", "-g")
-    bad = {device_id: f"net health status {text}" for device_id, text in found.items() if text not in _REACHED}
-    yield from folded(
+    states, failures = _ask(node, hccn_state.net_health, "-net_health", "-g")
+    bad = {card: _net_health(text) for card, text in states.items() if text not in _REACHED}
+    yield from findings_on_cards(
         bad | failures,
-        "hccn_tool -i N -netdetect -g shows the address, hccn_tool -i N -ping -g address A.B.C.D tries another",
+        Message(
+            "HK631.fix",
+            "hccn_tool -i N -netdetect -g shows the address, hccn_tool -i N -ping -g address A.B.C.D tries another",
+        ),
     )
 
 
@@ -75,19 +80,19 @@ def gateway_not_set(node: Node) -> Iterator[Finding]:
     cards, _ = nic_addresses(node, _cards(node))
     plain = {device_id: card for device_id, card in cards.items() if card.ip and ":" not in card.ip}
     if not plain:
-        raise CannotTellError("no card here has an IPv4 address")
+        raise CannotTellError(Message("HK632.no-ipv4", "no card here has an IPv4 address"))
     far = [device_id for device_id, card in plain.items() if _goes_outside(node, device_id, card)]
     lost = _unset(node, far, hccn_state.gateway, "-gateway") if far else ((), {})
     unasked = _unset(node, sorted(plain), hccn_state.net_detect, "-netdetect")
     yield from _not_set(
         lost,
-        "no gateway is set, and other servers have addresses outside the card's network",
-        "hccn_tool -i N -gateway -s gateway A.B.C.D",
+        Message("HK632.gateway", "no gateway is set, and other servers have addresses outside the card's network"),
+        Message("HK632.gateway.fix", "hccn_tool -i N -gateway -s gateway A.B.C.D"),
     )
     yield from _not_set(
         unasked,
-        "no netdetect address is set, so link health cannot be probed",
-        "hccn_tool -i N -netdetect -s address A.B.C.D, for example of the gateway",
+        Message("HK632.netdetect", "no netdetect address is set, so link health cannot be probed"),
+        Message("HK632.netdetect.fix", "hccn_tool -i N -netdetect -s address A.B.C.D, for example of the gateway"),
     )
 
 
@@ -106,17 +111,31 @@ def tls_mixed(node: Node) -> Iterator[Finding]:
     off = sorted(switches.keys() - set(on))
     if on and off:
         few, text, other = (on, "on", "off") if len(on) <= len(off) else (off, "off", "on")
-        yield from folded(
-            dict.fromkeys(few, f"TLS is {text}; on the other cards it is {other}"),
-            f"hccn_tool -i N -tls -s enable {int(other == 'on')} for each of them, the same on all servers",
+        yield from findings_on_cards(
+            dict.fromkeys(
+                few, Message("HK633.tls", "TLS is {switch}; on the other cards it is {other}", switch=text, other=other)
+            ),
+            Message(
+                "HK633.fix",
+                "hccn_tool -i N -tls -s enable {switch} for each of them, the same on all servers",
+                switch=int(other == "on"),
+            ),
         )
 
 
 def tls_switches(node: Node) -> Mapping[int, str]:
     """Card to "on" or "off"; raises CannotTellError if none is known."""
     _need_ports(node)
-    found, _ = tools.hccn(node, here(node), _reader(hccn_state.tls, "-tls", "-g"))
-    return found
+    switches, _ = tools.hccn(node, here(node), _reader(hccn_state.tls, "-tls", "-g"))
+    return switches
+
+
+def _link_status(text: str) -> Message:
+    return Message("HK630.link", "link status {status}", status=text)
+
+
+def _net_health(text: str) -> Message:
+    return Message("HK631.net-health", "net health status {status}", status=text)
 
 
 def _ask(node: Node, parse: hccn_state.Reader, *words: str) -> tuple[dict[int, str], dict[int, str]]:
@@ -127,23 +146,23 @@ def _unset(node: Node, ids: Sequence[int], parse: hccn_state.Reader, word: str) 
     def read(query: Callable[..., str]) -> str:
         return _UNSET_ADDRESS if hccn_state.says_unset(query(word, "-g")) else _reader(parse, word, "-g")(query)
 
-    found, failures = tools.hccn(node, ids, read)
-    return [device_id for device_id, text in found.items() if text == _UNSET_ADDRESS], failures
+    addresses, failures = tools.hccn(node, ids, read)
+    return [card for card, address in addresses.items() if address == _UNSET_ADDRESS], failures
 
 
-def _not_set(unset: _Unset, text: str, hint: str) -> Iterator[Finding]:
+def _not_set(unset: _Unset, text: Message, hint: Message) -> Iterator[Finding]:
     ids, failures = unset
-    yield from folded(dict.fromkeys(ids, text), hint)
-    yield from folded(failures)
+    yield from findings_on_cards(dict.fromkeys(ids, text), hint)
+    yield from findings_on_cards(failures)
 
 
 def _reader(parse: hccn_state.Reader, *words: str) -> Callable[[Callable[..., str]], str]:
     def read(query: Callable[..., str]) -> str:
         answer = query(*words)
-        found = parse(answer)
-        if found is None:
+        state = parse(answer)
+        if state is None:
             raise NoAnswerError(f"{words[0]} -g: {excerpt(answer)}")
-        return found
+        return state
 
     return read
 
@@ -155,14 +174,16 @@ def _cards(node: Node) -> tuple[int, ...]:
     """
     _need_ports(node)
     if not uses_roce(node):
-        raise CannotTellError("the cards of this job connect without their network ports")
+        raise CannotTellError(Message("HK630.no-roce", "the cards of this job connect without their network ports"))
     return here(node) if asks_for_roce(node) else with_address(node)
 
 
 def _need_ports(node: Node) -> None:
     need_npu(node)
-    if node.table.version == WITHOUT_ADDRESSES:
-        raise CannotTellError("the output of hccn_tool on Atlas 950 is not known well enough")
+    if node.table.version == ATLAS_950:
+        raise CannotTellError(
+            Message("HK630.atlas-950", "the output of hccn_tool on Atlas 950 is not known well enough")
+        )
 
 
 def _goes_outside(node: Node, device_id: int, card: Card) -> bool:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import Rule
-from hccl_kit.preflight.node import CannotTellError, Node
-from hccl_kit.preflight.probes.cards import ids_in_dev, named, need_npu
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
+from hccl_kit.preflight.probes.cards import VISIBLE_TO_CONTAINER, ids_in_dev, named, need_npu, visible_cards
 from hccl_kit.preflight.rules.variables import listed_devices
 from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 from hccl_kit.table.document import shown
@@ -21,11 +21,7 @@ from hccl_kit.table.finding import Finding
 
 ROOT_INFO = "etc/hccl_rootinfo.json"
 TOPOLOGY = "usr/local/Ascend/driver/topo"
-WITH_TOPOLOGY = "2.0"
-"""HCCL of the chips that read these tables (Atlas 950) looks up their topology in the folder of the driver."""
-CONTAINER_VARIABLE = "ASCEND_VISIBLE_DEVICES"
 MAX_ROOT_INFO = 64 << 20
-_LIST = re.compile(r"(?:Ascend[0-9A-Za-z]{0,16}-)?([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 
 def stale_root_info(node: Node) -> Iterator[Finding]:
@@ -46,10 +42,16 @@ def stale_root_info(node: Node) -> Iterator[Finding]:
         return
     version = _version(path)
     if version not in accepted:
-        read = joined([one for one in accepted if one])
+        read = joined([version for version in accepted if version])
         yield Finding(
-            f"/{ROOT_INFO} has version {shown(version)}; HCCL of this product reads {read}",
-            f"on the host: mv /{ROOT_INFO} /{ROOT_INFO}.old, then start the container again",
+            Message(
+                "HK639.stale-root-info",
+                "/{path} has version {version}; HCCL of this product reads {read}",
+                path=ROOT_INFO,
+                version=shown(version),
+                read=read,
+            ),
+            Message("HK639.fix", "on the host: mv /{path} /{path}.old, then start the container again", path=ROOT_INFO),
         )
 
 
@@ -64,7 +66,7 @@ def no_topology(node: Node) -> Iterator[Finding]:
     HCCL:           EI0014, "atlas_350_3.json" or another of these files is missing.
     """
     need_npu(node)
-    if node.table.version != WITH_TOPOLOGY:
+    if node.table.version != ATLAS_950:
         return
     folder = node.root / TOPOLOGY
     try:
@@ -72,11 +74,15 @@ def no_topology(node: Node) -> Iterator[Finding]:
     except FileNotFoundError:
         has_files = False
     except OSError as error:
-        raise CannotTellError(f"/{TOPOLOGY} cannot be read: {error.strerror}") from None
+        raise CannotTellError(
+            Message("HK640.not-read", "/{folder} cannot be read: {reason}", folder=TOPOLOGY, reason=error.strerror)
+        ) from None
     if not has_files:
         yield Finding(
-            f"/{TOPOLOGY} has no .json file",
-            "in a container: -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro, the whole folder",
+            Message("HK640.no-topology", "/{folder} has no .json file", folder=TOPOLOGY),
+            Message(
+                "HK640.fix", "in a container: -v /usr/local/Ascend/driver:/usr/local/Ascend/driver:ro, the whole folder"
+            ),
         )
 
 
@@ -95,28 +101,56 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
     Fix:            write it ascending in what starts the container; for an order, use DEVICE_ID or the rank table.
     HCCL:           EI0014 (devicePhyId); or no code: "open device 1 failed", 507033, E39007.
     """
-    text = node.environ.get(CONTAINER_VARIABLE, "")
+    text = node.environ.get(VISIBLE_TO_CONTAINER, "")
     need_npu(node)
-    wanted, there = _cards(text), ids_in_dev(node)
+    wanted, there = visible_cards(text), ids_in_dev(node)
     if not there:
         return
     absent = sorted(set(wanted) - set(there))
     if absent:
         yield Finding(
-            f"{CONTAINER_VARIABLE}={shown(text)}, but /dev has {named(there)}, not {named(absent)}",
-            "set it where the container is started, with the container runtime of Ascend, or give it --device options",
+            Message(
+                "HK641.absent-cards",
+                "{variable}={value}, but /dev has {present}, not {cards}",
+                variable=VISIBLE_TO_CONTAINER,
+                value=shown(text),
+                present=named(there),
+                cards=named(absent),
+            ),
+            Message(
+                "HK641.absent-cards.fix",
+                "set it where the container is started, with the container runtime of Ascend, or give it --device "
+                "options",
+            ),
         )
-    if any(one > other for one, other in pairwise(wanted)):
+    if any(before > after for before, after in pairwise(wanted)):
         yield Finding(
-            f"{CONTAINER_VARIABLE}={shown(text)}: the order is ignored, programs number these cards in ascending order",
-            f"write {','.join(map(str, sorted(wanted)))}",
+            Message(
+                "HK641.order",
+                "{variable}={value}: the order is ignored, programs number these cards in ascending order",
+                variable=VISIBLE_TO_CONTAINER,
+                value=shown(text),
+            ),
+            Message("HK641.order.fix", "write {cards}", cards=",".join(map(str, sorted(wanted)))),
         )
     beyond = [number for number in listed_devices(node.environ) or () if number >= len(there)] if text else []
     if beyond:
         yield Finding(
-            f"{VISIBLE_DEVICES}={shown(node.environ[VISIBLE_DEVICES])} selects among the {len(there)} cards of this "
-            f"container, which count from 0, whatever their numbers in /dev ({named(there)})",
-            f"unset {VISIBLE_DEVICES}, or write numbers from 0 to {len(there) - 1}",
+            Message(
+                "HK641.beyond",
+                "{variable}={value} selects among the {number} cards of this container, which count from 0, "
+                "whatever their numbers in /dev ({cards})",
+                variable=VISIBLE_DEVICES,
+                value=shown(node.environ[VISIBLE_DEVICES]),
+                number=len(there),
+                cards=named(there),
+            ),
+            Message(
+                "HK641.beyond.fix",
+                "unset {variable}, or write numbers from 0 to {last}",
+                variable=VISIBLE_DEVICES,
+                last=len(there) - 1,
+            ),
         )
 
 
@@ -125,21 +159,15 @@ def _version(path: Path) -> str:
     try:
         value = json.loads(read_bounded(path, MAX_ROOT_INFO))
     except KitError as error:
-        raise CannotTellError(f"/{ROOT_INFO} cannot be read: {error.message}") from None
+        raise CannotTellError(
+            Message("HK639.not-read", "/{path} cannot be read: {reason}", path=ROOT_INFO, reason=error.message)
+        ) from None
     except (ValueError, RecursionError):
-        raise CannotTellError(f"/{ROOT_INFO} is not JSON") from None
+        raise CannotTellError(Message("HK639.not-json", "/{path} is not JSON", path=ROOT_INFO)) from None
     version = value.get("version") if isinstance(value, dict) else None
     if not isinstance(version, str):
-        raise CannotTellError(f"/{ROOT_INFO} names no version")
+        raise CannotTellError(Message("HK639.no-version", "/{path} names no version", path=ROOT_INFO))
     return version
-
-
-def _cards(text: str) -> Sequence[int]:
-    """The cards of `4,3`, `0-3` and `Ascend910-0,Ascend910-1` in their order; empty if it is something else."""
-    matches = [_LIST.fullmatch(part.strip()) for part in text[:4096].split(",")]
-    if not all(matches):
-        return ()
-    return [number for match in matches if match for number in range(int(match[1]), int(match[2] or match[1]) + 1)]
 
 
 RULES = (

@@ -6,19 +6,19 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_tool, may_be_file, npu_smi_info
 from hccl_kit.discovery.driver_tool import HangError, NoAnswerError, excerpt, query_each
-from hccl_kit.preflight.node import Node
+from hccl_kit.preflight.node import ATLAS_950, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import CONTROLS, folded, ids_in_dev, need_npu
+from hccl_kit.preflight.probes.cards import CONTROLS, findings_on_cards, ids_in_dev, need_npu
 from hccl_kit.table.finding import Finding
 
 HCCN_CONF = "etc/hccn.conf"
 _ADDRESS = ("-ip", "-g")
-WITHOUT_ADDRESSES = "2.0"
-"""Only the table has the ports of Atlas 950; hccn_tool uses other names for them."""
+_CHECK_DMESG = Message("HK624.fix", "check dmesg")
 
 
 def device_file_closed(node: Node) -> Iterator[Finding]:
@@ -37,15 +37,24 @@ def device_file_closed(node: Node) -> Iterator[Finding]:
     missing = [name for name in CONTROLS if not os.path.lexists(dev / name)]
     if missing:
         yield Finding(
-            f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} not in /dev",
-            "in a container, start it with: " + " ".join(f"--device=/dev/{name}" for name in missing),
+            Message("HK621.missing-files", "{files} are not in /dev", files=" and ".join(missing))
+            if len(missing) > 1
+            else Message("HK621.missing-file", "{file} is not in /dev", file=missing[0]),
+            Message(
+                "HK621.missing-files.fix",
+                "in a container, start it with: {options}",
+                options=" ".join(f"--device=/dev/{name}" for name in missing),
+            ),
         )
     cards = [f"davinci{device_id}" for device_id in _cards(node)]
     closed = [name for name in (*CONTROLS, *cards) if name not in missing and not _opens(dev / name)]
     if closed:
         yield Finding(
-            f"this user may not read and write {listed(closed, 3)} in /dev",
-            "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in again",
+            Message("HK621.closed-files", "this user may not read and write {files} in /dev", files=listed(closed, 3)),
+            Message(
+                "HK621.closed-files.fix",
+                "put the user into the group that owns them: usermod -aG HwHiAiUser USER, then log in again",
+            ),
         )
 
 
@@ -63,18 +72,40 @@ def tool_missing(node: Node) -> Iterator[Finding]:
     need_npu(node)
     if tools.find(node, tools.NPU_SMI) is None:
         yield Finding(
-            "npu-smi not found; health, processes and super pods are not checked",
-            "in a container: -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/dcmi:/usr/local/dcmi "
-            "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
+            Message("HK623.no-npu-smi", "npu-smi not found; health, processes and super pods are not checked"),
+            Message(
+                "HK623.no-npu-smi.fix",
+                "in a container: -v /usr/local/bin/npu-smi:/usr/local/bin/npu-smi -v /usr/local/dcmi:/usr/local/dcmi "
+                "-v /usr/local/Ascend/driver/lib64:/usr/local/Ascend/driver/lib64",
+            ),
         )
-    if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != WITHOUT_ADDRESSES:
-        has_conf = may_be_file(node.root / HCCN_CONF)
-        instead = "; addresses are taken from /etc/hccn.conf" if has_conf else ", and there is no /etc/hccn.conf"
-        yield Finding(
-            f"hccn_tool not found; links, gateways and TLS are not checked{instead}",
-            "in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool"
-            + ("" if has_conf else " -v /etc/hccn.conf:/etc/hccn.conf:ro"),
+    if tools.find(node, tools.HCCN_TOOL) is None and node.table.version != ATLAS_950:
+        yield _without_hccn_tool(has_conf=may_be_file(node.root / HCCN_CONF))
+
+
+def _without_hccn_tool(*, has_conf: bool) -> Finding:
+    if has_conf:
+        return Finding(
+            Message(
+                "HK623.conf-instead-of-tool",
+                "hccn_tool not found; links, gateways and TLS are not checked; addresses are taken from /etc/hccn.conf",
+            ),
+            Message(
+                "HK623.conf-instead-of-tool.fix",
+                "in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool",
+            ),
         )
+    return Finding(
+        Message(
+            "HK623.no-hccn-tool",
+            "hccn_tool not found; links, gateways and TLS are not checked, and there is no /etc/hccn.conf",
+        ),
+        Message(
+            "HK623.no-hccn-tool.fix",
+            "in a container: -v /usr/local/Ascend/driver/tools/hccn_tool:/usr/bin/hccn_tool "
+            "-v /etc/hccn.conf:/etc/hccn.conf:ro",
+        ),
+    )
 
 
 def tool_silent(node: Node) -> Iterator[Finding]:
@@ -86,12 +117,11 @@ def tool_silent(node: Node) -> Iterator[Finding]:
     Fix:            check `dmesg`; a card that hangs may need a restart of the server.
     HCCL:           no code; if the driver hangs, every rank hangs.
     """
-    says, by_card = _failures(node)
-    if isinstance(says, HangError):
-        yield Finding(f"npu-smi info: {says}", "check dmesg")
-    yield from folded(
-        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if isinstance(why, HangError)}, "check dmesg"
-    )
+    failure, by_card = _failures(node)
+    if isinstance(failure, HangError):
+        yield _smi_failed(failure, _CHECK_DMESG)
+    silent = {card: _address_not_read(reason) for card, reason in by_card.items() if isinstance(reason, HangError)}
+    yield from findings_on_cards(silent, _CHECK_DMESG)
 
 
 def tool_stopped_answering(node: Node) -> Iterator[Finding]:
@@ -106,14 +136,21 @@ def tool_stopped_answering(node: Node) -> Iterator[Finding]:
     HCCL:           no code; if the driver hangs, every rank hangs.
     """
     need_npu(node)
-    cards: dict[int, str] = {}
+    cards: dict[int, Message] = {}
     for command, reason in node.tools.unanswered():
         name, *words = (Path(command[0]).name, *command[1:])
         if words[0] == "-i" and words[2:] != [*_ADDRESS]:
-            cards[int(words[1])] = f"{name} {' '.join(words[2:])}: {reason}"
+            cards[int(words[1])] = Message(
+                "HK637.silent-card", "{tool} {words}: {reason}", tool=name, words=" ".join(words[2:]), reason=reason
+            )
         elif words[0] != "-i" and words != ["info"]:
-            yield Finding(f"{name} {' '.join(words)}: {reason}", "check dmesg")
-    yield from folded(dict(sorted(cards.items())), "check dmesg")
+            yield Finding(
+                Message(
+                    "HK637.silent-query", "{tool} {words}: {reason}", tool=name, words=" ".join(words), reason=reason
+                ),
+                _CHECK_DMESG,
+            )
+    yield from findings_on_cards(dict(sorted(cards.items())), _CHECK_DMESG)
 
 
 def tool_unusable(node: Node) -> Iterator[Finding]:
@@ -127,29 +164,37 @@ def tool_unusable(node: Node) -> Iterator[Finding]:
                     user may not execute them, run this as root.
     HCCL:           no code.
     """
-    hint = (
+    hint = Message(
+        "HK638.fix",
         "in a container, mount /usr/local/dcmi and /usr/local/Ascend/driver/lib64; if this user may not execute it, "
-        "run this as root"
+        "run this as root",
     )
-    says, by_card = _failures(node)
-    if says is not None and not isinstance(says, HangError):
-        yield Finding(f"npu-smi info: {says}", hint)
-    yield from folded(
-        {i: f"hccn_tool -ip -g: {why}" for i, why in by_card.items() if not isinstance(why, HangError)}, hint
-    )
+    failure, by_card = _failures(node)
+    if failure is not None and not isinstance(failure, HangError):
+        yield _smi_failed(failure, hint)
+    unusable = {card: _address_not_read(why) for card, why in by_card.items() if not isinstance(why, HangError)}
+    yield from findings_on_cards(unusable, hint)
+
+
+def _smi_failed(reason: NoAnswerError, hint: Message) -> Finding:
+    return Finding(Message("HK624.npu-smi", "npu-smi info: {reason}", reason=reason), hint)
+
+
+def _address_not_read(reason: NoAnswerError) -> Message:
+    return Message("HK624.hccn-tool", "hccn_tool -ip -g: {reason}", reason=reason)
 
 
 def _failures(node: Node) -> tuple[NoAnswerError | None, Mapping[int, NoAnswerError]]:
     """Why npu-smi, and hccn_tool for each card, do not answer their first query."""
     need_npu(node)
     tool = tools.find(node, tools.HCCN_TOOL)
-    if tool is None or node.table.version == WITHOUT_ADDRESSES:
-        return _failure_of_smi(node), {}
+    if tool is None or node.table.version == ATLAS_950:
+        return _smi_failure(node), {}
     reasons, _ = query_each(_cards(node), lambda device_id: _failure(node, tool, device_id))
-    return _failure_of_smi(node), {device_id: reason for device_id, reason in reasons.items() if reason}
+    return _smi_failure(node), {device_id: reason for device_id, reason in reasons.items() if reason}
 
 
-def _failure_of_smi(node: Node) -> NoAnswerError | None:
+def _smi_failure(node: Node) -> NoAnswerError | None:
     tool = tools.find(node, tools.NPU_SMI)
     if tool is None:
         return None

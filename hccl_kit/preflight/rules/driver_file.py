@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import hccn_conf, hccn_tool
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import folded, here, need_npu
-from hccl_kit.preflight.rules.driver_access import HCCN_CONF, WITHOUT_ADDRESSES
+from hccl_kit.preflight.probes.cards import findings_on_cards, here, need_npu
+from hccl_kit.preflight.rules.driver_access import HCCN_CONF
 from hccl_kit.table.finding import Finding
 
 
@@ -32,7 +33,10 @@ def file_unreadable(node: Node) -> Iterator[Finding]:
         try:
             hccn_conf.every_entry(node.root / HCCN_CONF)
         except KitError as error:
-            hint = "mount the file of the host, or set the addresses with hccn_tool -i N -ip -s, which writes it"
+            hint = Message(
+                "HK643.fix",
+                "mount the file of the host, or set the addresses with hccn_tool -i N -ip -s, which writes it",
+            )
             yield Finding(error.message, hint)
 
 
@@ -54,25 +58,38 @@ def file_stale(node: Node) -> Iterator[Finding]:
     ids = [device_id for device_id in here(node) if device_id in entries]
     there, failures = tools.hccn(node, ids, _addresses)
     if failures and not there:
-        raise CannotTellError(f"hccn_tool: {next(iter(failures.values()))}")
-    says = {}
-    for device_id, addresses in there.items():
-        odd = [entry for entry in entries[device_id] if entry.address not in addresses]
+        raise CannotTellError(Message("HK642.no-answer", "hccn_tool: {reason}", reason=next(iter(failures.values()))))
+    stale = {}
+    for card, addresses in there.items():
+        odd = [entry for entry in entries[card] if entry.address not in addresses]
         if odd:
-            lines = " and ".join(f"/{HCCN_CONF}:{entry.line} has {entry.address}" for entry in odd)
-            says[device_id] = f"{lines}, its port has {' and '.join(map(str, addresses)) or 'none'}"
-    yield from folded(says, "set the address with hccn_tool -i N -ip -s, which writes the file, or remove the line")
+            stale[card] = Message(
+                "HK642.stale",
+                "{lines}, its port has {addresses}",
+                lines=" and ".join(map(_in_words, odd)),
+                addresses=" and ".join(map(str, addresses)) or "none",
+            )
+    yield from findings_on_cards(
+        stale,
+        Message("HK642.fix", "set the address with hccn_tool -i N -ip -s, which writes the file, or remove the line"),
+    )
+
+
+def _in_words(entry: hccn_conf.Entry) -> Message:
+    return Message(
+        "HK642.entry", "/{path}:{line} has {address}", path=HCCN_CONF, line=entry.line, address=entry.address
+    )
 
 
 def _entries(node: Node) -> Mapping[int, Sequence[hccn_conf.Entry]]:
     """What the file has for each card; nothing without a file that can be read, which HK643 reports."""
     need_npu(node)
-    if node.table.version == WITHOUT_ADDRESSES or not os.path.lexists(node.root / HCCN_CONF):
+    if node.table.version == ATLAS_950 or not os.path.lexists(node.root / HCCN_CONF):
         return {}
     try:
         return hccn_conf.every_entry(node.root / HCCN_CONF)
     except KitError as error:
-        raise CannotTellError(f"{error.message}, see HK643") from None
+        raise CannotTellError(Message("HK642.not-read", "{reason}, see HK643", reason=error.message)) from None
 
 
 def _addresses(query: Callable[..., str]) -> Sequence[hccn_conf.Address]:
@@ -80,13 +97,13 @@ def _addresses(query: Callable[..., str]) -> Sequence[hccn_conf.Address]:
     answer = query("-ip", "-g")
     if not hccn_tool.is_answer(answer):
         raise NoAnswerError(excerpt(answer))
-    found = []
+    addresses = []
     for text in hccn_tool.every_address(query):
         try:
-            found.append(ipaddress.ip_address(text))
+            addresses.append(ipaddress.ip_address(text))
         except ValueError:  # dashes stand for no address
             continue
-    return found
+    return addresses
 
 
 RULES = (

@@ -6,10 +6,11 @@ import ipaddress
 from collections.abc import Iterator
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.launch.plan import HOST_IP
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import NO_SERVER, CannotTellError, Node
 from hccl_kit.preflight.probes.this_server import plain
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -33,7 +34,7 @@ def no_interface(node: Node) -> Iterator[Finding]:
     try:
         choose(interfaces(), node.environ)
     except KitError as error:
-        yield Finding(error.message, "name an interface of this machine, or unset the variable")
+        yield Finding(error.message, Message("HK610.fix", "name an interface of this machine, or unset the variable"))
 
 
 def another_interface(node: Node) -> Iterator[Finding]:
@@ -48,7 +49,7 @@ def another_interface(node: Node) -> Iterator[Finding]:
     HCCL:           no code of its own; EI0006 or EI0015 after the timeout.
     """
     if node.server is None:
-        raise CannotTellError("this machine matches no server of the table")
+        raise CannotTellError(NO_SERVER)
     wanted = [plain(name) for name in (node.server.extra.get(HOST_IP), node.server.id) if _is_address(name)]
     if len(node.table.servers) == 1 or not wanted:
         return
@@ -59,14 +60,27 @@ def another_interface(node: Node) -> Iterator[Finding]:
         return  # reported by HK610
     if plain(choice.address.partition("%")[0]) in wanted:
         return
-    names = [one.name for one in there if plain(one.address) in wanted]
-    hint = (
-        f"export HCCL_SOCKET_IFNAME='={names[0]}'   # '=': exactly this interface"
-        if names
-        else f"export HCCL_IF_IP={wanted[0]}, if that is an address of this host"
+    names = [interface.name for interface in there if plain(interface.address) in wanted]
+    hint = Message(
+        "HK611.address.fix", "export HCCL_IF_IP={address}, if that is an address of this host", address=wanted[0]
     )
+    if names:
+        hint = Message(
+            "HK611.interface.fix",
+            "export HCCL_SOCKET_IFNAME='={interface}'   # '=': exactly this interface",
+            interface=names[0],
+        )
     written = " and ".join(map(shown, dict.fromkeys(wanted)))
-    yield Finding(f"HCCL will use {choice.address} ({choice.reason}); the table has {written}", hint)
+    yield Finding(
+        Message(
+            "HK611.other-interface",
+            "HCCL will use {address} ({reason}); the table has {table}",
+            address=choice.address,
+            reason=choice.reason,
+            table=written,
+        ),
+        hint,
+    )
 
 
 def _is_address(name: object) -> bool:

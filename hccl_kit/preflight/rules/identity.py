@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
+from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
-from hccl_kit.preflight.node import CannotTellError, Node
-from hccl_kit.preflight.probes.this_server import listed, names_here, servers_here
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
+from hccl_kit.preflight.probes.this_server import names_here, servers_here
 from hccl_kit.preflight.rules.variables import cards_meant
 from hccl_kit.runtime.worker_env import NAMES, SERVER
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-
-WITHOUT_HOSTS = "2.0"
-"""Its servers are networks of the innermost layer; no host is named."""
+from hccl_kit.table.model import Server
 
 
 def not_a_server(node: Node) -> Iterator[Finding]:
@@ -30,16 +30,30 @@ def not_a_server(node: Node) -> Iterator[Finding]:
     """
     if node.server:
         return
-    if node.table.version == WITHOUT_HOSTS:
-        raise CannotTellError("a table of version 2.0 names no hosts; name the server with --server NETWORK")
-    hint = f"name the server with --server ID or {SERVER}=ID"
-    found = servers_here(node.table)
-    if found:
-        yield Finding(f"this machine matches several servers of the table: {listed(found)}", hint)
-    else:
-        own = ", ".join(sorted(shown(name) for name in names_here() if not is_loopback(name)))
+    if node.table.version == ATLAS_950:
+        raise CannotTellError(
+            Message("HK600.no-hosts", "a table of version 2.0 names no hosts; name the server with --server NETWORK")
+        )
+    hint = Message("HK600.fix", "name the server with --server ID or {variable}=ID", variable=SERVER)
+    servers = servers_here(node.table)
+    if servers:
         yield Finding(
-            f"this machine matches no server of the table: it has {own}; the table has {listed(node.table.servers)}",
+            Message(
+                "HK600.several-servers",
+                "this machine matches several servers of the table: {servers}",
+                servers=_ids(servers),
+            ),
+            hint,
+        )
+    else:
+        names = ", ".join(sorted(shown(name) for name in names_here() if not is_loopback(name)))
+        yield Finding(
+            Message(
+                "HK600.no-server",
+                "this machine matches no server of the table: it has {names}; the table has {servers}",
+                names=names,
+                servers=_ids(node.table.servers),
+            ),
             hint,
         )
 
@@ -55,31 +69,77 @@ def wrong_rank(node: Node) -> Iterator[Finding]:
     Fix:            start the ranks with a script of `hccl-kit launch`, or unset the variables of an earlier job.
     HCCL:           EI0014, rank_id or devicePhyId (R19, R20); EI0003 if RANK_ID is not a number.
     """
-    hint = "start the ranks with a script of `hccl-kit launch`, or unset the variable"
+    hint = Message("HK612.fix", "start the ranks with a script of `hccl-kit launch`, or unset the variable")
     size = node.table.world_size
     given = {
         field: node.environ[name] for field in ("rank", "size", "device") if (name := NAMES[field][0]) in node.environ
     }
     for field, text in given.items():
         if not re.fullmatch("[0-9]{1,10}", text):
-            yield Finding(f"{NAMES[field][0]}={shown(text)} is not a number", hint)
+            yield Finding(
+                Message(
+                    "HK612.not-a-number",
+                    "{variable}={value} is not a number",
+                    variable=NAMES[field][0],
+                    value=shown(text),
+                ),
+                hint,
+            )
             return
     if "size" in given and int(given["size"]) != size:
-        yield Finding(f"{NAMES['size'][0]}={given['size']}, and the table has {size} ranks", hint)
+        yield Finding(
+            Message(
+                "HK612.size",
+                "{variable}={value}, and the table has {size} ranks",
+                variable=NAMES["size"][0],
+                value=given["size"],
+                size=size,
+            ),
+            hint,
+        )
     if "rank" not in given:
         return
     rank = int(given["rank"])
     server, device = next(((s, d) for s, d in node.table.devices() if d.rank == rank), (None, None))
     if server is None or device is None:
-        yield Finding(f"{NAMES['rank'][0]}={rank}, and the table has ranks 0 to {size - 1}", hint)
-    elif node.server and server is not node.server:
-        yield Finding(f"{NAMES['rank'][0]}={rank}, which the table assigns to server {shown(server.id)}", hint)
-    elif "device" in given and device.id not in cards_meant(node, int(given["device"])):
         yield Finding(
-            f"{NAMES['rank'][0]}={rank} and {NAMES['device'][0]}={given['device']}; the table assigns rank {rank} the "
-            f"card {device.id}",
+            Message(
+                "HK612.no-rank",
+                "{variable}={rank}, and the table has ranks 0 to {last}",
+                variable=NAMES["rank"][0],
+                rank=rank,
+                last=size - 1,
+            ),
             hint,
         )
+    elif node.server and server is not node.server:
+        yield Finding(
+            Message(
+                "HK612.other-server",
+                "{variable}={rank}, which the table assigns to server {server}",
+                variable=NAMES["rank"][0],
+                rank=rank,
+                server=shown(server.id),
+            ),
+            hint,
+        )
+    elif "device" in given and device.id not in cards_meant(node, int(given["device"])):
+        yield Finding(
+            Message(
+                "HK612.other-card",
+                "{rank_variable}={rank} and {card_variable}={value}; the table assigns rank {rank} the card {card}",
+                rank_variable=NAMES["rank"][0],
+                rank=rank,
+                card_variable=NAMES["device"][0],
+                value=given["device"],
+                card=device.id,
+            ),
+            hint,
+        )
+
+
+def _ids(servers: Sequence[Server]) -> str:
+    return listed(shown(server.id) for server in servers)
 
 
 RULES = (

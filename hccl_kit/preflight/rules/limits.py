@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import Node
 from hccl_kit.table.document import shown
@@ -47,22 +48,46 @@ def too_little(node: Node) -> Iterator[Finding]:
             "n",
             resource.RLIMIT_NOFILE,
             FILES + FILES_PER_PEER * peers,
-            f"a rank opens files and up to {FILES_PER_PEER} connections to each of {peers} peers",
+            Message(
+                "HK613.files",
+                "a rank opens files and up to {connections} connections to each of {peers} peers",
+                connections=FILES_PER_PEER,
+                peers=peers,
+            ),
         ),
-        ("u", resource.RLIMIT_NPROC, THREADS_PER_CARD * cards, f"each of {cards} ranks starts some hundred threads"),
+        (
+            "u",
+            resource.RLIMIT_NPROC,
+            THREADS_PER_CARD * cards,
+            Message("HK613.threads", "each of {ranks} ranks starts some hundred threads", ranks=cards),
+        ),
     ]
     if len(node.table.servers) > 1:
-        wanted.append(
-            ("l", resource.RLIMIT_MEMLOCK, LOCKED >> 10, "RDMA between servers locks the memory it reads and writes")
-        )
+        why = Message("HK613.memory", "RDMA between servers locks the memory it reads and writes")
+        wanted.append(("l", resource.RLIMIT_MEMLOCK, LOCKED >> 10, why))
     for letter, which, least, why in wanted:
-        found, _ = resource.getrlimit(which)
-        found = found >> 10 if letter == "l" and found != resource.RLIM_INFINITY else found
-        if found != resource.RLIM_INFINITY and found < least:
-            message = f"ulimit -{letter} is {found}, and {least} is recommended: {why}"
-            yield Finding(message, f"ulimit -{letter} {least}, or limits.conf")
+        limit, _ = resource.getrlimit(which)
+        if limit == resource.RLIM_INFINITY:
+            continue
+        limit = limit >> 10 if letter == "l" else limit
+        if limit < least:
+            message = Message(
+                "HK613.ulimit",
+                "ulimit -{letter} is {limit}, and {least} is recommended: {why}",
+                letter=letter,
+                limit=limit,
+                least=least,
+                why=why,
+            )
+            yield Finding(
+                message,
+                Message("HK613.ulimit.fix", "ulimit -{letter} {least}, or limits.conf", letter=letter, least=least),
+            )
     if resource.getrlimit(resource.RLIMIT_CORE)[0] == resource.RLIM_INFINITY and not _core_is_piped(node.root):
-        yield Finding("ulimit -c is unlimited: every rank that crashes writes all its memory to a file", "ulimit -c 0")
+        yield Finding(
+            Message("HK613.core", "ulimit -c is unlimited: every rank that crashes writes all its memory to a file"),
+            Message("HK613.core.fix", "ulimit -c 0"),
+        )
 
 
 def disk_full(node: Node) -> Iterator[Finding]:
@@ -79,30 +104,53 @@ def disk_full(node: Node) -> Iterator[Finding]:
     home = Path(node.environ.get("HOME") or "/")
     folder = node.path.parent if node.path else Path.cwd()
     for place in dict.fromkeys([folder, Path(node.environ.get(_ASCEND_LOGS) or home / "ascend" / "log")]):
-        there = next((one for one in (place, *place.parents) if _is_folder(one)), Path("/"))
+        there = next((folder for folder in (place, *place.parents) if _is_folder(folder)), Path("/"))
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
-            message = f"no log can be written into {shown(str(place))}: this user may not write there"
-            yield Finding(message, "choose another folder")
+            message = Message(
+                "HK614.not-writable",
+                "no log can be written into {folder}: this user may not write there",
+                folder=shown(str(place)),
+            )
+            yield Finding(message, Message("HK614.not-writable.fix", "choose another folder"))
             continue
         free = shutil.disk_usage(there).free
         if free < LOG_SPACE:
-            message = f"{free >> 20} MiB are free for logs in {shown(str(place))}; {LOG_SPACE >> 20} are recommended"
-            yield Finding(message, "clear old logs there")
+            message = Message(
+                "HK614.full",
+                "{free} MiB are free for logs in {folder}; {least} are recommended",
+                free=free >> 20,
+                folder=shown(str(place)),
+                least=LOG_SPACE >> 20,
+            )
+            yield Finding(message, Message("HK614.full.fix", "clear old logs there"))
 
 
 def _shm(folder: Path, cards: int) -> Iterator[Finding]:
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
-        message = f"{folder} does not exist; data loaders pass batches through it"
-        yield Finding(message, "mount it: docker run --shm-size=8g")
+        message = Message(
+            "HK613.no-shm", "{folder} does not exist; data loaders pass batches through it", folder=folder
+        )
+        yield Finding(message, Message("HK613.no-shm.fix", "mount it: docker run --shm-size=8g"))
         return
     wanted = SHM_PER_CARD * cards
     if free < wanted:
         yield Finding(
-            f"{folder} has {free >> 20} MiB free, and {wanted >> 20} are recommended for {cards} cards: "
-            "data loaders pass batches through it",
-            f"docker run --shm-size={max(1, wanted >> 30)}g, or clear what old jobs left there",
+            Message(
+                "HK613.small-shm",
+                "{folder} has {free} MiB free, and {least} are recommended for {cards} cards: "
+                "data loaders pass batches through it",
+                folder=folder,
+                free=free >> 20,
+                least=wanted >> 20,
+                cards=cards,
+            ),
+            Message(
+                "HK613.small-shm.fix",
+                "docker run --shm-size={size}g, or clear what old jobs left there",
+                size=max(1, wanted >> 30),
+            ),
         )
 
 

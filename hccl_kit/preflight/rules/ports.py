@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import choose, interfaces
 from hccl_kit.launch.hccl_variables import BASE_PORT, CARD_RANGE, HOST_RANGE
 from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_CARD, DEFAULT_HOST_PORTS
+from hccl_kit.preflight.host_facts import read_kernel
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.port_holder import holder
 from hccl_kit.table.finding import Finding
@@ -19,6 +21,11 @@ from hccl_kit.table.finding import Finding
 MAX_PORTS = 4096
 """Ports of HCCL_HOST_SOCKET_PORT_RANGE that are tried."""
 
+_END_IT = Message("HK604.fix", "end it, or give this job the ports of another number: hccl-kit env TABLE --job 1")
+_RESERVE_IT = Message(
+    "HK604.connection.fix",
+    "reserve the port (HK605), or give this job the ports of another number: hccl-kit env TABLE --job 1",
+)
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
@@ -38,11 +45,16 @@ def port_taken(node: Node) -> Iterator[Finding]:
     address = _address(node)
     taken = [port for port in islice(ports(node), MAX_PORTS) if not is_free(address, port)]
     for port in taken:
-        who = holder(port, node.root)
-        other = "give this job the ports of another number: hccl-kit env TABLE --job 1"
+        process = holder(port, node.root)
         yield Finding(
-            f"port {port} of {address} is taken by {who.text if who else 'a process that this user may not see'}",
-            f"end it, or {other}" if who is None or who.listens else f"reserve the port (HK605), or {other}",
+            Message(
+                "HK604.taken",
+                "port {port} of {address} is taken by {holder}",
+                port=port,
+                address=address,
+                holder=process.text if process else Message("HK604.hidden", "a process that this user may not see"),
+            ),
+            _END_IT if process is None or process.listens else _RESERVE_IT,
         )
 
 
@@ -56,19 +68,30 @@ def ports_given_away(node: Node) -> Iterator[Finding]:
                     the ports of `hccl-kit env TABLE`, which lie outside the range.
     HCCL:           no code until it happens, then EI0019.
     """
-    folder = node.root / "proc" / "sys" / "net" / "ipv4"
     try:
-        low, high = map(int, (folder / "ip_local_port_range").read_text(encoding="ascii").split())
-        reserved = set(_numbers((folder / "ip_local_reserved_ports").read_text(encoding="ascii").strip()))
+        kernel = read_kernel(node.root)
     except (OSError, ValueError):
-        raise CannotTellError("the range of ephemeral ports cannot be read") from None
+        raise CannotTellError(Message("HK605.not-read", "the range of ephemeral ports cannot be read")) from None
     wanted = [port for port in islice(ports(node), MAX_PORTS) if port != DEFAULT_CARD]
-    given = [port for port in wanted if low <= port <= high and port not in reserved]
+    given = [port for port in wanted if kernel.given_away((port, port))]
     if given:
         first, last = given[0], given[-1]
-        message = f"ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections"
-        new = f"{first}-{last} (append to the ports that are already reserved)"
-        yield Finding(message, f"sysctl -w net.ipv4.ip_local_reserved_ports={new}")
+        low, high = kernel.ephemeral
+        message = Message(
+            "HK605.ephemeral",
+            "ports {first} to {last} lie in the range {low} to {high} of ports for outgoing connections",
+            first=first,
+            last=last,
+            low=low,
+            high=high,
+        )
+        hint = Message(
+            "HK605.fix",
+            "sysctl -w net.ipv4.ip_local_reserved_ports={first}-{last} (append to the ports that are already reserved)",
+            first=first,
+            last=last,
+        )
+        yield Finding(message, hint)
 
 
 def ports(node: Node) -> Iterator[int]:
@@ -105,7 +128,7 @@ def _address(node: Node) -> str:
     try:
         return choose(interfaces(), node.environ).address
     except KitError:
-        raise CannotTellError("no address of the host is chosen, see HK610") from None
+        raise CannotTellError(Message("HK604.no-address", "no address of the host is chosen, see HK610")) from None
 
 
 def _numbers(text: str) -> Iterator[int]:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.npu_smi_info import Process
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.cards import here, info, named, physical_ids
-from hccl_kit.preflight.probes.job_of_process import job_of
+from hccl_kit.preflight.probes.job_of_process import job_of, read
 from hccl_kit.preflight.probes.port_holder import open_files
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
@@ -45,10 +46,10 @@ def card_in_use(node: Node) -> Iterator[Finding]:
     HCCL:           EJ0001 "the last training process is running"; EI0020 or EI0019 if the port is taken.
     """
     wanted = here(node)
-    found = info(node)
-    ids = physical_ids(node, found.chips)
+    smi = info(node)
+    ids = physical_ids(node, smi.chips)
     cards: dict[Process, set[int]] = {}
-    for process in found.processes:
+    for process in smi.processes:
         device_id = ids.get((process.npu, process.chip))
         if device_id in wanted and device_id is not None:
             cards.setdefault(process._replace(npu=0, chip=0), set()).add(device_id)
@@ -59,21 +60,30 @@ def card_in_use(node: Node) -> Iterator[Finding]:
         pids = sorted({process.pid for process in group})
         on = set().union(*(cards[process] for process in group))
         yield Finding(
-            f"{_listed(pids)} {_described(who, name)} {'use' if len(pids) > 1 else 'uses'} {named(on)}",
-            f"ask the owner; if left over from an old job: kill {' '.join(map(str, pids[:_MAX_PIDS]))}, and wait 10 s",
+            _in_use(pids, _described(who, name), named(on)),
+            Message(
+                "HK627.fix",
+                "ask the owner; if left over from an old job: kill {processes}, and wait 10 s",
+                processes=" ".join(map(str, pids[:_MAX_PIDS])),
+            ),
             device=next(iter(on)) if len(on) == 1 else None,
         )
 
 
-def _listed(pids: list[int]) -> str:
-    return f"process{'es' if len(pids) > 1 else ''} {listed(pids, _MAX_PIDS)}"
+def _in_use(pids: list[int], who: Message, cards: str) -> Message:
+    if len(pids) == 1:
+        return Message("HK627.process", "process {pid} {who} uses {cards}", pid=pids[0], who=who, cards=cards)
+    numbers = listed(pids, _MAX_PIDS)
+    return Message("HK627.processes", "processes {pids} {who} use {cards}", pids=numbers, who=who, cards=cards)
 
 
-def _described(who: Who, name: str) -> str:
-    if not who.command and not who.user:
-        return f"({shown(name)}, not visible from here)" if name else "(not visible from here)"
-    job = f", {who.job}" if who.job else ""
-    return f"of user {who.user} ({shown(who.command or name)}{job})"
+def _described(who: Who, name: str) -> Message:
+    if who.command or who.user:
+        command, job = shown(who.command or name), f", {who.job}" if who.job else ""
+        return Message("HK627.user", "of user {user} ({command}{job})", user=who.user, command=command, job=job)
+    if name:
+        return Message("HK627.not-visible", "({name}, not visible from here)", name=shown(name))
+    return Message("HK627.nothing-visible", "(not visible from here)")
 
 
 def _who(proc: Path, process: Process) -> Who:
@@ -92,7 +102,7 @@ def _may_be_on_npu(folder: Path) -> bool:
 
 
 def _user(folder: Path) -> str:
-    match = _UID.search(_read(folder / "status"))
+    match = _UID.search(read(folder / "status", MAX_COMMAND))
     if not match:
         return "unknown"
     try:
@@ -102,15 +112,10 @@ def _user(folder: Path) -> str:
 
 
 def _command(folder: Path) -> str:
-    return " ".join(_read(folder / "cmdline").split("\0")).strip() or _read(folder / "comm").strip()
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(MAX_COMMAND).decode("utf-8", "replace")
-    except OSError:  # ended meanwhile
-        return ""
+    return (
+        " ".join(read(folder / "cmdline", MAX_COMMAND).split("\0")).strip()
+        or read(folder / "comm", MAX_COMMAND).strip()
+    )
 
 
 RULES = (Rule("HK627", "card-in-use", card_in_use, hccl_error="EJ0001", kinds=("node",), needs_server=True),)

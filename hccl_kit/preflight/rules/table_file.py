@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
@@ -35,18 +36,32 @@ def path_not_taken(node: Node) -> Iterator[Finding]:
         with real.open("rb"):
             pass
     except FileNotFoundError:
-        raise CannotTellError(f"there is no table at {path}") from None
+        raise CannotTellError(Message("HK601.no-table", "there is no table at {path}", path=path)) from None
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
         why = error.strerror if isinstance(error, OSError) else "its symbolic links form a loop"
-        message = f"the table {shown(str(path))} cannot be read here: {why}"
-        yield Finding(message, "chmod u+r the file and u+x its folders")
+        message = Message(
+            "HK601.not-read", "the table {path} cannot be read here: {reason}", path=shown(str(path)), reason=why
+        )
+        yield Finding(message, Message("HK601.not-read.fix", "chmod u+r the file and u+x its folders"))
         return
     for name in dict.fromkeys([str(path), str(real)]):
         if name.find(_SUFFIX) != len(name) - len(_SUFFIX):
-            message = f'the path {shown(name)} must contain "{_SUFFIX}" only once, at its end'
-            yield Finding(message, "rename the file or its folder")
+            message = Message(
+                "HK601.suffix",
+                'the path {path} must contain "{suffix}" only once, at its end',
+                path=shown(name),
+                suffix=_SUFFIX,
+            )
+            yield Finding(message, Message("HK601.suffix.fix", "rename the file or its folder"))
         if len(os.fsencode(name)) > MAX_PATH:
-            yield Finding(f"the path of the table has {len(os.fsencode(name))} bytes; accepted: {MAX_PATH}")
+            yield Finding(
+                Message(
+                    "HK601.long-path",
+                    "the path of the table has {length} bytes; accepted: {most}",
+                    length=len(os.fsencode(name)),
+                    most=MAX_PATH,
+                )
+            )
 
 
 def passed_over(node: Node) -> Iterator[Finding]:
@@ -61,15 +76,21 @@ def passed_over(node: Node) -> Iterator[Finding]:
     """
     path = _path(node)
     try:
-        found = path.lstat()
+        mode = path.lstat().st_mode
     except OSError:
         return  # reported by HK601
-    if stat.S_ISLNK(found.st_mode):
-        message = f"the table {shown(str(path))} is a symbolic link, which torch_npu silently ignores"
-        yield Finding(message, f"use the file itself: {path.resolve()}")
-    elif not found.st_mode & stat.S_IRUSR:
-        message = f"the owner of {shown(str(path))} may not read it, so torch_npu silently ignores it"
-        yield Finding(message, f"chmod u+r {path}")
+    if stat.S_ISLNK(mode):
+        message = Message(
+            "HK602.link", "the table {path} is a symbolic link, which torch_npu silently ignores", path=shown(str(path))
+        )
+        yield Finding(message, Message("HK602.link.fix", "use the file itself: {path}", path=path.resolve()))
+    elif not mode & stat.S_IRUSR:
+        message = Message(
+            "HK602.closed",
+            "the owner of {path} may not read it, so torch_npu silently ignores it",
+            path=shown(str(path)),
+        )
+        yield Finding(message, Message("HK602.closed.fix", "chmod u+r {path}", path=path))
 
 
 def another_table(node: Node) -> Iterator[Finding]:
@@ -84,23 +105,44 @@ def another_table(node: Node) -> Iterator[Finding]:
     for name in (_OVERRIDE, RANK_TABLE_FILE):
         value = node.environ.get(name)
         if value and node.path and not _same(Path(value), node.path):
-            message = f"{name}={shown(value)}, which is not the checked table, {shown(str(node.path))}"
-            yield Finding(message, f"unset {name}")
+            message = Message(
+                "HK603.other-table",
+                "{variable}={value}, which is not the checked table, {path}",
+                variable=name,
+                value=shown(value),
+                path=shown(str(node.path)),
+            )
+            yield Finding(message, _unset(name))
         elif value and not node.path and name == _OVERRIDE:
-            yield Finding(f"{name}={shown(value)}, which overrides {RANK_TABLE_FILE}", f"unset {name}")
+            yield Finding(
+                Message(
+                    "HK603.overrides",
+                    "{variable}={value}, which overrides {other}",
+                    variable=name,
+                    value=shown(value),
+                    other=RANK_TABLE_FILE,
+                ),
+                _unset(name),
+            )
 
 
 def _path(node: Node) -> Path:
     if node.path is None:
-        raise CannotTellError("the table came over standard input; name its path here with --path")
+        raise CannotTellError(
+            Message("HK601.no-path", "the table came over standard input; name its path here with --path")
+        )
     return node.path
 
 
-def _same(one: Path, other: Path) -> bool:
+def _unset(variable: str) -> Message:
+    return Message("HK603.fix", "unset {variable}", variable=variable)
+
+
+def _same(path: Path, other: Path) -> bool:
     try:
-        return one.samefile(other)
+        return path.samefile(other)
     except (OSError, ValueError):
-        return one == other
+        return path == other
 
 
 RULES = (

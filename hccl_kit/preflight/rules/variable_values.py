@@ -14,6 +14,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+
 Release = tuple[int, int]
 """A release of CANN, such as (9, 1) for 9.1.0 and its betas."""
 
@@ -45,8 +47,8 @@ PCIE, ROCE = "HCCL_INTRA_PCIE_ENABLE", "HCCL_INTRA_ROCE_ENABLE"
 class Contradiction(NamedTuple):
     """Two values that HCCL refuses together, each of which it accepts; and what to do."""
 
-    message: str
-    hint: str
+    message: Message
+    hint: Message
 
 
 def links_contradict(environ: Mapping[str, str]) -> Contradiction | None:
@@ -56,13 +58,23 @@ def links_contradict(environ: Mapping[str, str]) -> Contradiction | None:
     """
     pcie, roce = environ.get(PCIE), environ.get(ROCE)
     if (pcie, roce) == ("1", "1"):
-        return Contradiction(f"{PCIE}=1 and {ROCE}=1; at most one of them may be 1", f"unset {ROCE}")
+        return Contradiction(
+            Message("HK607.both", "{pcie}=1 and {roce}=1; at most one of them may be 1", pcie=PCIE, roce=ROCE),
+            Message("HK607.both.fix", "unset {roce}", roce=ROCE),
+        )
     if (pcie, roce) == ("0", None):
-        message = f"{PCIE}=0 and {ROCE} is not set, so no transport is left"
-        return Contradiction(message, f"export {ROCE}=1 too, or unset {PCIE}")
+        message = Message(
+            "HK607.neither", "{pcie}=0 and {roce} is not set, so no transport is left", pcie=PCIE, roce=ROCE
+        )
+        return Contradiction(message, _export(ROCE, PCIE))
     if (pcie, roce) == (None, "0"):
-        return Contradiction(f"{ROCE}=0 and {PCIE} is not set", f"export {PCIE}=1 too, or unset {ROCE}")
+        message = Message("HK607.roce-off", "{roce}=0 and {pcie} is not set", roce=ROCE, pcie=PCIE)
+        return Contradiction(message, _export(PCIE, ROCE))
     return None
+
+
+def _export(transport: str, other: str) -> Message:
+    return Message("HK607.export.fix", "export {transport}=1 too, or unset {other}", transport=transport, other=other)
 
 
 def _whole(least: int, most: int, *, step: int = 1) -> Accepted:
@@ -109,7 +121,7 @@ def _are_ports(text: str) -> bool:
     return (
         all(matches)
         and all(0 < low <= high < 65536 for low, high in ranges)
-        and all(one[1] < other[0] for one, other in pairwise(ranges))
+        and all(before[1] < after[0] for before, after in pairwise(ranges))
     )
 
 
@@ -122,8 +134,8 @@ def _are_levels(text: str) -> bool:
 
 def _are_retries(text: str) -> bool:
     """The three numbers with their names, as sscanf reads them: what follows the last one is ignored."""
-    found = re.match(r"MaxCnt:\s*([0-9]{1,10}),\s*HoldTime:\s*([0-9]{1,10}),\s*IntervalTime:\s*([0-9]{1,10})", text)
-    return found is not None and 1 <= int(found[1]) <= 10 and max(int(found[2]), int(found[3])) <= 60_000
+    match = re.match(r"MaxCnt:\s*([0-9]{1,10}),\s*HoldTime:\s*([0-9]{1,10}),\s*IntervalTime:\s*([0-9]{1,10})", text)
+    return match is not None and 1 <= int(match[1]) <= 10 and max(int(match[2]), int(match[3])) <= 60_000
 
 
 _LEVEL = re.compile("level([0-3]):(?:null|ring|pipeline|fullmesh|H-D_R|pairwise|NHR|NHR_V1|AHC|AHC_BROKE|NB|NA)")
@@ -141,12 +153,14 @@ def _are_algorithms(text: str) -> bool:
     if not text or not {"=", "/"} & set(text):
         return not text or _is_each_level_once(text)
     operators = [_OPERATOR.fullmatch(part) for part in text.split("/")]
-    return all(one and "level0:null" not in one[1] and _is_each_level_once(one[1]) for one in operators)
+    return all(
+        operator and "level0:null" not in operator[1] and _is_each_level_once(operator[1]) for operator in operators
+    )
 
 
 def _is_each_level_once(text: str) -> bool:
     levels = [_LEVEL.fullmatch(part) for part in text.split(";")]
-    return all(levels) and len({one[1] for one in levels if one}) == len(levels)
+    return all(levels) and len({level[1] for level in levels if level}) == len(levels)
 
 
 def _are_topics(text: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, NEWEST, VALUES, Accepted, Release
 from hccl_kit.table.document import shown
 from hccl_kit.table.products import PRODUCT_NAMES
@@ -20,7 +21,7 @@ _SHOWN = 64
 class Refusal(NamedTuple):
     """Why a value is not accepted. `is_certain`: HCCL of the product and the release at hand stops at it."""
 
-    message: str
+    message: Message
     is_certain: bool
 
 
@@ -31,30 +32,46 @@ def refusal(name: str, value: str, *, product: str = "", cann: str | None = None
     """
     if name not in VALUES:
         return None
-    accepted, release = _of(name, product), _release(cann)
+    accepted, release = _accepted(name, product), _release(cann)
     first = accepted.since.get(value, accepted.oldest)
     if accepted.takes(value) and (release is None or value not in accepted.since or release >= first):
         return None
     written = f"{name}={shown(value)}"
+    doubt = _doubt(accepted, release, cann, product)
     if accepted.takes(value):
-        message = f"{written}; known from CANN {_dotted(first)} on, and this is CANN {cann}"
-        doubt = _doubt(accepted, release, cann, product)
+        message = Message(
+            "HK606.release",
+            "{variable}; known from CANN {first} on, and this is CANN {cann}",
+            variable=written,
+            first=_dotted(first),
+            cann=cann,
+        )
     else:
-        message = f"{written}; accepted: {'; '.join(_words(accepted))}"
+        message = Message(
+            "HK606.value", "{variable}; accepted: {accepted}", variable=written, accepted="; ".join(_words(accepted))
+        )
         others = [] if product in PRODUCT_NAMES else _takers(name, value)
-        doubt = f"{' and '.join(others)} accepts it" if others else _doubt(accepted, release, cann, product)
-    return Refusal(f"{message}; {doubt}" if doubt else message, is_certain=not doubt)
+        if others:
+            doubt = Message("HK650.other-product", "{products} accepts it", products=" and ".join(others))
+    if doubt is None:
+        return Refusal(message, is_certain=True)
+    return Refusal(Message("HK650.doubt", "{refusal}; {doubt}", refusal=message, doubt=doubt), is_certain=False)
 
 
-def _doubt(accepted: Accepted, release: Release | None, cann: str | None, product: str) -> str | None:
+def _doubt(accepted: Accepted, release: Release | None, cann: str | None, product: str) -> Message | None:
     """Why HCCL may take the value all the same; None if it does not."""
     if release is None:
-        return "the release of CANN is not known, and another may accept it"
+        return Message("HK650.unknown-release", "the release of CANN is not known, and another may accept it")
     if not accepted.oldest <= release <= NEWEST:
-        known = f"{_dotted(accepted.oldest)} to {_dotted(NEWEST)}"
-        return f"this list is of CANN {known}, and CANN {cann} may accept it"
+        return Message(
+            "HK650.other-release",
+            "this list is of CANN {oldest} to {newest}, and CANN {cann} may accept it",
+            oldest=_dotted(accepted.oldest),
+            newest=_dotted(NEWEST),
+            cann=cann,
+        )
     if accepted.stops_on is not None and product not in accepted.stops_on:
-        return "by the manuals of other products than a5, HCCL then takes its default"
+        return Message("HK650.default", "by the manuals of other products than a5, HCCL then takes its default")
     return None
 
 
@@ -91,7 +108,7 @@ def _words(accepted: Accepted) -> list[str]:
     return [accepted.words, *since]
 
 
-def _of(name: str, product: str) -> Accepted:
+def _accepted(name: str, product: str) -> Accepted:
     return BY_PRODUCT.get(product, {}).get(name, VALUES[name])
 
 
@@ -101,8 +118,8 @@ def _takers(name: str, value: str) -> list[str]:
 
 
 def _release(cann: str | None) -> Release | None:
-    found = re.match(r"([0-9]{1,3})\.([0-9]{1,3})", cann or "")
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.match(r"([0-9]{1,3})\.([0-9]{1,3})", cann or "")
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _dotted(release: Release) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import packages
 from hccl_kit.preflight.node import Node
@@ -20,6 +21,7 @@ from hccl_kit.table.finding import Finding
 
 _CHIEF = ("CM_CHIEF_IP", "CM_CHIEF_PORT", "CM_CHIEF_DEVICE", "CM_WORKER_SIZE", "CM_WORKER_IP")
 _WHITELIST_OFF, _WHITELIST = "HCCL_WHITELIST_DISABLE", "HCCL_WHITELIST_FILE"
+_WITHOUT_WHITELIST = Message("HK607.whitelist.fix", "export {switch}=1", switch=_WHITELIST_OFF)
 _OF_USERS = ("MINDSPORE_HCCL_CONFIG_PATH", VISIBLE_DEVICES, *STARTS_TORCHRUN)
 _OF_LAUNCHERS = tuple(name for name in MISLEADING if name not in _OF_USERS)
 
@@ -34,7 +36,7 @@ def value_not_accepted(node: Node) -> Iterator[Finding]:
     Fix:            export an accepted value, or unset the variable.
     HCCL:           EI0001, which names value, variable and expectation.
     """
-    yield from (_to_export(name, found) for name, found in _refusals(node) if found.is_certain)
+    yield from (_to_export(name, refused) for name, refused in _refusals(node) if refused.is_certain)
 
 
 def value_unknown(node: Node) -> Iterator[Finding]:
@@ -49,7 +51,7 @@ def value_unknown(node: Node) -> Iterator[Finding]:
                     product, and ASCEND_HOME_PATH the CANN.
     HCCL:           EI0001 if it refuses the value.
     """
-    yield from (_to_export(name, found) for name, found in _refusals(node) if not found.is_certain)
+    yield from (_to_export(name, refused) for name, refused in _refusals(node) if not refused.is_certain)
 
 
 def variables_contradict(node: Node) -> Iterator[Finding]:
@@ -68,8 +70,18 @@ def variables_contradict(node: Node) -> Iterator[Finding]:
     chief = [name for name in _CHIEF if name in environ]
     if chief:
         mixed = [name for name in (RANK_TABLE_FILE, *NAMES["rank"][:1], *NAMES["size"][:1]) if name in environ]
-        others = f"with {' and '.join(mixed)}" if mixed else "with a rank table"
-        yield Finding(f"{', '.join(chief)} {others}: HCCL uses either these or a table", f"unset {' '.join(chief)}")
+        others = Message("HK607.with-table", "with a rank table")
+        if mixed:
+            others = Message("HK607.with-variables", "with {variables}", variables=" and ".join(mixed))
+        yield Finding(
+            Message(
+                "HK607.without-table",
+                "{variables} {others}: HCCL uses either these or a table",
+                variables=", ".join(chief),
+                others=others,
+            ),
+            Message("HK607.without-table.fix", "unset {variables}", variables=" ".join(chief)),
+        )
     if environ.get(_WHITELIST_OFF) == "0":
         yield from _whitelist(node)
 
@@ -84,10 +96,12 @@ def of_another_launcher(node: Node) -> Iterator[Finding]:
     Fix:            unset it, or start from a new shell; scripts of `hccl-kit launch` unset these themselves.
     HCCL:           no code; the job hangs before HCCL starts, or EI0015.
     """
-    found = [name for name in _OF_LAUNCHERS if node.environ.get(name)]
-    if found:
-        message = f"{', '.join(found)} of another launcher {'are' if len(found) > 1 else 'is'} set"
-        yield Finding(message, f"unset {' '.join(found)}")
+    names = [name for name in _OF_LAUNCHERS if node.environ.get(name)]
+    if names:
+        message = Message("HK608.variable", "{variable} of another launcher is set", variable=names[0])
+        if len(names) > 1:
+            message = Message("HK608.variables", "{names} of another launcher are set", names=", ".join(names))
+        yield Finding(message, Message("HK608.fix", "unset {variables}", variables=" ".join(names)))
 
 
 def visible_devices(node: Node) -> Iterator[Finding]:
@@ -106,17 +120,42 @@ def visible_devices(node: Node) -> Iterator[Finding]:
     if text is None:
         return
     cards = ",".join(map(str, sorted(node.device_ids))) or "0,1,2,3"
-    hint = f"unset {VISIBLE_DEVICES}, or write {cards}"
+    hint = Message("HK609.fix", "unset {variable}, or write {cards}", variable=VISIBLE_DEVICES, cards=cards)
     ids = listed_devices(node.environ)
     if ids is None:
-        yield Finding(f"{VISIBLE_DEVICES}={shown(text)}; accepted: numbers separated by commas, without spaces", hint)
+        yield Finding(
+            Message(
+                "HK609.not-numbers",
+                "{variable}={value}; accepted: numbers separated by commas, without spaces",
+                variable=VISIBLE_DEVICES,
+                value=shown(text),
+            ),
+            hint,
+        )
         return
-    if any(one >= other for one, other in pairwise(ids)):
-        yield Finding(f"{VISIBLE_DEVICES}={shown(text)} is not in ascending order", hint)
+    if any(before >= after for before, after in pairwise(ids)):
+        yield Finding(
+            Message(
+                "HK609.order",
+                "{variable}={value} is not in ascending order",
+                variable=VISIBLE_DEVICES,
+                value=shown(text),
+            ),
+            hint,
+        )
     wanted = set(node.device_ids)
     hidden = min(wanted - set(ids), wanted - set(_in_container(node, ids)), key=len)
     if hidden:
-        yield Finding(f"{VISIBLE_DEVICES}={shown(text)} hides {named(hidden)} of the table", hint)
+        yield Finding(
+            Message(
+                "HK609.hidden",
+                "{variable}={value} hides {cards} of the table",
+                variable=VISIBLE_DEVICES,
+                value=shown(text),
+                cards=named(hidden),
+            ),
+            hint,
+        )
 
 
 def listed_devices(environ: Mapping[str, str]) -> tuple[int, ...] | None:
@@ -131,8 +170,8 @@ def cards_meant(node: Node, number: int) -> frozenset[int]:
     It is the id itself, as scripts of `hccl-kit launch` set it without a list; with ASCEND_RT_VISIBLE_DEVICES an index
     into that list, as under msrun; and in a container that renumbers its cards, an index into those in /dev.
     """
-    listed = listed_devices(node.environ)
-    ids = (number,) if listed is None else listed[number : number + 1]
+    visible = listed_devices(node.environ)
+    ids = (number,) if visible is None else visible[number : number + 1]
     return frozenset([*ids, *_in_container(node, ids)])
 
 
@@ -149,22 +188,40 @@ def _refusals(node: Node) -> Iterator[tuple[str, Refusal]]:
         value = node.environ.get(name)
         if value is None:
             continue
-        found = refusal(name, value, product=node.product.name, cann=installed.version if installed else None)
-        if found:
-            yield name, found
+        refused = refusal(name, value, product=node.product.name, cann=installed.version if installed else None)
+        if refused:
+            yield name, refused
 
 
-def _to_export(name: str, found: Refusal) -> Finding:
-    return Finding(found.message, f"export an accepted value of {name}, or unset it")
+def _to_export(name: str, refused: Refusal) -> Finding:
+    return Finding(
+        refused.message,
+        Message("preflight.variable.fix", "export an accepted value of {variable}, or unset it", variable=name),
+    )
 
 
 def _whitelist(node: Node) -> Iterator[Finding]:
     value = node.environ.get(_WHITELIST)
     if not value:
-        message = f"{_WHITELIST_OFF}=0 enables the whitelist, and {_WHITELIST} is not set"
-        yield Finding(message, f"export {_WHITELIST_OFF}=1")
+        yield Finding(
+            Message(
+                "HK607.no-whitelist",
+                "{switch}=0 enables the whitelist, and {variable} is not set",
+                switch=_WHITELIST_OFF,
+                variable=_WHITELIST,
+            ),
+            _WITHOUT_WHITELIST,
+        )
     elif not Path(value).is_file() or not os.access(value, os.R_OK):
-        yield Finding(f"{_WHITELIST}={shown(value)} is not a readable file", f"export {_WHITELIST_OFF}=1")
+        yield Finding(
+            Message(
+                "HK607.whitelist-not-read",
+                "{variable}={value} is not a readable file",
+                variable=_WHITELIST,
+                value=shown(value),
+            ),
+            _WITHOUT_WHITELIST,
+        )
 
 
 RULES = (

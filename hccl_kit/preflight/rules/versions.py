@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery import npu_smi, packages
 from hccl_kit.discovery.driver_tool import NoAnswerError, query_each
-from hccl_kit.preflight.node import CannotTellError, Node
+from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import folded, here, info, need_npu, physical_ids
+from hccl_kit.preflight.probes.cards import findings_on_cards, here, info, need_npu, physical_ids
 from hccl_kit.table.finding import Finding
 
-_ONE_RELEASE = "install driver and firmware of the same release"
+_ONE_RELEASE = Message("HK635.fix", "install driver and firmware of the same release")
 _OTHER_NUMBERS = "a5"
 """Its releases have other numbers, so the lists of the others do not apply."""
 
@@ -31,20 +32,31 @@ def package_missing(node: Node) -> Iterator[Finding]:
     need_npu(node)
     if packages.driver(node.root) is None:
         yield Finding(
-            "the driver version cannot be read: there is no driver/version.info",
-            "in a container: -v /usr/local/Ascend/driver/version.info:/usr/local/Ascend/driver/version.info",
+            Message("HK634.no-driver-version", "the driver version cannot be read: there is no driver/version.info"),
+            Message(
+                "HK634.no-driver-version.fix",
+                "in a container: -v /usr/local/Ascend/driver/version.info:/usr/local/Ascend/driver/version.info",
+            ),
         )
     if packages.cann(node.root, node.environ) is None:
-        message = "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend"
-        yield Finding(message, "source set_env.sh of CANN in the shell or script that starts the job")
+        message = Message("HK634.no-cann", "no CANN found at ASCEND_HOME_PATH or in /usr/local/Ascend")
+        yield Finding(
+            message,
+            Message("HK634.no-cann.fix", "source set_env.sh of CANN in the shell or script that starts the job"),
+        )
     try:
         doubts = info(node).is_incomplete
     except CannotTellError:  # reported by HK623 or HK624
         return
     if doubts:
         yield Finding(
-            "npu-smi reports that the driver package may not be completely installed",
-            "reinstall the driver, which writes Driver_Install_Status=complete into /etc/ascend_install.info",
+            Message(
+                "HK634.incomplete-driver", "npu-smi reports that the driver package may not be completely installed"
+            ),
+            Message(
+                "HK634.incomplete-driver.fix",
+                "reinstall the driver, which writes Driver_Install_Status=complete into /etc/ascend_install.info",
+            ),
         )
 
 
@@ -59,15 +71,19 @@ def firmware_unfit(node: Node) -> Iterator[Finding]:
     HCCL:           no code of its own; the runtime says "driver and firmware packages do not match" (507899).
     """
     boards = boards_of_cards(node)
-    says = {
-        device_id: f"npu-smi reports driver {_version(board, 'Software')} and firmware {_version(board, 'Firmware')} "
-        "as not compatible"
-        for device_id, board in boards.items()
+    refused = {
+        card: Message(
+            "HK635.not-compatible",
+            "npu-smi reports driver {driver} and firmware {firmware} as not compatible",
+            driver=_version(board, "Software"),
+            firmware=_version(board, "Firmware"),
+        )
+        for card, board in boards.items()
         if board.get("Compatibility") == "NOK"
     }
-    says = {**_odd_firmware(boards), **says}
-    if says:
-        yield from folded(says, _ONE_RELEASE)
+    unfit = {**_odd_firmware(boards), **refused}
+    if unfit:
+        yield from findings_on_cards(unfit, _ONE_RELEASE)
     elif not any(board.get("Compatibility") == "OK" for board in boards.values()):
         yield from _by_ranges(node)
 
@@ -84,15 +100,22 @@ def cann_unfit(node: Node) -> Iterator[Finding]:
     """
     need_npu(node)
     driver, cann = packages.driver(node.root), packages.cann(node.root, node.environ)
-    if node.product.name == _OTHER_NUMBERS or node.table.version == "2.0":
-        raise CannotTellError("releases of Atlas 950 have other numbers")
+    if node.product.name == _OTHER_NUMBERS or node.table.version == ATLAS_950:
+        raise CannotTellError(Message("HK636.atlas-950", "releases of Atlas 950 have other numbers"))
     if not (driver and cann and driver.release and cann.release and (driver.releases or cann.releases)):
-        raise CannotTellError("driver and CANN do not declare compatible releases")
+        raise CannotTellError(Message("HK636.nothing-declared", "driver and CANN do not declare compatible releases"))
     if driver.release not in cann.releases and cann.release not in driver.releases:
         yield Finding(
-            f"driver {driver.version} ({driver.release}) and CANN {cann.version} ({cann.release}) do not declare each "
-            "other compatible",
-            "update the older of the two",
+            Message(
+                "HK636.other-release",
+                "driver {driver} ({driver_release}) and CANN {cann} ({cann_release}) do not declare each other "
+                "compatible",
+                driver=driver.version,
+                driver_release=driver.release,
+                cann=cann.version,
+                cann_release=cann.release,
+            ),
+            Message("HK636.fix", "update the older of the two"),
         )
 
 
@@ -120,10 +143,17 @@ def boards_of_cards(node: Node) -> Mapping[int, Mapping[str, str]]:
 def _by_ranges(node: Node) -> Iterator[Finding]:
     driver, firmware = packages.driver(node.root), packages.firmware(node.root)
     if driver is None or firmware is None or not driver.firmware:
-        raise CannotTellError("neither npu-smi nor a version.info shows which firmware the driver supports")
+        raise CannotTellError(
+            Message("HK635.unknown", "neither npu-smi nor a version.info shows which firmware the driver supports")
+        )
     if not any(packages.in_range(firmware.version, *ends) for ends in driver.firmware):
-        listed = " and ".join(f"{least} to {most}" for least, most in driver.firmware)
-        message = f"driver {driver.version} supports firmware {listed}, and {firmware.version} is installed"
+        message = Message(
+            "HK635.outside-range",
+            "driver {driver} supports firmware {ranges}, and {firmware} is installed",
+            driver=driver.version,
+            ranges=" and ".join(f"{least} to {most}" for least, most in driver.firmware),
+            firmware=firmware.version,
+        )
         yield Finding(message, _ONE_RELEASE)
 
 
@@ -136,8 +166,13 @@ def _odd_firmware(boards: Mapping[int, Mapping[str, str]]) -> Mapping[int, str]:
     counted = list(known.values())
     usual = max(counted, key=counted.count)
     return {
-        device_id: f"its firmware is {version}, and {usual} on the other cards"
-        for device_id, version in known.items()
+        card: Message(
+            "HK635.other-firmware",
+            "its firmware is {version}, and {usual} on the other cards",
+            version=version,
+            usual=usual,
+        )
+        for card, version in known.items()
         if version != usual
     }
 

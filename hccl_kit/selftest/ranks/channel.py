@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from queue import SimpleQueue
 
-from hccl_kit.selftest.protocol import HEARTBEAT, MAX_LINE, Message, decode, encode
+from hccl_kit.selftest.protocol import HEARTBEAT, MAX_LINE, Fields, decode, encode
 
 
 class Channel:
@@ -20,14 +20,14 @@ class Channel:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.connect(path)
         self._lock = threading.Lock()
-        self._commands: SimpleQueue[Message] = SimpleQueue()
+        self._commands: SimpleQueue[Fields] = SimpleQueue()
         self._values: dict[str, str] = {}
         self._arrived = threading.Condition()
         self.send(event="alive")
         threading.Thread(target=self._read, daemon=True).start()
         threading.Thread(target=self._live, daemon=True).start()
 
-    def commands(self) -> Iterator[Message]:
+    def commands(self) -> Iterator[Fields]:
         """The commands as they come, without end."""
         while True:
             yield self._commands.get()

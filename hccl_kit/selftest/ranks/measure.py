@@ -103,12 +103,12 @@ def arithmetic(products: Callable[[int], Callable[[], None]], seconds: float) ->
     """GFLOP/s of a product of matrices, and GB/s that a copy of memory reads and writes; each for `seconds`."""
     product = products(_SIDE)
     product()
-    one = _repeated(product, seconds)
+    product_s = _repeated(product, seconds)
     given = np.ones(_MEMORY // ITEM, np.float32)
     taken = np.empty_like(given)
     np.copyto(taken, given)
-    other = _repeated(lambda: np.copyto(taken, given), seconds)
-    return 2 * _SIDE**3 / one / 1e9, 2 * _MEMORY / other / GB
+    copy_s = _repeated(lambda: np.copyto(taken, given), seconds)
+    return 2 * _SIDE**3 / product_s / 1e9, 2 * _MEMORY / copy_s / GB
 
 
 def _repeated(run: Callable[[], None], seconds: float) -> float:

@@ -42,9 +42,9 @@ class MindSporeGroup:
         last: list[Any] = []
 
         def run() -> None:
-            found = operation((given,))[0] if is_tuple else operation(given)
-            found.asnumpy()  # waits for the end
-            last[:] = [found]
+            output = operation((given,))[0] if is_tuple else operation(given)
+            output.asnumpy()  # waits for the end
+            last[:] = [output]
 
         return Call(fill=lambda: None, run=run, result=lambda: np.asarray(last[0].asnumpy(), np.float32))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 
+from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.selftest.bandwidth import Operator
 from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.channel import Channel
@@ -43,26 +46,22 @@ class _Mail(dist.Store):  # type: ignore[misc]
 class TorchGroup:
     """A process group of gloo that is not registered with torch, so that many can follow each other."""
 
-    def __init__(self, mail: _Mail, place: int, size: int, address: str, seconds: float) -> None:
-        options = dist.ProcessGroupGloo._Options()
-        options._devices = [dist.ProcessGroupGloo.create_device(hostname=address)]
-        options._timeout = timedelta(seconds=seconds)
-        options._threads = 1
+    def __init__(self, mail: _Mail, place: int, size: int, seconds: float) -> None:
         self._mail = mail  # gloo keeps a reference that Python does not see
         self._size = size
-        self._group = dist.ProcessGroupGloo(mail, place, size, options)
+        self._group = dist.ProcessGroupGloo(mail, place, size, timedelta(seconds=seconds))
 
     def call(self, operator: Operator, source: NDArray[np.float32], count: int) -> Call:
         """A collective of this group."""
         given = torch.from_numpy(source)
         taken = given.clone()
         received = torch.empty(count // (self._size if operator == "reduce_scatter" else 1))
-        parts = list(received.chunk(self._size))
+        parts, shares = (list(tensor.chunk(self._size)) for tensor in (received, taken))
         group = self._group
         calls: dict[Operator, Callable[[], Any]] = {
             "all_reduce": lambda: group.allreduce([taken]),
             "all_gather": lambda: group.allgather([parts], [taken]),
-            "reduce_scatter": lambda: group._reduce_scatter_base(received, taken),
+            "reduce_scatter": lambda: group.reduce_scatter([received], [shares]),
             "broadcast": lambda: group.broadcast([taken], dist.BroadcastOptions()),
             "all_to_all": lambda: group.alltoall_base(received, taken, [], []),
         }
@@ -87,13 +86,15 @@ class TorchGloo:
     skipped: tuple[Operator, ...] = ()
 
     def __init__(self, channel: Channel, address: str) -> None:
-        self._channel, self._address = channel, address
+        self._channel = channel
+        if name := _interface_of(address):
+            os.environ["GLOO_SOCKET_IFNAME"] = name
         torch.set_num_threads(1)  # the ranks of a server share its cores
 
     def group(self, ranks: Sequence[int], step: int, seconds: float) -> TorchGroup:
         """A new group, connected."""
         mail = _Mail(self._channel, f"{step}.{ranks[0]}/", list(ranks), seconds)
-        return TorchGroup(mail, ranks.index(self._channel.rank), len(ranks), self._address, seconds)
+        return TorchGroup(mail, ranks.index(self._channel.rank), len(ranks), seconds)
 
     def product(self, side: int) -> Callable[[], None]:
         """A product of matrices by torch."""
@@ -104,3 +105,12 @@ class TorchGloo:
             torch.mm(matrix, matrix, out=out)
 
         return run
+
+
+def _interface_of(host: str) -> str | None:
+    """The interface with that address or name of this server, at which gloo listens; None: that of the host's name."""
+    try:
+        addresses = {place[4][0] for place in socket.getaddrinfo(host, None)}
+    except OSError:
+        return None
+    return next((interface.name for interface in interfaces() if interface.address in addresses), None)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 
 from hccl_kit.runtime.worker_env import WorkerEnv
-from hccl_kit.selftest.protocol import ADDRESS, SOCKET, Message
+from hccl_kit.selftest.protocol import ADDRESS, SOCKET, Fields
 from hccl_kit.selftest.ranks.backend import Backend
 from hccl_kit.selftest.ranks.channel import Channel
 
@@ -57,7 +57,7 @@ def _load(name: str, channel: Channel, environ: Mapping[str, str]) -> Backend:
     return MindSporeCpu(channel, WorkerEnv.from_environ(environ))
 
 
-def _obeyed(command: Message, framework: Backend, channel: Channel) -> dict[str, object]:
+def _obeyed(command: Fields, framework: Backend, channel: Channel) -> dict[str, object]:
     """The fields of a result. A problem is reported and not raised: the next step may do without the lost partner."""
     from hccl_kit.selftest.ranks import measure  # noqa: PLC0415 - numpy
 
@@ -71,11 +71,12 @@ def _obeyed(command: Message, framework: Backend, channel: Channel) -> dict[str,
             ranks = next(group for group in command["groups"] if channel.rank in group)
             group = framework.group(ranks, command["step"], command["timeout"])
             seat = measure.Seat(group, ranks.index(channel.rank), len(ranks))
-            found = measure.collectives(
+            timed = measure.collectives(
                 seat, command["operator"], command["sizes"], command["seconds"], command["limit"]
             )
             timings += [
-                {"size": one.size, "seconds": one.seconds, "fast": one.fast, "wrong": one.is_wrong} for one in found
+                {"size": timing.size, "seconds": timing.seconds, "fast": timing.fast, "wrong": timing.is_wrong}
+                for timing in timed
             ]
             group.close()
     except Exception as error:  # frameworks raise anything

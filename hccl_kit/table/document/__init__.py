@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.table.document import syntax
 from hccl_kit.table.document.places import Places
 from hccl_kit.table.finding import Finding
@@ -51,22 +52,31 @@ def parse(data: bytes | str, name: str) -> Document:
     """Read a JSON document and check it by the rules of HK0; `name` is checked as a path (R2) unless it is STDIN."""
     findings = list(_findings_of_name(name))
     if len(data) > MAX_BYTES:
-        message = f"the file is larger than {MAX_BYTES >> 20} MiB, the limit of this program"
+        message = Message(
+            "HK009.bytes", "the file is larger than {limit} MiB, the limit of this program", limit=MAX_BYTES >> 20
+        )
         return Document(name, "", None, (*findings, Finding(message, rule="HK009", span=WHOLE_FILE)))
     text = decode(data)
     unreadable = _not_utf8(data, text)
     if unreadable:
         return Document(name, text, None, (*findings, unreadable))
     if data[:1] == "\ufeff" or data[:3] == b"\xef\xbb\xbf":
-        message = "the file starts with a byte order mark, which many programs reject"
-        findings.append(Finding(message, "save it as UTF-8 without BOM", rule="HK003", span=WHOLE_FILE))
+        message = Message("HK003.mark", "the file starts with a byte order mark, which many programs reject")
+        findings.append(
+            Finding(message, Message("HK003.fix", "save it as UTF-8 without BOM"), rule="HK003", span=WHOLE_FILE)
+        )
     containers = text.count("{") + text.count("[")
     if containers > MAX_CONTAINERS:
-        message = f"the file has {containers} objects and arrays; the limit of this program is {MAX_CONTAINERS}"
+        message = Message(
+            "HK009.containers",
+            "the file has {containers} objects and arrays; the limit of this program is {limit}",
+            containers=containers,
+            limit=MAX_CONTAINERS,
+        )
         return Document(name, text, None, (*findings, Finding(message, rule="HK009", span=WHOLE_FILE)))
     value, wrong = syntax.read(text, containers)
     span = Places(text).span
-    findings += [found._replace(span=span(start, end)) for start, end, found in wrong]
+    findings += [finding._replace(span=span(start, end)) for start, end, finding in wrong]
     return Document(name, text, value, tuple(findings), size=len(data))
 
 
@@ -96,19 +106,22 @@ def shown(value: object) -> str:
 
 def _findings_of_name(name: str) -> Iterator[Finding]:
     if not is_name_for_hccl(name):
-        message = f'HCCL accepts only a path with ".json" once, at its end; got {shown(name)}'
-        yield Finding(message, "rename the file", rule="HK008", span=WHOLE_FILE)
+        message = Message(
+            "HK008.suffix", 'HCCL accepts only a path with ".json" once, at its end; got {name}', name=shown(name)
+        )
+        yield Finding(message, Message("HK008.fix", "rename the file"), rule="HK008", span=WHOLE_FILE)
 
 
 def _not_utf8(data: bytes | str, text: str) -> Finding | None:
     raw = data.encode("utf-8", errors="surrogatepass") if isinstance(data, str) else data
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        message = "the file is UTF-16; a rank table must be UTF-8"
-        return Finding(message, "iconv -f UTF-16 -t UTF-8", rule="HK002", span=WHOLE_FILE)
+        message = Message("HK002.utf16", "the file is UTF-16; a rank table must be UTF-8")
+        return Finding(message, Message("HK002.utf16.fix", "iconv -f UTF-16 -t UTF-8"), rule="HK002", span=WHOLE_FILE)
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         start = len(decode(raw[: error.start]))
-        message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
-        return Finding(message, "save the file as UTF-8", rule="HK002", span=Places(text).span(start, start + 1))
+        message = Message("HK002.byte", "byte 0x{byte:02x} is not UTF-8", byte=raw[error.start])
+        hint = Message("HK002.fix", "save the file as UTF-8")
+        return Finding(message, hint, rule="HK002", span=Places(text).span(start, start + 1))
     return None

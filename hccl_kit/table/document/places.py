@@ -44,10 +44,10 @@ class Places:
         """As `locate`, in offsets: the first character and the one after the last."""
         place = self._root
         for part in pointer:
-            found = self._members(place.value).find(part)
-            if found is None:
+            member = self._members(place.value).find(part)
+            if member is None:
                 break
-            place = found
+            place = member
         is_container = self._text[place.value : place.value + 1] in ("{", "[")
         if place.key_end and (on_key or is_container):
             return place.key, place.key_end
@@ -78,8 +78,8 @@ class Places:
     @cached_property
     def _last_breaks(self) -> list[int]:
         """The offset of the last line break before each block, -1 if there is none."""
-        found = (self._text.rfind("\n", at, at + _BLOCK) for at in range(0, len(self._text), _BLOCK))
-        return list(accumulate(found, max, initial=-1))
+        offsets = (self._text.rfind("\n", at, at + _BLOCK) for at in range(0, len(self._text), _BLOCK))
+        return list(accumulate(offsets, max, initial=-1))
 
     def _members(self, offset: int) -> _Members:
         if offset not in self._scanned:

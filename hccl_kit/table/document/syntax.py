@@ -13,6 +13,7 @@ from itertools import islice
 from math import isinf
 from typing import Any
 
+from hccl_kit.base.message import Message
 from hccl_kit.table.document.places import after_space
 from hccl_kit.table.finding import MAX_FINDINGS, NO_CODE, Finding
 
@@ -125,14 +126,31 @@ def _refusals(text: str) -> Iterator[_Located]:
         elif sign in "{[":
             open_objects.append({})
             if len(open_objects) > MAX_DEPTH:
-                yield start, position, Finding(f"brackets are nested deeper than {MAX_DEPTH}", rule="HK005")
+                yield (
+                    start,
+                    position,
+                    Finding(
+                        Message("HK005.depth", "brackets are nested deeper than {most}", most=MAX_DEPTH), rule="HK005"
+                    ),
+                )
                 return
         elif sign in "}]":
             del open_objects[-1:]
         elif sign.endswith(("N", "y")):
-            yield start, position, Finding(f"not JSON: {sign} is not a number", rule="HK001")
+            yield (
+                start,
+                position,
+                Finding(Message("HK001.constant", "not JSON: {constant} is not a number", constant=sign), rule="HK001"),
+            )
         elif _is_monstrous(sign):
-            yield start, position, Finding(f"the number {sign[:12]}... is too large or too long", rule="HK006")
+            yield (
+                start,
+                position,
+                Finding(
+                    Message("HK006.number", "the number {digits}... is too large or too long", digits=sign[:12]),
+                    rule="HK006",
+                ),
+            )
 
 
 def _half_character(content: str, start: int, end: int) -> Iterator[_Located]:
@@ -140,41 +158,62 @@ def _half_character(content: str, start: int, end: int) -> Iterator[_Located]:
         content.encode("utf-8")
     except UnicodeEncodeError as error:
         half = f"\\u{ord(content[error.start]):04x}"
-        yield start, end, Finding(f"not JSON: {half} is half of a surrogate pair", rule="HK001")
+        yield (
+            start,
+            end,
+            Finding(
+                Message("HK001.surrogate", "not JSON: {character} is half of a surrogate pair", character=half),
+                rule="HK001",
+            ),
+        )
 
 
 def _repeated_key(text: str, first: int, start: int, end: int) -> _Located:
     line = text.count("\n", 0, first) + 1
-    message = f"the key {text[start:end][:80]} is duplicated in one object; the first is on line {line}"
-    return start, end, Finding(message, "keep one: programs disagree on which value counts", rule="HK004")
+    message = Message(
+        "HK004.key",
+        "the key {key} is duplicated in one object; the first is on line {line}",
+        key=text[start:end][:80],
+        line=line,
+    )
+    return (
+        start,
+        end,
+        Finding(message, Message("HK004.fix", "keep one: programs disagree on which value counts"), rule="HK004"),
+    )
 
 
 def _character(text: str, offset: int) -> str:
     return text[offset : offset + 1]
 
 
-_WORDS = {
-    "Expecting value": "expected a value here",
-    "Expecting property name enclosed in double quotes": "expected a key in double quotes here",
-    "Expecting ':' delimiter": 'expected ":" between key and value',
-    "Expecting ',' delimiter": 'expected "," or the closing bracket here',
-    "Unterminated string starting at": "this string is not closed",
-    "Invalid control character at": "a string must not contain a line break or tab",
-    "Extra data": "unexpected text after the end of the document",
+_MESSAGES = {
+    "Expecting value": Message("HK001.value", "not JSON: expected a value here"),
+    "Expecting property name enclosed in double quotes": Message(
+        "HK001.key", "not JSON: expected a key in double quotes here"
+    ),
+    "Expecting ':' delimiter": Message("HK001.colon", 'not JSON: expected ":" between key and value'),
+    "Expecting ',' delimiter": Message("HK001.delimiter", 'not JSON: expected "," or the closing bracket here'),
+    "Unterminated string starting at": Message("HK001.string", "not JSON: this string is not closed"),
+    "Invalid control character at": Message("HK001.control", "not JSON: a string must not contain a line break or tab"),
+    "Extra data": Message("HK001.rest", "not JSON: unexpected text after the end of the document"),
 }
+_EMPTY = Message("HK001.empty", "not JSON: the file is empty")
+_CUT = Message("HK001.cut", "not JSON: the file ends before the document does")
 
 
 def _explained(text: str, error: json.JSONDecodeError) -> _Located:
     """The decoder's error with its place, message and fix."""
     start = error.pos if error.msg.startswith("Invalid control") else after_space(text, min(error.pos, len(text)))
-    words = _WORDS.get(error.msg, error.msg[:1].lower() + error.msg[1:])
     if start == len(text):
-        is_empty = not text.strip(" \t\r\n")
-        words = "the file is empty" if is_empty else "the file ends before the document does"
+        message = _CUT if text.strip(" \t\r\n") else _EMPTY
+    else:
+        reason = error.msg[:1].lower() + error.msg[1:]
+        message = _MESSAGES.get(error.msg, Message("HK001.other", "not JSON: {reason}", reason=reason))
     code = NO_CODE if error.msg == "Extra data" else None  # HCCL reads one value and ignores the rest
-    unknown = start, start + 1, Finding(f"not JSON: {words}", rule="HK001")
-    start, end, found = _common_mistake(text, start) or unknown
-    return start, end, found._replace(hccl_error=code)
+    unknown = start, start + 1, Finding(message, rule="HK001")
+    start, end, finding = _common_mistake(text, start) or unknown
+    return start, end, finding._replace(hccl_error=code)
 
 
 def _common_mistake(text: str, start: int) -> _Located | None:
@@ -185,13 +224,17 @@ def _common_mistake(text: str, start: int) -> _Located | None:
         before = text[:start].rstrip(" \t\r\n")
         comma, following = (len(before) - 1 if before.endswith(",") else -1), _character(text, start)
     if comma >= 0 and following in ("}", "]"):
-        message = f'not JSON: trailing comma before "{following}"'
-        return comma, comma + 1, Finding(message, "remove the comma", rule="HK001")
+        message = Message("HK001.comma", 'not JSON: trailing comma before "{bracket}"', bracket=following)
+        return comma, comma + 1, Finding(message, Message("HK001.comma.fix", "remove the comma"), rule="HK001")
     if text.startswith(("//", "/*", "#"), start):
         end = text.find("\n", start)
-        message = "not JSON: comments are not allowed"
-        return start, end if end > 0 else len(text), Finding(message, "remove the comments", rule="HK001")
+        message = Message("HK001.comment", "not JSON: comments are not allowed")
+        return (
+            start,
+            end if end > 0 else len(text),
+            Finding(message, Message("HK001.comment.fix", "remove the comments"), rule="HK001"),
+        )
     if text.startswith("'", start):
-        message = "not JSON: keys and strings need double quotes"
-        return start, start + 1, Finding(message, "replace ' by \"", rule="HK001")
+        message = Message("HK001.quotes", "not JSON: keys and strings need double quotes")
+        return start, start + 1, Finding(message, Message("HK001.quotes.fix", "replace ' by \""), rule="HK001")
     return None

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hccl_kit.table.bounds import LAB, NIC_LOCATION
 from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, text
 from hccl_kit.table.model import NOTHING, Device, Group, Instance, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 
-LAB = "deploy_mode"
-"""A table with this key has the lab form; the value is kept in `extra`."""
-LOCATION = "para_plane_nic_location"
 WORLD_GROUP = "hccl_world_group"
 """HCCL's name of the group of all ranks, used for a new table."""
 _TABLE_KEYS = frozenset(("status", "group_count", "group_list"))
@@ -36,7 +34,7 @@ def from_value(value: object) -> RankTable:
     if "version" in table:
         raise StructureError
     if LAB in table:
-        text(table.get(LOCATION))
+        text(table.get(NIC_LOCATION))
     groups = tuple(_groups(array(table.get("group_list")), is_lab=LAB in table))
     return RankTable(
         version="",
@@ -76,13 +74,14 @@ def in_document(pointer: Pointer) -> Pointer:
 def _groups(values: Sequence[object], *, is_lab: bool) -> Iterator[Group]:
     groups = list(map(mapping, values))
     lists = [array(group.get("instance_list")) for group in groups]
-    numbers = _numbers([mapping(instance) for listed in lists for instance in listed], is_lab=is_lab)
-    for g, (group, listed) in enumerate(zip(groups, lists, strict=True)):
+    numbers = _numbers([mapping(instance) for instances_of in lists for instance in instances_of], is_lab=is_lab)
+    for g, (group, instances_of) in enumerate(zip(groups, lists, strict=True)):
         at = ("group_list", g, "instance_list")
         # In the cloud form HCCL reads no address if the group has one pod.
-        needs_ip = is_lab or len(listed) > 1
+        needs_ip = is_lab or len(instances_of) > 1
         instances = [
-            _instance(one, numbers, (*at, i), is_lab=is_lab, needs_ip=needs_ip) for i, one in enumerate(listed)
+            _instance(instance, numbers, (*at, i), is_lab=is_lab, needs_ip=needs_ip)
+            for i, instance in enumerate(instances_of)
         ]
         yield Group(
             name=text(group.get("group_name")),

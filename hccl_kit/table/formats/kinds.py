@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from hccl_kit.base.message import Message
+
 
 class Kind(NamedTuple):
     """A kind of document.
@@ -14,19 +16,23 @@ class Kind(NamedTuple):
     """
 
     name: str
-    title: str
+    title: Message
     version: str | None
     schema: str = ""
     product: str = ""
-    advice: str = "check the file for RANK_TABLE_FILE instead; it holds server_list"
+    advice: Message = Message("HK105.fix", "check the file for RANK_TABLE_FILE instead; it holds server_list")
 
 
-SERVER_LIST = Kind("1.0", "a rank table of version 1.0", "1.0", "rank_table_1.0")
-SUPER_PODS = Kind("1.2", "a rank table of version 1.2 (Atlas A3 super pods)", "1.2", "rank_table_1.2", "a3")
-NODE_LIST = Kind("1.1", "a heterogeneous rank table of version 1.1 (node_list)", "1.1", "rank_table_1.1")
-RANK_LIST = Kind("2.0", "a rank table of version 2.0 (Atlas 950)", "2.0", "rank_table_2.0", "a5")
+_1_0 = Message("table.version-1.0", "a rank table of version 1.0")
+_1_1 = Message("table.version-1.1", "a heterogeneous rank table of version 1.1 (node_list)")
+_1_2 = Message("table.version-1.2", "a rank table of version 1.2 (Atlas A3 super pods)")
+_2_0 = Message("table.version-2.0", "a rank table of version 2.0 (Atlas 950)")
+SERVER_LIST = Kind("1.0", _1_0, "1.0", "rank_table_1.0")
+SUPER_PODS = Kind("1.2", _1_2, "1.2", "rank_table_1.2", "a3")
+NODE_LIST = Kind("1.1", _1_1, "1.1", "rank_table_1.1")
+RANK_LIST = Kind("2.0", _2_0, "2.0", "rank_table_2.0", "a5")
 INITIALIZING = "initializing"
-_GROUPS = "a rank table of template 2 (group_list, without version)"
+_GROUPS = Message("table.template-2", "a rank table of template 2 (group_list, without version)")
 TEMPLATE_2 = Kind("template2", _GROUPS, "", "rank_table_template2_cloud", "910")
 TEMPLATE_2_LAB = Kind("template2", _GROUPS, "", "rank_table_template2_lab", "910")
 _TABLES = (SERVER_LIST, NODE_LIST, SUPER_PODS, RANK_LIST)
@@ -37,42 +43,68 @@ _BY_LIST = {"deploy_mode": TEMPLATE_2_LAB, "group_list": TEMPLATE_2, "node_list"
 
 _TOPOLOGY = Kind(
     "topology",
-    "a topology file of Atlas 950, not a rank table",
+    Message("HK105.topology", "a topology file of Atlas 950, not a rank table"),
     None,
-    advice="leave it where the driver has it; RANK_TABLE_FILE must name the file with rank_list",
+    advice=Message(
+        "HK105.topology.fix", "leave it where the driver has it; RANK_TABLE_FILE must name the file with rank_list"
+    ),
 )
 _PREFILL_DECODE = Kind(
     "prefill-decode",
-    "a prefill/decode table of vllm-ascend, which HCCL does not read",
+    Message("HK105.prefill-decode", "a prefill/decode table of vllm-ascend, which HCCL does not read"),
     None,
-    advice="it is for DISAGGREGATED_PREFILL_RANK_TABLE_PATH; a training job needs a table with server_list: hccl-gen",
+    advice=Message(
+        "HK105.prefill-decode.fix",
+        "it is for DISAGGREGATED_PREFILL_RANK_TABLE_PATH; a training job needs a table with server_list: hccl-gen",
+    ),
 )
 _MINDIE = Kind(
     "mindie-global",
-    "a MindIE global rank table, which HCCL does not read",
+    Message("HK105.mindie", "a MindIE global rank table, which HCCL does not read"),
     None,
-    advice="each entry of server_group_list holds the server_list of one group; a training job needs its own",
+    advice=Message(
+        "HK105.mindie.fix",
+        "each entry of server_group_list holds the server_list of one group; a training job needs its own",
+    ),
 )
 _FRAGMENT = Kind(
     "local-comm-res",
-    "a fragment (LocalCommRes) of HIXL or LLM-DataDist, of which two make a rank table at run time",
+    Message(
+        "HK105.fragment",
+        "a fragment (LocalCommRes) of HIXL or LLM-DataDist, of which two make a rank table at run time",
+    ),
     None,
-    advice="pass it to the library that wrote it; a training job also needs ranks and a status: hccl-gen",
+    advice=Message(
+        "HK105.fragment.fix",
+        "pass it to the library that wrote it; a training job also needs ranks and a status: hccl-gen",
+    ),
 )
 _CONFIG_MAP = Kind(
     "config-map",
-    "a ConfigMap of Kubernetes, which holds a rank table as text",
+    Message("HK105.config-map", "a ConfigMap of Kubernetes, which holds a rank table as text"),
     None,
-    advice="kubectl get configmap rings-config-JOB -o jsonpath='{.data.hccl\\.json}' > hccl.json",
+    advice=Message(
+        "HK105.config-map.fix", "kubectl get configmap rings-config-JOB -o jsonpath='{{.data.hccl\\.json}}' > hccl.json"
+    ),
 )
 _CLUSTER_CONFIG = Kind(
     "cluster-config",
-    "a cluster configuration of GE (CLUSTER_CONFIG), which holds a rank table as its member RankTable",
+    Message(
+        "HK105.cluster-config",
+        "a cluster configuration of GE (CLUSTER_CONFIG), which holds a rank table as its member RankTable",
+    ),
     None,
-    advice="HCCL and RANK_TABLE_FILE take the value of RankTable alone: jq .RankTable FILE > hccl.json",
+    advice=Message(
+        "HK105.cluster-config.fix",
+        "HCCL and RANK_TABLE_FILE take the value of RankTable alone: jq .RankTable FILE > hccl.json",
+    ),
 )
-_ROLES = Kind("roles", "a role table (Servers and Clients), which has no ranks", None)
-_OFFLINE = Kind("offline", "an offline table (node_list with rank_list), which HCCL uses to compile, not to run", None)
+_ROLES = Kind("roles", Message("HK105.roles", "a role table (Servers and Clients), which has no ranks"), None)
+_OFFLINE = Kind(
+    "offline",
+    Message("HK105.offline", "an offline table (node_list with rank_list), which HCCL uses to compile, not to run"),
+    None,
+)
 _FOREIGN = {
     "server_group_list": _MINDIE,
     "prefill_device_list": _PREFILL_DECODE,

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hccl_kit.table.bounds import HOST
+from hccl_kit.table.bounds import HOST, SUB_VERSION
 from hccl_kit.table.formats.shape import StructureError, array, extra, mapping, number, optional_text, text, texts
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.pointer import Pointer
 
-SUB_VERSION_KEY, SUB_VERSION = "heterog_sub_version", "1.2"
+_SUB_VERSION = "1.2"
 TABLE_TEXTS = ("mode", "master_ip", "master_port")
 RANK_TEXTS = ("port", "sdid", "bind_device_id")
 _TABLE_KEYS = frozenset(("version", "status", "node_list"))
@@ -30,7 +30,7 @@ def from_value(value: object) -> RankTable:
     table = mapping(value)
     text(table.get("collective_id"))
     texts(table, TABLE_TEXTS)
-    if table.get("version") != "1.1" or table.get(SUB_VERSION_KEY, SUB_VERSION) != SUB_VERSION:
+    if table.get("version") != "1.1" or table.get(SUB_VERSION, _SUB_VERSION) != _SUB_VERSION:
         raise StructureError
     return RankTable(
         version="1.1",

@@ -35,11 +35,11 @@ def from_value(value: object) -> RankTable:
     unknown = extra(table, _TABLE_KEYS if has_status else _TABLE_KEYS - {"status"})
     if "detour" in unknown and unknown["detour"] not in ("true", "false", ""):
         raise StructureError
-    listed = array(table.get("rank_list"))
-    if not 1 <= len(listed) <= bounds.MAX_RANKS:
+    ranks = array(table.get("rank_list"))
+    if not 1 <= len(ranks) <= bounds.MAX_RANKS:
         raise StructureError
     networks: dict[str, list[Device]] = {}
-    for index, rank in enumerate(listed):
+    for index, rank in enumerate(ranks):
         device = _device(mapping(rank), index)
         networks.setdefault(device.levels[0].instance if device.levels else _NOWHERE, []).append(device)
     return RankTable(

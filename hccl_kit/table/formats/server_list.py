@@ -84,9 +84,9 @@ def _server(value: object, index: int, version: str) -> Server:
     at = ("server_list", index)
     unknown = extra(server, _SERVER_KEYS)
     texts(unknown, SERVER_TEXTS)
-    listed = array(server.get("device"))
+    values = array(server.get("device"))
     keys = _DEVICE_KEYS[version]
-    devices = tuple([_device(device, (*at, "device", place), keys) for place, device in enumerate(listed)])
+    devices = tuple([_device(device, (*at, "device", place), keys) for place, device in enumerate(values)])
     return Server(text(server.get("server_id")), devices, unknown, at)
 
 

@@ -6,7 +6,7 @@ not depend on the rank run once, for the first one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.table.bounds import CARDS_OF_SERVER
@@ -85,8 +85,8 @@ def check_servers(reading: Reading, cluster: Cluster, product: Product) -> None:
 
 def own_entry(asking: Rank, ranks: Sequence[Rank]) -> Rank | None:
     """The entry that the process of a rank uses: the one at its number among the sorted entries."""
-    found = ranks[asking.number] if asking.number < len(ranks) else None
-    return found if found is not None and found.number == asking.number else None
+    rank = ranks[asking.number] if asking.number < len(ranks) else None
+    return rank if rank is not None and rank.number == asking.number else None
 
 
 class _Servers:
@@ -94,10 +94,14 @@ class _Servers:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._held = _grouped(cluster.ranks, lambda rank: rank.server)
-        self._trimmed = _grouped(cluster.ranks, lambda rank: trimmed(rank.server))
-        ported = _grouped([rank for rank in cluster.ranks if rank.ips[0]], lambda rank: rank.server)
-        self._ports = {_cards(ranks) for ranks in ported.values()}
+        self._held: dict[str, list[Rank]] = {}
+        for rank in cluster.ranks:
+            self._held.setdefault(rank.server, []).append(rank)
+        self._trimmed: dict[str, list[Rank]] = {}
+        for name, ranks in self._held.items():
+            self._trimmed.setdefault(trimmed(name), []).extend(ranks)
+        ports = {_cards([rank for rank in ranks if rank.ips[0]]) for ranks in self._held.values()}
+        self._ports = ports - {()}
 
     def check(self, reading: Reading, product: Product) -> None:
         """Equal numbers of cards if the product requires them (R23), no duplicate card (R22)."""
@@ -122,19 +126,12 @@ class _Servers:
 
     def _check_ports(self, reading: Reading, rank: Rank) -> None:
         """All servers have ports on the same cards. HCCL trims the server ids, but looks up the untrimmed id."""
-        found = self._trimmed.get(rank.server, ())
-        ports = _cards([other for other in found if other.host or other.ips[0]])
+        ranks = self._trimmed.get(rank.server, ())
+        ports = _cards([other for other in ranks if other.host or other.ips[0]])
         if not ports or len(self._cluster.ranks) % len(ports):
             reading.stop(rank.at)
         if len(ports) != CARDS_OF_SERVER and not self._ports <= {ports}:
             reading.stop(rank.at)
-
-
-def _grouped(ranks: Sequence[Rank], name: Callable[[Rank], str]) -> dict[str, list[Rank]]:
-    groups: dict[str, list[Rank]] = {}
-    for rank in ranks:
-        groups.setdefault(name(rank), []).append(rank)
-    return groups
 
 
 def _cards(ranks: Sequence[Rank]) -> tuple[int, ...]:

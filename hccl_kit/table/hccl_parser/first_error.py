@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hccl_kit.table.bounds import READY
 from hccl_kit.table.hccl_parser.cluster import check_servers
 from hccl_kit.table.hccl_parser.groups import read_groups
 from hccl_kit.table.hccl_parser.nodes import check_nodes, read_nodes
@@ -24,7 +25,7 @@ def first_error(table: Any, product: Product) -> Stop | None:
         if "2.0" in product.table_versions:  # one parser for all versions, which does not read the status
             check_rank_list(reading, table)
             return None
-        if reading.text(table, "status", ()) != "completed":
+        if reading.text(table, "status", ()) != READY:
             reading.stop(("status",))  # HCCL waits and reports no code
         version = reading.text(table, "version", ()) if "version" in table else _GROUPS
         check = _PARSERS.get(version)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hccl_kit.table.bounds import MAX_NAME, MAX_SERVER_ID
+from hccl_kit.table.bounds import LAB, MAX_NAME, MAX_SERVER_ID, NIC_LOCATION, bytes_of
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
-from hccl_kit.table.hccl_parser.reading import INVALID, Reading, bytes_of, size
+from hccl_kit.table.hccl_parser.reading import INVALID, Reading, size
 from hccl_kit.table.ip import Address, usable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
@@ -19,14 +19,14 @@ _AVERAGES = (1, 2, 4, 8, 16)
 """The accepted average numbers of devices per server in the lab form."""
 _MAX_CLOUD_CARD = 7
 """On every product; the lab form uses the limit of the product."""
-_GROUPS, _LAB, _LOCATION = "group_list", "deploy_mode", "para_plane_nic_location"
+_GROUPS = "group_list"
 
 
 def read_groups(reading: Reading, table: Any, product: Product) -> Cluster:
     """The ranks of a table of template 2."""
-    is_lab = _LAB in table
-    if is_lab and reading.text(table, _LOCATION, ()) != "device":
-        reading.stop((_LOCATION,))
+    is_lab = LAB in table
+    if is_lab and reading.text(table, NIC_LOCATION, ()) != "device":
+        reading.stop((NIC_LOCATION,))
     count = _count(reading, table, "group_count", ())
     groups = reading.non_empty(table, _GROUPS, ())
     if size(groups) != count:

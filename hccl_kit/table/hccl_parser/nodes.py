@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from hccl_kit.table.bounds import HOST, MAX_NAME, MODES
+from hccl_kit.table.bounds import HOST, MAX_NAME, MODES, SUB_VERSION, bytes_of
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank, check_families, check_ranks, own_entry
-from hccl_kit.table.hccl_parser.reading import Reading, bytes_of
+from hccl_kit.table.hccl_parser.reading import Reading
 from hccl_kit.table.ip import Address, usable
 from hccl_kit.table.pointer import Pointer
 
-_NODES, _SUB_VERSION = "node_list", "heterog_sub_version"
+_NODES = "node_list"
 
 
 def read_nodes(reading: Reading, table: Any) -> Cluster:
     """The ranks of a table of version 1.1."""
-    sub_version = reading.optional(table, _SUB_VERSION, ())
+    sub_version = reading.optional(table, SUB_VERSION, ())
     if sub_version not in (None, "1.2"):
-        reading.stop((_SUB_VERSION,))
+        reading.stop((SUB_VERSION,))
     if bytes_of(reading.text(table, "collective_id", ())) > MAX_NAME:
         reading.stop(("collective_id",))
     nodes = reading.non_empty(table, _NODES, ())
@@ -32,8 +32,8 @@ def read_nodes(reading: Reading, table: Any) -> Cluster:
             reading.stop((*at, "node_addr"))
         reading.unique(name, taken, (*at, "node_addr"))
         address = reading.address(name, (*at, "node_addr"))
-        listed = reading.non_empty(node, "ranks", at)
-        for r, rank in enumerate(reading.items(listed, (*at, "ranks"))):
+        values = reading.non_empty(node, "ranks", at)
+        for r, rank in enumerate(reading.items(values, (*at, "ranks"))):
             place = (*at, "ranks", r)
             read = _rank if sub_version is None else _strict_rank
             card, number, ip = read(reading, rank, place, address)
@@ -55,13 +55,13 @@ def check_nodes(reading: Reading, cluster: Cluster) -> None:
 def _rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:
     number = reading.text(rank, "rank_id", at)
     card = reading.optional(rank, "device_id", at)
-    found = HOST if card is None else reading.signed(card, (*at, "device_id"))
+    device_id = HOST if card is None else reading.signed(card, (*at, "device_id"))
     port = reading.optional(rank, "port", at)
     if port is not None:
         reading.signed(port, (*at, "port"))
     ip = reading.tolerated(rank, "rank_ip", at)
     address = reading.address(ip, (*at, "rank_ip")) if ip else node
-    return found, reading.unsigned(number, (*at, "rank_id")), address
+    return device_id, reading.unsigned(number, (*at, "rank_id")), address
 
 
 def _strict_rank(reading: Reading, rank: Any, at: Pointer, node: Address) -> tuple[int, int, Address]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from hccl_kit.table import bounds
-from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, Reading, bytes_of
+from hccl_kit.table.bounds import bytes_of
+from hccl_kit.table.hccl_parser.reading import INVALID, MISSING, Reading
 from hccl_kit.table.ip import fits
 from hccl_kit.table.pointer import Pointer
 
@@ -32,8 +33,8 @@ def check_rank_list(reading: Reading, table: Any) -> None:
     if detour not in ("true", "false", ""):
         reading.stop(("detour",))
     count = _whole(reading, table, "rank_count", ())
-    listed = _list(reading, table, "rank_list", ())
-    ranks = [_rank(reading, value, ("rank_list", index)) for index, value in enumerate(listed)]
+    values = _list(reading, table, "rank_list", ())
+    ranks = [_rank(reading, value, ("rank_list", index)) for index, value in enumerate(values)]
     if version != "2.0":  # HCCL checks the version after reading everything
         reading.stop(("version",), INVALID)
     if not 1 <= count <= bounds.MAX_RANKS or count != len(ranks):
@@ -100,11 +101,11 @@ def _level(reading: Reading, value: Any, at: Pointer) -> tuple[int, str, int]:
         reading.stop((*at, "net_attr"))
     if "net_type" in value and _text(reading, value, "net_type", at) not in bounds.NET_TYPES:
         reading.stop((*at, "net_type"))
-    listed = _list(reading, value, "rank_addr_list", at)
-    for index, address in enumerate(listed):
+    addresses = _list(reading, value, "rank_addr_list", at)
+    for index, address in enumerate(addresses):
         _address(reading, address, (*at, "rank_addr_list", index))
-    _within(reading, len(listed), 0, bounds.MAX_ADDRESSES, (*at, "rank_addr_list"))
-    return layer, name, len(listed)
+    _within(reading, len(addresses), 0, bounds.MAX_ADDRESSES, (*at, "rank_addr_list"))
+    return layer, name, len(addresses)
 
 
 def _address(reading: Reading, value: Any, at: Pointer) -> None:

@@ -84,9 +84,11 @@ class Reading:
         return value if value is not None and -MAX_SIGNED - 1 <= value <= MAX_SIGNED else self.stop(at)
 
     def address(self, text: str, at: Pointer) -> Address:
-        """An IP address of any family."""
-        found = address(text)
-        return found if found is not None else self.stop(at, INVALID)
+        """An IP address of any family; for HCCL it ends at a NUL character before the "%" of an interface."""
+        if "\0" in text:
+            plain, percent, interface = text.partition("%")
+            text = plain.partition("\0")[0] + percent + interface
+        return parse_address(text) or self.stop(at, INVALID)
 
     def unique(self, name: str, pool: set[str], at: Pointer) -> None:
         """Add a name to the pool; stops if it is a duplicate."""
@@ -117,14 +119,3 @@ def _leading(text: str) -> int | None:
     """The number at the start of a text; None if there is none or it has more than 20 digits."""
     match = _NUMBER.match(text)
     return int(f"{match[1]}0{match[2]}") if match else None
-
-
-def address(text: str) -> Address | None:
-    """The address in a text; for HCCL it ends at a NUL character before the "%" of an interface."""
-    plain, percent, interface = text.partition("%")
-    return parse_address(plain.partition("\0")[0] + percent + interface)
-
-
-def bytes_of(text: str) -> int:
-    """The length of a text as HCCL counts it."""
-    return len(text.encode("utf-8", errors="surrogatepass"))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from hccl_kit.table.bounds import MAX_NAME, MAX_PORT, MAX_SERVER_ID, NO_SDID
+from hccl_kit.table.bounds import MAX_NAME, MAX_PORT, MAX_SERVER_ID, NO_SDID, bytes_of
 from hccl_kit.table.hccl_parser.cluster import Cluster, Rank
-from hccl_kit.table.hccl_parser.reading import INVALID, Reading, bytes_of, size
+from hccl_kit.table.hccl_parser.reading import INVALID, Reading, size
 from hccl_kit.table.ip import Address, split_addresses, usable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
@@ -41,8 +41,8 @@ def read_servers(reading: Reading, table: Any, product: Product) -> Cluster:
         at = (_SERVERS, index)
         name = _server_id(reading, server, names, at)
         host = reading.optional(server, "host_ip", at)
-        found = None if host is None else usable(reading.address(host, (*at, "host_ip")))
-        context = _Context(name, found, size(servers) > 1, has_sdids, product, addresses)
+        host_address = None if host is None else usable(reading.address(host, (*at, "host_ip")))
+        context = _Context(name, host_address, size(servers) > 1, has_sdids, product, addresses)
         devices = reading.items(reading.non_empty(server, "device", at), (*at, "device"))
         read = [_device(reading, device, context, (*at, "device", d)) for d, device in enumerate(devices)]
         ranks += read
@@ -104,14 +104,14 @@ def _addresses(reading: Reading, device: Any, context: _Context, at: Pointer) ->
             reading.stop(at, INVALID)
     elif text is None and context.host is None and "device_ip" in device:
         reading.stop(at)
-    found: list[Address | None] = []
+    addresses: list[Address | None] = []
     for part in split_addresses(text):
         address = usable(reading.address(part, at))
         if address is None:
             reading.stop(at, INVALID)
         reading.unique(part, context.addresses, at)
-        found.append(address)
-    return tuple(found) or (None,)
+        addresses.append(address)
+    return tuple(addresses) or (None,)
 
 
 def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str]) -> int:
@@ -135,10 +135,10 @@ def _read_pods(reading: Reading, table: Any, ranks: list[Rank], names: set[str])
         servers = reading.non_empty(pod, "server_list", at)
         for s, server in enumerate(reading.items(servers, (*at, "server_list"), INVALID)):
             place = (*at, "server_list", s)
-            listed = reading.optional(server, "server_id", place)
-            if listed is None or listed not in names:
+            server_id = reading.optional(server, "server_id", place)
+            if server_id is None or server_id not in names:
                 reading.stop(place, INVALID)
-            pod_of[listed] = name  # of two, the last one counts
+            pod_of[server_id] = name  # of two, the last one counts
     _check_pods(reading, ranks, pod_of)
     return len(pods)
 

@@ -35,21 +35,21 @@ def diff(first: RankTable, second: RankTable) -> tuple[Change, ...]:
     valid table has, are compared in their order.
     """
     return (
-        *_of_table(first, second),
-        *_of_pods(first, second),
-        *_of_groups(first, second),
-        *_of_servers(first, second),
+        *_table_changes(first, second),
+        *_super_pod_changes(first, second),
+        *_group_changes(first, second),
+        *_server_list_changes(first, second),
     )
 
 
-def _of_table(first: RankTable, second: RankTable) -> Iterator[Change]:
+def _table_changes(first: RankTable, second: RankTable) -> Iterator[Change]:
     yield from _unequal("version", first.form, second.form)
     yield from _unequal("status", _json(first.status), _json(second.status))
     for what, before, after in zip(
         ("server_count", "rank_count", "group_count"), _counts(first), _counts(second), strict=True
     ):
         yield from _unequal(what, before, after)
-    yield from _of_keys(first.extra, second.extra)
+    yield from _key_changes(first.extra, second.extra)
 
 
 def _counts(table: RankTable) -> tuple[str, str, str]:
@@ -65,21 +65,23 @@ def _count(declared: int | None, actual: int) -> str:
     return "right" if declared in (None, actual) else f"{declared} for {actual}"
 
 
-def _of_pods(first: RankTable, second: RankTable) -> Iterator[Change]:
+def _super_pod_changes(first: RankTable, second: RankTable) -> Iterator[Change]:
     if first.super_pods is None or second.super_pods is None:
-        counts = [None if one.super_pods is None else f"{len(one.super_pods)} super pods" for one in (first, second)]
+        counts = [
+            None if table.super_pods is None else f"{len(table.super_pods)} super pods" for table in (first, second)
+        ]
         yield from _unequal("super_pod_list", *counts)
         return
     before, after = (_keyed(table.super_pods or (), lambda pod: pod.id) for table in (first, second))
     for name, old, new in _pairs(before, after):
         what = f"super pod {_json(name)}"
         if old and new:
-            yield from _of_keys(old.extra, new.extra, f" of {what}")
+            yield from _key_changes(old.extra, new.extra, f" of {what}")
         else:
             yield Change(what, old and _size(old.servers, "servers"), new and _size(new.servers, "servers"))
 
 
-def _of_groups(first: RankTable, second: RankTable) -> Iterator[Change]:
+def _group_changes(first: RankTable, second: RankTable) -> Iterator[Change]:
     before, after = (_keyed(table.groups, lambda group: group.name) for table in (first, second))
     for name, old, new in _pairs(before, after):
         what = f"group {_json(name)}"
@@ -87,19 +89,19 @@ def _of_groups(first: RankTable, second: RankTable) -> Iterator[Change]:
             yield Change(what, old and _size(old.instances, "instances"), new and _size(new.instances, "instances"))
             continue
         yield from _unequal(f"counts of {what}", _group_counts(old), _group_counts(new))
-        yield from _of_keys(old.extra, new.extra, f" of {what}")
-        instances = (_keyed(group.instances, lambda one: (one.pod, one.rank)) for group in (old, new))
-        for (pod, rank), one, other in _pairs(*instances):
+        yield from _key_changes(old.extra, new.extra, f" of {what}")
+        instances = (_keyed(group.instances, lambda instance: (instance.pod, instance.rank)) for group in (old, new))
+        for (pod, rank), earlier, later in _pairs(*instances):
             named = f"rank {rank} of {what}" if pod is None else f"pod {_json(pod)} of {what}"
-            yield from _unequal(named, _instance(one), _instance(other))
-            yield from _of_keys(one.extra if one else {}, other.extra if other else {}, f" of {named}")
+            yield from _unequal(named, _instance(earlier), _instance(later))
+            yield from _key_changes(earlier.extra if earlier else {}, later.extra if later else {}, f" of {named}")
 
 
 def _group_counts(group: Group) -> str:
     counts = {
         "instances": _count(group.declared_instances, len(group.instances)),
-        "devices": _count(group.declared_devices, sum(len(one.devices) for one in group.instances)),
-        "servers": _count(group.declared_servers, len({one.server for one in group.instances})),
+        "devices": _count(group.declared_devices, sum(len(instance.devices) for instance in group.instances)),
+        "servers": _count(group.declared_servers, len({instance.server for instance in group.instances})),
     }
     return ", ".join(f"{what} {count}" for what, count in counts.items())
 
@@ -108,7 +110,7 @@ def _instance(instance: Instance | None) -> str | None:
     return instance and f"server {_json(instance.server)}, devices {sorted(device.id for device in instance.devices)}"
 
 
-def _of_servers(first: RankTable, second: RankTable) -> Iterator[Change]:
+def _server_list_changes(first: RankTable, second: RankTable) -> Iterator[Change]:
     before, after = (_keyed(table.servers, lambda server: server.id) for table in (first, second))
     both = [(old, after[key]) for key, old in before.items() if key in after]
     shift = _shift([pair for old, new in both for pair in _common(old, new)])
@@ -116,7 +118,7 @@ def _of_servers(first: RankTable, second: RankTable) -> Iterator[Change]:
         yield Change("every rank", "rank", f"rank {shift:+d}")
     for name, old, new in _pairs(before, after):
         if old and new:
-            for change in _of_server(old, new, shift):
+            for change in _server_changes(old, new, shift):
                 yield change._replace(server=name)
         else:
             counts = old and _size(old.devices, "devices"), new and _size(new.devices, "devices")
@@ -124,32 +126,32 @@ def _of_servers(first: RankTable, second: RankTable) -> Iterator[Change]:
     come_or_gone = {name for name, _ in before.keys() ^ after.keys()}
     for name, home, new_home in _pairs(*_homes(first, second)):
         if name not in come_or_gone:
-            yield from (change._replace(server=name) for change in _of_home(home, new_home))
+            yield from (change._replace(server=name) for change in _home_changes(home, new_home))
 
 
 def _homes(*tables: RankTable) -> list[dict[tuple[Any, int], tuple[str, PodServer]]]:
     """The super pod of every server, if both tables have super pods."""
     if any(table.super_pods is None for table in tables):
         return [{} for _ in tables]
-    listed = [[(pod.id, server) for pod in table.super_pods or () for server in pod.servers] for table in tables]
-    return [_keyed(one, lambda pair: pair[1].id) for one in listed]
+    pod_servers = [[(pod.id, server) for pod in table.super_pods or () for server in pod.servers] for table in tables]
+    return [_keyed(servers_of, lambda pair: pair[1].id) for servers_of in pod_servers]
 
 
-def _of_home(before: tuple[str, PodServer] | None, after: tuple[str, PodServer] | None) -> Iterator[Change]:
+def _home_changes(before: tuple[str, PodServer] | None, after: tuple[str, PodServer] | None) -> Iterator[Change]:
     yield from _unequal("super pod", before and _json(before[0]), after and _json(after[0]))
-    yield from _of_keys(before[1].extra if before else {}, after[1].extra if after else {}, " in its super pod")
+    yield from _key_changes(before[1].extra if before else {}, after[1].extra if after else {}, " in its super pod")
 
 
-def _of_server(before: Server, after: Server, shift: int) -> Iterator[Change]:
-    yield from _of_keys(before.extra, after.extra)
+def _server_changes(before: Server, after: Server, shift: int) -> Iterator[Change]:
+    yield from _key_changes(before.extra, after.extra)
     if not shift and _are_plain(before.devices) and before.devices == after.devices:
         return
-    own = 0 if shift else _shift(_common(before, after))
-    if own:
-        yield Change("every rank", "rank", f"rank {own:+d}")
+    server_shift = 0 if shift else _shift(_common(before, after))
+    if server_shift:
+        yield Change("every rank", "rank", f"rank {server_shift:+d}")
     for device_id, old, new in _pairs(_devices(before), _devices(after)):
         if old and new:
-            for change in _of_device(old._replace(rank=old.rank + (shift or own)), new, old.rank):
+            for change in _device_changes(old._replace(rank=old.rank + (shift or server_shift)), new, old.rank):
                 yield change._replace(device=device_id)
         else:
             ranks = old and f"rank {old.rank}", new and f"rank {new.rank}"
@@ -161,7 +163,7 @@ def _are_plain(devices: Sequence[Device]) -> bool:
     return not any(device.extra or device.levels for device in devices)
 
 
-def _of_device(moved: Device, after: Device, rank: int) -> Iterator[Change]:
+def _device_changes(moved: Device, after: Device, rank: int) -> Iterator[Change]:
     if moved[:-2] == after[:-2] and not (moved.levels or moved.extra or after.extra):
         return
     if moved.rank != after.rank:
@@ -173,18 +175,18 @@ def _of_device(moved: Device, after: Device, rank: int) -> Iterator[Change]:
     ):
         yield from _unequal(what, *(None if value is None else _json(value) for value in (old, new)))
     for level, new_level in zip_longest(moved.levels, after.levels, fillvalue=_NO_LEVEL):
-        yield from _of_level(level, new_level)
-    yield from _of_keys(moved.extra, after.extra)
+        yield from _level_changes(level, new_level)
+    yield from _key_changes(moved.extra, after.extra)
 
 
-def _of_level(before: Level, after: Level) -> Iterator[Change]:
+def _level_changes(before: Level, after: Level) -> Iterator[Change]:
     what = f"layer {max(before.layer, after.layer)}"
     yield from _unequal(what, _network(before), _network(after))
-    yield from _of_keys(before.extra, after.extra, f" of {what}")
+    yield from _key_changes(before.extra, after.extra, f" of {what}")
     for number, (old, new) in enumerate(zip_longest(before.addresses, after.addresses)):
         named = f"address {number} of {what}"
         yield from _unequal(named, _address(old), _address(new))
-        yield from _of_keys(old.extra if old else {}, new.extra if new else {}, f" of {named}")
+        yield from _key_changes(old.extra if old else {}, new.extra if new else {}, f" of {named}")
 
 
 def _network(level: Level) -> str | None:
@@ -195,7 +197,7 @@ def _address(address: Address | None) -> str | None:
     return address and f"{address.type} {_json(address.text)} at {_json(address.ports)}"
 
 
-def _of_keys(before: Mapping[str, Any], after: Mapping[str, Any], whose: str = "") -> Iterator[Change]:
+def _key_changes(before: Mapping[str, Any], after: Mapping[str, Any], whose: str = "") -> Iterator[Change]:
     for key in [*before, *(key for key in after if key not in before)]:
         old, new = (_json(extra[key]) if key in extra else None for extra in (before, after))
         yield from _unequal(f"key {_json(key)}{whose}", old, new)

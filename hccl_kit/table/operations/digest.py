@@ -37,7 +37,7 @@ def _device(device: Device) -> str:
     levels = [
         [
             [level.layer, level.instance, level.type, dict(level.extra)],
-            [[one.type, one.text, one.ports, dict(one.extra)] for one in level.addresses],
+            [[address.type, address.text, address.ports, dict(address.extra)] for address in level.addresses],
         ]
         for level in device.levels
     ]
@@ -45,13 +45,15 @@ def _device(device: Device) -> str:
 
 
 def _pod(pod: SuperPod) -> str:
-    return _text([pod.id, sorted(_text([one.id, dict(one.extra)]) for one in pod.servers), dict(pod.extra)])
+    return _text([pod.id, sorted(_text([server.id, dict(server.extra)]) for server in pod.servers), dict(pod.extra)])
 
 
 def _group(group: Group) -> str:
     instances = sorted(
-        _text([one.pod, one.server, one.rank, sorted(map(_device, one.devices)), dict(one.extra)])
-        for one in group.instances
+        _text(
+            [instance.pod, instance.server, instance.rank, sorted(map(_device, instance.devices)), dict(instance.extra)]
+        )
+        for instance in group.instances
     )
     declared = [group.declared_instances, group.declared_devices, group.declared_servers]
     return _text([group.name, declared, instances, dict(group.extra)])

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import indented, shortened
-from hccl_kit.table.bounds import MAX_SERVER_ID
+from hccl_kit.table.bounds import MAX_SERVER_ID, READY
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.ip import parse_address
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
@@ -31,7 +32,12 @@ def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankT
     ids = [i for i, _ in devices]
     wrong = [i for i in ids if type(i) is not int or i < 0] or [i for i, times in Counter(ids).items() if times > 1]
     if wrong:
-        raise KitError(f"{wrong[0]!r} is not the physical id of one card; accepted: whole numbers from 0, each once")
+        message = Message(
+            "table.device-id",
+            "{device!r} is not the physical id of one card; accepted: whole numbers from 0, each once",
+            device=wrong[0],
+        )
+        raise KitError(message)
     return generate_cluster([Host(server_id, {i: Card(ip) for i, ip in devices})], version="1.0")
 
 
@@ -42,11 +48,20 @@ def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
     must have what the version needs, which `choose_version` checks.
     """
     if version not in GENERATED:
-        raise KitError(f"{version!r} is not a version to generate; accepted: {', '.join(GENERATED)}")
+        message = Message(
+            "table.generate-version",
+            "{version!r} is not a version to generate; accepted: {versions}",
+            version=version,
+            versions=", ".join(GENERATED),
+        )
+        raise KitError(message)
     for host in hosts:
         _check_server_id(host.id)
         for card in host.cards.values():
-            for address in [card.ip or "", *(one.text for level in card.levels for one in level.addresses)]:
+            for address in [
+                card.ip or "",
+                *(network_address.text for level in card.levels for network_address in level.addresses),
+            ]:
                 _check_interface(address)
     if version == "2.0":
         return _by_networks(hosts)
@@ -55,7 +70,7 @@ def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
     servers = tuple(_server(host, ranks, has_pods=has_pods) for host in hosts)
     return RankTable(
         version=version,
-        status="completed",
+        status=READY,
         servers=servers,
         super_pods=tuple(_super_pods(hosts)) if has_pods else None,
         declared_servers=len(servers),
@@ -113,7 +128,7 @@ def _by_networks(hosts: Sequence[Host]) -> RankTable:
         device = Device(i, None, rank, local_id=card.local_id, levels=card.levels)
         networks.setdefault(innermost.instance, []).append(device)
     servers = tuple(Server(name, tuple(devices)) for name, devices in networks.items())
-    return RankTable("2.0", "completed", servers, declared_ranks=len(cards))
+    return RankTable("2.0", READY, servers, declared_ranks=len(cards))
 
 
 def _super_pods(hosts: Sequence[Host]) -> Iterator[SuperPod]:
@@ -130,11 +145,17 @@ def _require_pods(hosts: Sequence[Host]) -> None:
         f"{host.id}, card {i}: its SDID" for host in hosts for i, card in host.cards.items() if card.sdid is None
     ]
     if lacking:
-        raise KitError(
-            f"version 1.2 needs the super pod of every server and the SDID of every card; unknown:{_lines(lacking)}",
-            hint="npu-smi prints them on the server itself; in an inventory they are super_pod and sdid\n"
+        message = Message(
+            "table.no-super-pods",
+            "version 1.2 needs the super pod of every server and the SDID of every card; unknown:{lacking}",
+            lacking=_lines(lacking),
+        )
+        hint = Message(
+            "table.no-super-pods.fix",
+            "npu-smi prints them on the server itself; in an inventory they are super_pod and sdid\n"
             "--table-version 1.0 writes a table of plain servers, which connect over RoCE",
         )
+        raise KitError(message, hint=hint)
 
 
 def _require_levels(hosts: Sequence[Host]) -> None:
@@ -145,10 +166,13 @@ def _require_levels(hosts: Sequence[Host]) -> None:
         if card.local_id is None or not card.levels
     ]
     if lacking:
-        raise KitError(
-            f"version 2.0 needs every card's local id and its addresses in every network; unknown:{_lines(lacking)}",
-            hint="in an inventory they are local_id and level_list of every card",
+        message = Message(
+            "table.no-levels",
+            "version 2.0 needs every card's local id and its addresses in every network; unknown:{lacking}",
+            lacking=_lines(lacking),
         )
+        hint = Message("table.no-levels.fix", "in an inventory they are local_id and level_list of every card")
+        raise KitError(message, hint=hint)
 
 
 def _reject_vnic(hosts: Sequence[Host], version: str) -> None:
@@ -157,10 +181,13 @@ def _reject_vnic(hosts: Sequence[Host], version: str) -> None:
         return
     cards = [f"{host.id}, card {i}" for host in hosts for i, card in host.cards.items() if card.on_vnic]
     if cards:
-        raise KitError(
-            f"servers outside one super pod connect over RoCE, and these cards have no RoCE address:{_lines(cards)}",
-            hint="set one with: hccn_tool -i N -ip -s address A.B.C.D netmask M.M.M.M",
+        message = Message(
+            "table.no-roce",
+            "servers outside one super pod connect over RoCE, and these cards have no RoCE address:{cards}",
+            cards=_lines(cards),
         )
+        hint = Message("table.no-roce.fix", "set one with: hccn_tool -i N -ip -s address A.B.C.D netmask M.M.M.M")
+        raise KitError(message, hint=hint)
 
 
 def _lines(lines: Sequence[str]) -> str:
@@ -169,12 +196,28 @@ def _lines(lines: Sequence[str]) -> str:
 
 def _check_server_id(text: str) -> None:
     if not text:
-        raise KitError("the server id is empty; accepted: 1 to 64 bytes, by convention the server's address")
+        message = Message(
+            "table.server-id-empty",
+            "the server id is empty; accepted: 1 to 64 bytes, by convention the server's address",
+        )
+        raise KitError(message)
     for character in text:
         if character.isspace() or not character.isprintable() or character in "/\\":
-            raise KitError(f"the server id {text!r} contains {character!r}, which is not allowed in a file name")
+            message = Message(
+                "table.server-id-character",
+                "the server id {server!r} contains {character!r}, which is not allowed in a file name",
+                server=text,
+                character=character,
+            )
+            raise KitError(message)
     if len(text.encode()) > MAX_SERVER_ID:
-        raise KitError(f"the server id {text!r} is longer than {MAX_SERVER_ID} bytes, HCCL's limit")
+        message = Message(
+            "table.server-id-length",
+            "the server id {server!r} is longer than {most} bytes, HCCL's limit",
+            server=text,
+            most=MAX_SERVER_ID,
+        )
+        raise KitError(message)
     if parse_address(text):
         _check_interface(text)
 
@@ -183,7 +226,10 @@ def _check_interface(address: str) -> None:
     """Raises KitError if the part of an address after % cannot be the name of an interface; HCCL accepts any text."""
     _, percent, name = address.partition("%")
     if percent and not _INTERFACE.fullmatch(name):
-        raise KitError(
-            f"the address {address!r} ends in {name!r}, which cannot be the name of an interface",
-            hint="accepted: 1 to 15 letters, digits, and _ . : @ -",
+        message = Message(
+            "table.interface",
+            "the address {address!r} ends in {name!r}, which cannot be the name of an interface",
+            address=address,
+            name=name,
         )
+        raise KitError(message, hint=Message("table.interface.fix", "accepted: 1 to 15 letters, digits, and _ . : @ -"))

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv6Address
 from itertools import count
 from shlex import quote
+from socket import AF_INET, inet_pton
 from typing import Any, Literal
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
+from hccl_kit.table.bounds import READY
 from hccl_kit.table.document import shown
-from hccl_kit.table.ip import AF_INET, inet_pton
 from hccl_kit.table.model import Device, PodServer, RankTable, Server, SuperPod
 
 Order = Literal["natural", "as-given"]
@@ -47,12 +49,15 @@ def merge(tables: Sequence[RankTable], *, names: Sequence[str] = (), order: Orde
     has_rank_count = any(table.declared_ranks is not None for table in tables)
     return RankTable(
         version=tables[0].version,
-        status="completed",
+        status=READY,
         servers=_renumbered(servers),
         super_pods=tuple(pods) if any(table.super_pods is not None for table in tables) else None,
         declared_servers=len(servers) if has_server_count else None,
         declared_ranks=sum(len(server.devices) for server in servers) if has_rank_count else None,
-        extra=_merged_keys([(name, table.extra) for name, table in zip(called, tables, strict=True)], "of the table"),
+        extra=_merged_keys(
+            [(name, table.extra) for name, table in zip(called, tables, strict=True)],
+            Message("table.merge-keys.table", "of the table"),
+        ),
     )
 
 
@@ -104,7 +109,10 @@ def _merged_pods(pods: Sequence[SuperPod]) -> list[SuperPod]:
         SuperPod(
             name,
             tuple(server for pod in same for server in pod.servers),
-            _merged_keys([("one table", pod.extra) for pod in same], f"of super pod {shown(name)}"),
+            _merged_keys(
+                [("one table", pod.extra) for pod in same],
+                Message("table.merge-keys.pod", "of super pod {super_pod}", super_pod=shown(name)),
+            ),
         )
         for name, same in by_id.items()
     ]
@@ -117,37 +125,70 @@ def _in_natural_order(pod: SuperPod) -> SuperPod:
     return SuperPod(pod.id, tuple(sorted(pod.servers, key=place)), pod.extra)
 
 
-def _merged_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: str) -> dict[str, Any]:
+def _merged_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: Message) -> dict[str, Any]:
     """The unknown keys of all tables, sorted. Raises KitError if a key has two values."""
     united: dict[str, tuple[str, Any]] = {}
     for name, extra in named:
         for key, value in extra.items():
             first, other = united.setdefault(key, (name, value))
             if other != value:
-                raise KitError(
-                    f"the key {shown(key)} {whose} is {shown(other)} in {first} and {shown(value)} in {name}",
-                    hint="make them equal, or remove the key; HCCL does not read it",
+                message = Message(
+                    "table.merge-keys",
+                    "the key {key} {whose} is {first_value} in {first} and {value} in {name}",
+                    key=shown(key),
+                    whose=whose,
+                    first_value=shown(other),
+                    first=first,
+                    value=shown(value),
+                    name=name,
                 )
+                hint = Message("table.merge-keys.fix", "make them equal, or remove the key; HCCL does not read it")
+                raise KitError(message, hint=hint)
     return {key: united[key][1] for key in sorted(united)}
 
 
 def _reject_incompatible(tables: Sequence[RankTable], names: Sequence[str]) -> None:
     if not tables:
-        raise KitError("no table to merge")
+        raise KitError(Message("table.merge-nothing", "no table to merge"))
     first = tables[0]
     for table, name in zip(tables, names, strict=True):
         if table.version not in VERSIONS:
             raise KitError(
-                f"{name} is of {table.form}; only versions {', '.join(VERSIONS)} can be merged",
-                hint=f"hccl-kit convert {quote(name)} --to 1.0" if table.version == "" else None,
+                Message(
+                    "table.merge-form",
+                    "{name} is of {form}; only versions {versions} can be merged",
+                    name=name,
+                    form=table.form,
+                    versions=", ".join(VERSIONS),
+                ),
+                hint=Message("table.merge-form.fix", "hccl-kit convert {path} --to 1.0", path=quote(name))
+                if table.version == ""
+                else None,
             )
         if table.version != first.version:
-            raise KitError(
-                f"{names[0]} is of {first.form} and {name} of {table.form}",
-                hint=f"hccl-kit convert {quote(name)} --to {first.version} reports what that would lose",
+            message = Message(
+                "table.merge-forms",
+                "{first} is of {first_form} and {name} of {form}",
+                first=names[0],
+                first_form=first.form,
+                name=name,
+                form=table.form,
             )
-        if table.version != "2.0" and table.status != "completed":  # HCCL does not read that of 2.0
-            raise KitError(f'{name} is not ready: its status is {shown(table.status)}, not "completed"')
+            hint = Message(
+                "table.merge-forms.fix",
+                "hccl-kit convert {path} --to {version} reports what that would lose",
+                path=quote(name),
+                version=first.version,
+            )
+            raise KitError(message, hint=hint)
+        if table.version != "2.0" and table.status != READY:  # HCCL does not read that of 2.0
+            message = Message(
+                "table.merge-not-ready",
+                '{name} is not ready: its status is {status}, not "completed"',
+                name=name,
+                status=shown(table.status),
+            )
+            raise KitError(message)
 
 
 def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> None:
@@ -158,24 +199,49 @@ def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> Non
     for table, name in zip(tables, names, strict=True):
         for server in table.servers:
             if several and is_loopback(server.id):
-                raise KitError(
-                    f"{name} has the server id {shown(server.id)}, a loopback address",
-                    hint="generate it again with hccl-gen --server_ip ADDRESS",
+                message = Message(
+                    "table.merge-loopback",
+                    "{name} has the server id {server}, a loopback address",
+                    name=name,
+                    server=shown(server.id),
                 )
+                hint = Message("table.merge-loopback.fix", "generate it again with hccl-gen --server_ip ADDRESS")
+                raise KitError(message, hint=hint)
             if server.id in owner:
-                raise KitError(f"server {shown(server.id)} is in {owner[server.id]} and in {name}")
+                message = Message(
+                    "table.merge-server",
+                    "server {server} is in {first} and in {name}",
+                    server=shown(server.id),
+                    first=owner[server.id],
+                    name=name,
+                )
+                raise KitError(message)
             owner[server.id] = name
             for device in server.devices:
                 for ip in device.ip.split(",") if device.ip else ():
                     owning = (device, server, name)
                     other = taken.setdefault(ip, owning)
                     if other is not owning:
-                        raise KitError(
-                            f"{_named(*owning)} has the address {shown(ip)}, and so has {_named(*other)}",
-                            hint="hccn_tool -i N -ip -g on each server prints the right one; hccl-gen generates a table"
-                            " again",
+                        message = Message(
+                            "table.merge-address",
+                            "{owner} has the address {address}, and so has {other}",
+                            owner=_named(*owning),
+                            address=shown(ip),
+                            other=_named(*other),
                         )
+                        hint = Message(
+                            "table.merge-address.fix",
+                            "hccn_tool -i N -ip -g on each server prints the right one; "
+                            "hccl-gen generates a table again",
+                        )
+                        raise KitError(message, hint=hint)
 
 
-def _named(device: Device, server: Server, table: str) -> str:
-    return f"device {device.id} of server {shown(server.id)} in {table}"
+def _named(device: Device, server: Server, table: str) -> Message:
+    return Message(
+        "table.merge-device",
+        "device {device} of server {server} in {table}",
+        device=device.id,
+        server=shown(server.id),
+        table=table,
+    )

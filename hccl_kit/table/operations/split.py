@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.table.model import PodServer, RankTable, Server, SuperPod
 from hccl_kit.table.operations.merge import VERSIONS
 
@@ -14,7 +15,13 @@ def split(table: RankTable) -> tuple[RankTable, ...]:
     Law: `merge` is the inverse, except for the order of servers and for ranks that alternate between servers.
     """
     if table.version not in VERSIONS:
-        raise KitError(f"the table is of {table.form}; only versions {', '.join(VERSIONS)} can be split")
+        message = Message(
+            "table.split-form",
+            "the table is of {form}; only versions {versions} can be split",
+            form=table.form,
+            versions=", ".join(VERSIONS),
+        )
+        raise KitError(message)
     homes = {server.id: (pod, server) for pod in table.super_pods or () for server in pod.servers}
     return tuple(_table_of(server, table, homes.get(server.id)) for server in table.servers)
 

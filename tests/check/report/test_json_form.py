@@ -1,7 +1,6 @@
 """The JSON report: its documented form, which its schema describes."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,11 +69,11 @@ def test_the_json_report_has_the_documented_form() -> None:
     }
 
 
-@pytest.mark.parametrize("path", BAD_TABLES, ids=lambda path: path.parent.name)
-def test_every_report_follows_the_published_schema(path: Path) -> None:
-    data = path.read_bytes()
-    reports = [check_text(data, path.name), check_text(data, "<stdin>", find_product("910"))]
-    Draft202012Validator(SCHEMA).validate(json.loads(as_json(reports)))
+def test_every_report_follows_the_published_schema() -> None:
+    for path in BAD_TABLES:
+        data = path.read_bytes()
+        reports = [check_text(data, path.name), check_text(data, "<stdin>", find_product("910"))]
+        Draft202012Validator(SCHEMA).validate(json.loads(as_json(reports)))
 
 
 def test_the_schema_is_valid_and_describes_every_field() -> None:

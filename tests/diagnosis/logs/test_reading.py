@@ -11,6 +11,7 @@ import json
 import lzma
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -42,7 +43,8 @@ from hccl_kit.diagnosis.logs.facts import (
     Process,
     Step,
 )
-from hccl_kit.diagnosis.logs.log_file import Log, read_log
+from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
+from hccl_kit.diagnosis.logs.reader_process import read_archive, read_file
 from hccl_kit.diagnosis.logs.reading import read
 from tests.diagnosis.logs.lines import GROUP, TIME, events_of, facts_of, info, plog
 from tests.launch.jobs import clean_environ
@@ -176,12 +178,63 @@ def test_a_truncated_archive_is_read_as_far_as_possible(tmp_path: Path) -> None:
     assert "it ends in the middle" in " ".join(evidence.notes)
 
 
+def header(kind: bytes, size: int = 0, name: str = "a.log") -> bytes:
+    """A header of an archive; negative sizes are written as GNU tar writes numbers that are large."""
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.size = kind, size
+    return entry.tobuf(tarfile.GNU_FORMAT)
+
+
+GOOD = tar_of(**{f"debug/plog/{NAME}": WAITED})[: 512 + (len(WAITED) + 511) // 512 * 512]
+END = bytes(1024)
+PAX = b"30 path=debug/plog/other.log\n\n".ljust(512, b"\0")
+HOSTILE_ARCHIVES = {
+    "a name as long as memory": (header(b"L", 1 << 40), "it ends in the middle|too much memory"),
+    "a record as long as memory": (header(b"x", 1 << 40), "it ends in the middle|too much memory"),
+    "a file that is not all there": (header(b"0", 1 << 40), "it ends in the middle"),
+    "a size below zero": (header(b"0", -512) + END, "it is not a tar archive from there on"),
+    "a file of holes": (header(b"S") + END, ""),
+    "headers of headers": (header(b"x", 512) + PAX + b"".join([header(b"x", 512) + PAX] * 2000), "archive|middle"),
+    "links and devices": (b"".join(map(header, (b"1", b"2", b"3", b"4", b"5", b"6"))) + END, ""),
+    "no header": (b"x" * 512, "it is not a tar archive from there on"),
+    "half a header": (header(b"0")[:100], "it ends in the middle"),
+    "no end": (b"", "it ends in the middle"),
+}
+"""What follows a good log in an archive, and why it is not read to its end."""
+
+
+def test_hostile_archives_cost_none_of_the_logs_before(tmp_path: Path) -> None:
+    for name, (rest, why) in HOSTILE_ARCHIVES.items():
+        archive = Log("x.tar", tmp_path / "x.tar", None, iter([GOOD + rest]))
+        found: list[Found] = []
+        reason = ""
+        try:
+            found.extend(read_archive(archive))
+        except archives.DamagedError as error:
+            reason = str(error)
+        assert [event.process.pid for part in found for event in part.events] == [77], name
+        assert (bool(reason), bool(re.search(why, reason))) == (bool(why), True), (name, reason)
+
+
+def test_the_number_of_files_of_an_archive_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = tar_of(**{f"{number}.log": "" for number in range(3)})
+    for most, is_read in ((2, False), (3, True)):
+        monkeypatch.setattr(archives, "MAX_ENTRIES", most)
+        log = Log("x.tar", tmp_path / "x.tar", None, iter([whole]))
+        if is_read:
+            assert len(list(read_archive(log))) == 3
+        else:
+            with pytest.raises(archives.DamagedError, match="more than 2 files"):
+                list(read_archive(log))
+
+
 def test_unpacking_of_a_decompression_bomb_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MIN_UNPACKED", 1 << 20)
-    write(tmp_path / "x.log.gz", gzip.compress(WAITED.encode() + bytes(64 << 20)))
-    evidence = read([tmp_path])
-    assert evidence.files[0].cut == "it unpacks to more than 300 times its size"
-    assert evidence.files[0].size < 32 << 20
+    packed = gzip.compress(WAITED.encode() + bytes(64 << 20))
+    (found,) = read_file(Log("x.log.gz", tmp_path / "x.log.gz", None, iter([packed])))
+    assert found.file
+    assert found.file.cut == "it unpacks to more than 300 times its size"
+    assert found.file.size < 32 << 20
 
 
 def test_unsafe_paths_in_an_archive_are_only_used_as_names(tmp_path: Path) -> None:
@@ -494,12 +547,10 @@ def test_reading_in_two_processes_gives_the_same_result(tmp_path: Path, monkeypa
 
 IN_PROCESSES = """
 import sys
-from itertools import product
 from pathlib import Path
 from hccl_kit.diagnosis.logs import reading
-if __name__ == "__main__":
-    reading.MANY = 1
-    reading.read([Path(sys.argv[1])])
+reading.MANY = 1
+reading.read([Path(sys.argv[1])])
 """
 
 
@@ -511,7 +562,7 @@ def test_reader_processes_end_if_the_program_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, str(program), str(tmp_path)]
     with subprocess.Popen(command, env=clean_environ({"PYTHONPATH": str(ROOT)}), stderr=subprocess.DEVNULL) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        assert wait_until(lambda: len(children.read_text().split()) == 3)  # the third is the resource tracker
+        assert wait_until(lambda: len(children.read_text().split()) == 2)
         pids = children.read_text().split()
         process.kill()
     assert wait_until(lambda: [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()] == [])

@@ -186,8 +186,8 @@ def test_at_most_five_redirects_are_followed(tmp_path: Path, server: str) -> Non
 
 def test_https_never_falls_back_to_http() -> None:
     secure, plain = (urlsplit(f"{scheme}://127.0.0.1/a") for scheme in ("https", "http"))
-    assert download._refusal(secure, plain) == "from https to http"
-    assert download._refusal(plain, secure) is None
+    assert download.reason_to_refuse(secure, plain) == "from https to http"
+    assert download.reason_to_refuse(plain, secure) is None
 
 
 def test_the_limit_holds_if_the_size_is_unknown(tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,7 +96,7 @@ def _line(row: Row) -> str:
     meaning += [f"No effect{of_one}: {rule[NO_EFFECT]}."] if NO_EFFECT in rule else []
     if row.titled:
         titles = [_definition(name)["title"] for name in row.titled]
-        meaning += ["See " + ", ".join(f"[{title}](#{_anchor(title)})" for title in titles) + "."]
+        meaning += ["See " + ", ".join(f"[{title}](#{anchor(title)})" for title in titles) + "."]
         default = "" if rule.get("default") == {} else default
     of = f"{', '.join(row.of)}: " if row.of else ""
     return f"| `{row.key}` | {accepted(rule)} | {default} | {of}{' '.join(meaning)} |"
@@ -168,6 +168,6 @@ def plain(value: Any) -> str:
     return "null" if value is None else "{}" if value == {} else str(value)
 
 
-def _anchor(title: str) -> str:
+def anchor(title: str) -> str:
     """The anchor that GitHub gives a heading."""
     return "".join(c for c in title.lower().replace(" ", "-") if c.isalnum() or c in "-_")

@@ -17,124 +17,89 @@ from tests.places import ROOT, shipped_configs
 
 FOLDER = ROOT / "configs"
 SHIPPED = shipped_configs()
-NAMES = {
-    "cls/mobilenetv3/cls_mv3",
-    "cls/mobilenetv3/cls_mv3_receipts",
-    "det/dbnet/db_mobilenetv3_icdar15",
-    "det/dbnet/db_r18_icdar15",
-    "det/dbnet/db_r18_receipts",
-    "det/dbnet/db_r50_icdar15",
-    "det/dbnet/dbpp_r50_icdar15",
-    "det/east/east_mobilenetv3_icdar15",
-    "det/east/east_r50_icdar15",
-    "det/east/east_r18_receipts",
-    "det/ppocr/v5_mobile_finetune",
-    "det/ppocr/v6_medium_finetune",
-    "det/ppocr/v6_small_aux",
-    "det/ppocr/v6_small_finetune",
-    "det/ppocr/v6_small_receipts",
-    "det/ppocr/v6_tiny_finetune",
-    "det/psenet/pse_mv3_icdar15",
-    "det/psenet/pse_r18_receipts",
-    "det/psenet/pse_r152_icdar15",
-    "det/psenet/pse_r50_icdar15",
-    "rec/crnn/crnn_icdar15",
-    "rec/crnn/crnn_receipts",
-    "rec/crnn/crnn_receipts_words",
-    "rec/crnn/crnn_resnet34",
-    "rec/crnn/crnn_resnet34_zh",
-    "rec/crnn/crnn_small",
-    "rec/crnn/crnn_vgg7",
-    "rec/ppocr/v5_mobile_finetune",
-    "rec/ppocr/v6_medium_finetune",
-    "rec/ppocr/v6_small_captcha5",
-    "rec/ppocr/v6_small_finetune",
-    "rec/ppocr/v6_small_gtc",
-    "rec/ppocr/v6_small_receipts",
-    "rec/ppocr/v6_small_words_receipts",
-    "rec/ppocr/v6_tiny_finetune",
-    "rec/rare/rare_resnet34",
-    "rec/rare/rare_resnet34_zh",
-    "rec/rare/rare_small",
-    "rec/svtr/svtr_tiny",
-}
 
-each = pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+
+@pytest.fixture(scope="module")
+def configurations() -> dict[Path, config.Config]:
+    return {path: config.load(path) for path in SHIPPED}
 
 
 def values(name: str) -> config.Config:
     return config.load(FOLDER / f"{name}.yaml")
 
 
-def test_all_configurations_are_shipped() -> None:
-    assert {str(path.relative_to(FOLDER).with_suffix("")) for path in SHIPPED} == NAMES
+def test_none_has_an_ineffective_key(configurations: dict[Path, config.Config]) -> None:
+    for path, loaded in configurations.items():
+        assert loaded["model"]["type"] == path.relative_to(FOLDER).parts[0], path
+        assert config.ineffective(loaded) == [], path
 
 
-@each
-def test_it_has_no_ineffective_key(path: Path) -> None:
-    loaded = config.load(path)
-    assert loaded["model"]["type"] == path.relative_to(FOLDER).parts[0]
-    assert config.ineffective(loaded) == []
+def test_the_archive_of_each_defines_the_same_job(configurations: dict[Path, config.Config], tmp_path: Path) -> None:
+    for path, loaded in configurations.items():
+        (tmp_path / "train_config.yaml").write_text(loaded.to_yaml(), encoding="utf-8")
+        assert config.load(tmp_path / "train_config.yaml").digest == loaded.digest, path
+        assert "__base__" not in loaded.values, path
 
 
-@each
-def test_its_archive_defines_the_same_job(path: Path, tmp_path: Path) -> None:
-    loaded = config.load(path)
-    (tmp_path / "train_config.yaml").write_text(loaded.to_yaml(), encoding="utf-8")
-    assert config.load(tmp_path / "train_config.yaml").digest == loaded.digest
-    assert "__base__" not in loaded.values
+def test_each_names_the_source_of_its_numbers() -> None:
+    for path in SHIPPED:
+        comment = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
+        assert any("MindOCR" in line or "chosen" in line for line in comment), path
 
 
-@each
-def test_it_names_the_source_of_its_numbers(path: Path) -> None:
-    comment = [line for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
-    assert any("MindOCR" in line or "chosen" in line for line in comment)
+def test_all_paths_are_relative_and_the_run_folder_is_unique(configurations: dict[Path, config.Config]) -> None:
+    for path, loaded in configurations.items():
+        assert loaded["train"]["ckpt_save_dir"] == f"./runs/{path.stem}", path
+        assert loaded["eval"]["ckpt_load_path"] is None, path
+        assert loaded.weights == Path(f"runs/{path.stem}/best.ckpt"), path
+        for section in ("train", "eval"):
+            assert loaded[section]["dataset"]["dataset_root"].startswith("./data/"), path
 
 
-@each
-def test_its_paths_are_relative_and_its_run_folder_is_unique(path: Path) -> None:
-    loaded = config.load(path)
-    assert loaded["train"]["ckpt_save_dir"] == f"./runs/{path.stem}"
-    assert loaded["eval"]["ckpt_load_path"] is None
-    assert loaded.weights == Path(f"runs/{path.stem}/best.ckpt")
-    for section in ("train", "eval"):
-        assert loaded[section]["dataset"]["dataset_root"].startswith("./data/")
+def test_the_sections_of_each_are_consistent(configurations: dict[Path, config.Config]) -> None:
+    """The dictionary, the label length and the image size are the same in all of them."""
+    for path, loaded in configurations.items():
+        training, evaluation = (
+            {
+                name: options or {}
+                for step in loaded[section]["dataset"]["transform_pipeline"]
+                for name, options in step.items()
+            }
+            for section in ("train", "eval")
+        )
+        kind = loaded["model"]["type"]
+        if kind == "det":
+            assert_pages_are_consistent(path, training, evaluation)
+            continue
+        for name in ("RecCTCLabelEncode", "RecAttnLabelEncode", "RecResizeImg", "SVTRRecResizeImg", "NormalizeImage"):
+            assert training.get(name) == evaluation.get(name), (path, name)
+        if kind == "cls":
+            assert training == evaluation, path
+            assert training["ClsLabelEncode"]["label_list"] == loaded["postprocess"]["label_list"], path
+        else:
+            assert_labels_are_consistent(
+                path, loaded, training.get("RecCTCLabelEncode") or training["RecAttnLabelEncode"]
+            )
 
 
-@each
-def test_its_parts_are_consistent(path: Path) -> None:
-    """The dictionary, the label length and the image size are the same in all sections."""
-    loaded = config.load(path)
-    steps = [
-        {
-            name: options or {}
-            for step in loaded[section]["dataset"]["transform_pipeline"]
-            for name, options in step.items()
-        }
-        for section in ("train", "eval")
-    ]
-    if loaded["model"]["type"] == "det":
-        assert steps[0]["NormalizeImage"] == steps[1]["NormalizeImage"]
-        assert path.parent.name == "ppocr" or steps[0]["NormalizeImage"] == {"mean": "imagenet", "std": "imagenet"}
-        if "BorderMap" in steps[0]:
-            assert steps[0]["ShrinkBinaryMap"]["shrink_ratio"] == steps[0]["BorderMap"]["shrink_ratio"]
-        return
-    for name in ("RecCTCLabelEncode", "RecAttnLabelEncode", "RecResizeImg", "SVTRRecResizeImg", "NormalizeImage"):
-        assert steps[0].get(name) == steps[1].get(name)
-    if loaded["model"]["type"] == "cls":
-        assert steps[0] == steps[1]
-        assert steps[0]["ClsLabelEncode"]["label_list"] == loaded["postprocess"]["label_list"]
-        return
-    label = steps[0].get("RecCTCLabelEncode") or steps[0]["RecAttnLabelEncode"]
+def assert_pages_are_consistent(path: Path, training: dict[str, Any], evaluation: dict[str, Any]) -> None:
+    assert training["NormalizeImage"] == evaluation["NormalizeImage"], path
+    if path.parent.name != "ppocr":
+        assert training["NormalizeImage"] == {"mean": "imagenet", "std": "imagenet"}, path
+    if "BorderMap" in training:
+        assert training["ShrinkBinaryMap"]["shrink_ratio"] == training["BorderMap"]["shrink_ratio"], path
+
+
+def assert_labels_are_consistent(path: Path, loaded: config.Config, label: dict[str, Any]) -> None:
     post, head = loaded["postprocess"], loaded["model"]["head"]
-    assert label["character_dict_path"] == post["character_dict_path"]
-    assert label["use_space_char"] == post["use_space_char"]
+    assert label["character_dict_path"] == post["character_dict_path"], path
+    assert label["use_space_char"] == post["use_space_char"], path
     if path.parent.name != "ppocr":  # published weights read both cases, even if the metric ignores case
-        assert label.get("lower", False) == loaded["metric"]["lower"]
+        assert label.get("lower", False) == loaded["metric"]["lower"], path
     if post["character_dict_path"] is None:
         more = {"CTCHead": 1, "AttentionHead": 2}[head["name"]]
-        assert head["out_channels"] == 36 + post["use_space_char"] + more
-    assert head.get("batch_max_length", label["max_text_len"]) == label["max_text_len"]
+        assert head["out_channels"] == 36 + post["use_space_char"] + more, path
+    assert head.get("batch_max_length", label["max_text_len"]) == label["max_text_len"], path
 
 
 def test_key_values_of_mindocr_are_kept() -> None:
@@ -208,39 +173,31 @@ def test_loading_imports_no_heavy_packages() -> None:
 
 def steps_of(name: str) -> dict[str, dict[str, Any]]:
     """The transforms of the schema with the rules of their options."""
-    found = {}
+    steps = {}
     for step, rule in schema.root()["$defs"][name]["properties"].items():
         options: dict[str, Any] = {}
         for chosen in schema.chosen_rules(rule, None):
             options |= chosen.get("properties", {})
-        found[step] = options
-    return found
+        steps[step] = options
+    return steps
 
 
 STEPS = steps_of("det_step") | steps_of("rec_step")
 
 
-def test_the_schema_and_the_pipeline_have_the_same_transforms() -> None:
+def test_the_schema_and_the_pipeline_have_the_same_transforms_options_and_defaults() -> None:
     pytest.importorskip("cv2")
     from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
 
     assert set(STEPS) == set(TRANSFORMS)
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_the_schema_and_the_transforms_have_the_same_options_and_defaults(step: str) -> None:
-    pytest.importorskip("cv2")
-    from hccl_kit.ocr.data.pipeline import TRANSFORMS  # noqa: PLC0415  # loads numpy and OpenCV
-
-    if step not in TRANSFORMS:
-        pytest.fail(f"there is no step {step}")
-    taken = inspect.signature(TRANSFORMS[step]).parameters
-    assert set(STEPS[step]) == set(taken)
-    for name, rule in STEPS[step].items():
-        default = next((one["default"] for one in schema.chosen_rules(rule, None) if "default" in one), None)
-        own = taken[name].default
-        if own is not inspect.Parameter.empty and not (own is None and default is None):
-            assert default == (list(own) if isinstance(own, tuple) else own), name
+    for step, rules in STEPS.items():
+        parameters = inspect.signature(TRANSFORMS[step]).parameters
+        assert set(rules) == set(parameters), step
+        for name, rule in rules.items():
+            written = next((row["default"] for row in schema.chosen_rules(rule, None) if "default" in row), None)
+            default = parameters[name].default
+            if default is not inspect.Parameter.empty and not (default is None and written is None):
+                assert written == plain(default), (step, name)
 
 
 def test_shipped_files_are_plain_yaml_too() -> None:
@@ -254,8 +211,8 @@ NOT_OPTIONS = ("name", "pretrained", "bottleneck_params", "rescale_fields")
 
 def options_of(name: str) -> dict[str, Any]:
     """The options of a part of a network with their defaults, according to the schema."""
-    found = dict(schema.root()["$defs"][name]["properties"])
-    return {key: rule for key, rule in found.items() if key not in NOT_OPTIONS}
+    rules = schema.root()["$defs"][name]["properties"]
+    return {key: rule for key, rule in rules.items() if key not in NOT_OPTIONS}
 
 
 @pytest.mark.train
@@ -321,8 +278,8 @@ def test_the_schema_and_the_parts_of_the_networks_have_the_same_options() -> Non
         assert set(rules) - {"name"} == set(keywords), taken
         for key, default in keywords.items():
             if default not in (None, inspect.Parameter.empty):
-                found = next(one["default"] for one in schema.chosen_rules(rules[key], None) if "default" in one)
-                assert plain(found) == plain(default), (taken, key)
+                written = next(row["default"] for row in schema.chosen_rules(rules[key], None) if "default" in row)
+                assert plain(written) == plain(default), (taken, key)
 
 
 def plain(value: Any) -> Any:

@@ -29,7 +29,7 @@ def test_every_link_leads_to_a_section() -> None:
     text = page.as_markdown()
     headings = [line[3:] for line in text.split("\n") if line.startswith("## ")]
     links = {part.split(")")[0] for part in text.split("](#")[1:]}
-    assert links <= {page._anchor(heading) for heading in headings}
+    assert links <= {page.anchor(heading) for heading in headings}
     assert "dataset-of-recognition-lmdbdataset" in links
 
 

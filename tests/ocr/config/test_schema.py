@@ -224,7 +224,7 @@ def test_ineffective_defaults_are_not_filled_in() -> None:
 def test_ineffective_options_of_transforms_are_detected() -> None:
     """Also in lists."""
     rule = {"items": {"properties": {"a": {schema.NO_EFFECT: "why"}}}}
-    found = list(schema._present([{"a": 1}], rule, ("list",)))
+    found = list(schema.without_effect([{"a": 1}], rule, ("list",)))
     assert [pointer for pointer, _ in found] == [("list", 0, "a")]
 
 
@@ -240,7 +240,7 @@ def test_conditions_are_evaluated_like_in_json_schema() -> None:
     assert len(conditions) > 10
     for condition in conditions:
         for value in values:
-            assert schema._holds(condition, value) == Draft202012Validator(condition).is_valid(value)
+            assert schema.holds(condition, value) == Draft202012Validator(condition).is_valid(value)
 
 
 def choices(rule: Any) -> Iterator[Any]:

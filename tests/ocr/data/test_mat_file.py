@@ -89,7 +89,7 @@ def test_characters_that_cannot_be_decoded_are_no_text(tmp_path: Path) -> None:
 def test_a_hostile_file_is_one_error_within_the_limits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: bytes, reason: str
 ) -> None:
-    monkeypatch.setattr(mat_file, "MAX_MEMORY", 1 << 29)
+    monkeypatch.setattr(mat_file, "LIMITS", mat_file.LIMITS._replace(memory=1 << 29))
     path = write(tmp_path / "a.mat", variable)
     with pytest.raises(KitError, match=reason) as caught:
         read(path, ["a"])

@@ -19,7 +19,7 @@ from hccl_kit.ocr.models import crnn_small, db, east, pse, rare, tps
 from hccl_kit.ocr.serve import export, export_metadata
 from hccl_kit.ocr.tasks import recipes
 from tests.ocr.run_tool import CONFIG, tool
-from tests.places import ROOT
+from tests.places import ROOT, shipped_configs
 
 pytest.importorskip("onnxruntime")  # part of the extra `export`
 import onnxruntime
@@ -285,7 +285,7 @@ def test_missing_packages_are_named() -> None:
     assert "pip install 'hccl-kit[export]'" in done.stderr
 
 
-SHIPPED = [str(path.relative_to(ROOT / "configs")) for path in sorted((ROOT / "configs").glob("*/*/*.yaml"))]
+SHIPPED = [str(path.relative_to(ROOT / "configs")) for path in shipped_configs()]
 
 
 @pytest.mark.long

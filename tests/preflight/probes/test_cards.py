@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.preflight.node import CannotTellError
-from hccl_kit.preflight.probes.cards import folded, here, ids_in_dev, info, named, physical_ids
+from hccl_kit.preflight.probes.cards import findings_on_cards, here, ids_in_dev, info, named, physical_ids
 from hccl_kit.table.finding import Finding
 from tests.preflight.machines import A2, A3, A5, DUO, Machine, machine_of
 
@@ -26,11 +26,11 @@ def test_cards_are_listed_as_ranges(ids: list[int], expected: str) -> None:
 
 
 def test_equal_texts_are_merged_and_a_single_card_is_the_device() -> None:
-    assert list(folded({0: "a", 1: "b", 2: "a"}, "h")) == [
+    assert list(findings_on_cards({0: "a", 1: "b", 2: "a"}, "h")) == [
         Finding("cards 0 and 2: a", "h"),
         Finding("card 1: b", "h", device=1),
     ]
-    assert list(folded({})) == []
+    assert list(findings_on_cards({})) == []
 
 
 def places(machine: Machine) -> dict[tuple[int, int], int]:

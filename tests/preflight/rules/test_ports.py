@@ -132,7 +132,7 @@ def test_a_port_of_an_outgoing_connection_is_reported_as_such() -> None:
     base = free_base()
     with calling_from(base + 3):
         where = node(environ={"HCCL_IF_BASE_PORT": str(base)})
-        (found,) = [one for one in faults(port_taken, where) if str(DEFAULT_CARD) not in one.message]
+        (found,) = [fault for fault in faults(port_taken, where) if str(DEFAULT_CARD) not in fault.message]
     own = Path("/proc/self/comm").read_text().strip()
     assert found.message.startswith(
         f"port {base + 3} of {HERE} is taken by a connection of {own} (process {os.getpid()}"

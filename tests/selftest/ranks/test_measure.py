@@ -73,8 +73,8 @@ def measured(group: Threads, operator: Operator, sizes: Sequence[int], limit: fl
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_correct_results_are_timed(operator: Operator) -> None:
     for timings in measured(Threads(3, delay=0.002), operator, [120, 1200]):
-        assert [(one.size, one.is_wrong) for one in timings] == [(120, False), (1200, False)]
-        assert all(0.002 <= one.fast <= one.seconds < 1 for one in timings)
+        assert [(timing.size, timing.is_wrong) for timing in timings] == [(120, False), (1200, False)]
+        assert all(0.002 <= timing.fast <= timing.seconds < 1 for timing in timings)
 
 
 def test_all_ranks_make_the_same_number_of_calls() -> None:
@@ -101,7 +101,7 @@ def test_a_wrong_result_is_detected_on_its_rank() -> None:
 
 def test_a_size_that_would_take_too_long_is_skipped() -> None:
     found = measured(Threads(2, delay=0.02), "all_reduce", [64, 640, 640_000], limit=1.0)
-    assert [[one.size for one in timings] for timings in found] == [[64, 640]] * 2
+    assert [[timing.size for timing in timings] for timings in found] == [[64, 640]] * 2
 
 
 def test_arithmetic_and_memory_speed_are_measured() -> None:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.table.bounds import LAB, NIC_LOCATION
 from hccl_kit.table.formats import server_list, write
-from hccl_kit.table.formats.group_list import LAB, LOCATION, from_value, in_document, to_value
+from hccl_kit.table.formats.group_list import from_value, in_document, to_value
 from hccl_kit.table.formats.shape import StructureError
 from hccl_kit.table.pointer import Pointer
 from tests.groups import cloud, lab
@@ -37,7 +38,7 @@ def documents(
 
 clouds = documents({"pod_name": st.text()}, {"device_count": counts}, {})
 labs = documents(
-    {"rank_id": counts}, {"device_num": counts, "server_num": counts}, {LAB: json_values, LOCATION: st.text()}
+    {"rank_id": counts}, {"device_num": counts, "server_num": counts}, {LAB: json_values, NIC_LOCATION: st.text()}
 )
 
 
@@ -122,7 +123,7 @@ def test_ranks_are_kept_with_the_key_of_the_lab_form() -> None:
         for device in server["device"]:
             device["rank_id"] = str(3 - int(device["rank_id"]))
     table = server_list.from_value(document)
-    written = to_value(table._replace(version="", extra={LAB: "lab", LOCATION: "device"}))
+    written = to_value(table._replace(version="", extra={LAB: "lab", NIC_LOCATION: "device"}))
     (group,) = written["group_list"]
     assert [instance["rank_id"] for instance in group["instance_list"]] == ["0", "1", "2", "3"]
     assert (group["device_num"], group["server_num"], group["instance_count"]) == ("4", "2", "4")

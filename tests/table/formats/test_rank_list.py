@@ -84,15 +84,15 @@ def scalars(at: Any, pointer: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [pointer]
 
 
-@pytest.mark.parametrize("pointer", [one for one in scalars(FULL) if one], ids=lambda one: "/".join(map(str, one)))
-def test_schema_and_reader_agree_on_every_field(pointer: tuple[Any, ...]) -> None:
-    for replacement in [*WRONG, None, {}, "y" * 300, "y" * 1025, [1] * 25, ["0/1"] * 17]:
-        document: Any = copy.deepcopy(FULL)
-        holder = document
-        for part in pointer[:-1]:
-            holder = holder[part]
-        holder[pointer[-1]] = replacement
-        assert fits(document) == (not list(schema.findings(document, STEM))), replacement
+def test_schema_and_reader_agree_on_every_field() -> None:
+    for pointer in filter(None, scalars(FULL)):
+        for replacement in [*WRONG, None, {}, "y" * 300, "y" * 1025, [1] * 25, ["0/1"] * 17]:
+            document: Any = copy.deepcopy(FULL)
+            holder = document
+            for part in pointer[:-1]:
+                holder = holder[part]
+            holder[pointer[-1]] = replacement
+            assert fits(document) == (not list(schema.findings(document, STEM))), (pointer, replacement)
 
 
 def test_a_word_in_another_case_is_fixed() -> None:

@@ -60,8 +60,8 @@ def geometry(
         inwards = draw.beta(1, 4, (4, 2)) * distortion / 2 * np.array([width, height])
         corners = _corners(width, height)
         towards = np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
-        found: Matrix = cv2.getPerspectiveTransform(corners, (corners + inwards * towards).astype(np.float32))
-        return found
+        matrix: Matrix = cv2.getPerspectiveTransform(corners, (corners + inwards * towards).astype(np.float32))
+        return matrix
 
     kinds: list[Callable[[Draw, int, int], Matrix]] = [rotation, affine, perspective]
 

@@ -44,7 +44,10 @@ def join_lines(
             if other is None:
                 continue
             image = _at(height, other)
-            if _steps(text + other.text) <= max_text_length and sum(one.shape[1] for one in (*images, image)) <= width:
+            if (
+                _steps(text + other.text) <= max_text_length
+                and sum(part.shape[1] for part in (*images, image)) <= width
+            ):
                 images.append(image)
                 text += other.text
         return replace(line, image=np.hstack(images), text=text) if len(images) > 1 else line

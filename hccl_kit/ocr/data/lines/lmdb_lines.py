@@ -30,10 +30,10 @@ MAX_LABEL_BYTES = 1 << 16
 def find_folders(root: Path) -> list[Path]:
     """`root` and the folders below it with a data.mdb. Raises KitError if there are none."""
     # Opening a named pipe, LMDB would wait for a writer.
-    found = sorted(path.parent for path in root.rglob(FILE) if path.is_file()) if root.is_dir() else []
-    if not found:
+    folders = sorted(path.parent for path in root.rglob(FILE) if path.is_file()) if root.is_dir() else []
+    if not folders:
         raise KitError(f"neither {root} nor a folder in it has {FILE}", hint="set data_dir to a folder of LMDB")
-    return found
+    return folders
 
 
 class LmdbLines(Sequence[TextLine]):

@@ -58,19 +58,19 @@ def _reader(dataset: Mapping[str, Any], label: Path) -> Callable[[Path, Path], I
 def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
     """A page for each image `NAME.jpg` whose labels are `gt_NAME.txt` or `NAME.txt`; `path: reason` for the others."""
     try:
-        found, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
+        pages, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
         texts = (path for path in labels.iterdir() if path.suffix == ".txt")
         files, no_labels = by_name(texts, lambda stem: stem.removeprefix("gt_"))
     except OSError as error:
         raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
     yield from (*no_images, *no_labels)
-    for name in sorted(found.keys() | files.keys(), key=lambda name: (_natural(name), name)):
-        if name not in found:
+    for name in sorted(pages.keys() | files.keys(), key=lambda name: (_natural(name), name)):
+        if name not in pages:
             yield f"{files[name]}: {images} has no image {name}.jpg"
         elif name not in files:
-            yield f"{found[name]}: {labels} has no file gt_{name}.txt"
+            yield f"{pages[name]}: {labels} has no file gt_{name}.txt"
         else:
-            yield _page(found[name], files[name], lambda path: parse_rows(read_text(path, MAX_PAGE_BYTES)))
+            yield _page(pages[name], files[name], lambda path: parse_rows(read_text(path, MAX_PAGE_BYTES)))
 
 
 def read_label_file(path: Path, images: Path) -> Iterator[Page | str]:

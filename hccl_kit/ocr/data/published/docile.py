@@ -43,8 +43,8 @@ def _words(content: dict[str, Any]) -> Iterator[tuple[str, Row]]:
     """{"pages": [{"blocks": [{"lines": [{"words": [{"value": text, "geometry": [[x, y], [x, y]]}]}]}]}]}."""
     for page, of_page in enumerate(as_list(content.get("pages"))):
         lines = [line for block in as_list(field(of_page, "blocks")) for line in as_list(field(block, "lines"))]
-        found = [word for line in lines for word in as_list(field(line, "words"))]
-        for place, word in numbered(f"page {page}, word", found):
+        words = [word for line in lines for word in as_list(field(line, "words"))]
+        for place, word in numbered(f"page {page}, word", words):
             yield place, Row(page, field(word, "value"), _flat(word.get("geometry")))
 
 

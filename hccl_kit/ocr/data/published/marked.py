@@ -61,18 +61,18 @@ def pairs(
     folder cannot be read.
     """
     try:
-        found, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
+        pages, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
         files, no_labels = by_name((path for path in labels.iterdir() if path.suffix in suffixes), image_stem)
     except OSError as error:
         raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
     yield from (*no_images, *no_labels)
-    for name in sorted(found.keys() | files.keys()):
-        if name not in found:
+    for name in sorted(pages.keys() | files.keys()):
+        if name not in pages:
             yield f"{files[name]}: {images} has no image {name}.jpg"
         elif name not in files:
-            yield f"{found[name]}: {labels} has no {' or '.join(suffixes)} file of it"
+            yield f"{pages[name]}: {labels} has no {' or '.join(suffixes)} file of it"
         else:
-            yield files[name], found[name]
+            yield files[name], pages[name]
 
 
 def find_image(images: Path, name: Any) -> Path:

@@ -42,7 +42,7 @@ def iiit5k(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
         raise KitError(f"{labels}: the structure array has no field {' and '.join(missing)}")
     for number, word in enumerate(words.ravel(order="F"), 1):
         name, text = (mat_file.text(word[field]) for field in IIIT5K_FIELDS)
-        yield _word(f"{labels}: word {number}", _found, images, name, text)
+        yield _word(f"{labels}: word {number}", _relative, images, name, text)
 
 
 def cute80(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
@@ -54,12 +54,12 @@ def cute80(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
     for place, row in numbered(labels):
         name, *fields = row.split()
         if len(fields) == 1 or (len(fields) > 1 and fields[1] == str(len(fields) - 2)):
-            yield _word(place, _found, images, name, fields[0])
+            yield _word(place, _relative, images, name, fields[0])
         else:
             yield f"{place}: expected timage/001.jpg TEXT 1 TEXT, found {row[:60]!r}"
 
 
-def _found(images: Path, name: str | None) -> PurePath:
+def _relative(images: Path, name: str | None) -> PurePath:
     return find_image(images, name).relative_to(images)
 
 

@@ -49,19 +49,19 @@ def unfolded(values: Arrays, wanted: Iterable[str]) -> dict[str, Array]:
     In evaluation the outputs are the same. The statistics of the normalisations are 0 and 1, not those of any images:
     train with them frozen (`model.freeze_batch_norm`). The 1x1 and the dilated branches start at zero.
     """
-    found = {}
+    parameters = {}
     for name in wanted:
         for part, made in _UNFOLDED.items():
             cell = name.removesuffix(part)
             weight, bias = values.get(f"{cell}.weight"), values.get(f"{cell}.bias")
             if cell != name and weight is not None and bias is not None:
-                found[name] = made(weight, bias)
-    return found
+                parameters[name] = made(weight, bias)
+    return parameters
 
 
 def _cells(values: Arrays) -> dict[str, Convolution]:
     """The folded convolution of each cell with branches, by the name of the cell."""
-    found: dict[str, Convolution | None] = {}
+    convolutions: dict[str, Convolution | None] = {}
     for ending, fold in (
         (FIRST, _sum),
         (LARGE, _depthwise),
@@ -71,9 +71,9 @@ def _cells(values: Arrays) -> dict[str, Convolution]:
     ):
         for name in values:
             cell = name.removesuffix(ending)
-            if cell != name and not _is_inside(cell, found):
-                found[cell] = fold(values, cell)
-    return {cell: convolution for cell, convolution in found.items() if convolution is not None}
+            if cell != name and not _is_inside(cell, convolutions):
+                convolutions[cell] = fold(values, cell)
+    return {cell: convolution for cell, convolution in convolutions.items() if convolution is not None}
 
 
 def _is_inside(name: str, cells: Container[str]) -> bool:
@@ -153,10 +153,10 @@ def _sum(values: Arrays, cell: str) -> Convolution | None:
 
 
 def _norm(values: Arrays, cell: str) -> Norm | None:
-    found = [values[f"{cell}.{key}"] for key in NORM if f"{cell}.{key}" in values]
-    if len(found) < len(NORM) or len({array.shape for array in found}) > 1 or found[0].ndim != 1:
+    arrays = [values[f"{cell}.{key}"] for key in NORM if f"{cell}.{key}" in values]
+    if len(arrays) < len(NORM) or len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
         return None
-    return Norm(*found)
+    return Norm(*arrays)
 
 
 def _without_identity(weight: Array, _: Array) -> Array:

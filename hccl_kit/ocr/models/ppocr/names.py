@@ -138,41 +138,41 @@ def translated(values: Arrays) -> dict[str, NDArray[Any]]:
     Names that belong to no such network, and `num_batches_tracked`, are left out.
     """
     blocks = {match[1] for name in values if (match := re.match(rf"{_NECK}conv_block\.(\d{{1,3}})\.", name))}
-    found: dict[str, NDArray[Any]] = {}
+    renamed: dict[str, NDArray[Any]] = {}
     for name, array in values.items():
         if name.endswith("num_batches_tracked"):
             continue
         ours = _ours(name, _CONV_BLOCKS.get(len(blocks), ()))
         if ours is not None:
-            found[ours] = _reshaped(ours, array)
-    return _separated(found)
+            renamed[ours] = _reshaped(ours, array)
+    return _separated(renamed)
 
 
 def _separated(values: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Replace each dense large kernel by the depthwise and pointwise convolution whose product it is, or drop it."""
-    found: dict[str, NDArray[Any]] = {}
+    separate: dict[str, NDArray[Any]] = {}
     for name, array in values.items():
         cell, _, key = name.partition(f".{DENSE}.")
         if key == "bias":
-            found[f"{cell}.pointwise.bias"] = array
+            separate[f"{cell}.pointwise.bias"] = array
         parts = folding.separated(array) if key == "weight" else None
         if parts is not None:
-            found |= {f"{cell}.depthwise.weight": parts[0], f"{cell}.pointwise.weight": parts[1]}
-            found[f"{cell}.depthwise.bias"] = np.zeros(len(parts[0]), np.float32)
+            separate |= {f"{cell}.depthwise.weight": parts[0], f"{cell}.pointwise.weight": parts[1]}
+            separate[f"{cell}.depthwise.bias"] = np.zeros(len(parts[0]), np.float32)
         if not key:
-            found[name] = array
-    return found
+            separate[name] = array
+    return separate
 
 
 def _ours(name: str, blocks: tuple[str, ...]) -> str | None:
-    found = re.fullmatch(rf"{_NECK}conv_block\.(\d{{1,3}})\.(convolution|normalization)\.(\w+)", name)
-    if found:
-        number = int(found[1])
-        return f"neck.{blocks[number]}.{_part(found[2], found[3], norm='norm')}" if number < len(blocks) else None
+    match = re.fullmatch(rf"{_NECK}conv_block\.(\d{{1,3}})\.(convolution|normalization)\.(\w+)", name)
+    if match:
+        number = int(match[1])
+        return f"neck.{blocks[number]}.{_part(match[2], match[3], norm='norm')}" if number < len(blocks) else None
     for theirs, ours in _CELLS:
-        found = re.match(theirs, name)
-        if found:
-            return _joined(_counted_here(found.expand(ours)), name[found.end() :])
+        match = re.match(theirs, name)
+        if match:
+            return _joined(_counted_here(match.expand(ours)), name[match.end() :])
     return None
 
 

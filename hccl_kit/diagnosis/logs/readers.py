@@ -1,0 +1,185 @@
+"""Processes with limits that read what may be hostile, one file after the other, and what they told."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import PurePath
+
+from hccl_kit.base.interruptible import POLL, is_interrupted
+from hccl_kit.base.limited_child import limited_program, why_ended
+from hccl_kit.diagnosis.logs import plain_form, reader_process, torch_dump
+from hccl_kit.diagnosis.logs.facts import LogFile
+from hccl_kit.diagnosis.logs.log_file import Found, events_of
+from hccl_kit.diagnosis.logs.reader_process import ENDED, FOUND, READING, Request
+from hccl_kit.diagnosis.logs.workers import process_of
+
+MAX_LINE = 256 << 20
+"""Bytes of an answer: what the most telling log gives is far below."""
+ATTEMPTS = 5
+"""How often an archive is read on after a log in it that ended the reader."""
+_PIECE = 1 << 20
+
+
+class InterruptedReadingError(Exception):
+    """A signal came; the reader has been ended."""
+
+
+class EndedError(Exception):
+    """The reader has told that it cannot read the rest of a file; the text says why."""
+
+
+class _DiedError(Exception):
+    """The process has ended; the text says why."""
+
+
+class Reader:
+    """A process that is started for the first file, and again for the next one if a file ends it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: socket.socket | None = None
+
+    def read(self, descriptor: int, request: Request, wait: Callable[[int], None] | None = None) -> Iterator[Found]:
+        """What an open file gave. A log that ends the reader gives a note, and its file as one that is cut.
+
+        `wait` returns when there is something to read at a descriptor. Raises EndedError if the rest cannot be read.
+        """
+        for attempt in range(ATTEMPTS):
+            logs: list[tuple[str, PurePath]] = []
+            try:
+                yield from self._answers(descriptor, request, logs, wait or _wait)
+                return
+            except _DiedError as error:
+                name, path = logs[-1] if logs else (request.name, PurePath(request.path))
+                is_last = not logs or attempt + 1 == ATTEMPTS or not _rewound(descriptor)
+                rest = f"; what follows it in {request.name} is not read" if logs and is_last else ""
+                yield _unread(name, path, str(error), rest)
+                if is_last:
+                    return
+                request = request._replace(skipped=request.skipped + len(logs))
+
+    def close(self) -> int:
+        """End the process; its exit code."""
+        process, requests = self._process, self._requests
+        self._process = self._requests = None
+        if process is None or requests is None or process.stdout is None:
+            return 0
+        requests.close()
+        process.stdout.close()
+        process.kill()
+        return process.wait()
+
+    def _answers(
+        self, descriptor: int, request: Request, logs: list[tuple[str, PurePath]], wait: Callable[[int], None]
+    ) -> Iterator[Found]:
+        requests, answers = self._started()
+        try:
+            line = json.dumps(request).encode() + b"\n"
+            requests.sendall(line[socket.send_fds(requests, [line], [descriptor]) :])
+            for answer in _lines(answers, wait):
+                kind, value = answer[:1], answer[1:]
+                if kind == READING:
+                    name, path = json.loads(value)
+                    logs.append((str(name), PurePath(path)))
+                elif kind == FOUND:
+                    yield plain_form.from_line(value)
+                elif kind == ENDED and (why := json.loads(value)):
+                    raise EndedError(why)
+                else:
+                    return
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            raise _DiedError(why_ended(self.close(), reader_process.LIMITS)) from None
+        except EndedError:
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _started(self) -> tuple[socket.socket, int]:
+        if self._process is None:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                limits = reader_process.LIMITS
+                self._process = subprocess.Popen(
+                    limited_program(limits, reader_process.__name__, str(limits.seconds)),
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,  # Ctrl-C is for this process, which then ends it
+                )
+            self._requests = ours
+        assert self._requests
+        assert self._process.stdout
+        return self._requests, self._process.stdout.fileno()
+
+
+class Readers:
+    """As many readers as are in use at a time; they end with the block."""
+
+    def __init__(self) -> None:
+        self._idle: list[Reader] = []
+
+    @contextmanager
+    def one(self) -> Iterator[Reader]:
+        """A reader for one file."""
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            reader = Reader()
+        try:
+            yield reader
+        finally:
+            self._idle.append(reader)
+
+    def __enter__(self) -> Readers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for reader in self._idle:
+            reader.close()
+
+
+def _unread(name: str, path: PurePath, why: str, rest: str) -> Found:
+    """A log that ended the reader: nothing is known of what its process did, but that it is there."""
+    process, notes = process_of(path), (f"{name} cannot be read: {why}{rest}",)
+    if noted := torch_dump.unread(path.name):
+        return Found(None, events_of(name, process, noted), notes)
+    return Found(LogFile(process, name, 0, None, None, cut=why), (), notes)
+
+
+def _rewound(descriptor: int) -> bool:
+    try:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except OSError:  # a pipe
+        return False
+    return True
+
+
+def _wait(descriptor: int) -> None:
+    while not select.select([descriptor], [], [], POLL)[0]:
+        if is_interrupted():
+            raise InterruptedReadingError
+
+
+def _lines(descriptor: int, wait: Callable[[int], None]) -> Iterator[bytes]:
+    """Lines without their ends. Raises EOFError if there are no more, or if one is too long."""
+    parts: list[bytes] = []
+    size = 0
+    while size < MAX_LINE:
+        wait(descriptor)
+        piece = os.read(descriptor, _PIECE)
+        if not piece:
+            break
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            yield b"".join([*parts, end])
+            parts, size = [], 0
+        parts.append(rest)
+        size += len(rest)
+    raise EOFError
