@@ -31,7 +31,7 @@ COMPILERS = ("c++", "g++", "clang++")
 OPTIONS = ("-std=c++17", "-O2", "-shared", "-fPIC", "-Wl,--no-undefined")
 LIBRARIES = ("libdnnl.so.3", "libmindspore_core.so", "plugin/libmindspore_ops_cpu.so")
 """The libraries in MindSpore's folder lib that it calls: oneDNN, and two for MindSpore's threads."""
-TIMEOUT = 120
+TIMEOUT = 600
 MOST_OF_REASON = 1000
 """Bytes of the reason of a failure that other processes read."""
 ELF_HEADER = 64
