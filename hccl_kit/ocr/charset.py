@@ -11,6 +11,7 @@ from pathlib import Path
 from hccl_kit.base import shipped
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr import rapidocr
 
 ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -41,7 +42,14 @@ class Charset:
             characters += " "
         if len(set(characters)) != len(characters):
             duplicate = next(c for n, c in enumerate(characters) if c in characters[:n])
-            raise KitError(f"the dictionary {path} lists {duplicate!r} twice")
+            raise KitError(
+                Message(
+                    "ocr.charset.dictionary-lists-twice",
+                    "the dictionary {path} lists {duplicate!r} twice",
+                    path=path,
+                    duplicate=duplicate,
+                )
+            )
         return cls(characters)
 
     @property
@@ -86,5 +94,13 @@ def _read(path: Path) -> list[str]:
     characters = [line.rstrip("\r") for line in read_text(path, MAX_BYTES).split("\n")]
     for number, line in enumerate(characters, 1):
         if len(line) > 1:
-            raise KitError(f"{path}:{number}: expected one character, found {line[:20]!r}")
+            raise KitError(
+                Message(
+                    "ocr.charset.expected-character-found",
+                    "{path}:{number}: expected one character, found {line!r}",
+                    path=path,
+                    number=number,
+                    line=line[:20],
+                )
+            )
     return characters

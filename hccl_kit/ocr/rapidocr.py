@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 VERSION = "3.10.0"
 FILES = {
@@ -39,21 +40,55 @@ def path(name: str) -> Path:
     Raises KitError if the package is not installed, the name is another, or the file is not the known one.
     """
     if name not in FILES:
-        raise KitError(f"unknown name {name}", hint=f"accepted: {' or '.join(FILES)}")
+        raise KitError(
+            Message("ocr.rapidocr.unknown-name", "unknown name {name}", name=name),
+            hint=Message("ocr.rapidocr.unknown-name.fix", "accepted: {files}", files=" or ".join(FILES)),
+        )
     inside, expected = FILES[name]
     try:
         package = metadata.distribution("rapidocr")
     except metadata.PackageNotFoundError:
-        raise KitError(f"{name} is in the package rapidocr, which is not installed", hint=INSTALL) from None
+        raise KitError(
+            Message(
+                "ocr.rapidocr.package-rapidocr-not",
+                "{name} is in the package rapidocr, which is not installed",
+                name=name,
+            ),
+            hint=INSTALL,
+        ) from None
     file = Path(str(package.locate_file(inside)))
     try:
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
-        raise KitError(f"{name}: rapidocr {package.version} has no {inside}: {error.strerror}", hint=INSTALL) from error
+        raise KitError(
+            Message(
+                "ocr.rapidocr.rapidocr-no",
+                "{name}: rapidocr {version} has no {inside}: {reason}",
+                name=name,
+                version=package.version,
+                inside=inside,
+                reason=error.strerror,
+            ),
+            hint=INSTALL,
+        ) from error
     if digest != expected:
         raise KitError(
-            f"{name}: {file} of rapidocr {package.version} has the SHA-256 {digest}; that of {VERSION} has {expected}",
-            hint=f"{INSTALL} installs {VERSION}; name another file by its path",
+            Message(
+                "ocr.rapidocr.rapidocr-sha-256",
+                "{name}: {file} of rapidocr {version} has the SHA-256 {digest}; that of {version_2} has {expected}",
+                name=name,
+                file=file,
+                version=package.version,
+                digest=digest,
+                version_2=VERSION,
+                expected=expected,
+            ),
+            hint=Message(
+                "ocr.rapidocr.rapidocr-sha-256.fix",
+                "{install} installs {version}; name another file by its path",
+                install=INSTALL,
+                version=VERSION,
+            ),
         )
     return file
 
@@ -64,12 +99,18 @@ def characters(name: str) -> tuple[str, ...]:
     try:
         import onnx  # noqa: PLC0415  # an extra
     except ImportError as error:
-        raise KitError(f"{name} cannot be read without the package onnx", hint=INSTALL) from error
+        raise KitError(
+            Message("ocr.rapidocr.cannot-read-without", "{name} cannot be read without the package onnx", name=name),
+            hint=INSTALL,
+        ) from error
     model = onnx.load(path(name), load_external_data=False)
     characters = listed_characters({row.key: row.value for row in model.metadata_props})
     if characters is None:
         raise KitError(
-            f"{name} has no dictionary", hint="accepted: rapidocr:rec, or a file with one character per line"
+            Message("ocr.rapidocr.no-dictionary", "{name} has no dictionary", name=name),
+            hint=Message(
+                "ocr.rapidocr.no-dictionary.fix", "accepted: rapidocr:rec, or a file with one character per line"
+            ),
         )
     return characters
 

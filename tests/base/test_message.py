@@ -13,7 +13,6 @@ PLAIN = {
     "cli",
     "diagnosis",
     "launch",
-    "ocr",
 }
 """Rooms whose messages are texts without an id."""
 TEXTS = {"KitError": ("message", "hint"), "ParseError": ("message", "hint"), "Finding": ("message", "hint")}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.ocr.adapt.onnx_weights import DENSE, Layer
 from hccl_kit.ocr.charset import SPECIAL_TOKENS
@@ -75,7 +76,12 @@ def align(given: Sequence[Token], wanted: Sequence[Token]) -> Alignment:
     places = {token: number for number, token in enumerate(given)}
     new = [token for token in wanted if token not in places]
     if not any(isinstance(token, str) and token in places for token in wanted):
-        raise KitError("the dictionary of the file has no character in common with the configuration's")
+        raise KitError(
+            Message(
+                "ocr.classifier.dictionary-file-no",
+                "the dictionary of the file has no character in common with the configuration's",
+            )
+        )
     dropped = len(places) - (len(wanted) - len(new))
     parts = [
         f"{len(new)} characters are new: {listed([repr(token) for token in new], SHOWN)}" if new else None,
@@ -95,7 +101,14 @@ def converted(layer: Layer, given: Sequence[str | None], wanted: Sequence[str | 
     Raises KitError if it is not a dense layer with one row per given class, or if no character is in both dictionaries.
     """
     if layer.kind != DENSE or len(layer.arrays["weight"]) != len(given):
-        raise KitError(f"the last layer is a {layer}; expected {len(given)} classes for its dictionary")
+        raise KitError(
+            Message(
+                "ocr.classifier.last-layer",
+                "the last layer is a {layer}; expected {count} classes for its dictionary",
+                layer=layer,
+                count=len(given),
+            )
+        )
     alignment = align(given, wanted)
     return Layer(layer.kind, {name: alignment.taken(array) for name, array in layer.arrays.items()}), alignment.note
 
@@ -114,7 +127,15 @@ def by_character(
             tokens = place.tokens(given)
             size = rows[name].shape[place.axis] if rows[name].ndim > place.axis else 0
             if size < len(tokens) or (not place.axis and size > len(tokens)):
-                raise KitError(f"{name} has {size} classes; expected {len(tokens)} for its dictionary")
+                raise KitError(
+                    Message(
+                        "ocr.classifier.classes",
+                        "{name} has {size} classes; expected {count} for its dictionary",
+                        name=name,
+                        size=size,
+                        count=len(tokens),
+                    )
+                )
             changed[name] = align(tokens, place.tokens(wanted)).taken(rows[name], place.axis)
     note = align(given, wanted).note
     kept = len(set(given) & set(wanted))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mindspore import nn
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.adapt.batch_norm import batch_norms
 
 
@@ -25,7 +26,13 @@ def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
     frozen_names = {p.name for p in parameters if any(begins(p.name, prefix) for prefix in prefixes)}
     frozen = [parameter for parameter in network.trainable_params() if parameter.name in frozen_names]
     if len(frozen) == len(network.trainable_params()):
-        raise KitError(f"model.freeze: {', '.join(prefixes)} leave nothing to train")
+        raise KitError(
+            Message(
+                "ocr.freeze.model-freeze-leave",
+                "model.freeze: {prefixes} leave nothing to train",
+                prefixes=", ".join(prefixes),
+            )
+        )
     for parameter in frozen:
         parameter.requires_grad = False
     for norm in batch_norms(network):
@@ -44,6 +51,16 @@ def unknown_prefix(key: str, prefix: str, names: Sequence[str]) -> KitError:
     parts = {".".join(name.split(".")[:end]) for name in names for end in range(1, name.count(".") + 2)}
     near = difflib.get_close_matches(prefix, sorted(parts), n=1)
     return KitError(
-        f"{key}: no parameter is named {prefix}" + (f"; did you mean {near[0]}?" if near else ""),
-        hint=f"the parts of this network are {', '.join(dict.fromkeys(name.split('.')[0] for name in names))}",
+        Message(
+            "ocr.freeze.no-parameter-named",
+            "{key}: no parameter is named {prefix}{near}",
+            key=key,
+            prefix=prefix,
+            near=f"; did you mean {near[0]}?" if near else "",
+        ),
+        hint=Message(
+            "ocr.freeze.no-parameter-named.fix",
+            "the parts of this network are {fromkeys}",
+            fromkeys=", ".join(dict.fromkeys(name.split(".")[0] for name in names)),
+        ),
     )

@@ -17,6 +17,7 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.models.ppocr import folding, lcnet_v3
 from hccl_kit.ocr.models.ppocr.folding import Norm
 
@@ -54,9 +55,13 @@ def read(path: Path) -> OnnxWeights:
     try:
         layers = tuple(_layers(model.graph))
     except KitError as error:
-        raise KitError(f"{path}: {error.message}", hint=error.hint) from error
+        raise KitError(
+            Message("ocr.onnx-weights.reason", "{path}: {reason}", path=path, reason=error.message), hint=error.hint
+        ) from error
     except (ValueError, TypeError, LookupError, MemoryError, RecursionError) as error:  # types and sizes that disagree
-        raise KitError(f"{path} is damaged: {error}") from error
+        raise KitError(
+            Message("ocr.onnx-weights.damaged", "{path} is damaged: {reason}", path=path, reason=error)
+        ) from error
     return OnnxWeights(layers, {row.key: row.value for row in model.metadata_props})
 
 
@@ -70,7 +75,14 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
     given = len(layers)
     layers = _folded(layers, [_KINDS[type(cell)] for _, cell in cells])
     if not layers or len(layers) > len(cells):
-        raise KitError(f"it has {given} layers with weights, this network has {len(cells)}")
+        raise KitError(
+            Message(
+                "ocr.onnx-weights.layers-weights-network",
+                "it has {given} layers with weights, this network has {count}",
+                given=given,
+                count=len(cells),
+            )
+        )
     placed: dict[str, Array] = {}
     for number, (layer, (name, cell)) in enumerate(zip(layers, cells, strict=False), 1):
         parameters = {key.rpartition(".")[2]: p for key, p in cell.parameters_dict(recurse=False).items()}
@@ -83,8 +95,17 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
         ):
             first = next(iter(shapes.values()))
             raise KitError(
-                f"layer {number} of the file is a {layer}, that of this network, {name}, a {_KINDS[type(cell)]} "
-                f"{'x'.join(map(str, first))}{_with_bias(shapes)}"
+                Message(
+                    "ocr.onnx-weights.layer-file-network",
+                    "layer {number} of the file is a {layer}, that of this network, {name}, a {kinds} "
+                    "{value}{with_bias}",
+                    number=number,
+                    layer=layer,
+                    name=name,
+                    kinds=_KINDS[type(cell)],
+                    value="x".join(map(str, first)),
+                    with_bias=_with_bias(shapes),
+                )
             )
         placed |= {parameters[key].name: layer.arrays[key] for key in shapes}
     return placed
@@ -132,24 +153,51 @@ def _model(path: Path) -> onnx.ModelProto:
         from google.protobuf.message import DecodeError  # noqa: PLC0415  # a part of it
     except ImportError as error:
         raise KitError(
-            f"{path} cannot be read without the package onnx", hint='pip install "hccl-kit[weights]"'
+            Message(
+                "ocr.onnx-weights.cannot-read-without", "{path} cannot be read without the package onnx", path=path
+            ),
+            hint=Message("ocr.onnx-weights.cannot-read-without.fix", 'pip install "hccl-kit[weights]"'),
         ) from error
     if not path.is_file():  # opening a named pipe would wait for a writer
-        raise KitError(f"there is no file {path}")
+        raise KitError(Message("ocr.onnx-weights.no-file", "there is no file {path}", path=path))
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise KitError(f"{path} has {size} bytes; accepted: at most {MAX_BYTES}")
+        raise KitError(
+            Message(
+                "ocr.onnx-weights.bytes",
+                "{path} has {size} bytes; accepted: at most {max_bytes}",
+                path=path,
+                size=size,
+                max_bytes=MAX_BYTES,
+            )
+        )
     try:
         model = onnx.load(path, load_external_data=False)
     except OSError as error:
-        raise KitError(f"cannot read {path}: {error.strerror}") from error
+        raise KitError(
+            Message("ocr.onnx-weights.cannot-read", "cannot read {path}: {reason}", path=path, reason=error.strerror)
+        ) from error
     except (DecodeError, ValueError) as error:
-        raise KitError(f"{path} is damaged or not an ONNX file") from error
+        raise KitError(
+            Message("ocr.onnx-weights.damaged-not-onnx-file", "{path} is damaged or not an ONNX file", path=path)
+        ) from error
     if not model.graph.node:
-        raise KitError(f"{path} is damaged or not an ONNX file: it has no graph")
+        raise KitError(
+            Message(
+                "ocr.onnx-weights.damaged-not-onnx", "{path} is damaged or not an ONNX file: it has no graph", path=path
+            )
+        )
     outside = [row.name for row in model.graph.initializer if row.data_location == onnx.TensorProto.EXTERNAL]
     if outside:
-        raise KitError(f"{path} keeps {len(outside)} of its weights in other files", hint="save it as one file")
+        raise KitError(
+            Message(
+                "ocr.onnx-weights.keeps-weights-files",
+                "{path} keeps {count} of its weights in other files",
+                path=path,
+                count=len(outside),
+            ),
+            hint=Message("ocr.onnx-weights.keeps-weights-files.fix", "save it as one file"),
+        )
     return model
 
 
@@ -197,7 +245,10 @@ class _Graph:
 
         row = self.rows[name]
         if row.data_location == row.EXTERNAL:
-            raise KitError(f"it stores {name!r:.80} in another file", hint="save it as one file")
+            raise KitError(
+                Message("ocr.onnx-weights.stores-another-file", "it stores {name!r:.80} in another file", name=name),
+                hint=Message("ocr.onnx-weights.stores-another-file.fix", "save it as one file"),
+            )
         if any(side < 1 for side in row.dims):
             raise ValueError(f"{name!r:.80} has the dimensions {list(row.dims)[:8]}")
         array = np.asarray(numpy_helper.to_array(row), np.float32)

@@ -13,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import classifier, norm_names, onnx_weights
@@ -88,8 +89,18 @@ def load(
     ]
     if skipped and (strict or not fitting):
         raise KitError(
-            f"{key}: {path} does not fit this network:\n       " + "\n       ".join(skipped),
-            hint="model.pretrained_strict: False takes the parameters that fit" if fitting and key != IN_USE else None,
+            Message(
+                "ocr.pretrained.not-fit-network",
+                "{key}: {path} does not fit this network:\n       {skipped}",
+                key=key,
+                path=path,
+                skipped="\n       ".join(skipped),
+            ),
+            hint=Message(
+                "ocr.pretrained.not-fit-network.fix", "model.pretrained_strict: False takes the parameters that fit"
+            )
+            if fitting and key != IN_USE
+            else None,
         )
     for parameter in fitting:
         parameter.set_data(Tensor(rows[parameter.name], parameter.dtype))
@@ -115,8 +126,17 @@ def _onnx(
     except KitError as error:
         branched = any(parameter.name.endswith(".bn.gamma") for parameter in network.get_parameters())
         raise KitError(
-            f"{key}: {path} has the weights of another network: {error.message}",
-            hint="ONNX files of PP-OCR hold folded convolutions: set model.backbone.branches: False"
+            Message(
+                "ocr.pretrained.weights-another-network",
+                "{key}: {path} has the weights of another network: {reason}",
+                key=key,
+                path=path,
+                reason=error.message,
+            ),
+            hint=Message(
+                "ocr.pretrained.weights-another-network.fix",
+                "ONNX files of PP-OCR hold folded convolutions: set model.backbone.branches: False",
+            )
             if branched
             else None,
         ) from error
@@ -136,7 +156,9 @@ def _checkpoint(path: Path, characters: str, say: Callable[[str], None], *, stri
         raise
     except KitError as error:
         if strict:
-            raise KitError(f"{path}: {error.message}", hint=error.hint) from error
+            raise KitError(
+                Message("ocr.pretrained.reason", "{path}: {reason}", path=path, reason=error.message), hint=error.hint
+            ) from error
         note = "the classifier is left out"
         rows = {name: value for name, value in rows.items() if name not in classifier.PLACES}
     say(f"{path} was trained with another dictionary: {note}")
@@ -145,7 +167,7 @@ def _checkpoint(path: Path, characters: str, say: Callable[[str], None], *, stri
 
 def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
     if not path.is_file():  # opening a named pipe would wait for a writer
-        raise KitError(f"there is no file {path}")
+        raise KitError(Message("ocr.pretrained.no-file", "there is no file {path}", path=path))
     try:
         _assert_known_types(path)
         rows: Mapping[str, NDArray[Any]] = load_file(path)
@@ -162,8 +184,17 @@ def _assert_known_types(path: Path) -> None:
             found = file.get_slice(name).get_dtype()
             if found not in TYPES:
                 raise KitError(
-                    f"{path}: {name} is of type {found}; accepted: {', '.join(sorted(TYPES))}",
-                    hint="convert the weights to float32 (F32) where they come from",
+                    Message(
+                        "ocr.pretrained.type",
+                        "{path}: {name} is of type {value}; accepted: {types}",
+                        path=path,
+                        name=name,
+                        value=found,
+                        types=", ".join(sorted(TYPES)),
+                    ),
+                    hint=Message(
+                        "ocr.pretrained.type.fix", "convert the weights to float32 (F32) where they come from"
+                    ),
                 )
 
 

@@ -24,6 +24,7 @@ from mindspore.train.checkpoint_pb2 import Checkpoint
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.temporary import beside
 from hccl_kit.base.wording import shortened
 from hccl_kit.ocr import interrupt
@@ -80,7 +81,14 @@ def save(
                 path.replace(previous)
             temporary.replace(path)
     except (OSError, RuntimeError) as error:
-        raise KitError(f"cannot write the checkpoint {path}: {error}") from error
+        raise KitError(
+            Message(
+                "ocr.checkpoint.cannot-write-checkpoint",
+                "cannot write the checkpoint {path}: {reason}",
+                path=path,
+                reason=error,
+            )
+        ) from error
     finally:
         for left in (temporary, temporary.with_suffix(".tmp")):  # the second is MindSpore's own temporary file
             with suppress(OSError):  # such as: the folder is a file
@@ -126,7 +134,14 @@ def load(
             problems.append(f"{parameter.name} is {row.shape}, the network has {parameter.shape}")
     if problems:
         shown = "\n       ".join(shortened(problems, 5))
-        raise KitError(f"{path} does not fit this configuration:\n       {shown}")
+        raise KitError(
+            Message(
+                "ocr.checkpoint.not-fit-configuration",
+                "{path} does not fit this configuration:\n       {shown}",
+                path=path,
+                shown=shown,
+            )
+        )
     progress = _progress(path, rows)
     for parameter in wanted:
         parameter.set_data(Tensor(rows[parameter.name].asnumpy(), parameter.dtype))
@@ -161,12 +176,21 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
     is missing or holds numbers that are not finite.
     """
     if path.exists() and not path.is_file():
-        raise KitError(f"{path} is not a file", hint="name a checkpoint, such as best.ckpt of a run")
+        raise KitError(
+            Message("ocr.checkpoint.not-file", "{path} is not a file", path=path),
+            hint=Message("ocr.checkpoint.not-file.fix", "name a checkpoint, such as best.ckpt of a run"),
+        )
     if not path.is_file():
-        raise KitError(f"there is no checkpoint {path}", hint="train first, or name a file that exists")
+        raise KitError(
+            Message("ocr.checkpoint.no-checkpoint", "there is no checkpoint {path}", path=path),
+            hint=Message("ocr.checkpoint.no-checkpoint.fix", "train first, or name a file that exists"),
+        )
     if path.suffix != ".ckpt":  # MindSpore reads no other, and the file may be complete
         raise KitError(
-            f"the checkpoint {path} has no name that ends in .ckpt", hint="rename it if it is one, or name another file"
+            Message(
+                "ocr.checkpoint.checkpoint-no-name", "the checkpoint {path} has no name that ends in .ckpt", path=path
+            ),
+            hint=Message("ocr.checkpoint.checkpoint-no-name.fix", "rename it if it is one, or name another file"),
         )
     try:
         has_checksum = _has_checksum(path)
@@ -177,7 +201,11 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
         with _without_logs():
             rows: Mapping[str, Parameter] = ms.load_checkpoint(str(path), crc_check=True)
     except OSError as error:
-        raise KitError(f"cannot read {path}: {error.strerror or error}") from error
+        raise KitError(
+            Message(
+                "ocr.checkpoint.cannot-read", "cannot read {path}: {reason}", path=path, reason=error.strerror or error
+            )
+        ) from error
     except (ValueError, RuntimeError) as error:
         raise _damaged(path, str(error).strip().split("\n")[0]) from error
     if not has_checksum:
@@ -206,8 +234,16 @@ def assert_finite(path: Path, values: Mapping[str, NDArray[Any]]) -> None:
         with np.errstate(over="ignore"):
             is_fine = array.dtype.kind != "f" or np.isfinite(array.astype(np.float32, copy=False)).all()
         if not is_fine:
-            hint = "take weights of a training that did not diverge"
-            raise KitError(f"{path}: {name} holds numbers that are not finite", hint=hint)
+            hint = Message("ocr.checkpoint.holds-numbers-not.fix", "take weights of a training that did not diverge")
+            raise KitError(
+                Message(
+                    "ocr.checkpoint.holds-numbers-not",
+                    "{path}: {name} holds numbers that are not finite",
+                    path=path,
+                    name=name,
+                ),
+                hint=hint,
+            )
 
 
 def _has_checksum(path: Path) -> bool:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 PATIENCE = 5.0
 """Seconds to wait for a run that is about to end."""
@@ -31,7 +32,15 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
         assert_writable(folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # stays open
     except OSError as error:
-        raise KitError(f"cannot write into {folder}: {error.strerror}", hint="see train.ckpt_save_dir") from error
+        raise KitError(
+            Message(
+                "ocr.claim.cannot-write-into",
+                "cannot write into {folder}: {reason}",
+                folder=folder,
+                reason=error.strerror,
+            ),
+            hint=Message("ocr.claim.cannot-write-into.fix", "see train.ckpt_save_dir"),
+        ) from error
     status = os.fstat(descriptor)
     if (status.st_dev, status.st_ino) in _CLAIMED:
         os.close(descriptor)
@@ -41,8 +50,13 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
         if time.monotonic() > end:
             os.close(descriptor)
             raise KitError(
-                f"another training is writing into {folder}",
-                hint="wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
+                Message(
+                    "ocr.claim.another-training-writing", "another training is writing into {folder}", folder=folder
+                ),
+                hint=Message(
+                    "ocr.claim.another-training-writing.fix",
+                    "wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
+                ),
             )
         time.sleep(0.1)
     _CLAIMED.add((status.st_dev, status.st_ino))

@@ -19,6 +19,7 @@ from typing import Any
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
 from hccl_kit.base.temporary import beside, sweep
 from hccl_kit.ocr import rapidocr
@@ -75,10 +76,20 @@ def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
     if scheme == "file" and parts.netloc in ("", "localhost"):
         return Path(urllib.parse.unquote(parts.path))
     if scheme not in ("http", "https") or not parts.hostname:
-        raise KitError(f"{key} is {name}; accepted: a path, or a URL that begins with https://, http:// or file:///")
+        raise KitError(
+            Message(
+                "ocr.fetch.path-url-begins",
+                "{key} is {name}; accepted: a path, or a URL that begins with https://, http:// or file:///",
+                key=key,
+                name=name,
+            )
+        )
     file = re.sub("[^A-Za-z0-9._+-]", "_", urllib.parse.unquote(parts.path).rsplit("/", 1)[-1])[-128:]
     if not file.strip("."):
-        raise KitError(f"{key} is {name}, which names no file", hint="give the URL of a .ckpt or .safetensors file")
+        raise KitError(
+            Message("ocr.fetch.names-no-file", "{key} is {name}, which names no file", key=key, name=name),
+            hint=Message("ocr.fetch.names-no-file.fix", "give the URL of a .ckpt or .safetensors file"),
+        )
     return cache(environ) / hashlib.sha256(name.encode()).hexdigest()[:12] / file
 
 
@@ -90,7 +101,10 @@ def cache(environ: Mapping[str, str]) -> Path:
     try:
         return (user if user.is_absolute() else Path(environ.get("HOME") or "~").expanduser() / ".cache") / "hccl_kit"
     except RuntimeError as error:  # a container may run as a number without a user
-        raise KitError("this user has no home folder for a cache", hint=f"set {CACHE} to a folder") from error
+        raise KitError(
+            Message("ocr.fetch.user-no-home", "this user has no home folder for a cache"),
+            hint=Message("ocr.fetch.user-no-home.fix", "set {cache} to a folder", cache=CACHE),
+        ) from error
 
 
 def _scheme(name: str) -> str | None:
@@ -100,16 +114,38 @@ def _scheme(name: str) -> str | None:
 
 def _split(key: str, name: str) -> urllib.parse.SplitResult:
     if not name.isascii() or not name.isprintable() or " " in name:
-        raise KitError(f"{key} is {name!r}; accepted: a URL of visible ASCII characters, others as %20 and the like")
+        raise KitError(
+            Message(
+                "ocr.fetch.url-visible-ascii",
+                "{key} is {name!r}; accepted: a URL of visible ASCII characters, others as %20 and the like",
+                key=key,
+                name=name,
+            )
+        )
     try:
         parts = urllib.parse.urlsplit(name)
         _ = parts.port  # ValueError if it is not a number
     except ValueError as error:
-        raise KitError(f"{key} is {name!r}, which is not a valid URL: {error}") from error
+        raise KitError(
+            Message(
+                "ocr.fetch.not-valid-url",
+                "{key} is {name!r}, which is not a valid URL: {reason}",
+                key=key,
+                name=name,
+                reason=error,
+            )
+        ) from error
     if "@" in parts.netloc:
         raise KitError(
-            f"{key} holds a user name or a password before {parts.hostname}; no credentials are sent",
-            hint="download the file manually, and give its path instead of the URL",
+            Message(
+                "ocr.fetch.holds-user-name",
+                "{key} holds a user name or a password before {hostname}; no credentials are sent",
+                key=key,
+                hostname=parts.hostname,
+            ),
+            hint=Message(
+                "ocr.fetch.holds-user-name.fix", "download the file manually, and give its path instead of the URL"
+            ),
         )
     return parts
 
@@ -125,7 +161,10 @@ def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
             is_new = not path.is_file()
             digest = _download(url, path, expected, say) if is_new else digest_of(path)
     except OSError as error:
-        raise KitError(f"cannot write {path}: {error.strerror}", hint=f"{CACHE} names another folder") from error
+        raise KitError(
+            Message("ocr.fetch.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror),
+            hint=Message("ocr.fetch.cannot-write.fix", "{cache} names another folder", cache=CACHE),
+        ) from error
     record = path.with_name(path.name + ".sha256")
     if is_new or not record.is_file():
         write_atomically(record, f"{digest}  {path.name}\n")
@@ -152,29 +191,44 @@ def _recorded(record: Path) -> str:
     """The SHA-256 that was recorded after the download. Raises KitError if the record is not a checksum."""
     text = read_text(record, 4096).partition(" ")[0]
     if not _SUM.fullmatch(text):
-        raise KitError(f"{record} holds no SHA-256", hint=f"rm {record}")
+        raise KitError(
+            Message("ocr.fetch.holds-no-sha", "{record} holds no SHA-256", record=record),
+            hint=Message("ocr.fetch.holds-no-sha.fix", "rm {record}", record=record),
+        )
     return text
 
 
 def _assert_sum(path: Path, digest: str, expected: str) -> None:
     if digest != expected.lower():
         raise KitError(
-            f"{path} has the SHA-256 {digest}; expected {expected.lower()}",
-            hint=f"it is damaged or another file: remove {path} and download it again, or correct the checksum",
+            Message(
+                "ocr.fetch.sha-256",
+                "{path} has the SHA-256 {digest}; expected {lower}",
+                path=path,
+                digest=digest,
+                lower=expected.lower(),
+            ),
+            hint=Message(
+                "ocr.fetch.sha-256.fix",
+                "it is damaged or another file: remove {path} and download it again, or correct the checksum",
+                path=path,
+            ),
         )
 
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
     """The checksum of a regular file, in hexadecimal."""
     if not path.is_file():
-        raise KitError(f"there is no file {path}")
+        raise KitError(Message("ocr.fetch.no-file", "there is no file {path}", path=path))
     checksum = hashlib.new(kind, usedforsecurity=False)
     try:
         with path.open("rb") as file:
             while block := file.read(BLOCK):
                 checksum.update(block)
     except OSError as error:
-        raise KitError(f"cannot read {path}: {error.strerror}") from error
+        raise KitError(
+            Message("ocr.fetch.cannot-read", "cannot read {path}: {reason}", path=path, reason=error.strerror)
+        ) from error
     return checksum.hexdigest()
 
 
@@ -209,7 +263,11 @@ def _silent(_: str) -> None:
 
 def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
     """Fetch a file; returns its SHA-256. Raises OSError only if the file cannot be written."""
-    by_hand = f"download it manually to {path}, or give the path of the file instead of the URL"
+    by_hand = Message(
+        "ocr.fetch.cannot-download.fix",
+        "download it manually to {path}, or give the path of the file instead of the URL",
+        path=path,
+    )
     temporary = beside(path, f"{os.urandom(8).hex()}.tmp")
     sweep(path.parent)
     try:
@@ -217,10 +275,20 @@ def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
             digest = copy(url, file, say)
             os.fsync(file.fileno())
         if expected and digest != expected.lower():
-            raise KitError(f"the download has the SHA-256 {digest}; expected {expected.lower()}")
+            raise KitError(
+                Message(
+                    "ocr.fetch.download-sha-256",
+                    "the download has the SHA-256 {digest}; expected {lower}",
+                    digest=digest,
+                    lower=expected.lower(),
+                )
+            )
         temporary.replace(path)
     except KitError as error:
-        raise KitError(f"cannot download {url}: {error.message}", hint=by_hand) from error
+        raise KitError(
+            Message("ocr.fetch.cannot-download", "cannot download {url}: {reason}", url=url, reason=error.message),
+            hint=by_hand,
+        ) from error
     finally:
         temporary.unlink(missing_ok=True)
     return digest

@@ -7,6 +7,7 @@ eight digits in each name are the start of a checksum of the file, see `fetch`.
 from __future__ import annotations
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 PREFIX = "mindcv:"
 _FOLDER = "https://download.mindspore.cn/toolkits/mindcv/"
@@ -27,7 +28,18 @@ def resolved(key: str, name: str) -> str:
     if not name.startswith(PREFIX):
         return name
     if not key.startswith("model.backbone."):
-        raise KitError(f"{key} is {name}, the weights of a backbone", hint=f"set model.backbone.pretrained: {name}")
+        raise KitError(
+            Message("ocr.mindcv.weights-backbone", "{key} is {name}, the weights of a backbone", key=key, name=name),
+            hint=Message("ocr.mindcv.weights-backbone.fix", "set model.backbone.pretrained: {name}", name=name),
+        )
     if name not in URLS:
-        raise KitError(f"{key} is {name}; accepted: {', '.join(URLS)}, a path or a URL")
+        raise KitError(
+            Message(
+                "ocr.mindcv.path-url",
+                "{key} is {name}; accepted: {urls}, a path or a URL",
+                key=key,
+                name=name,
+                urls=", ".join(URLS),
+            )
+        )
     return URLS[name]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.config import ARCHIVE, BEST
 from hccl_kit.runtime.worker_env import RESTART
@@ -79,7 +80,15 @@ def announce(config: Config, environ: Mapping[str, str]) -> None:
         else:
             mark.unlink(missing_ok=True)
     except OSError as error:
-        raise KitError(f"cannot write into {mark.parent}: {error.strerror}", hint="see train.ckpt_save_dir") from error
+        raise KitError(
+            Message(
+                "ocr.previous-run.cannot-write-into",
+                "cannot write into {parent}: {reason}",
+                parent=mark.parent,
+                reason=error.strerror,
+            ),
+            hint=Message("ocr.previous-run.cannot-write-into.fix", "see train.ckpt_save_dir"),
+        ) from error
 
 
 def withdraw(config: Config) -> None:
@@ -102,7 +111,14 @@ def make_room(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
         _move(left, aside)
         (folder / MARK).unlink(missing_ok=True)
     except OSError as error:
-        raise KitError(f"cannot move {error.filename} aside: {error.strerror}") from error
+        raise KitError(
+            Message(
+                "ocr.previous-run.cannot-move-aside",
+                "cannot move {filename} aside: {reason}",
+                filename=error.filename,
+                reason=error.strerror,
+            )
+        ) from error
     return (f"{folder} holds the results of an earlier run; they are now in {aside}",)
 
 
@@ -118,8 +134,17 @@ def _earlier_results(config: Config, environ: Mapping[str, str]) -> list[Path]:
     for key, source in _read_at_the_start(config, environ).items():
         if _is_one_of(source, left):
             raise KitError(
-                f"{key} is {source}, a result of the earlier run in {folder}, and a new run moves these aside",
-                hint="give the new run a folder of its own: -o train.ckpt_save_dir=...",
+                Message(
+                    "ocr.previous-run.result-earlier-run",
+                    "{key} is {source}, a result of the earlier run in {folder}, and a new run moves these aside",
+                    key=key,
+                    source=source,
+                    folder=folder,
+                ),
+                hint=Message(
+                    "ocr.previous-run.result-earlier-run.fix",
+                    "give the new run a folder of its own: -o train.ckpt_save_dir=...",
+                ),
             )
     return left
 
@@ -173,4 +198,9 @@ def _new_folder(folder: Path) -> Path:
         with suppress(FileExistsError):
             (aside := folder / f"earlier_{number}").mkdir()
             return aside
-    raise KitError(f"{folder} holds {MOST - 1} earlier runs", hint="remove some, or set train.ckpt_save_dir")
+    raise KitError(
+        Message(
+            "ocr.previous-run.holds-earlier-runs", "{folder} holds {most} earlier runs", folder=folder, most=MOST - 1
+        ),
+        hint=Message("ocr.previous-run.holds-earlier-runs.fix", "remove some, or set train.ckpt_save_dir"),
+    )

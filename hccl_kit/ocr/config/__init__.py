@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import layers, schema, yaml_text
 
 BEST = layers.BEST
@@ -40,7 +41,10 @@ class Config:
         """The section of that name. Raises KitError if the file has none."""
         if section not in self.values:
             raise KitError(
-                f"{self.source} has no section {section}", hint="an evaluation, a prediction and an export need it"
+                Message(
+                    "ocr.config.no-section", "{source} has no section {section}", source=self.source, section=section
+                ),
+                hint=Message("ocr.config.no-section.fix", "an evaluation, a prediction and an export need it"),
             )
         return self.values[section]
 
@@ -126,8 +130,18 @@ def _assert_evaluation(values: Mapping[str, Any], source: str) -> None:
     absent = [section for section in EVALUATION if section not in values]
     if absent and (values["system"]["val_while_train"] or len(absent) < len(EVALUATION)):
         raise KitError(
-            f"{source}: {', '.join(absent)} {'is' if len(absent) == 1 else 'are'} missing",
-            hint=f"system.val_while_train: False, without {', '.join(EVALUATION)}, trains without an evaluation",
+            Message(
+                "ocr.config.missing",
+                "{source}: {absent} {count} missing",
+                source=source,
+                absent=", ".join(absent),
+                count="is" if len(absent) == 1 else "are",
+            ),
+            hint=Message(
+                "ocr.config.missing.fix",
+                "system.val_while_train: False, without {evaluation}, trains without an evaluation",
+                evaluation=", ".join(EVALUATION),
+            ),
         )
 
 

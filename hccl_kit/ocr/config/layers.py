@@ -16,6 +16,7 @@ from typing import Any
 from hccl_kit.base import shipped
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import yaml_text
 from hccl_kit.ocr.config.yaml_text import dotted, value_at
 from hccl_kit.table.pointer import Pointer
@@ -94,12 +95,25 @@ class Parts:
         name, sign, text = option.partition("=")
         keys = name.strip().split(".")
         if not sign or not all(keys):
-            raise KitError(f"{source}: expected key=value, such as train.ckpt_save_dir=./out")
+            raise KitError(
+                Message(
+                    "ocr.layers.expected-key-value",
+                    "{source}: expected key=value, such as train.ckpt_save_dir=./out",
+                    source=source,
+                )
+            )
         pointer = self._pointer(keys, source)
         if keys[0] == COMMON and not self.uses.get(pointer):
             raise KitError(
-                f"{source}: no other section uses an anchor of {name.strip()}, so it has no effect",
-                hint="name the key that is used, such as train.loader.batch_size",
+                Message(
+                    "ocr.layers.no-section-uses",
+                    "{source}: no other section uses an anchor of {strip}, so it has no effect",
+                    source=source,
+                    strip=name.strip(),
+                ),
+                hint=Message(
+                    "ocr.layers.no-section-uses.fix", "name the key that is used, such as train.loader.batch_size"
+                ),
             )
         value, _ = yaml_text.parse(text, f"{source}: the value")
         self._drop(TWINS.get(pointer))
@@ -111,12 +125,27 @@ class Parts:
         for key in keys:
             if isinstance(target, list):
                 if not _INDEX.fullmatch(key) or int(key) >= len(target):
-                    raise KitError(f"{source}: {dotted(pointer)} is a list; accepted: 0 to {len(target) - 1}")
+                    raise KitError(
+                        Message(
+                            "ocr.layers.list",
+                            "{source}: {dotted} is a list; accepted: 0 to {count}",
+                            source=source,
+                            dotted=dotted(pointer),
+                            count=len(target) - 1,
+                        )
+                    )
                 pointer, target = (*pointer, int(key)), target[int(key)]
             elif isinstance(target, (dict, type(None))):
                 pointer, target = (*pointer, key), (target or {}).get(key)
             else:
-                raise KitError(f"{source}: {dotted(pointer)} is a value, not a section")
+                raise KitError(
+                    Message(
+                        "ocr.layers.value-not-section",
+                        "{source}: {dotted} is a value, not a section",
+                        source=source,
+                        dotted=dotted(pointer),
+                    )
+                )
         return pointer
 
     def _drop(self, pointer: Pointer | None) -> None:
@@ -151,7 +180,15 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
     """
     count = count or iter(range(MAX_FILES))
     if next(count, None) is None:
-        raise KitError(f"{above[0]} extends more than {MAX_FILES} files by {BASE}")
+        raise KitError(
+            Message(
+                "ocr.layers.extends-files",
+                "{above} extends more than {max_files} files by {base}",
+                above=above[0],
+                max_files=MAX_FILES,
+                base=BASE,
+            )
+        )
     extending = _read_one(path)
     if BASE not in extending.values:
         return extending
@@ -160,15 +197,25 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
     for name in names if isinstance(names, list) else [names]:
         line = extending.places[(BASE,)]
         if not isinstance(name, str) or not name.isprintable():
-            raise KitError(f"{line}: {BASE} is {name!r}; accepted: a path or a list of paths")
+            raise KitError(
+                Message(
+                    "ocr.layers.path-list-paths",
+                    "{line}: {base} is {name!r}; accepted: a path or a list of paths",
+                    line=line,
+                    base=BASE,
+                    name=name,
+                )
+            )
         base = path.parent / name
         base = base if os.path.lexists(base) else shipped.config(Path(name)) or base
         if os.path.realpath(base) in map(os.path.realpath, (*above, path)):
-            raise KitError(f"{line}: {base} extends itself")
+            raise KitError(Message("ocr.layers.extends-itself", "{line}: {base} extends itself", line=line, base=base))
         try:
             parts.merge(read(base, (*above, path), count))
         except KitError as error:
-            raise KitError(f"{line}: {error.message}", hint=error.hint) from error
+            raise KitError(
+                Message("ocr.layers.reason", "{line}: {reason}", line=line, reason=error.message), hint=error.hint
+            ) from error
     parts.merge(extending)
     return parts
 
@@ -176,7 +223,10 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
 def _read_one(path: Path) -> Parts:
     values, root = yaml_text.parse(read_text(path, MAX_BYTES), str(path))
     if not isinstance(values, dict):
-        raise KitError(f"{path} has no sections", hint="see configs/rec/crnn/crnn_small.yaml")
+        raise KitError(
+            Message("ocr.layers.no-sections", "{path} has no sections", path=path),
+            hint=Message("ocr.layers.no-sections.fix", "see configs/rec/crnn/crnn_small.yaml"),
+        )
     _drop_own_best(values)
     nodes = list(yaml_text.nodes(root))
     same: dict[int, set[Pointer]] = {}

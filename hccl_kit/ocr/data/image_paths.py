@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 MAX_STEM_BYTES = 200
@@ -25,11 +26,17 @@ def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path
         elif path.is_file():
             images.append(path)
         elif path.exists():
-            raise KitError(f"{path} is not a regular file", hint="name images and folders of images")
+            raise KitError(
+                Message("ocr.image-paths.not-regular-file", "{path} is not a regular file", path=path),
+                hint=Message("ocr.image-paths.not-regular-file.fix", "name images and folders of images"),
+            )
         else:
-            raise KitError(f"there is no image or folder {path}")
+            raise KitError(Message("ocr.image-paths.no-image-folder", "there is no image or folder {path}", path=path))
     if not images:
-        raise KitError(f"no images in {', '.join(map(str, paths))}", hint=f"accepted: {' '.join(SUFFIXES)}")
+        raise KitError(
+            Message("ocr.image-paths.no-images", "no images in {value}", value=", ".join(map(str, paths))),
+            hint=Message("ocr.image-paths.no-images.fix", "accepted: {suffixes}", suffixes=" ".join(SUFFIXES)),
+        )
     return images[:limit]
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.limited_child import Limits, limited_program, why_ended
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_file import open_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
@@ -41,14 +42,28 @@ def read(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             _try(file, names)
             return _variables(file, names)
     except BadSampleError as error:
-        raise KitError(f"cannot read {path}: {error}") from error
+        raise KitError(
+            Message("ocr.mat-file.cannot-read", "cannot read {path}: {reason}", path=path, reason=error)
+        ) from error
     except _DamagedError as error:
         raise KitError(
-            f"{path} is damaged or not a MATLAB file: {error}",
-            hint="get it again; a file of MATLAB 7.3 must be saved as version 7 (save -v7)",
+            Message(
+                "ocr.mat-file.damaged-not-matlab",
+                "{path} is damaged or not a MATLAB file: {reason}",
+                path=path,
+                reason=error,
+            ),
+            hint=Message(
+                "ocr.mat-file.damaged-not-matlab.fix",
+                "get it again; a file of MATLAB 7.3 must be saved as version 7 (save -v7)",
+            ),
         ) from error
     except MemoryError as error:  # the trial had it
-        raise KitError(f"cannot read {path}: this machine has no memory left for it") from error
+        raise KitError(
+            Message(
+                "ocr.mat-file.cannot-read-2", "cannot read {path}: this machine has no memory left for it", path=path
+            )
+        ) from error
 
 
 def rows(value: object) -> list[str] | None:

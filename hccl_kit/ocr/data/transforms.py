@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_file import MAX_PIXELS, NOT_AN_IMAGE, read_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
@@ -65,7 +66,12 @@ GREY = np.tile([0.299, 0.587, 0.114], (3, 1))
 def image_of(sample: Sample) -> NDArray[Any]:
     """The image of a sample. Raises KitError if it has not been decoded."""
     if sample.image is None:
-        raise KitError("transform_pipeline needs DecodeImage before the other transforms")
+        raise KitError(
+            Message(
+                "ocr.transforms.transform-pipeline-needs",
+                "transform_pipeline needs DecodeImage before the other transforms",
+            )
+        )
     return sample.image
 
 
@@ -93,7 +99,14 @@ def decode_image(
     sample and is not decoded.
     """
     if reduce not in REDUCED:
-        raise KitError(f"DecodeImage: reduce is {reduce}; accepted: {', '.join(map(str, REDUCED))}")
+        raise KitError(
+            Message(
+                "ocr.transforms.decodeimage-reduce",
+                "DecodeImage: reduce is {reduce}; accepted: {value}",
+                reduce=reduce,
+                value=", ".join(map(str, REDUCED)),
+            )
+        )
     flags = REDUCED[reduce] | (cv2.IMREAD_IGNORE_ORIENTATION if ignore_orientation else 0)
 
     def apply(sample: S, _: np.random.Generator) -> S:
@@ -135,7 +148,9 @@ def normalize(
         for name, value in (("mean", mean), ("std", std))
     )
     if not scale.all():
-        raise KitError(f"NormalizeImage: std {list(std)} holds a zero")
+        raise KitError(
+            Message("ocr.transforms.normalizeimage-std-holds", "NormalizeImage: std {std} holds a zero", std=list(std))
+        )
     tables = (np.arange(256, dtype=np.float32) - shift[:, None]) / scale[:, None]
     swap = bgr_to_rgb or rgb_to_bgr
 
@@ -212,5 +227,12 @@ def colour_jitter(
 def _around_one(name: str, value: float | Sequence[float]) -> tuple[float, float]:
     low, high = (max(0.0, 1 - value), 1 + value) if isinstance(value, (int, float)) else value
     if not 0 <= low <= high:
-        raise KitError(f"RandomColorAdjust: {name} is {value}; accepted: a number from 0 on, or [lowest, highest]")
+        raise KitError(
+            Message(
+                "ocr.transforms.randomcoloradjust-number-0",
+                "RandomColorAdjust: {name} is {value}; accepted: a number from 0 on, or [lowest, highest]",
+                name=name,
+                value=value,
+            )
+        )
     return low, high

@@ -12,6 +12,7 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.drawing import Image
@@ -77,8 +78,14 @@ class Evaluator:
         sums = self.world.all_reduce(np.append(totals, unread).astype(np.float32))
         if sums[-1] == len(self.samples):
             raise KitError(
-                f"none of the {len(self.samples)} images of the evaluation can be read",
-                hint="check eval.dataset: dataset_root, data_dir, label_file",
+                Message(
+                    "ocr.evaluate.none-images-evaluation",
+                    "none of the {count} images of the evaluation can be read",
+                    count=len(self.samples),
+                ),
+                hint=Message(
+                    "ocr.evaluate.none-images-evaluation.fix", "check eval.dataset: dataset_root, data_dir, label_file"
+                ),
             )
         return Scores(self.task.counts.from_array(sums[:-1]), distances)
 

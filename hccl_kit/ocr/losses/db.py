@@ -13,6 +13,7 @@ from typing import TypeAlias
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.losses.pixels import flat, hardest
 
 MIN_NEGATIVES = 10
@@ -50,7 +51,14 @@ class DBLoss(nn.Cell):
             "dicefocalloss": DiceFocal,
         }
         if bce_replace not in kinds:
-            raise KitError(f"loss.bce_replace is {bce_replace!r}; accepted: {', '.join(kinds)}")
+            raise KitError(
+                Message(
+                    "ocr.db.loss-bce-replace",
+                    "loss.bce_replace is {bce_replace!r}; accepted: {kinds}",
+                    bce_replace=bce_replace,
+                    kinds=", ".join(kinds),
+                )
+            )
         self.eps = eps
         self.l1_scale = l1_scale
         self.bce_scale = bce_scale

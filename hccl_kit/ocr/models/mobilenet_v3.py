@@ -14,6 +14,7 @@ from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 
 class Row(NamedTuple):
@@ -183,6 +184,14 @@ def _last_of_strides(rows: tuple[Row, ...]) -> tuple[int, ...]:
 def _assert_stages(stages: tuple[int, ...], entries: int) -> None:
     if len(stages) != 4 or list(stages) != sorted(set(stages)) or not 0 <= stages[0] <= stages[-1] < entries:
         raise KitError(
-            f"model.backbone.out_stages is {list(stages)}: four entries are needed, ascending, from 0 to {entries - 1}",
-            hint="leave the key out for the last entry of each of the strides 4, 8, 16 and 32",
+            Message(
+                "ocr.mobilenet-v3.model-backbone-out",
+                "model.backbone.out_stages is {stages}: four entries are needed, ascending, from 0 to {entries}",
+                stages=list(stages),
+                entries=entries - 1,
+            ),
+            hint=Message(
+                "ocr.mobilenet-v3.model-backbone-out.fix",
+                "leave the key out for the last entry of each of the strides 4, 8, 16 and 32",
+            ),
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 STRIDE = 4
 """Side of a patch."""
@@ -74,4 +75,13 @@ class SvtrShape:
 
 
 def _wrong(key: str, found: object, accepted: str) -> KitError:
-    return KitError(f"model.backbone.{key} is {found}: {accepted}", hint="leave it out for SVTR-Tiny")
+    return KitError(
+        Message(
+            "ocr.svtr-shape.model-backbone",
+            "model.backbone.{key} is {value}: {accepted}",
+            key=key,
+            value=found,
+            accepted=accepted,
+        ),
+        hint=Message("ocr.svtr-shape.model-backbone.fix", "leave it out for SVTR-Tiny"),
+    )

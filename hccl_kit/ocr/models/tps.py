@@ -13,6 +13,7 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.models.sample import Resize, Sample
 
 CHANNELS = (32, 64, 128, 256, 256, 256)
@@ -123,18 +124,31 @@ def rectifier(
     _assert_pair("tps_outputsize", tps_outputsize, at_least=2)
     if num_control_points < 4 or num_control_points % 2:
         raise KitError(
-            f"model.transform.num_control_points is {num_control_points}: half of the points are on the upper edge of "
-            "the text and half on the lower",
-            hint="use an even number from 4 on",
+            Message(
+                "ocr.tps.model-transform-num",
+                "model.transform.num_control_points is {num_control_points}: half of the points are on "
+                "the upper edge of the text and half on the lower",
+                num_control_points=num_control_points,
+            ),
+            hint=Message("ocr.tps.model-transform-num.fix", "use an even number from 4 on"),
         )
     if len(tps_margins) != 2 or not all(0 <= margin < 0.5 for margin in tps_margins):
         raise KitError(
-            f"model.transform.tps_margins is {list(tps_margins)}: two numbers from 0 to below 0.5 are needed",
-            hint="parts of width and height, as in [0.05, 0.05]",
+            Message(
+                "ocr.tps.model-transform-tps",
+                "model.transform.tps_margins is {tps_margins}: two numbers from 0 to below 0.5 are needed",
+                tps_margins=list(tps_margins),
+            ),
+            hint=Message("ocr.tps.model-transform-tps.fix", "parts of width and height, as in [0.05, 0.05]"),
         )
     if stn_activation != "none":
         raise KitError(
-            f"model.transform.stn_activation is {stn_activation}; only none is supported", hint="leave the key out"
+            Message(
+                "ocr.tps.model-transform-stn",
+                "model.transform.stn_activation is {stn_activation}; only none is supported",
+                stn_activation=stn_activation,
+            ),
+            hint=Message("ocr.tps.model-transform-stn.fix", "leave the key out"),
         )
     return Rectifier(
         in_channels,
@@ -147,5 +161,11 @@ def rectifier(
 def _assert_pair(key: str, value: Any, *, at_least: int) -> None:
     if len(value) != 2 or not all(at_least <= side <= 4096 for side in value):
         raise KitError(
-            f"model.transform.{key} is {list(value)}: height and width are needed, each from {at_least} to 4096"
+            Message(
+                "ocr.tps.model-transform",
+                "model.transform.{key} is {value}: height and width are needed, each from {at_least} to 4096",
+                key=key,
+                value=list(value),
+                at_least=at_least,
+            )
         )

@@ -32,6 +32,7 @@ from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
@@ -162,7 +163,13 @@ def _assert_places(request: Request) -> None:
     tasks = sets.tasks(request.dataset)
     if request.task not in tasks:
         raise KitError(
-            f"{request.dataset} has no labels for --task {request.task}", hint=f"--task {' or '.join(tasks)}"
+            Message(
+                "ocr.convert-dataset.no-labels-task",
+                "{dataset} has no labels for --task {task}",
+                dataset=request.dataset,
+                task=request.task,
+            ),
+            hint=Message("ocr.convert-dataset.no-labels-task.fix", "--task {tasks}", tasks=" or ".join(tasks)),
         )
     if not request.is_list:
         _assert_folders(request)
@@ -170,30 +177,72 @@ def _assert_places(request: Request) -> None:
     assert_free_files([output], "--output_path", force=request.force)
     if not request.is_list and request.task != "det":
         if not output.suffix:
-            hint = f"--output_path {output}.txt"
-            raise KitError(f"--output_path {output} is the name of the images' folder too", hint=hint)
+            hint = Message("ocr.convert-dataset.output-path-name.fix", "--output_path {output}.txt", output=output)
+            raise KitError(
+                Message(
+                    "ocr.convert-dataset.output-path-name",
+                    "--output_path {output} is the name of the images' folder too",
+                    output=output,
+                ),
+                hint=hint,
+            )
         assert_free_folder(request.folder, "--output_path", force=request.force)
 
 
 def _assert_folders(request: Request) -> None:
     label, image, published = request.labels, request.images, sets.PAGE_SETS[request.dataset]
     if not label.exists():
-        raise KitError(f"--label_dir {label} does not exist", hint=f"name {published.labels}")
+        raise KitError(
+            Message("ocr.convert-dataset.label-dir-not", "--label_dir {label} does not exist", label=label),
+            hint=Message("ocr.convert-dataset.label-dir-not.fix", "name {labels}", labels=published.labels),
+        )
     fits = {"a folder": label.is_dir(), "a file": label.is_file(), "a folder or a file": label.exists()}
     if not fits[published.labels]:
-        hint = f"{request.dataset}: see the table of sets in docs/train.md"
+        hint = Message(
+            "ocr.convert-dataset.label-dir-not-2.fix",
+            "{dataset}: see the table of sets in docs/train.md",
+            dataset=request.dataset,
+        )
         if request.dataset == "ic15":
-            hint = "only the word list of ic15 is a file: --task rec --label_dir gt.txt"
-        raise KitError(f"--label_dir {label} is not {published.labels}", hint=hint)
+            hint = Message(
+                "ocr.convert-dataset.label-dir-not-2.fix-2",
+                "only the word list of ic15 is a file: --task rec --label_dir gt.txt",
+            )
+        raise KitError(
+            Message(
+                "ocr.convert-dataset.label-dir-not-2",
+                "--label_dir {label} is not {labels}",
+                label=label,
+                labels=published.labels,
+            ),
+            hint=hint,
+        )
     if image is None:
-        raise KitError(f"--image_dir is missing, the folder of the pages that {label} labels", hint="add -i FOLDER")
+        raise KitError(
+            Message(
+                "ocr.convert-dataset.image-dir-missing",
+                "--image_dir is missing, the folder of the pages that {label} labels",
+                label=label,
+            ),
+            hint=Message("ocr.convert-dataset.image-dir-missing.fix", "add -i FOLDER"),
+        )
     if not image.is_dir():
-        raise KitError(f"--image_dir {image} is not a folder", hint="name the folder of the pages")
+        raise KitError(
+            Message("ocr.convert-dataset.image-dir-not", "--image_dir {image} is not a folder", image=image),
+            hint=Message("ocr.convert-dataset.image-dir-not.fix", "name the folder of the pages"),
+        )
 
 
 def _assert_some(lines: Sequence[str], left_out: Sequence[str], label: Path) -> None:
     if not lines:
-        raise KitError(f"nothing in {label} can be used" + (f"; the first: {left_out[0]}" if left_out else ""))
+        raise KitError(
+            Message(
+                "ocr.convert-dataset.nothing-can-used",
+                "nothing in {label} can be used{left_out}",
+                label=label,
+                left_out=f"; the first: {left_out[0]}" if left_out else "",
+            )
+        )
 
 
 def _folders(request: Request) -> tuple[list[str], list[str]]:

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, NoReturn
 from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files
 from hccl_kit.ocr.run import program
 
@@ -64,8 +65,18 @@ class Request:
             kind = output.suffix.removeprefix(".")
             if self.format not in (None, kind):
                 raise KitError(
-                    f"--output {output} names one file of format {kind}, and --format is {self.format}",
-                    hint=f"omit one of the two, or --output {output.with_suffix('')}",
+                    Message(
+                        "ocr.export.output-names-file",
+                        "--output {output} names one file of format {kind}, and --format is {format}",
+                        output=output,
+                        kind=kind,
+                        format=self.format,
+                    ),
+                    hint=Message(
+                        "ocr.export.output-names-file.fix",
+                        "omit one of the two, or --output {with_suffix}",
+                        with_suffix=output.with_suffix(""),
+                    ),
                 )
             output, wanted = output.with_suffix(""), kind
         prefix = output or config.weights.with_suffix("")
@@ -105,12 +116,21 @@ def make_parser() -> Parser:
 def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     """Raises KitError, before any heavy import, if the request cannot be fulfilled."""
     if env.size > 1:
-        raise KitError(f"hccl-kit export runs as one process, {env.size} were started")
+        raise KitError(
+            Message(
+                "ocr.export.hccl-kit-export", "hccl-kit export runs as one process, {size} were started", size=env.size
+            )
+        )
     paths = request.paths(config)
     lacking = [name for name in ("onnx", "onnxruntime") if not find_spec(name)]
     if lacking and any(path.suffix == ".onnx" for path in paths):
         raise KitError(
-            f"{' and '.join(lacking)} cannot be imported", hint=f"{program.install_extra('export')}\nor --format mindir"
+            Message("ocr.export.cannot-imported", "{lacking} cannot be imported", lacking=" and ".join(lacking)),
+            hint=Message(
+                "ocr.export.cannot-imported.fix",
+                "{install_extra}\nor --format mindir",
+                install_extra=program.install_extra("export"),
+            ),
         )
     program.weights_in_use(config)
     assert_free_files(paths, "--output", force=request.force)

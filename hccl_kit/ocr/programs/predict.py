@@ -36,6 +36,7 @@ from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, assert_free_picture
 from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.ocr.config import UPSIDE_DOWN
@@ -138,17 +139,29 @@ def make_parser() -> Parser:
 def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     """Raises KitError, before any heavy import, if the request cannot be fulfilled."""
     if env.size > 1:
-        raise KitError(f"hccl-kit predict runs as one process, {env.size} were started")
+        raise KitError(
+            Message(
+                "ocr.predict.hccl-kit-predict",
+                "hccl-kit predict runs as one process, {size} were started",
+                size=env.size,
+            )
+        )
     if request.limit is not None and request.limit < 1:
-        raise KitError(f"--limit is {request.limit}; accepted: 1 or more")
+        raise KitError(Message("ocr.predict.limit", "--limit is {limit}; accepted: 1 or more", limit=request.limit))
     kind = config["model"]["type"]
     if kind == "det" and request.labels:
-        raise KitError("--labels is for lines, and --config is a detection", hint="hccl-kit eval scores a detection")
+        raise KitError(
+            Message("ocr.predict.labels-lines-config", "--labels is for lines, and --config is a detection"),
+            hint=Message("ocr.predict.labels-lines-config.fix", "hccl-kit eval scores a detection"),
+        )
     for other in (request.read, request.turn):
         if other.overrides and other.path is None:
-            raise KitError(f"{other.option}-opt requires {other.option}")
+            raise KitError(Message("ocr.predict.opt-requires", "{option}-opt requires {option}", option=other.option))
     if request.turn.path is not None and request.read.path is None:
-        raise KitError("--turn requires --read", hint="it turns the lines that --read reads")
+        raise KitError(
+            Message("ocr.predict.turn-requires-read", "--turn requires --read"),
+            hint=Message("ocr.predict.turn-requires-read.fix", "it turns the lines that --read reads"),
+        )
     reader, turner = request.read.load(), request.turn.load()
     for other, loaded in ((request.read, reader), (request.turn, turner)):
         if other.path is not None and loaded is not None:
@@ -169,21 +182,44 @@ def _assert_chain(kind: str, reader: Config | None, turner: Config | None) -> No
     """Raises KitError if a configuration is not of the type that its option takes."""
     if reader is not None and (kind, reader["model"]["type"]) != ("det", "rec"):
         raise KitError(
-            f"--config is of type {kind} and --read of type {reader['model']['type']}",
-            hint="--config takes a detection (det) and --read a recognition (rec)",
+            Message(
+                "ocr.predict.config-type-read",
+                "--config is of type {kind} and --read of type {type}",
+                kind=kind,
+                type=reader["model"]["type"],
+            ),
+            hint=Message(
+                "ocr.predict.config-type-read.fix", "--config takes a detection (det) and --read a recognition (rec)"
+            ),
         )
     if turner is not None:
         if turner["model"]["type"] != "cls":
-            raise KitError(f"--turn is of type {turner['model']['type']}; accepted: a classification (cls)")
+            raise KitError(
+                Message(
+                    "ocr.predict.turn-type",
+                    "--turn is of type {type}; accepted: a classification (cls)",
+                    type=turner["model"]["type"],
+                )
+            )
         labels = turner["postprocess"]["label_list"]
         if UPSIDE_DOWN not in labels:
-            raise KitError(f"--turn has the classes {', '.join(labels)}; {UPSIDE_DOWN}, upside down, is missing")
+            raise KitError(
+                Message(
+                    "ocr.predict.turn-classes",
+                    "--turn has the classes {labels}; {upside_down}, upside down, is missing",
+                    labels=", ".join(labels),
+                    upside_down=UPSIDE_DOWN,
+                )
+            )
 
 
 def _assert_free(request: Request, kind: str) -> None:
     """Raises KitError if an output cannot be written."""
     if request.json and request.json == request.picture:
-        raise KitError(f"{request.json} is named for two outputs", hint="name another file for --json or --picture")
+        raise KitError(
+            Message("ocr.predict.named-two-outputs", "{json} is named for two outputs", json=request.json),
+            hint=Message("ocr.predict.named-two-outputs.fix", "name another file for --json or --picture"),
+        )
     if request.json:
         assert_free_files([request.json], "--json", force=request.force)
     if request.picture and kind == "det":

@@ -30,6 +30,7 @@ from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder
 from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.base.wording import counted
@@ -132,10 +133,13 @@ def _read(request: Request) -> None:
 def _checked(request: Request) -> list[Path]:
     """The images. Raises KitError, before any heavy import, if the request cannot be fulfilled."""
     if request.limit is not None and request.limit < 1:
-        raise KitError(f"--limit is {request.limit}; accepted: 1 or more")
+        raise KitError(Message("ocr.read.limit", "--limit is {limit}; accepted: 1 or more", limit=request.limit))
     images = find_images(request.images, limit=request.limit)
     if request.json and request.json == request.picture:
-        raise KitError(f"{request.json} is named for two outputs", hint="name another file for --json or --picture")
+        raise KitError(
+            Message("ocr.read.named-two-outputs", "{json} is named for two outputs", json=request.json),
+            hint=Message("ocr.read.named-two-outputs.fix", "name another file for --json or --picture"),
+        )
     if request.json:
         assert_free_files([request.json], "--json", force=request.force)
     if request.picture:

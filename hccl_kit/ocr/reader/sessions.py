@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.reader.engine import CLASSIFIER, DETECTOR, RECOGNISER, Networks
@@ -20,6 +21,9 @@ def published(pages: int) -> Networks:
     )
     characters = rapidocr.listed_characters(recognise.metadata)
     if characters is None:
-        raise KitError(f"{RECOGNISER} has no dictionary", hint=rapidocr.INSTALL)
+        raise KitError(
+            Message("ocr.sessions.no-dictionary", "{recogniser} has no dictionary", recogniser=RECOGNISER),
+            hint=rapidocr.INSTALL,
+        )
     charset = Charset("".join(characters) + " ")  # its last class
     return Networks(detect, direct, recognise, charset, blank_first=True, at_once=at_once)

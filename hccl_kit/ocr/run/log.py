@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hccl_kit.base import progress
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import drawing, interrupt
 from hccl_kit.ocr.checkpoints.claim import assert_writable
@@ -89,8 +90,13 @@ class RunLog:
         try:
             yield
         except OSError as error:
-            message = f"cannot write into {self.folder}: {error.strerror}"
-            raise KitError(message, hint="see train.ckpt_save_dir") from error
+            message = Message(
+                "ocr.log.cannot-write-into",
+                "cannot write into {folder}: {reason}",
+                folder=self.folder,
+                reason=error.strerror,
+            )
+            raise KitError(message, hint=Message("ocr.log.cannot-write-into.fix", "see train.ckpt_save_dir")) from error
 
     def say(self, message: str) -> None:
         """Log a line."""
@@ -109,7 +115,14 @@ class RunLog:
                 with (self.folder / METRICS).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
             except OSError as error:
-                raise KitError(f"cannot write {self.folder / METRICS}: {error.strerror}") from error
+                raise KitError(
+                    Message(
+                        "ocr.log.cannot-write",
+                        "cannot write {folder}: {reason}",
+                        folder=self.folder / METRICS,
+                        reason=error.strerror,
+                    )
+                ) from error
 
     def evaluation(self, row: dict[str, Any]) -> None:
         """Write the scores after a step as `metrics` does, in the place of those that a resumed run repeats."""
@@ -138,7 +151,9 @@ class RunLog:
         try:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
         except OSError as error:
-            raise KitError(f"cannot read {path}: {error.strerror}") from error
+            raise KitError(
+                Message("ocr.log.cannot-read", "cannot read {path}: {reason}", path=path, reason=error.strerror)
+            ) from error
         whole = [(line, row) for line in lines if line.endswith("\n") and (row := row_of(line)) is not None]
         _write(path, "".join(line for line, row in whole if is_kept(row)))
 
@@ -156,7 +171,14 @@ class RunLog:
             try:
                 (self.folder / name).unlink(missing_ok=True)
             except OSError as error:
-                raise KitError(f"cannot remove {self.folder / name}: {error.strerror}") from error
+                raise KitError(
+                    Message(
+                        "ocr.log.cannot-remove",
+                        "cannot remove {folder}: {reason}",
+                        folder=self.folder / name,
+                        reason=error.strerror,
+                    )
+                ) from error
 
     def write(self, name: str, text: str) -> None:
         """Write a file of the whole job (rank 0)."""

@@ -27,6 +27,7 @@ from hccl_kit.base.errors import (
     KitError,
     under_way,
 )
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, settle
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr import interrupt
@@ -104,8 +105,19 @@ def load(given: Path, overrides: Sequence[str]) -> Config:
     if file is not None:
         return configuration.load(file, overrides)
     near = get_close_matches(given.as_posix().removeprefix("configs/"), shipped.config_names(), n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "--list-configs prints the names of the shipped ones"
-    raise KitError(f"cannot read {given}: it does not exist, and no shipped configuration has this name", hint=hint)
+    hint = (
+        Message("ocr.program.cannot-read.fix", "did you mean {near}?", near=" or ".join(near))
+        if near
+        else Message("ocr.program.cannot-read.fix-otherwise", "--list-configs prints the names of the shipped ones")
+    )
+    raise KitError(
+        Message(
+            "ocr.program.cannot-read",
+            "cannot read {given}: it does not exist, and no shipped configuration has this name",
+            given=given,
+        ),
+        hint=hint,
+    )
 
 
 def note_choices(given: Path, config: Config, *, training: bool = False) -> None:
@@ -228,7 +240,9 @@ def run_unlaunched(body: Callable[[], None]) -> NoReturn:
 def assert_read(unread: int, images: int) -> None:
     """Raises KitError if no image could be read, and UnreadError if only some could."""
     if unread == images:
-        raise KitError(f"none of the {unread} images could be read")
+        raise KitError(
+            Message("ocr.program.none-images-could", "none of the {unread} images could be read", unread=unread)
+        )
     if unread:
         raise UnreadError(f"{unread} of {images} images could not be read", hint="see the warnings above")
 
@@ -242,7 +256,10 @@ def assert_files(config: Config, data: Sequence[str] = ()) -> None:
         try:
             sources(config[section]["dataset"])
         except KitError as error:
-            raise KitError(f"{section}.dataset: {error.message}", hint=error.hint) from error
+            raise KitError(
+                Message("ocr.program.dataset", "{section}.dataset: {reason}", section=section, reason=error.message),
+                hint=error.hint,
+            ) from error
         for number, step in enumerate(config[section]["dataset"]["transform_pipeline"]):
             for name, options in step.items():
                 if name.endswith("LabelEncode") and (options or {}).get("character_dict_path"):
@@ -256,7 +273,15 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
         hint = (
             error.hint or "it is relative to the current folder; MindOCR's are in mindocr/utils/dict of its repository"
         )
-        raise KitError(f"{place}.character_dict_path: {error.message}", hint=hint) from error
+        raise KitError(
+            Message(
+                "ocr.program.character-dict-path",
+                "{place}.character_dict_path: {reason}",
+                place=place,
+                reason=error.message,
+            ),
+            hint=hint,
+        ) from error
 
 
 def weights_in_use(config: Config, option: str = "-o", *, speaks: bool = True) -> WeightsFile:
@@ -268,8 +293,17 @@ def weights_in_use(config: Config, option: str = "-o", *, speaks: bool = True) -
     if not path.is_file():
         name = shlex.quote(shipped.short_name(config.source))
         raise KitError(
-            f"there is no checkpoint {config.weights} (eval.ckpt_load_path, or best.ckpt of a run)",
-            hint=f"train first: hccl-kit train -c {name}\nor name another: {option} eval.ckpt_load_path=FILE",
+            Message(
+                "ocr.program.no-checkpoint-eval",
+                "there is no checkpoint {weights} (eval.ckpt_load_path, or best.ckpt of a run)",
+                weights=config.weights,
+            ),
+            hint=Message(
+                "ocr.program.no-checkpoint-eval.fix",
+                "train first: hccl-kit train -c {name}\nor name another: {option} eval.ckpt_load_path=FILE",
+                name=name,
+                option=option,
+            ),
         )
     weights = WeightsFile.of(path)
     if speaks:
@@ -280,7 +314,15 @@ def weights_in_use(config: Config, option: str = "-o", *, speaks: bool = True) -
 def missing(error: ImportError) -> KitError:
     """The error for a package that cannot be imported, with the extra to install; an installed MindSpore is kept."""
     extra = "train" if error.name == "mindspore" or find_spec("mindspore") is None else "ocr"
-    return KitError(f"{error.name or 'a package'} cannot be imported: {error}", hint=install_extra(extra))
+    return KitError(
+        Message(
+            "ocr.program.cannot-imported",
+            "{a_package} cannot be imported: {reason}",
+            a_package=error.name or "a package",
+            reason=error,
+        ),
+        hint=install_extra(extra),
+    )
 
 
 def install_extra(name: str) -> str:
@@ -312,7 +354,7 @@ def leave(code: int, world: World | None) -> NoReturn:
 def _ready_output() -> None:
     """Let standard output take text that the terminal cannot show. Raises KitError if it is closed."""
     if sys.stdout is None:
-        raise KitError("standard output is closed")
+        raise KitError(Message("ocr.program.standard-output-closed", "standard output is closed"))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -338,7 +380,14 @@ def _fail(error: BaseException, env: WorkerEnv | None) -> int:
     if isinstance(error, ImportError):
         error = missing(error)
     elif isinstance(error, OSError):
-        error = KitError(f"{printable(str(error.filename or 'cannot read or write'))}: {error.strerror or error}")
+        error = KitError(
+            Message(
+                "ocr.program.reason",
+                "{cannot_read}: {reason}",
+                cannot_read=printable(str(error.filename or "cannot read or write")),
+                reason=error.strerror or error,
+            )
+        )
     record(error, env=env)
     _complain(error.render() if isinstance(error, KitError) else "".join(traceback.format_exception(error)).rstrip())
     return error.exit_code if isinstance(error, KitError) else EXIT_FINDINGS

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 FOLDER = "tensorboard"
 FLUSH_S = 120.0
@@ -83,7 +84,14 @@ class TensorBoard:
         try:
             yield
         except OSError as error:
-            raise KitError(f"cannot write into {self._folder}: {error.strerror}") from error
+            raise KitError(
+                Message(
+                    "ocr.tensorboard.cannot-write-into",
+                    "cannot write into {folder}: {reason}",
+                    folder=self._folder,
+                    reason=error.strerror,
+                )
+            ) from error
 
 
 @contextmanager

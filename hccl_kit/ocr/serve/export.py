@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr import interrupt
 
 if TYPE_CHECKING:
@@ -92,9 +93,19 @@ def export(
     try:
         expected = same(Tensor(images)).asnumpy()
     except ERRORS as error:
-        raise KitError(f"the network does not accept images of {tuple(shape)}: {_first_line(error)}") from error
+        raise KitError(
+            Message(
+                "ocr.export.network-not-accept",
+                "the network does not accept images of {tuple}: {first_line}",
+                tuple=tuple(shape),
+                first_line=_first_line(error),
+            )
+        ) from error
     if not np.isfinite(expected).all():
-        raise KitError("the outputs of the network are not finite", hint="check the weights: eval.ckpt_load_path")
+        raise KitError(
+            Message("ocr.export.outputs-network-not", "the outputs of the network are not finite"),
+            hint=Message("ocr.export.outputs-network-not.fix", "check the weights: eval.ckpt_load_path"),
+        )
     with interrupt.scratch() as folder:
         # MindSpore chooses the names of files, and its ONNX writer rejects names with a space.
         temporary = folder / f"network{path.suffix}"
@@ -118,7 +129,13 @@ def _mindir(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str
         ms.export(network, Tensor(images), file_name=str(path), file_format="MINDIR")
         output: Array = nn.GraphCell(ms.load(str(path)))(Tensor(images)).asnumpy()
     except ERRORS as error:
-        raise KitError(f"the network cannot be exported as MINDIR: {_first_line(error)}") from error
+        raise KitError(
+            Message(
+                "ocr.export.network-cannot-exported",
+                "the network cannot be exported as MINDIR: {first_line}",
+                first_line=_first_line(error),
+            )
+        ) from error
     return output
 
 
@@ -137,7 +154,14 @@ def _onnx(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str],
         session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
         output: Array = session.run(None, {session.get_inputs()[0].name: images})[0]
     except Exception as error:  # its exceptions have no other base class
-        raise KitError(f"onnxruntime cannot run the file: {_first_line(error)}", hint=OTHER_FORMAT) from error
+        raise KitError(
+            Message(
+                "ocr.export.onnxruntime-cannot-run",
+                "onnxruntime cannot run the file: {first_line}",
+                first_line=_first_line(error),
+            ),
+            hint=OTHER_FORMAT,
+        ) from error
     if not order:
         return output
     places = {number: place for place, number in enumerate(order)}

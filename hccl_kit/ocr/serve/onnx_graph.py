@@ -11,6 +11,7 @@ from mindspore import nn
 from onnx import helper, numpy_helper
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 Part = Callable[["Graph", Any, Any], Any]
 """Writes a cell: from the graph, the cell and the name of its input, or several names, to those of its output."""
@@ -47,8 +48,12 @@ class Graph:
         """The nodes of a cell; returns its output, or a tuple of them."""
         if type(cell) not in self.parts:
             raise KitError(
-                f"{type(cell).__name__} cannot be exported as ONNX",
-                hint="--format mindir, or model.backbone.branches: False",
+                Message(
+                    "ocr.onnx-graph.cannot-exported-onnx", "{name} cannot be exported as ONNX", name=type(cell).__name__
+                ),
+                hint=Message(
+                    "ocr.onnx-graph.cannot-exported-onnx.fix", "--format mindir, or model.backbone.branches: False"
+                ),
             )
         return self.parts[type(cell)](self, cell, x)
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
 from hccl_kit.base.temporary import sweep
 from hccl_kit.ocr.infer.runner import Run
@@ -44,7 +45,14 @@ class OnnxRunner:
             try:
                 make_private(self.folder)
             except OSError as error:
-                raise KitError(f"cannot write {self.folder}: {error.strerror}") from error
+                raise KitError(
+                    Message(
+                        "ocr.onnx-runner.cannot-write",
+                        "cannot write {folder}: {reason}",
+                        folder=self.folder,
+                        reason=error.strerror,
+                    )
+                ) from error
             path = self.folder / f"{'_'.join([self.name, *map(str, key)])}.onnx"
             self.sessions[key] = self._kept(path) or self._exported(path, tuple(shape))
         return self.sessions[key]

@@ -10,6 +10,7 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config, options_of
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
@@ -96,7 +97,14 @@ class Classification:
     def _known(self, rows: Lines, warn: Warn) -> Lines:
         known = [number for number, row in enumerate(rows) if row.text in self.labels]
         if not known:
-            raise KitError(f"no label is one of {', '.join(self.labels)}; the first is {rows[0].text[:40]!r}")
+            raise KitError(
+                Message(
+                    "ocr.classification.no-label",
+                    "no label is one of {labels}; the first is {text!r}",
+                    labels=", ".join(self.labels),
+                    text=rows[0].text[:40],
+                )
+            )
         if len(known) < len(rows):
             unknown = next(row for row in rows if row.text not in self.labels)
             warn(f"{len(rows) - len(known)} of {len(rows)} labels are left out: {unknown.path}: {unknown.text[:40]!r}")
@@ -109,12 +117,29 @@ def labels_of(config: Config) -> tuple[str, ...]:
     classes = config["model"]["head"]["num_classes"]
     if classes != len(labels):
         raise KitError(
-            f"model.head.num_classes is {classes}, and postprocess.label_list has {len(labels)} names",
-            hint=f"set num_classes to {len(labels)}",
+            Message(
+                "ocr.classification.model-head-num",
+                "model.head.num_classes is {classes}, and postprocess.label_list has {count} names",
+                classes=classes,
+                count=len(labels),
+            ),
+            hint=Message("ocr.classification.model-head-num.fix", "set num_classes to {count}", count=len(labels)),
         )
     transforms = dict(config.transforms("train"))
     if ENCODE not in transforms:
-        raise KitError(f"train.dataset.transform_pipeline lacks {ENCODE}")
+        raise KitError(
+            Message(
+                "ocr.classification.train-dataset-transform",
+                "train.dataset.transform_pipeline lacks {encode}",
+                encode=ENCODE,
+            )
+        )
     if tuple(transforms[ENCODE]["label_list"]) != labels:
-        raise KitError(f"{ENCODE} and postprocess have different label_lists")
+        raise KitError(
+            Message(
+                "ocr.classification.postprocess-different-label",
+                "{encode} and postprocess have different label_lists",
+                encode=ENCODE,
+            )
+        )
     return labels

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
@@ -47,10 +48,27 @@ def image_width(config: Config, height: int | None) -> int:
     """The width of the images. Raises KitError if the two pipelines do not make images of one size, or of `height`."""
     train, evaluation = (image_shape(config, section) for section in ("train", "eval"))
     if train != evaluation:
-        raise KitError(f"images are {train} in train and {evaluation} in eval", hint="see image_shape of the resizing")
+        raise KitError(
+            Message(
+                "ocr.line-images.images-train-eval",
+                "images are {train} in train and {evaluation} in eval",
+                train=train,
+                evaluation=evaluation,
+            ),
+            hint=Message("ocr.line-images.images-train-eval.fix", "see image_shape of the resizing"),
+        )
     if height not in (None, train[0]):
         name = config["model"]["backbone"]["name"]
-        raise KitError(f"images are {train}; {name} takes images {height} high", hint=f"image_shape: [{height}, ...]")
+        raise KitError(
+            Message(
+                "ocr.line-images.images",
+                "images are {train}; {name} takes images {height} high",
+                train=train,
+                name=name,
+                height=height,
+            ),
+            hint=Message("ocr.line-images.images.fix", "image_shape: [{height}, ...]", height=height),
+        )
     return train[1]
 
 
@@ -62,7 +80,14 @@ def image_shape(config: Config, section: str) -> list[int]:
             return shape
         if name == RESIZE_FOR_INFERENCE:
             return [options.get(f"target_{side}", size) for side, size in (("height", 32), ("width", 320))]
-    raise KitError(f"{section}.dataset.transform_pipeline lacks a transform that resizes, such as {RESIZES[0]}")
+    raise KitError(
+        Message(
+            "ocr.line-images.dataset-transform-pipeline",
+            "{section}.dataset.transform_pipeline lacks a transform that resizes, such as {resizes}",
+            section=section,
+            resizes=RESIZES[0],
+        )
+    )
 
 
 def bucket_widths(config: Config, section: str, width: int) -> list[int]:
@@ -75,5 +100,12 @@ def bucket_widths(config: Config, section: str, width: int) -> list[int]:
     pads = any(options.get("padding", name in RESIZES) for name, options in config.transforms(section))
     for key in ("bucket_widths", "stretch"):
         if loader.get(key) and not pads:
-            raise KitError(f"{section}.loader.{key} needs a resizing with padding: True")
+            raise KitError(
+                Message(
+                    "ocr.line-images.loader-needs-resizing",
+                    "{section}.loader.{key} needs a resizing with padding: True",
+                    section=section,
+                    key=key,
+                )
+            )
     return sorted(bucket for bucket in loader["bucket_widths"] or () if bucket < width)

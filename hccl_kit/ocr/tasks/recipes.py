@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from mindspore import nn
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.models import (
     cls_mobilenet_v3,
@@ -76,7 +77,14 @@ def _svtr_task(config: Config) -> Recognition:
 
     def sequence_length(given: int) -> int:
         if given != width and not rectifies:
-            raise KitError(f"images are {given} wide; model.backbone.img_size is {width} wide")
+            raise KitError(
+                Message(
+                    "ocr.recipes.images-wide",
+                    "images are {given} wide; model.backbone.img_size is {width} wide",
+                    given=given,
+                    width=width,
+                )
+            )
         return svtr.sequence_length(width)
 
     return Recognition(config, height=None if rectifies else height, sequence_length=sequence_length)
@@ -140,7 +148,14 @@ def find(config: Config) -> Recipe:
         if recipe.parts == names:
             return recipe
     known = "; ".join(" + ".join(recipe.parts) for recipe in RECIPES)
-    raise KitError(f"unsupported combination {' + '.join(names)}; supported: {known}")
+    raise KitError(
+        Message(
+            "ocr.recipes.unsupported-combination",
+            "unsupported combination {names}; supported: {known}",
+            names=" + ".join(names),
+            known=known,
+        )
+    )
 
 
 def _assert_used(model: Mapping[str, Any]) -> None:
@@ -148,14 +163,27 @@ def _assert_used(model: Mapping[str, Any]) -> None:
     name, head = model["backbone"]["name"], model["head"]
     if model.get("transform") and name != "SVTRNet":
         raise KitError(
-            f"model.transform is {model['transform']['name']}, but {name} has no rectifier in this release",
-            hint="set model.transform: null; the backbone SVTRNet has one",
+            Message(
+                "ocr.recipes.model-transform-no",
+                "model.transform is {name}, but {name_2} has no rectifier in this release",
+                name=model["transform"]["name"],
+                name_2=name,
+            ),
+            hint=Message(
+                "ocr.recipes.model-transform-no.fix", "set model.transform: null; the backbone SVTRNet has one"
+            ),
         )
     for key, start in (("weight_init", "normal"), ("bias_init", "zeros")):
         if name in crnn_small.BACKBONES and head.get(key, start) != start:
             raise KitError(
-                f"model.head.{key} is {head[key]}, but the head of {name} is initialised as MindSpore's Dense",
-                hint=f"leave model.head.{key} out",
+                Message(
+                    "ocr.recipes.model-head-head",
+                    "model.head.{key} is {head}, but the head of {name} is initialised as MindSpore's Dense",
+                    key=key,
+                    head=head[key],
+                    name=name,
+                ),
+                hint=Message("ocr.recipes.model-head-head.fix", "leave model.head.{key} out", key=key),
             )
 
 

@@ -13,6 +13,7 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
@@ -106,7 +107,11 @@ class Recognition:
         rows = read_lines(self.config["eval"]["dataset"])
         kept = [number for number, row in enumerate(rows) if self._truth(row.text).strip()]
         if not kept:
-            raise KitError("no word of the evaluation has a character of the dictionary")
+            raise KitError(
+                Message(
+                    "ocr.recognition.no-word-evaluation", "no word of the evaluation has a character of the dictionary"
+                )
+            )
         if len(kept) < len(rows):
             warn(f"evaluation: {len(rows) - len(kept)} of {len(rows)} words are left out: no known character")
         return rows.take(kept)
@@ -188,14 +193,26 @@ def _charset_of(config: Config) -> Charset:
     classes = len(head.classes(charset))
     if model["out_channels"] != classes:
         raise KitError(
-            f"model.head.out_channels is {model['out_channels']}, but the dictionary makes {classes} for "
-            f"{model['name']}",
-            hint=f"set out_channels to {classes}, or postprocess.character_dict_path to the right file",
+            Message(
+                "ocr.recognition.model-head-out",
+                "model.head.out_channels is {out_channels}, but the dictionary makes {classes} for {name}",
+                out_channels=model["out_channels"],
+                classes=classes,
+                name=model["name"],
+            ),
+            hint=Message(
+                "ocr.recognition.model-head-out.fix",
+                "set out_channels to {classes}, or postprocess.character_dict_path to the right file",
+                classes=classes,
+            ),
         )
     options = _label_options(config)
     labels = Charset.load(options.get("character_dict_path"), use_space_char=options.get("use_space_char", False))
     if labels != charset:
-        raise KitError("the labels and postprocess use different dictionaries", hint="see character_dict_path")
+        raise KitError(
+            Message("ocr.recognition.labels-postprocess-use", "the labels and postprocess use different dictionaries"),
+            hint=Message("ocr.recognition.labels-postprocess-use.fix", "see character_dict_path"),
+        )
     return charset
 
 
@@ -204,7 +221,13 @@ def _label_options(config: Config) -> dict[str, Any]:
     for name, options in config.transforms("train"):
         if name in LABEL_TRANSFORMS:
             return {"max_text_len": line_transforms.MAX_TEXT_LEN[name], **options}
-    raise KitError(f"train.dataset.transform_pipeline lacks {' or '.join(line_transforms.MAX_TEXT_LEN)}")
+    raise KitError(
+        Message(
+            "ocr.recognition.train-dataset-transform",
+            "train.dataset.transform_pipeline lacks {max_text_len}",
+            max_text_len=" or ".join(line_transforms.MAX_TEXT_LEN),
+        )
+    )
 
 
 def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_heads.Label], int], steps: int) -> None:
@@ -213,16 +236,31 @@ def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_h
         joined = options.get("max_text_length", line_join.MAX_TEXT_LENGTH)
         if name == "RecConAug" and (joined > longest or min_length(tuple(range(joined))) > steps):
             raise KitError(
-                f"RecConAug.max_text_length is {joined}, max_text_len of the labels {longest}; the network gives "
-                f"{steps} time steps",
-                hint="lower it, or raise max_text_len and the width of image_shape",
+                Message(
+                    "ocr.recognition.recconaug-max-text",
+                    "RecConAug.max_text_length is {joined}, max_text_len of the labels {longest}; the "
+                    "network gives {steps} time steps",
+                    joined=joined,
+                    longest=longest,
+                    steps=steps,
+                ),
+                hint=Message(
+                    "ocr.recognition.recconaug-max-text.fix",
+                    "lower it, or raise max_text_len and the width of image_shape",
+                ),
             )
 
 
 def _assert_case(config: Config) -> None:
     """Raises KitError if `loss.ignore_case` is set for a loss that does not support it."""
     if "loss" in config and config["loss"]["ignore_case"] and config["loss"]["name"] != "CTCLoss":
-        raise KitError(f"loss.ignore_case is for CTCLoss, and loss.name is {config['loss']['name']}")
+        raise KitError(
+            Message(
+                "ocr.recognition.loss-ignore-case",
+                "loss.ignore_case is for CTCLoss, and loss.name is {name}",
+                name=config["loss"]["name"],
+            )
+        )
 
 
 def _assert_max_length(config: Config, longest: int) -> None:
@@ -230,6 +268,13 @@ def _assert_max_length(config: Config, longest: int) -> None:
     steps = config["model"]["head"].get("batch_max_length", longest)
     if steps != longest:
         raise KitError(
-            f"model.head.batch_max_length is {steps}, max_text_len of the labels {longest}; they must be equal",
-            hint=f"set model.head.batch_max_length to {longest}",
+            Message(
+                "ocr.recognition.model-head-batch",
+                "model.head.batch_max_length is {steps}, max_text_len of the labels {longest}; they must be equal",
+                steps=steps,
+                longest=longest,
+            ),
+            hint=Message(
+                "ocr.recognition.model-head-batch.fix", "set model.head.batch_max_length to {longest}", longest=longest
+            ),
         )

@@ -10,6 +10,7 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch, Targets
 from hccl_kit.ocr.metrics.counts import Counts
@@ -80,8 +81,15 @@ def assert_names(config: Config, **needed: str) -> None:
     for section, name in needed.items():
         if section in config and config[section]["name"] != name:
             raise KitError(
-                f"{section}.name is {config[section]['name']}; {config['model']['head']['name']} needs {name}",
-                hint=f"-o {section}.name={name}",
+                Message(
+                    "ocr.task.name",
+                    "{section}.name is {name}; {name_2} needs {name_3}",
+                    section=section,
+                    name=config[section]["name"],
+                    name_2=config["model"]["head"]["name"],
+                    name_3=name,
+                ),
+                hint=Message("ocr.task.name.fix", "-o {section}.name={name}", section=section, name=name),
             )
 
 
@@ -89,4 +97,12 @@ def assert_no_bucketing(config: Config, task: str) -> None:
     """Raises KitError if a loader of a configuration has the options that only recognition supports."""
     for section, key in (("train", "bucket_widths"), ("train", "stretch"), ("eval", "bucket_widths")):
         if section in config and config[section]["loader"][key]:
-            raise KitError(f"{section}.loader.{key} is for text recognition, and this is a {task}")
+            raise KitError(
+                Message(
+                    "ocr.task.loader-text-recognition",
+                    "{section}.loader.{key} is for text recognition, and this is a {task}",
+                    section=section,
+                    key=key,
+                    task=task,
+                )
+            )

@@ -10,6 +10,7 @@ from mindspore import Tensor, nn
 
 from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr import on_cpu, rapidocr
 from hccl_kit.ocr.adapt import batch_norm, freeze, precision, pretrained
 from hccl_kit.ocr.adapt.precision import Scaling
@@ -126,9 +127,18 @@ def batch_of_a_rank(config: Config, world: World) -> int:
     if train["batch_size_is"] == "global":
         if size % world.size:
             raise KitError(
-                f"train.loader.batch_size {size} is that of all ranks (train.batch_size_is: global) and does not "
-                f"divide by {world.size} ranks",
-                hint=f"set it to {size // world.size * world.size or world.size}",
+                Message(
+                    "ocr.build.train-loader-batch",
+                    "train.loader.batch_size {size} is that of all ranks (train.batch_size_is: global) and "
+                    "does not divide by {size_2} ranks",
+                    size=size,
+                    size_2=world.size,
+                ),
+                hint=Message(
+                    "ocr.build.train-loader-batch.fix",
+                    "set it to {size}",
+                    size=size // world.size * world.size or world.size,
+                ),
             )
         size //= world.size
     samples: int = size * parts

@@ -15,6 +15,7 @@ from typing import Any
 from mindspore import Parameter
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError, Progress
 from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME, own_checkpoints, wanted_start
@@ -129,7 +130,15 @@ def _last_good(paths: list[Path], state: _State) -> Start:
 
 def _other_job(path: Path) -> KitError:
     return KitError(
-        f"{path} was written with another configuration or number of ranks than this restart has",
-        hint=f"restart with the same command; without {RESTART}, -o system.resume=True resumes in any case; "
-        "if the file is of an earlier run, remove it",
+        Message(
+            "ocr.resume.was-written-another",
+            "{path} was written with another configuration or number of ranks than this restart has",
+            path=path,
+        ),
+        hint=Message(
+            "ocr.resume.was-written-another.fix",
+            "restart with the same command; without {restart}, -o system.resume=True resumes in any "
+            "case; if the file is of an earlier run, remove it",
+            restart=RESTART,
+        ),
     )

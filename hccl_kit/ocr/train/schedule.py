@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 Section = Mapping[str, Any]
 
@@ -99,7 +100,12 @@ def _steps(epoch: float, scheduler: Section) -> float:
     """Multiplied by decay_rate every decay_epochs."""
     every: float | None = scheduler["decay_epochs"]
     if every == 0:
-        raise KitError("scheduler.decay_epochs is 0: step_decay needs the epochs between two steps, such as 10")
+        raise KitError(
+            Message(
+                "ocr.schedule.scheduler-decay-epochs",
+                "scheduler.decay_epochs is 0: step_decay needs the epochs between two steps, such as 10",
+            )
+        )
     return _lowered(0 if every is None else math.floor(math.floor(epoch) / every), scheduler)
 
 
@@ -113,8 +119,13 @@ def _lowered(times: float, scheduler: Section) -> float:
     factor: float = scheduler["decay_rate"]
     if factor > 1:
         raise KitError(
-            f"scheduler.decay_rate is {factor}: {scheduler['scheduler']} multiplies the learning rate by it; "
-            "accepted: above 0 and at most 1"
+            Message(
+                "ocr.schedule.scheduler-decay-rate",
+                "scheduler.decay_rate is {factor}: {scheduler} multiplies the learning rate by it; "
+                "accepted: above 0 and at most 1",
+                factor=factor,
+                scheduler=scheduler["scheduler"],
+            )
         )
     return float(factor**times)
 

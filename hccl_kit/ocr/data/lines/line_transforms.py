@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of, normalize
@@ -81,9 +82,21 @@ def resize(
     height, width = image_shape
     keeps_ratio = padding or (infer_mode and character_dict_path is not None)
     if min_width > 1 and not keeps_ratio:
-        raise KitError("RecResizeImg: min_width needs padding: True, else every line is stretched to the whole width")
+        raise KitError(
+            Message(
+                "ocr.line-transforms.recresizeimg-min-width",
+                "RecResizeImg: min_width needs padding: True, else every line is stretched to the whole width",
+            )
+        )
     if min_width > width:
-        raise KitError(f"RecResizeImg: min_width is {min_width}; accepted: at most the {width} of image_shape")
+        raise KitError(
+            Message(
+                "ocr.line-transforms.recresizeimg-min-width-image",
+                "RecResizeImg: min_width is {min_width}; accepted: at most the {width} of image_shape",
+                min_width=min_width,
+                width=width,
+            )
+        )
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
         image = image_of(line)
@@ -151,7 +164,12 @@ def dark_on_light(*, contrast: float = 50) -> Transform[TextLine]:
         image = image_of(line)
         if image.dtype != np.uint8:
             raise KitError(
-                f"DarkOnLight takes pixels of uint8, these are {image.dtype}", hint="put it before NormalizeImage"
+                Message(
+                    "ocr.line-transforms.darkonlight-takes-pixels",
+                    "DarkOnLight takes pixels of uint8, these are {dtype}",
+                    dtype=image.dtype,
+                ),
+                hint=Message("ocr.line-transforms.darkonlight-takes-pixels.fix", "put it before NormalizeImage"),
             )
         grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.float32)
         grey -= grey.mean()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 
 if TYPE_CHECKING:
@@ -32,7 +33,15 @@ def find_folders(root: Path) -> list[Path]:
     # Opening a named pipe, LMDB would wait for a writer.
     folders = sorted(path.parent for path in root.rglob(FILE) if path.is_file()) if root.is_dir() else []
     if not folders:
-        raise KitError(f"neither {root} nor a folder in it has {FILE}", hint="set data_dir to a folder of LMDB")
+        raise KitError(
+            Message(
+                "ocr.lmdb-lines.neither-nor-folder",
+                "neither {root} nor a folder in it has {file}",
+                root=root,
+                file=FILE,
+            ),
+            hint=Message("ocr.lmdb-lines.neither-nor-folder.fix", "set data_dir to a folder of LMDB"),
+        )
     return folders
 
 
@@ -47,7 +56,10 @@ class LmdbLines(Sequence[TextLine]):
 
         self.folder = folder
         if not (folder / FILE).is_file():
-            raise KitError(f"{folder / FILE} is not a regular file", hint="set data_dir to a folder of LMDB")
+            raise KitError(
+                Message("ocr.lmdb-lines.not-regular-file", "{folder} is not a regular file", folder=folder / FILE),
+                hint=Message("ocr.lmdb-lines.not-regular-file.fix", "set data_dir to a folder of LMDB"),
+            )
         try:
             # Without a lock file: data sets may be on read-only disks, and are not written while they are read.
             self._open: lmdb.Environment = lmdb.open(
@@ -61,12 +73,35 @@ class LmdbLines(Sequence[TextLine]):
             self._assert_whole()
             text = self._start("num-samples", 20).decode("ascii", "replace")
         except (lmdb.Error, OSError) as error:
-            raise KitError(f"{folder} is not a readable LMDB: {error}") from error
+            raise KitError(
+                Message(
+                    "ocr.lmdb-lines.not-readable-lmdb",
+                    "{folder} is not a readable LMDB: {reason}",
+                    folder=folder,
+                    reason=error,
+                )
+            ) from error
         if not (text.isascii() and text.isdecimal() and 0 < int(text) <= MAX_SAMPLES):
-            raise KitError(f"{folder}: num-samples is {text!r}; accepted: a number from 1 to {MAX_SAMPLES}")
+            raise KitError(
+                Message(
+                    "ocr.lmdb-lines.num-samples",
+                    "{folder}: num-samples is {text!r}; accepted: a number from 1 to {max_samples}",
+                    folder=folder,
+                    text=text,
+                    max_samples=MAX_SAMPLES,
+                )
+            )
         self._count = int(text)
         if self._count > entries:
-            raise KitError(f"{folder}: num-samples is {text}, but the database has only {entries} rows")
+            raise KitError(
+                Message(
+                    "ocr.lmdb-lines.num-samples-database",
+                    "{folder}: num-samples is {text}, but the database has only {entries} rows",
+                    folder=folder,
+                    text=text,
+                    entries=entries,
+                )
+            )
 
     def __len__(self) -> int:
         return self._count
@@ -107,6 +142,12 @@ class LmdbLines(Sequence[TextLine]):
         found = os.fstat(self._descriptor).st_size
         if found < self._size:
             raise KitError(
-                f"{self.folder / FILE} is cut: it has {found} bytes, and {self._size} by its header",
-                hint="copy it again, and wait until the copy is complete",
+                Message(
+                    "ocr.lmdb-lines.cut",
+                    "{folder} is cut: it has {value} bytes, and {size} by its header",
+                    folder=self.folder / FILE,
+                    value=found,
+                    size=self._size,
+                ),
+                hint=Message("ocr.lmdb-lines.cut.fix", "copy it again, and wait until the copy is complete"),
             )

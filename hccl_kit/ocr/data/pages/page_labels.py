@@ -13,6 +13,7 @@ from typing import Any
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
 from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
 from hccl_kit.ocr.data.pages.synth_text import read_mat
@@ -45,7 +46,14 @@ def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
                 bad.append(row)
     if not pages:
         first = f"; the first: {bad[0]}" if bad else ""
-        raise KitError(f"no page of {dataset['label_file']} can be used{first}")
+        raise KitError(
+            Message(
+                "ocr.page-labels.no-page-can",
+                "no page of {label_file} can be used{first}",
+                label_file=dataset["label_file"],
+                first=first,
+            )
+        )
     return pages, bad
 
 
@@ -62,7 +70,14 @@ def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
         texts = (path for path in labels.iterdir() if path.suffix == ".txt")
         files, no_labels = by_name(texts, lambda stem: stem.removeprefix("gt_"))
     except OSError as error:
-        raise KitError(f"cannot read {error.filename}: {error.strerror}") from error
+        raise KitError(
+            Message(
+                "ocr.page-labels.cannot-read",
+                "cannot read {filename}: {reason}",
+                filename=error.filename,
+                reason=error.strerror,
+            )
+        ) from error
     yield from (*no_images, *no_labels)
     for name in sorted(pages.keys() | files.keys(), key=lambda name: (_natural(name), name)):
         if name not in pages:

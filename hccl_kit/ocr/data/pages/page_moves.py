@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pages.views import Moves, View, join, scaling
 from hccl_kit.ocr.data.transforms import Transform
@@ -151,7 +152,14 @@ def iaa_augment(
         moves.append(flip(**Fliplr))
     if Affine is not None:
         if "rotate" not in Affine:
-            raise KitError(f"IaaAugment: Affine lacks rotate, found {dict(Affine)}", hint="Affine: {rotate: [-10, 10]}")
+            raise KitError(
+                Message(
+                    "ocr.page-moves.iaaaugment-affine-lacks",
+                    "IaaAugment: Affine lacks rotate, found {dict}",
+                    dict=dict(Affine),
+                ),
+                hint=Message("ocr.page-moves.iaaaugment-affine-lacks.fix", "Affine: {{rotate: [-10, 10]}}"),
+            )
         options = {name: value for name, value in Affine.items() if name != "rotate"}
         moves.append(rotate(degrees=Affine["rotate"], expand_canvas=False, **options))
     return join(moves)[0]
@@ -192,5 +200,12 @@ def _free(lows: NDArray[Any], highs: NDArray[Any], length: int) -> NDArray[np.in
 
 def _range(name: str, values: Sequence[float]) -> tuple[float, float]:
     if len(values) != 2 or values[0] > values[1]:
-        raise KitError(f"{name} is {list(values)}; accepted: [lowest, highest]")
+        raise KitError(
+            Message(
+                "ocr.page-moves.lowest-highest",
+                "{name} is {values}; accepted: [lowest, highest]",
+                name=name,
+                values=list(values),
+            )
+        )
     return values[0], values[1]

@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 SMALLEST, LARGEST = 24, 36
 """Font sizes in pixels."""
@@ -36,7 +37,10 @@ class Font:
                 self._known = frozenset(font.getBestCmap() or ())
             _loaded(path, SMALLEST)
         except (KitError, OSError, TTLibError, AssertionError, KeyError, ValueError) as error:
-            raise KitError(f"{path} is not a usable font: {error}", hint="accepted: .ttf, .otf, .ttc") from error
+            raise KitError(
+                Message("ocr.fonts.not-usable-font", "{path} is not a usable font: {reason}", path=path, reason=error),
+                hint=Message("ocr.fonts.not-usable-font.fix", "accepted: .ttf, .otf, .ttc"),
+            ) from error
 
     def lacks(self, text: str) -> str:
         """The characters of a text for which the font has no glyph."""
@@ -49,8 +53,16 @@ class Font:
         width, height = max(1, right - left), max(1, bottom - top)
         if width * height > MAX_PIXELS:
             raise KitError(
-                f"{self.path} draws {text[:40]!r} in {width} x {height} pixels; accepted: up to {MAX_PIXELS} in total",
-                hint="draw shorter texts, or name another font",
+                Message(
+                    "ocr.fonts.draws-x-pixels",
+                    "{path} draws {text!r} in {width} x {height} pixels; accepted: up to {max_pixels} in total",
+                    path=self.path,
+                    text=text[:40],
+                    width=width,
+                    height=height,
+                    max_pixels=MAX_PIXELS,
+                ),
+                hint=Message("ocr.fonts.draws-x-pixels.fix", "draw shorter texts, or name another font"),
             )
         image = Image.new("L", (width, height))
         ImageDraw.Draw(image).text((-left, -top), text, fill=255, font=font)
@@ -69,7 +81,12 @@ class Fonts:
             if not self._able(text):
                 lacking = {font.path.name: font.lacks(text)[:5] for font in self.fonts}
                 reasons = ", ".join(f"{name} lacks {characters!r}" for name, characters in lacking.items())
-                raise KitError(f"no font draws {text[:40]!r}: {reasons}", hint="name a font that has them with --font")
+                raise KitError(
+                    Message(
+                        "ocr.fonts.no-font-draws", "no font draws {text!r}: {reasons}", text=text[:40], reasons=reasons
+                    ),
+                    hint=Message("ocr.fonts.no-font-draws.fix", "name a font that has them with --font"),
+                )
 
     def draw(self, text: str, generator: np.random.Generator) -> NDArray[np.uint8]:
         """The coverage of a text in a random font and size."""
