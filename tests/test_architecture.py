@@ -18,6 +18,7 @@ PACKAGE = ROOT / "hccl_kit"
 # modules alone need no row: they must be free of cycles.
 FLOORS = {
     "": {
+        "agent": 0,
         "base": 0,
         "table": 1,
         "runtime": 2,
