@@ -75,6 +75,7 @@ FLOORS = {
         "plan": 1,
         "recorders": 0,
         "secret_file": 0,
+        "assign": 2,
         "shell": 2,
         "hccl_variables": 3,
         "spares": 3,
