@@ -49,6 +49,15 @@ class Limits(NamedTuple):
     prefix: bool = False
 
 
+def check(plan: LaunchPlan, environ: Mapping[str, str], extra: tuple[Extra, ...]) -> None:
+    """Raises KitError for a list of visible cards that is not that of the job, or a variable that is not the user's."""
+    (node,) = plan.nodes
+    if plan.limits_cards:
+        _assert_visible(environ, node.workers[0].visible or "")
+    for row in extra:
+        _assert_free(row, plan)
+
+
 def assign(
     plan: LaunchPlan,
     environ: Mapping[str, str],
@@ -63,17 +72,12 @@ def assign(
     """What the agent of the only server of `plan` is told; `environ` is the environment of the caller.
 
     `table` is the rank table, absolute, `folder` the new log folder of this run, whose name is the name of the run.
-    `port` is the port of rank 0 that the user has given. Raises KitError for a list of visible cards that is not that
-    of the job, and for a variable of `extra` that is not the user's to set.
+    `port` is the port of rank 0 that the user has given. What the user has set must be checked: see `check`.
     """
     (node,) = plan.nodes
     run = folder.name
-    for row in extra:
-        _assert_free(row, plan)
     common = {name: value for name, value in environ.items() if name not in {*MISLEADING, *OF_THE_JOB, SERVER}}
     common |= {name: value for name, value in plan.variables if name not in environ and name not in OF_THE_JOB}
-    if plan.limits_cards:
-        _assert_visible(environ, node.workers[0].visible or "")
     common.setdefault(THREADS, str(threads(len(node.workers), environ)))
     common |= {row.name: row.value for row in extra if row.rank is None}
     in_logs = {LOG_DIR: "."} | ({} if PLOGS in common else {PLOGS: f"plog/{_as_file_name(node.id)}/"})

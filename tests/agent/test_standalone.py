@@ -51,10 +51,8 @@ def works(python: str) -> bool:
 @pytest.mark.parametrize("python", interpreters())
 def test_it_runs_as_one_file(tmp_path: Path, one_file: Path, python: str) -> None:
     assert one_file.stat().st_size < MOST
-    job = python_job(
-        tmp_path,
-        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', __file__], start_new_session=True); sys.exit(3)",
-    )
+    child = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', __file__], start_new_session=True)"
+    job = python_job(tmp_path, f"{child}; sys.exit(3)")
     done = subprocess.run(
         [python, "-I", one_file], input=job.assignment.to_json(), check=False, capture_output=True, text=True
     )

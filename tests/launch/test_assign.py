@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.assign import Extra, Limits, assign, threads
+from hccl_kit.launch.assign import Extra, Limits, assign, check, threads
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, PLOGS, RESTART, THREADS, VISIBLE_DEVICES
 from tests.agent.jobs import Job
@@ -23,6 +23,7 @@ def made(framework: str | None = None) -> LaunchPlan:
 
 def environs(job: LaunchPlan, environ: dict[str, str], *extra: Extra) -> list[dict[str, str]]:
     """The environments of the ranks in the first start."""
+    check(job, environ, extra)
     told = assign(job, environ, table=Path("/t/table.json"), folder=Path("/logs/run"), host="n1", extra=extra)
     return [told.variables(rank, 0, 20001) for rank in told.ranks]
 
