@@ -10,8 +10,8 @@ examples:
   hccl-kit run hccl_8p_01234567_10.0.0.1.json --env 3:ASCEND_GLOBAL_LOG_LEVEL=1 -- python train.py
 
 The first rank that fails ends the job, and is named last. Exit codes: that of this rank (128 +
-signal); 0 success; 2 the job could not start; 124 a rank makes no progress; 130 Ctrl-C, 143 SIGTERM,
-129 SIGHUP.
+signal); 0 success; 2 the job could not start; 124 a rank makes no progress; 130 Ctrl-C,
+143 SIGTERM, 129 SIGHUP.
 """
 
 from __future__ import annotations
