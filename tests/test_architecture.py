@@ -18,6 +18,7 @@ PACKAGE = ROOT / "hccl_kit"
 # modules alone need no row: they must be free of cycles.
 FLOORS = {
     "": {
+        "agent": 0,
         "base": 0,
         "table": 1,
         "runtime": 2,
@@ -74,6 +75,7 @@ FLOORS = {
         "plan": 1,
         "recorders": 0,
         "secret_file": 0,
+        "assign": 2,
         "shell": 2,
         "hccl_variables": 3,
         "spares": 3,

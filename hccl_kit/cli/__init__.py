@@ -20,7 +20,7 @@ YOUNG_OBJECTS = 100_000
 cycles, and it would take a third of the time."""
 
 
-def run(program: Callable[[], int]) -> int:
+def exit_code_of(program: Callable[[], int]) -> int:
     """Run the body of a program and flush its output; returns the exit code, after printing an error to stderr.
 
     Exit codes: that of a KitError; 2 for a full disk or a closed standard output; 130 for Ctrl-C; 141 if the reader of

@@ -36,7 +36,7 @@ from hccl_kit.check.report.sarif import as_sarif
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.result import Report
 from hccl_kit.check.selection import narrowed, selection
-from hccl_kit.cli import complain, fixing, run
+from hccl_kit.cli import complain, exit_code_of, fixing
 from hccl_kit.cli.options import add_product, add_selection, product_name
 from hccl_kit.cli.settings import Settings, settings_for
 from hccl_kit.table.document import decode
@@ -84,7 +84,7 @@ class _Choice(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _check(CheckRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
 SHELLS = ("bash", "zsh", "fish")
@@ -27,7 +27,7 @@ _FILES = frozenset(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _print(make_parser().parse(argv).shell))
+    return exit_code_of(lambda: _print(make_parser().parse(argv).shell))
 
 
 def make_parser() -> Parser:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.wording import listed
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.tables import read_table
 from hccl_kit.preflight.container import Needs, as_docker, as_json, as_pod, lacking, needs
 from hccl_kit.preflight.probes.this_server import find_server
@@ -43,7 +43,7 @@ class ContainerRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _print(ContainerRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _print(ContainerRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

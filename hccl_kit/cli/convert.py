@@ -17,7 +17,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.base.terminal import printable, shown
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
 from hccl_kit.table.operations.convert import TARGETS, convert
@@ -35,7 +35,7 @@ class ConvertRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the converted table; the exit code is 0, or 2 if nothing was written."""
-    return run(lambda: _convert(ConvertRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _convert(ConvertRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

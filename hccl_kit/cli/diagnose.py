@@ -32,7 +32,7 @@ from hccl_kit.base.colors import with_headings, with_labels
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import clean, paragraph_width, printable, wants_color
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_ssh_option, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.diagnosis.job import UnrecognisedError, diagnosis_of
@@ -61,7 +61,7 @@ class DiagnoseRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _diagnose(DiagnoseRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _diagnose(DiagnoseRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

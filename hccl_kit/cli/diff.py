@@ -24,7 +24,7 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import added, removed
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
 from hccl_kit.base.terminal import printable, wants_color
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.tables import read_any_table
 from hccl_kit.table.operations.diff import Change, diff
 
@@ -46,7 +46,7 @@ class DiffRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the differences; the exit code is 0 if there are none, 1 if there are, 2 if a table cannot be read."""
-    return run(lambda: _diff(DiffRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _diff(DiffRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hccl_kit.base.arguments import Parser
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.options import add_job, add_ssh_option, add_timeout, whole
 from hccl_kit.runtime.worker_env import SERVER
 
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return print_plan(EnvRequest(**given))
 
-    return run(program)
+    return exit_code_of(program)
 
 
 def make_parser() -> Parser:

@@ -31,7 +31,7 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import narrowed
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.options import add_product
 from hccl_kit.diagnosis.answer_text import as_page, filled
 from hccl_kit.diagnosis.explanation import Explanation
@@ -59,7 +59,7 @@ class ExplainRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _explain(ExplainRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _explain(ExplainRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable, Sequence
 
 from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
 from hccl_kit.cli.options import add_framework, add_job
 
@@ -47,18 +47,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def program() -> int:
         if "--mpi" not in words:
-            request = _request(words, command, complain)
+            request = request_of(words, command, complain)
             from hccl_kit.cli.gen_steps import generate_files  # noqa: PLC0415 - --help does not load it
 
             return generate_files(request)
         from hccl_kit.cli.gen_steps import generate_by_mpi  # noqa: PLC0415
 
-        return generate_by_mpi(lambda warn: _request(words, command, warn))
+        return generate_by_mpi(lambda warn: request_of(words, command, warn))
 
-    return run(program)
+    return exit_code_of(program)
 
 
-def _request(words: Sequence[str], command: tuple[str, ...] | None, warn: Callable[[str], None]) -> GenRequest:
+def request_of(words: Sequence[str], command: tuple[str, ...] | None, warn: Callable[[str], None]) -> GenRequest:
+    """What the words before -- and the command after it ask for. Raises KitError if they contradict each other."""
     given = vars(make_parser().parse(words))
     # --help does not load these.
     from hccl_kit.cli.gen_devices import Devices  # noqa: PLC0415

@@ -13,7 +13,7 @@ from typing import Any
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.wording import indented, shortened
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.gen_sources import Found
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.table.hosts import Card, Host
@@ -40,7 +40,7 @@ def gather_servers(find: Callable[[bool], Found], finish: Callable[[Found], int]
         code = EXIT_OK
         if texts is not None:
             answers = [json.loads(text) for text in texts]
-            code = run(lambda: finish(_together(answers, error)))
+            code = exit_code_of(lambda: finish(_together(answers, error)))
         return team.share(code)
 
 

@@ -18,6 +18,7 @@ from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import plan
 from hccl_kit.table.hosts import Host
+from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import choose_version, file_name, generate_cluster
 from hccl_kit.table.products import Product
 
@@ -50,7 +51,8 @@ def _silent(_: str) -> None:
     """Drops a warning, which another process prints."""
 
 
-def _write(request: GenRequest, found: Found) -> int:
+def make_table(request: GenRequest, found: Found) -> tuple[RankTable, TableFile]:
+    """The table of the servers that were found. Raises KitError with its first error."""
     product = request.product
     version = choose_version(found.hosts, product, request.version)
     table = generate_cluster(found.hosts, version=version)
@@ -62,12 +64,17 @@ def _write(request: GenRequest, found: Found) -> int:
             "note: super pod and SDID are unknown (npu-smi or an inventory provides them), so version 1.0 is written"
             " and servers connect over RoCE"
         )
+    return table, TableFile(name, text)
+
+
+def _write(request: GenRequest, found: Found) -> int:
+    table, file = make_table(request, found)
     variables = script_variables(table, request.job, request.jobs)
     made = plan(table, request.command, variables, request.framework)
     if note := note_on_cards(made):
         complain(note)
-    script = bash.emit(made, TableFile(name, text))
-    files = [OutputFile(request.output / name, text)]
+    script = bash.emit(made, file)
+    files = [OutputFile(request.output / file.name, file.text)]
     files += [OutputFile(request.output / name, text, mode) for name, text, mode in script]
     if request.dry_run:
         print(*found.notes, sep="\n")

@@ -9,7 +9,7 @@ from itertools import chain
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import complain, exit_code_of
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
     "rank tables": {
@@ -30,6 +30,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "env": "print the ports, interfaces and timeouts of a job, or check those of its ranks",
     },
     "starting": {
+        "run": "start the ranks of a table on this server, and look after them",
         "launch": "write the files that start a job: bash, mpirun, msrun, Slurm, Kubernetes, vLLM",
     },
     "while it runs": {
@@ -72,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if verb in VERBS:
         code: int = import_module(module_of(verb)).main(rest)
         return code
-    return run(lambda: _without_verb(verb))
+    return exit_code_of(lambda: _without_verb(verb))
 
 
 def _without_verb(word: str) -> int:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
 from hccl_kit.base.errors import KitError
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.default_command import default_command
 from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return write_launch_files(request)
 
-    return run(program)
+    return exit_code_of(program)
 
 
 def make_parser() -> Parser:

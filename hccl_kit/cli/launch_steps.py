@@ -50,7 +50,7 @@ def write_launch_files(request: LaunchRequest) -> int:
     launcher = request.launcher
     folder = request.output or (Path(request.table).parent if request.table != "-" else Path())
     check_folder(folder, may_be_new=request.output is not None)
-    table, file, doubts = _table_file(request.table, request.product)
+    table, file, doubts = table_file(request.table, request.product)
     made, warnings = _checked_plan(table, file, request)
     options, notes = _with_cards(request, table) if launcher.runs_pods else (request.options, [])
     if options.keys() & {"spares", "inventory"}:
@@ -109,7 +109,7 @@ def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, 
     return {**options, "resource": resource}, [f"resource: {resource} (product {name}: {why})"]
 
 
-def _table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, list[str]]:
+def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, list[str]]:
     """The table, its file, and the warnings about it.
 
     Raises KitError with the first error of the table, or if HCCL does not read a file of this name.

@@ -26,7 +26,7 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.progress import track
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
@@ -47,7 +47,7 @@ class MergeRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write one table of all servers; the exit code is 0, or 2 if nothing was written."""
-    return run(lambda: _merge(MergeRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _merge(MergeRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

@@ -23,7 +23,7 @@ from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.hostlist import expand
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_text
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.options import path_with, whole
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
@@ -64,7 +64,7 @@ class PlaceRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print what the order costs, or what a scheduler reads; the exit code is 0, or 2 if nothing was written."""
-    return run(lambda: _place(PlaceRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _place(PlaceRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

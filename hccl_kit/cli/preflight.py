@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.terminal import wants_color
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.options import add_product, add_remote, add_selection, add_timeout
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.preflight.answer import answer
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return preflight_by_mpi(read)
         return _preflight(read())
 
-    return run(program)
+    return exit_code_of(program)
 
 
 def _preflight(request: PreflightRequest) -> int:

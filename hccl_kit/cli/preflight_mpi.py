@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight.answer import Answer, answer, to_value
@@ -39,7 +39,7 @@ def preflight_by_mpi(read: Callable[[], PreflightRequest]) -> int:
         texts = team.gather(json.dumps({"answer": to_value(found), "window": window}))
         code = EXIT_OK
         if texts is not None:
-            code = run(lambda: _report(job, [json.loads(text) for text in texts], form))
+            code = exit_code_of(lambda: _report(job, [json.loads(text) for text in texts], form))
         return team.share(code)
 
 

@@ -29,7 +29,7 @@ from hccl_kit.base.colors import with_state
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
 from hccl_kit.base.terminal import printable, wants_color
 from hccl_kit.check.engine import check_text
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.diagnosis import training_run
 from hccl_kit.diagnosis.doctor import Check, examine
 from hccl_kit.diagnosis.environment import mask_of, shown_variables
@@ -46,7 +46,7 @@ ROOT = Path("/")
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
     options = make_parser().parse(argv)
-    return run(lambda: _report(options.table, options.format))
+    return exit_code_of(lambda: _report(options.table, options.format))
 
 
 def make_parser() -> Parser:

@@ -19,7 +19,7 @@ from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.rule_pages import as_json, as_lines, as_markdown
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 
 _FORMATS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
@@ -27,7 +27,7 @@ _FORMATS = {"text": as_lines, "markdown": as_markdown, "json": as_json}
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _list(make_parser().parse(argv).format))
+    return exit_code_of(lambda: _list(make_parser().parse(argv).format))
 
 
 def make_parser() -> Parser:

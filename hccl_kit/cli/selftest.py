@@ -28,7 +28,7 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_remote, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.cli.tables import read_table
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return agent.main()
         return _selftest(SelftestRequest(**vars(make_parser().parse(words))))
 
-    return run(program)
+    return exit_code_of(program)
 
 
 def make_parser() -> Parser:

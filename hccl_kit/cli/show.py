@@ -22,7 +22,7 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as report_as_text
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.options import add_product, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
 from hccl_kit.show.layout import picture
@@ -45,7 +45,7 @@ class ShowRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Draw a table with its findings marked; returns the exit code."""
-    return run(lambda: _show(ShowRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _show(ShowRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.cli import run
+from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.table.formats import write
@@ -34,7 +34,7 @@ class SplitRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Write one table per server; the exit code is 0, or 2 if nothing was written."""
-    return run(lambda: _split(SplitRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _split(SplitRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

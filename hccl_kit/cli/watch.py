@@ -33,7 +33,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.cli import complain, run
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_remote, add_timeout, path_with
 from hccl_kit.cli.output_files import check_file
 from hccl_kit.cli.tables import read_table
@@ -70,7 +70,7 @@ class WatchRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    return run(lambda: _watch(WatchRequest(**vars(make_parser().parse(argv)))))
+    return exit_code_of(lambda: _watch(WatchRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:

@@ -21,12 +21,13 @@ class UnsafeError(Exception):
     """A folder that is not safe; the message has the next step in its second line."""
 
 
-def trusted_logs(here: Path, note: Callable[[str], object]) -> Path:
-    """The folder LOGS in `here`, made if it is not there. `note` gets the risks that the user may accept.
+def trusted_logs(logs: Path, note: Callable[[str], object]) -> Path:
+    """The folder `logs`, absolute, made if it is not there. `note` gets the risks that the user may accept.
 
     Raises UnsafeError, and OSError if the folder cannot be made.
     """
-    logs, owner = here / LOGS, here.stat().st_uid
+    here = logs.parent
+    owner = here.stat().st_uid
     ours = {0, os.geteuid(), owner}  # on a network disk, root may be another user
     _trust(here, note)
     if owner not in (0, os.geteuid()):

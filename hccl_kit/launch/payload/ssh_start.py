@@ -38,7 +38,7 @@ from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.payload.fetch_logs import MARK, fetch_all
 from hccl_kit.launch.payload.membership import Membership, NoSpareError, Spare
 from hccl_kit.launch.payload.messages import printable
-from hccl_kit.launch.payload.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
+from hccl_kit.launch.payload.run_folder import LOGS, UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.launch.payload.ssh_command import ADDRESS, SSH, Node, Variables, remote_command, write
 from hccl_kit.launch.payload.ssh_job import Job
 
@@ -102,7 +102,7 @@ def main(argv: Sequence[str]) -> int:
         return 2
     sys.unraisablehook = lambda _: None  # asyncio complains about the pipes of a killed ssh
     try:
-        logs = new_run(trusted_logs(folder, lambda text: write(2, f"note: {text}\n".encode())), name_of_run())
+        logs = new_run(trusted_logs(folder / LOGS, lambda text: write(2, f"note: {text}\n".encode())), name_of_run())
         (logs / MARK).touch()
         membership = Membership(request.nodes, request.spares, request.table, logs.parent)
         code, is_interrupted = asyncio.run(start(request, membership, str(folder), logs.name))

@@ -1,0 +1,133 @@
+"""One start of the ranks: their processes, logs and guard, and what is said of it."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from typing import TYPE_CHECKING
+
+from hccl_kit.agent import evidence, report
+from hccl_kit.agent.guarded import Guarded
+from hccl_kit.agent.job import Exited, Gone, Hung
+from hccl_kit.agent.output import Log, Prefixed
+from hccl_kit.agent.port import free_port
+from hccl_kit.agent.progress import Progress, furthest
+from hccl_kit.agent.ranks import Ranks
+from hccl_kit.agent.screen import OUT, Screen
+
+if TYPE_CHECKING:
+    from hccl_kit.agent.assignment import Assignment
+    from hccl_kit.agent.job import Cause
+
+
+class Attempt:
+    """Start `number` of the ranks of `assignment`. Raises PortError or OSError, before any was started."""
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        number: int,
+        selector: selectors.BaseSelector,
+        screen: Screen,
+        facts: tuple[str, ...],
+    ) -> None:
+        self.assignment = assignment
+        self.screen = screen
+        self.cards = {rank.rank: rank.card for rank in assignment.ranks}
+        port = free_port(assignment.port, assignment.ports)
+        self.folder = assignment.logs(number)
+        for path in ["", *(path for path in assignment.in_logs.values() if path.endswith("/"))]:
+            os.makedirs(os.path.join(self.folder, path), 0o700, exist_ok=True)
+        self.logs = {rank: Log(self.folder, rank, assignment.limit) for rank in self.cards}
+        self.prefixed = {rank: self._prefixed(rank) for rank in self.cards} if assignment.prefix else {}
+        self.last_shown: int | None = None
+        self.codes: dict[int, int] = {}
+        self.progress = Progress(self.folder, assignment.heartbeat)
+        self.ranks = Ranks(selector, self.show)
+        self.guard = Guarded(assignment.mark, assignment.environ)
+        screen.say(report.started(self.cards, assignment.host, port, facts, self.folder), OUT)
+        for rank in assignment.ranks:
+            pid = self.ranks.start(rank, assignment.command, assignment.variables(rank, number, port))
+            if pid is not None:
+                self.guard.add(pid)
+
+    def show(self, rank: int, data: bytes) -> None:
+        """Put what a rank has printed into its log, and onto the screen if it belongs there."""
+        self.logs[rank].write(data)
+        if self.prefixed:
+            self.last_shown = rank
+            self.prefixed[rank].write(data)
+        elif rank == 0:
+            self.last_shown = rank
+            self._show(data)
+
+    def ended(self) -> list[Exited]:
+        """The ranks that have ended since the last call, with a note of each that failed."""
+        events = self.ranks.ended()
+        for rank, code in events:
+            if code == 0:
+                self._count_no_more(rank)
+            else:
+                self.codes[rank] = code
+                self.note(f"exited {rank} {code} {self.cards[rank]} {self.assignment.host}")
+        return events
+
+    def close(self, cause: Cause | None) -> Gone:
+        """Nothing is left of the ranks; what they have written tells who failed first."""
+        self.ranks.close()
+        for prefixed in self.prefixed.values():
+            prefixed.close()
+        for log in self.logs.values():
+            log.close()
+        step = furthest(self.folder, self.cards)
+        error = evidence.earliest_error(self.folder, self.cards)
+        if error is None or not isinstance(cause, Exited) or cause.code > 128:
+            return Gone(step)
+        # A rank that fails first may exit later than another; if the agent has ended it, its own code does not count.
+        own = self.codes.get(error.rank, 0)
+        return Gone(step, Exited(error.rank, own if 0 < own <= 128 else cause.code))
+
+    def failure(self, cause: Exited | Hung) -> str:
+        """What is said of a job that has failed."""
+        rank = cause.rank if isinstance(cause, Exited) else cause.ranks[0]
+        path = self.logs[rank].path
+        is_crash = isinstance(cause, Exited) and cause.code <= 128
+        error = evidence.earliest_error(self.folder, [rank]) if is_crash else None
+        lines = evidence.last_lines(path)
+        text = error.traceback.split("\n") if error else lines
+        is_last = self.last_shown == rank and self.screen.is_one and bool(lines)
+        end = report.End(
+            path, text, is_traceback=error is not None, is_shown=is_last and lines[-len(text) :] == text[-len(lines) :]
+        )
+        told = report.failure(cause, self.cards, self.assignment.host, self.assignment.heartbeat, end)
+        if not os.path.isdir(self.folder):
+            return f"{told}  the log folder was removed: {self.folder}\n"
+        lost = [log for log in self.logs.values() if log.lost]
+        if lost:
+            told += f"  {sum(log.lost for log in lost)} bytes of the logs are lost: {self.folder}: {lost[0].why}\n"
+        return told
+
+    def note(self, words: str) -> None:
+        """Add a line with the time to the notes of this server, which `hccl-kit diagnose` reads."""
+        path = os.path.join(self.folder, f"launcher_{self.assignment.node}")
+        try:
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(f"{time.time():.0f} {words}\n")
+        except OSError:  # the folder was removed, or the disk is full
+            pass
+
+    def _prefixed(self, rank: int) -> Prefixed:
+        return Prefixed(f"[{self.assignment.host}:{rank}] ".encode(), self._show)
+
+    def _show(self, data: bytes) -> None:
+        if not self.screen.show(data):
+            self.last_shown = None
+
+    def _count_no_more(self, rank: int) -> None:
+        path = os.path.join(self.folder, f"step_{rank}")
+        try:
+            if os.path.exists(path):
+                os.truncate(path, 0)
+        except OSError:  # as in `note`
+            pass

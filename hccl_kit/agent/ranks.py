@@ -1,0 +1,119 @@
+"""The processes of the ranks in one start: started, listened to, signalled, and reaped when nothing of them is left."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from hccl_kit.agent.assignment import AssignedRank
+from hccl_kit.agent.job import Exited
+from hccl_kit.agent.output import CHUNK
+
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""Exit codes of a shell whose command is not there, or cannot be executed."""
+
+
+class RunningRank(NamedTuple):
+    """A process, and the end of the pipe from which its output is read."""
+
+    process: subprocess.Popen[bytes]
+    pipe: int
+
+
+class Ranks:
+    """The ranks of this start. `show` gets what a rank prints.
+
+    A rank leads a session of its own. It is reaped at the very end: until then no other process can have its number, so
+    a signal to its group reaches no stranger.
+    """
+
+    def __init__(self, selector: selectors.BaseSelector, show: Callable[[int, bytes], None]) -> None:
+        self.selector = selector
+        self.show = show
+        self.running: dict[int, RunningRank] = {}
+        self.exited: set[int] = set()
+        self.not_started: list[Exited] = []
+
+    def start(self, rank: AssignedRank, command: Iterable[str], environ: dict[str, str]) -> int | None:
+        """Start a rank; returns its process id. None if the command cannot be executed, which is an exit."""
+        read_end, write_end = os.pipe()
+        try:
+            process = subprocess.Popen(
+                list(command),
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=write_end,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(read_end)
+            self.show(rank.rank, (f"cannot start: {error}\n").encode("utf-8", "backslashreplace"))
+            code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+            self.not_started.append(Exited(rank.rank, code))
+            return None
+        finally:
+            os.close(write_end)
+        os.set_blocking(read_end, False)
+        self.running[rank.rank] = RunningRank(process, read_end)
+        self.selector.register(read_end, selectors.EVENT_READ, rank.rank)
+        return process.pid
+
+    def listen(self, rank: int) -> None:
+        """Pass on what a rank has printed."""
+        pipe = self.running[rank].pipe
+        try:
+            data = os.read(pipe, CHUNK)
+        except BlockingIOError:
+            return
+        if data:
+            self.show(rank, data)
+        else:  # all who could write have ended
+            self.selector.unregister(pipe)
+
+    def ended(self) -> list[Exited]:
+        """The ranks that have ended since the last call. What was killed comes first: others fail because of it."""
+        found, self.not_started = self.not_started, []
+        for rank, running in self.running.items():
+            if rank in self.exited:
+                continue
+            status = os.waitid(os.P_PID, running.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if status is not None:
+                self.exited.add(rank)
+                is_code = status.si_code == os.CLD_EXITED
+                found.append(Exited(rank, status.si_status if is_code else 128 + status.si_status))
+        return sorted(found, key=lambda event: event.code <= 128)
+
+    def send(self, number: int, *, to_leaders: bool = False) -> None:
+        """Send a signal to every process of the ranks, or to the ranks themselves; a stopped one is continued."""
+        for running in self.running.values():
+            send = os.kill if to_leaders else os.killpg
+            try:
+                send(running.process.pid, number)
+                if number != signal.SIGUSR1:
+                    send(running.process.pid, signal.SIGCONT)
+            except OSError:  # all have ended
+                pass
+
+    def close(self) -> None:
+        """Pass on the rest of the output, and reap the ranks."""
+        for rank, running in self.running.items():
+            while running.pipe in self.selector.get_map():
+                self.listen(rank)
+                if not _has_more(running.pipe):
+                    self.selector.unregister(running.pipe)
+            os.close(running.pipe)
+            try:
+                running.process.wait(0)
+            except subprocess.TimeoutExpired:  # it hangs in a driver; its number is not used again
+                running.process.returncode = -signal.SIGKILL
+
+
+def _has_more(pipe: int) -> bool:
+    with selectors.DefaultSelector() as now:
+        now.register(pipe, selectors.EVENT_READ)
+        return bool(now.select(0))

@@ -1,0 +1,72 @@
+"""The job in words: the line at its start, why it ended, what comes next. Pure functions."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from hccl_kit.agent.job import Exited, Hung, Tell
+
+
+class End(NamedTuple):
+    """What a rank has left: its log, its last lines or its traceback, and whether these end the screen already."""
+
+    log: str
+    lines: Sequence[str]
+    is_traceback: bool = False
+    is_shown: bool = False
+
+
+def started(ranks: Mapping[int, int], host: str, port: int, more: Sequence[str], logs: str) -> str:
+    """The line at the start; `ranks` are the cards by rank."""
+    numbers = sorted(ranks)
+    cards = " ".join(str(ranks[rank]) for rank in numbers)
+    facts = ", ".join([f"port {port}", *more, f"logs in {logs}"])
+    return f"ranks {numbers[0]} to {numbers[-1]} on devices {cards} of {host}, {facts}\n"
+
+
+def failure(cause: Exited | Hung, ranks: Mapping[int, int], host: str, heartbeat: float, end: End) -> str:
+    """Which rank failed first, how, and where its output ends."""
+    if isinstance(cause, Hung):
+        rank = cause.ranks[0]
+        who = f"rank {rank} on device {ranks[rank]}"
+        if len(cause.ranks) > 1:
+            who = "ranks " + ", ".join(map(str, cause.ranks))
+        what = f"{who} of {host} took no step for {heartbeat:g} s after step {cause.step}"
+    else:
+        what = f"rank {cause.rank} on device {ranks[cause.rank]} of {host} failed with {exit_status(cause.code)}"
+    if end.is_shown:
+        where = "its traceback is" if end.is_traceback else "its last lines are"
+        lines = [f"  {where} above, and in {end.log}"]
+    else:
+        where = "its traceback, from" if end.is_traceback else "the end of"
+        lines = [f"  {where} {end.log}:", *end.lines]
+    return "\n".join(["", "error: " + what, *lines, ""])
+
+
+def exit_status(code: int) -> str:
+    """`exit code 137 (SIGKILL)`."""
+    try:
+        name = f" ({signal.Signals(code - 128).name})" if code > 128 else ""
+    except ValueError:
+        name = ""
+    return f"exit code {code}{name}"
+
+
+def ended_by(number: int, logs: str) -> str:
+    """The job was ended by a signal of the user."""
+    return f"ended by {signal.Signals(number).name}; logs in {logs}\n"
+
+
+UNKILLABLE = "note: a process of a rank survives SIGKILL: it hangs in a driver\n"
+
+
+def next_step(tell: Tell, max_restarts: int) -> str:
+    """What the job does after a failure."""
+    if tell.what == "unkillable":
+        return UNKILLABLE
+    if tell.what == "restart":
+        return f"restart {tell.number} of {max_restarts} in {tell.step} s\n"
+    steps = f"step {tell.step}, previously step {tell.last_step}"
+    return f"giving up after restart {tell.number}: no progress ({steps})\n"

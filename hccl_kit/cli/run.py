@@ -1,0 +1,370 @@
+"""Start the ranks of a table on this server, and look after them.
+
+Everything after -- is the command that each rank runs: the program itself, not torchrun or msrun.
+Without a table, --devices makes one as hccl-gen does, and keeps it with the logs.
+
+examples:
+  hccl-kit run --devices "[4,8)" -- python train.py
+  hccl-kit run --devices "[0,8)" --framework pytorch -- python train_ddp.py
+  hccl-kit run hccl_8p_01234567_10.0.0.1.json --max-restarts 3 -- python train.py
+  hccl-kit run hccl_8p_01234567_10.0.0.1.json --env 3:ASCEND_GLOBAL_LOG_LEVEL=1 -- python train.py
+
+The first rank that fails ends the job, and is named last. Exit codes: that of this rank (128 +
+signal); 0 success; 2 the job could not start; 124 a rank makes no progress; 130 Ctrl-C,
+143 SIGTERM, 129 SIGHUP.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.agent.assignment import MIB, Assignment
+from hccl_kit.agent.job import Signalled
+from hccl_kit.agent.port import PortError
+from hccl_kit.agent.supervise import supervise
+from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.frameworks import PYTORCH
+from hccl_kit.base.integer import parse_integer
+from hccl_kit.base.message import Message
+from hccl_kit.base.own_program import own_program
+from hccl_kit.base.terminal import printable, shown
+from hccl_kit.cli import complain, exit_code_of, gen
+from hccl_kit.cli.default_command import default_command
+from hccl_kit.cli.framework import note_on_cards
+from hccl_kit.cli.gen_sources import find_servers
+from hccl_kit.cli.gen_steps import make_table
+from hccl_kit.cli.launch_steps import table_file
+from hccl_kit.cli.options import add_framework, add_job, whole
+from hccl_kit.launch.assign import Extra, Limits, assign, check
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.hccl_variables import script_variables
+from hccl_kit.launch.payload.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
+from hccl_kit.launch.plan import LaunchPlan, plan
+from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, THREADS, VISIBLE_DEVICES
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.products import DEFAULT_PRODUCT
+
+(_PORT,) = NAMES["master_port"]
+_LINES = 12
+"""Lines of a diagnosis that are shown."""
+_SECONDS = 60
+"""That a diagnosis may take, unless HCCL_KIT_DIAGNOSE says otherwise; 0: there is none."""
+_VARIABLE = re.compile(r"(?:(?P<rank>[0-9]{1,7}):)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
+
+
+class RunRequest(NamedTuple):
+    """A table or the cards of this server, the command of the ranks, and how the job is looked after.
+
+    `devices` is the range of --devices if there is no `table`; `product` and `simulate` are for the table that is made.
+    `log_dir` holds a folder for each run. `master_port`, `framework` and `job` are None if the user has not named them.
+    """
+
+    command: tuple[str, ...]
+    table: str | None
+    devices: str | None
+    product: str
+    simulate: bool
+    framework: str | None
+    log_dir: Path
+    env: tuple[Extra, ...]
+    master_port: int | None
+    limits: Limits
+    preflight: bool
+    job: int | None
+    jobs: int | None
+    dry_run: bool
+
+
+class TableOfJob(NamedTuple):
+    """The table of a job and its file; `path` is None if it is made for this job, and kept with its logs."""
+
+    table: RankTable
+    file: TableFile
+    path: Path | None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; returns the exit code of the job."""
+    words, command = split_command(argv)
+    return exit_code_of(lambda: run_job(_request(words, command)))
+
+
+def make_parser() -> Parser:
+    """The options of the program."""
+    parser = Parser(
+        prog="hccl-kit run",
+        doc=__doc__,
+        usage="hccl-kit run TABLE|--devices RANGE [options] -- COMMAND ...",
+        takes_command=True,
+    )
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="the rank table, of this server alone")
+    parser.add_argument("--devices", metavar="RANGE", help='without a table: cards of this server, such as "[4,8)"')
+    parser.add_argument("--product", metavar="NAME", help="with --devices: the hardware (default: 910)")
+    parser.add_argument(
+        "--simulate", action="store_true", help="with --devices, no hardware needed: addresses that no network has"
+    )
+    add_framework(parser, "programs of pytorch see only the cards of the job, numbered from 0 (default: all cards)")
+    parser.add_argument(
+        "--env",
+        metavar="[RANK:]NAME=VALUE",
+        type=_extra,
+        action="append",
+        default=[],
+        help="a variable for every rank, or for one; repeatable",
+    )
+    parser.add_argument("--master-port", metavar="PORT", type=whole("--master-port"), help="of rank 0 (default: free)")
+    add_job(parser.add_argument_group("several jobs on a host"))
+    after = parser.add_argument_group("how the job is looked after")
+    after.add_argument("--preflight", action="store_true", help="check this server first; with errors nothing starts")
+    after.add_argument(
+        "--max-restarts",
+        metavar="N",
+        type=whole("--max-restarts"),
+        default=0,
+        help="start the ranks again after a failure, from their last checkpoint, at most N times (default: 0)",
+    )
+    after.add_argument(
+        "--heartbeat-timeout",
+        metavar="S",
+        type=whole("--heartbeat-timeout"),
+        default=0,
+        help="end the job if a rank takes no step for S seconds (default: 0, never)",
+    )
+    logs = parser.add_argument_group("what ranks print")
+    logs.add_argument(
+        "--log-dir",
+        metavar="DIR",
+        type=a_path,
+        default="hccl_logs",
+        help="where each run gets a folder with a log for each rank (default: hccl_logs)",
+    )
+    logs.add_argument(
+        "--log-limit",
+        metavar="MIB",
+        type=whole("--log-limit"),
+        default=1024,
+        help="begin a log again at this size, and keep the one before; 0: never (default: 1024)",
+    )
+    logs.add_argument("--prefix", action="store_true", help="show the output of all ranks, not of rank 0 only")
+    parser.add_argument("--dry-run", action="store_true", help="print what each rank gets, as lines for a shell")
+    return parser
+
+
+def run_job(request: RunRequest) -> int:
+    """Start the ranks and look after them; returns the exit code of the job.
+
+    Raises KitError, with nothing started, if the job could not start.
+    """
+    job = _table_of_job(request)
+    made = _plan(request, job)
+    port = _port(request.master_port, os.environ, made)
+    check(made, os.environ, request.env)
+    if request.preflight:
+        _check_server(job)
+    folder = Path("RUN") if request.dry_run else _log_folder(request.log_dir)
+    path = job.path or folder / job.file.name
+    told = assign(
+        made,
+        os.environ,
+        table=path,
+        folder=folder,
+        host=printable(socket.gethostname()),
+        port=port,
+        limits=request.limits,
+        extra=request.env,
+    )
+    for note in _notes(made, os.environ):
+        complain(note)
+    if request.dry_run:
+        print(*_as_shell(told, os.environ), sep="\n")
+        return EXIT_OK
+    if job.path is None:
+        write_atomically(path, job.file.text)
+    return _supervised(told)
+
+
+def _supervised(told: Assignment) -> int:
+    threads = told.environ[THREADS]
+    facts = () if os.environ.get(THREADS) else (f"{THREADS}={threads}",)
+    try:
+        over = supervise(told, facts=facts)
+    except PortError as error:
+        hint = Message("run.port.fix", "unset {name}, or leave out --master-port, to use a free port", name=_PORT)
+        raise KitError(Message("run.port", "{reason}", reason=error), hint=hint) from error
+    except OSError as error:
+        raise KitError(Message("run.log", "cannot write the logs: {reason}", reason=error)) from error
+    if over.code and not isinstance(over.cause, Signalled):
+        _diagnose(told.logs(over.attempt), os.environ.get(DIAGNOSE, ""))
+    return over.code
+
+
+def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunRequest:
+    given = vars(make_parser().parse([_with_hyphens(word) for word in words]))
+    if (given["table"] is None) == (given["devices"] is None):
+        raise KitError(
+            Message("run.no-table", "give a rank table, or --devices, and not both"),
+            hint=Message("run.no-table.fix", 'hccl-kit run --devices "[0,8)" -- python train.py'),
+        )
+    if given["table"] is not None and (given["product"] or given["simulate"]):
+        raise KitError(Message("run.made-table", "--product and --simulate are for --devices, not for a table"))
+    limits = Limits(
+        given.pop("max_restarts"),
+        given.pop("heartbeat_timeout"),
+        given.pop("log_limit") * MIB,
+        given.pop("prefix"),
+    )
+    extra = tuple(given.pop("env"))
+    return RunRequest(command=command_or(lambda: default_command(complain), command), limits=limits, env=extra, **given)
+
+
+def _with_hyphens(word: str) -> str:
+    """`--max_restarts=3` is `--max-restarts=3`."""
+    name, equals, value = word.partition("=")
+    return name.replace("_", "-") + equals + value if name.startswith("--") else word
+
+
+def _extra(text: str) -> Extra:
+    match = _VARIABLE.fullmatch(text)
+    if match is None:
+        raise KitError(
+            Message("run.variable", "--env {text}; accepted: NAME=VALUE, or RANK:NAME=VALUE", text=shown(text[:80]))
+        )
+    return Extra(match["name"], match["value"], None if match["rank"] is None else int(match["rank"]))
+
+
+def _table_of_job(request: RunRequest) -> TableOfJob:
+    if request.table is not None:
+        table, file, warnings = table_file(request.table, None)
+        for warning in warnings:
+            complain(warning)
+        return TableOfJob(table, file, None if request.table == "-" else Path(request.table).resolve())
+    words = ["--device_num", request.devices or "", "--product", request.product or DEFAULT_PRODUCT]
+    wanted = gen.request_of([*words, *(["--simulate"] if request.simulate else [])], request.command, complain)
+    return TableOfJob(*make_table(wanted, find_servers(wanted, complain)), None)
+
+
+def _plan(request: RunRequest, job: TableOfJob) -> LaunchPlan:
+    variables = script_variables(job.table, request.job, request.jobs)
+    made = plan(job.table, request.command, variables, request.framework)
+    if len(made.nodes) > 1:
+        raise KitError(
+            Message(
+                "run.several-servers",
+                "the table has {count} servers; this starts the ranks of one",
+                count=len(made.nodes),
+            ),
+            hint=Message(
+                "run.several-servers.fix",
+                "hccl-kit launch {table} --to bash, slurm, mpirun, ... writes the files that start such a job",
+                table=shlex.quote(request.table or "-"),
+            ),
+        )
+    return made
+
+
+def _port(given: int | None, environ: Mapping[str, str], made: LaunchPlan) -> int | None:
+    """The port of rank 0 that the user has named, as option, as variable or by the number of the job."""
+    of_user = parse_integer(_PORT, environ[_PORT], least=1) if environ.get(_PORT) else None
+    port = given or of_user or made.master_port
+    if port is not None and not 0 < port <= 65535:
+        raise KitError(Message("run.no-port", "port {port}; accepted: 1 to 65535", port=port))
+    return port
+
+
+def _check_server(job: TableOfJob) -> None:
+    """Raises KitError if the checks of this server find errors, after printing them."""
+    words = ["preflight", str(job.path or "-"), "--quiet"]
+    text = None if job.path else job.file.text
+    done = subprocess.run(own_program("hccl_kit", *words), check=False, input=text, text=True, stdout=sys.stderr)
+    if done.returncode:
+        raise KitError(
+            Message("run.preflight", "this server did not pass its checks, so nothing was started"),
+            hint=Message("run.preflight.fix", "repair it, or start without --preflight"),
+        )
+
+
+def _log_folder(parent: Path) -> Path:
+    """A new folder for the logs of this run. Raises KitError if other users could replace what is in it."""
+    try:
+        parent.absolute().parent.mkdir(parents=True, exist_ok=True)
+        logs = trusted_logs(parent.absolute(), lambda risk: complain(f"note: {risk}"))
+        run = new_run(logs, name_of_run())
+    except UnsafeError as error:
+        message, _, fix = str(error).partition("\n  fix: ")
+        raise KitError(Message("run.unsafe", "{what}", what=message), hint=fix) from error
+    except OSError as error:
+        what = Message(
+            "run.no-log-folder",
+            "cannot make a folder for the logs in {folder}: {reason}",
+            folder=parent,
+            reason=error.strerror,
+        )
+        raise KitError(what) from error
+    latest = logs / "latest"
+    with suppress(OSError):
+        if latest.is_symlink():
+            latest.unlink()
+        latest.symlink_to(run.name)
+    return run
+
+
+def _notes(made: LaunchPlan, environ: Mapping[str, str]) -> Iterator[str]:
+    if VISIBLE_DEVICES in environ and not made.limits_cards:
+        value = printable(environ[VISIBLE_DEVICES][:80])
+        yield (
+            f"note: {VISIBLE_DEVICES}={value} is removed, because the card numbers of the ranks count all cards;"
+            f" programs of torch need --framework {PYTORCH}"
+        )
+    if note := note_on_cards(made):
+        yield note
+
+
+def _as_shell(told: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
+    """What each rank gets, as lines for a shell."""
+    environs = [told.variables(rank, 0, told.port or 0) for rank in told.ranks]
+    if told.port is None:
+        environs = [{**each, _PORT: "PORT"} for each in environs]
+    common = {name: value for name, value in environs[0].items() if all(each.get(name) == value for each in environs)}
+    removed = sorted(name for name in environ if name not in environs[0])
+    if removed:
+        yield " ".join(["unset", *removed])
+    for name, value in sorted(common.items()):
+        if environ.get(name) != value:
+            yield f"export {name}={shlex.quote(value)}"
+    for rank, each in zip(told.ranks, environs, strict=True):
+        words = [f"{name}={shlex.quote(value)}" for name, value in each.items() if name not in common]
+        yield " ".join([*words, shlex.join(told.command), f"&  # card {rank.card}"])
+
+
+def _diagnose(folder: str, limit: str) -> None:
+    """Print the first lines of a diagnosis, which never changes the exit code of the job."""
+    seconds = int(limit) if re.fullmatch("[0-9]{1,5}", limit, re.ASCII) else _SECONDS
+    if not seconds:
+        return
+    with suppress(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
+        done = subprocess.run(
+            own_program("hccl_kit", "diagnose", folder),
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=seconds,
+        )
+        lines = done.stdout.decode(errors="replace").splitlines()[:_LINES]
+        if lines:
+            complain("\n" + "\n".join(lines))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,173 @@
+"""The assignment of the agent on one server: the plan, and the environment that its ranks inherit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.agent.assignment import AssignedRank, Assignment
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.network import derived_port
+from hccl_kit.base.terminal import printable
+from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.recorders import RECORDERS
+from hccl_kit.runtime.worker_env import (
+    LOG_DIR,
+    MISLEADING,
+    NAMES,
+    PLOGS,
+    RESTART,
+    RUN_ID,
+    SERVER,
+    THREADS,
+    VISIBLE_DEVICES,
+)
+
+OF_THE_JOB = frozenset(name for names in NAMES.values() for name in names) | {RUN_ID, LOG_DIR, RESTART}
+"""The variables that a launcher sets for its ranks; nobody else may."""
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+class Extra(NamedTuple):
+    """A variable of the user for every rank, or for one of them."""
+
+    name: str
+    value: str
+    rank: int | None = None
+
+
+class Limits(NamedTuple):
+    """How the job is looked after; see `Assignment`. `heartbeat` is in seconds, `log_limit` in bytes, 0 means never."""
+
+    max_restarts: int = 0
+    heartbeat: float = 0.0
+    log_limit: int = 1 << 30
+    prefix: bool = False
+
+
+def check(plan: LaunchPlan, environ: Mapping[str, str], extra: tuple[Extra, ...]) -> None:
+    """Raises KitError for a list of visible cards that is not that of the job, or a variable that is not the user's."""
+    (node,) = plan.nodes
+    if plan.limits_cards:
+        _assert_visible(environ, node.workers[0].visible or "")
+    for row in extra:
+        _assert_free(row, plan)
+
+
+def assign(
+    plan: LaunchPlan,
+    environ: Mapping[str, str],
+    *,
+    table: Path,
+    folder: Path,
+    host: str,
+    port: int | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - it is immutable
+    extra: tuple[Extra, ...] = (),
+) -> Assignment:
+    """What the agent of the only server of `plan` is told; `environ` is the environment of the caller.
+
+    `table` is the rank table, absolute, `folder` the new log folder of this run, whose name is the name of the run.
+    `port` is the port of rank 0 that the user has given. What the user has set must be checked: see `check`.
+    """
+    (node,) = plan.nodes
+    run = folder.name
+    common = {name: value for name, value in environ.items() if name not in {*MISLEADING, *OF_THE_JOB, SERVER}}
+    common |= {name: value for name, value in plan.variables if name not in environ and name not in OF_THE_JOB}
+    common.setdefault(THREADS, str(threads(len(node.workers), environ)))
+    common |= {row.name: row.value for row in extra if row.rank is None}
+    in_logs = {LOG_DIR: "."} | ({} if PLOGS in common else {PLOGS: f"plog/{_as_file_name(node.id)}/"})
+    recorders = [row for row in RECORDERS if not any(name in common for name in (row.name, *row.others))]
+    in_logs |= {row.name: row.value for row in recorders if row.value.startswith("./")}
+    common |= {row.name: row.value for row in recorders if not row.value.startswith("./")}
+    ranks = []
+    for worker, card in zip(node.workers, node.devices, strict=True):
+        values = worker.to_environ() | dict.fromkeys(NAMES["table"], str(table))
+        values |= dict.fromkeys(NAMES["run"], run)
+        values |= {row.name: row.value for row in extra if row.rank == worker.rank}
+        ranks.append(AssignedRank(worker.rank, card, values))
+    (port_name,) = NAMES["master_port"]
+    restarts = environ.get(RESTART, "")
+    return Assignment(
+        command=plan.command,
+        ranks=tuple(ranks),
+        environ={**common, RUN_ID: run},
+        mark=f"{RUN_ID}={run}",
+        folder=str(folder),
+        host=host,
+        in_logs=in_logs,
+        port_name=port_name,
+        port=port,
+        ports=(derived_port(0), derived_port(-1)),
+        restart_name=RESTART,
+        restarts_before=int(restarts) if re.fullmatch("[0-9]{1,6}", restarts, re.ASCII) else 0,
+        max_restarts=limits.max_restarts,
+        heartbeat=limits.heartbeat,
+        limit=limits.log_limit,
+        prefix=limits.prefix,
+    )
+
+
+def threads(ranks: int, environ: Mapping[str, str]) -> int:
+    """The threads of each of `ranks` on this host: the cores that this process may use, shared, at least 1.
+
+    Cores are those of its affinity, or fewer if its cgroup or Slurm limits them.
+    """
+    cores = len(os.sched_getaffinity(0))
+    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # cgroup 2 and 1
+        try:
+            quota, period = " ".join((_CGROUP / name).read_text() for name in names).split()
+            cores = min(cores, int(quota) // int(period)) if int(quota) > 0 else cores
+        except (OSError, ValueError, ZeroDivisionError):  # not this version, or "max": no limit
+            continue
+    of_slurm = environ.get("SLURM_CPUS_ON_NODE", "")
+    if re.fullmatch("[0-9]{1,6}", of_slurm, re.ASCII):
+        cores = min(cores, int(of_slurm))
+    return max(1, cores // ranks)
+
+
+def _assert_visible(environ: Mapping[str, str], cards: str) -> None:
+    given = environ.get(VISIBLE_DEVICES)
+    if given not in (None, cards):
+        raise KitError(
+            Message(
+                "launch.visible-cards",
+                "{name}={given}; the cards of this job are {cards}",
+                name=VISIBLE_DEVICES,
+                given=printable(str(given)[:80]),
+                cards=cards,
+            ),
+            hint=Message(
+                "launch.visible-cards.fix",
+                "unset {name}, or set it to {cards}; for other cards, make a table with them",
+                name=VISIBLE_DEVICES,
+                cards=cards,
+            ),
+        )
+
+
+def _assert_free(row: Extra, plan: LaunchPlan) -> None:
+    if row.name in OF_THE_JOB:
+        raise KitError(
+            Message("launch.variable-of-job", "{name} is set by the launcher, for each rank", name=row.name),
+            hint=Message("launch.variable-of-job.fix", "leave out --env {name}", name=row.name),
+        )
+    if row.rank is not None and not 0 <= row.rank < plan.size:
+        raise KitError(
+            Message(
+                "launch.variable-of-no-rank",
+                "{name} is for rank {rank}; this job has ranks 0 to {last}",
+                name=row.name,
+                rank=row.rank,
+                last=plan.size - 1,
+            )
+        )
+
+
+def _as_file_name(server: str) -> str:
+    name = re.sub("[^A-Za-z0-9._-]", "_", server)[:40]
+    return f"_{name[1:]}" if name.startswith(".") else name
