@@ -13,6 +13,7 @@ from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest l
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.current_folder import NOTE, leave_out
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import settle, wants_color
 
 YOUNG_OBJECTS = 100_000
@@ -29,7 +30,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
     gc.set_threshold(YOUNG_OBJECTS)
     try:
         if sys.stdout is None:
-            raise KitError("standard output is closed")
+            raise KitError(Message("cli.cli.standard-output-closed", "standard output is closed"))
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # so that a terminal without UTF-8 prints any text
         if "PATH" in leave_out(os.environ):
@@ -44,7 +45,12 @@ def exit_code_of(program: Callable[[], int]) -> int:
         return _stopped(EXIT_PIPE)
     except OSError as error:
         place = f"{error.filename or 'standard output'}: " if error.strerror else ""
-        return _stopped(EXIT_CANNOT_RUN, KitError(f"{place}{error.strerror or error}").render())
+        return _stopped(
+            EXIT_CANNOT_RUN,
+            KitError(
+                Message("cli.cli.reason", "{place}{reason}", place=place, reason=error.strerror or error)
+            ).render(),
+        )
     return code
 
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_changes
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import check_text
@@ -186,12 +187,21 @@ def _with_netmask(product: Product | None, netmask: str | None) -> Product | Non
         return product
     if product is None:
         raise KitError(
-            "--netmask needs --product, since the number of networks of a server depends on it",
-            hint=f"--product 910 --netmask {netmask}",
+            Message(
+                "cli.check.netmask-needs-product",
+                "--netmask needs --product, since the number of networks of a server depends on it",
+            ),
+            hint=Message("cli.check.netmask-needs-product.fix", "--product 910 --netmask {netmask}", netmask=netmask),
         )
     prefix = prefix_length(netmask.removeprefix("/"))
     if prefix is None:
-        raise KitError(f"--netmask {netmask!r} is not a valid netmask; accepted: 255.255.255.0, 24")
+        raise KitError(
+            Message(
+                "cli.check.netmask-not-valid",
+                "--netmask {netmask!r} is not a valid netmask; accepted: 255.255.255.0, 24",
+                netmask=netmask,
+            )
+        )
     return product._replace(prefix=prefix)
 
 

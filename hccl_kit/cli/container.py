@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.tables import read_table
@@ -96,7 +97,13 @@ def _server(table: RankTable, wanted: str | None) -> Server:
     if found is None:
         known = listed(shown(server.id) for server in table.servers)
         raise KitError(
-            f"this machine matches no server of the table, or more than one: {known}",
-            hint=f"name it with --server ID or {SERVER}=ID",
+            Message(
+                "cli.container.machine-matches-no",
+                "this machine matches no server of the table, or more than one: {known}",
+                known=known,
+            ),
+            hint=Message(
+                "cli.container.machine-matches-no.fix", "name it with --server ID or {server}=ID", server=SERVER
+            ),
         )
     return found

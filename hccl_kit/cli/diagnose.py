@@ -30,6 +30,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_headings, with_labels
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import clean, paragraph_width, printable, wants_color
 from hccl_kit.cli import complain, exit_code_of
@@ -100,8 +101,8 @@ def _diagnose(request: DiagnoseRequest) -> int:
     remote = _remote(request, table)
     if not (logs or remote):
         raise KitError(
-            f"{request.logs[0]} is a rank table, and no log is given",
-            hint="name the folder of the logs too, or read them with --ssh",
+            Message("cli.diagnose.rank-table-no", "{logs} is a rank table, and no log is given", logs=request.logs[0]),
+            hint=Message("cli.diagnose.rank-table-no.fix", "name the folder of the logs too, or read them with --ssh"),
         )
     try:
         with show_progress("reading logs") as progress:
@@ -146,7 +147,11 @@ def _table_and_logs(arguments: Sequence[str]) -> tuple[RankTable | None, list[Pa
     """The rank table among the arguments, and the others. Raises KitError if there are two tables."""
     tables = {name: table for name in arguments if (table := _table(name)) is not None}
     if len(tables) > 1:
-        raise KitError(f"two rank tables: {', '.join(tables)}; a job has one")
+        raise KitError(
+            Message(
+                "cli.diagnose.two-rank-tables", "two rank tables: {tables}; a job has one", tables=", ".join(tables)
+            )
+        )
     return next(iter(tables.values()), None), [Path(name) for name in arguments if name not in tables]
 
 
@@ -154,10 +159,13 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
     """The servers of the table, if their logs are asked for. Raises KitError if there is no table."""
     if not request.ssh:
         if request.ssh_option or request.remote_folder:
-            raise KitError("--ssh-option and --remote-folder need --ssh")
+            raise KitError(Message("cli.diagnose.ssh-option-remote", "--ssh-option and --remote-folder need --ssh"))
         return None
     if table is None:
-        raise KitError("--ssh needs a rank table that lists the servers", hint="hccl-kit diagnose TABLE --ssh")
+        raise KitError(
+            Message("cli.diagnose.ssh-needs-rank", "--ssh needs a rank table that lists the servers"),
+            hint=Message("cli.diagnose.ssh-needs-rank.fix", "hccl-kit diagnose TABLE --ssh"),
+        )
     from hccl_kit.preflight.over_ssh import ssh_command  # noqa: PLC0415 - most runs read files
 
     hosts = [Host(server.id, address_of(server)) for server in table.servers]

@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain
@@ -50,7 +51,7 @@ class EnvRequest(NamedTuple):
 def print_plan(request: EnvRequest) -> int:
     """Print the plan, or what differs from it; returns the exit code. Raises KitError if there can be no plan."""
     if "" in (request.check or ()):  # an unset variable; as a folder it would be the current one
-        raise KitError("--check: '' is not a path or process id")
+        raise KitError(Message("cli.env-steps.check-not-path", "--check: '' is not a path or process id"))
     table = read_table(request.table)
     wanted = Wanted(
         request.job, JOBS if request.jobs is None else request.jobs, request.connect_timeout, request.exec_timeout
@@ -107,7 +108,10 @@ def _only(table: RankTable, request: EnvRequest) -> str | None:
     found: Server | None = find_server(table, os.environ.get(SERVER))
     if found is None:
         problem = "matches several servers of the table" if servers_here(table) else "is not in the table"
-        raise KitError(f"this machine {problem}", hint="--server ID, as it is in the table")
+        raise KitError(
+            Message("cli.env-steps.machine", "this machine {problem}", problem=problem),
+            hint=Message("cli.env-steps.machine.fix", "--server ID, as it is in the table"),
+        )
     return found.id
 
 

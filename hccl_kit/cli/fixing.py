@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
 from hccl_kit.check.fix import FixResult
@@ -29,14 +30,22 @@ def write(outcome: FixResult, name: str, data: bytes) -> None:
     """
     if name == STDIN:
         if len(data) > MAX_BYTES:  # the rest was not read
-            raise KitError(f"cannot fix {STDIN}: it is larger than {MAX_BYTES} bytes")
+            raise KitError(
+                Message(
+                    "cli.fixing.cannot-fix",
+                    "cannot fix {stdin}: it is larger than {max_bytes} bytes",
+                    stdin=STDIN,
+                    max_bytes=MAX_BYTES,
+                )
+            )
         sys.stdout.buffer.write(outcome.text.encode("utf-8") if outcome.applied else data)
         sys.stdout.buffer.flush()
     elif outcome.applied:
         path = Path(name).resolve()
         if not path.is_file():
             raise KitError(
-                f"cannot fix {name}: it is not a regular file", hint='for a pipe use "-": hccl-check --fix -'
+                Message("cli.fixing.cannot-fix-2", "cannot fix {name}: it is not a regular file", name=name),
+                hint=Message("cli.fixing.cannot-fix-2.fix", 'for a pipe use "-": hccl-check --fix -'),
             )
         write_atomically(path, outcome.text, like=path.stat())
 

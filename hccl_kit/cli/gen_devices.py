@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError, ParseError
+from hccl_kit.base.message import Message
 from hccl_kit.check.engine import refused_ids
 from hccl_kit.check.rules.topology import nearest_supported
 from hccl_kit.discovery.visible import physical_ids
@@ -48,7 +49,7 @@ def check_devices(devices: Devices, servers: Sequence[str], product: Product) ->
     refused = refused_ids(ids, servers, product)
     if refused is None:
         return
-    message = f"{refused.rule}: {refused.message}"
+    message = Message("cli.gen-devices.reason", "{rule}: {reason}", rule=refused.rule, reason=refused.message)
     written = text.strip()
     column = text.index(written)
 
@@ -56,11 +57,15 @@ def check_devices(devices: Devices, servers: Sequence[str], product: Product) ->
         return refused_ids(others, servers, product) is None
 
     if written.endswith("]") and len(ids) > 1 and devices.logical is None and accepted(ids[:-1]):
-        meant = f'did you mean "[{ids[0]},{ids[-1]})"?'
+        meant = Message("cli.gen-devices.did-you-mean", 'did you mean "[{ids},{ids_2})"?', ids=ids[0], ids_2=ids[-1])
         raise ParseError(message, source=text, column=column + len(written) - 1, hint=meant)
     hint = _nearest(devices, product)
     if written.isdigit() and accepted(range(int(written))):  # a number of cards
-        hint = f'a single number is the id of a card; did you mean "[0,{written})"?'
+        hint = Message(
+            "cli.gen-devices.reason.fix",
+            'a single number is the id of a card; did you mean "[0,{written})"?',
+            written=written,
+        )
     raise ParseError(message, source=text, column=column, width=len(written), hint=hint)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import indented, shortened
 from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.gen_sources import Found
@@ -67,7 +68,13 @@ def _together(answers: Sequence[_Answer], own_error: KitError | None) -> Found:
 def _refuse_errors(answers: Sequence[_Answer], own: KitError | None) -> None:
     releases = sorted({answer["release"] for answer in answers})
     if len(releases) > 1:
-        raise KitError(f"the servers have different releases of hccl-kit: {', '.join(releases)}")
+        raise KitError(
+            Message(
+                "cli.gen-mpi.servers-different-releases",
+                "the servers have different releases of hccl-kit: {releases}",
+                releases=", ".join(releases),
+            )
+        )
     failed = [number for number, answer in enumerate(answers) if "error" in answer]
     if not failed:
         return
@@ -77,7 +84,13 @@ def _refuse_errors(answers: Sequence[_Answer], own: KitError | None) -> None:
     lines = shortened([f"process {n} on {answers[n]['machine']}: {answers[n]['error']}" for n in failed], _SHOWN)
     hints = list(dict.fromkeys(answers[number]["hint"] for number in failed if answers[number]["hint"]))
     raise KitError(
-        f"{len(failed)} of {len(answers)} servers failed:" + indented(lines),
+        Message(
+            "cli.gen-mpi.servers-failed",
+            "{count} of {count_2} servers failed:{indented}",
+            count=len(failed),
+            count_2=len(answers),
+            indented=indented(lines),
+        ),
         hint="\n".join(hints[:_SHOWN]) or None,
     )
 
@@ -89,7 +102,12 @@ def _refuse_duplicates(answers: Sequence[_Answer]) -> None:
     duplicates = [f"{name}: processes {', '.join(map(str, n[:_SHOWN]))}" for name, n in processes.items() if len(n) > 1]
     if duplicates:
         raise KitError(
-            "with --mpi every process must run on another server; these run on the same one:"
-            + indented(duplicates[:_SHOWN]),
-            hint="start one process per server: mpirun --map-by ppr:1:node",
+            Message(
+                "cli.gen-mpi.mpi-every-process",
+                "with --mpi every process must run on another server; these run on the same one:{indented}",
+                indented=indented(duplicates[:_SHOWN]),
+            ),
+            hint=Message(
+                "cli.gen-mpi.mpi-every-process.fix", "start one process per server: mpirun --map-by ppr:1:node"
+            ),
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.cli.gen_devices import check_devices
 from hccl_kit.cli.gen_request import EVERY, GenRequest
@@ -121,11 +122,16 @@ def _in_super_pod(host: Host) -> Host:
 def _no_source() -> KitError:
     tried = ", ".join(("hccn_tool on PATH", *hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
     return KitError(
-        f"no source for card addresses found; looked for: {tried}",
+        Message(
+            "cli.gen-sources.no-source-card", "no source for card addresses found; looked for: {tried}", tried=tried
+        ),
         hint=(
-            "on a machine with cards, install the driver; in a container, mount hccn_tool and /etc/hccn.conf\n"
-            "--hccn-conf FILE    read a copy of the driver's file\n"
-            "--inventory FILE    read a YAML file, server to device id to address\n"
-            "--simulate          use addresses that exist in no network, to try things out without hardware"
+            Message(
+                "cli.gen-sources.no-source-card.fix",
+                "on a machine with cards, install the driver; in a container, mount hccn_tool and "
+                "/etc/hccn.conf\n--hccn-conf FILE    read a copy of the driver's file\n--inventory FILE    "
+                "read a YAML file, server to device id to address\n--simulate          use addresses that "
+                "exist in no network, to try things out without hardware",
+            )
         ),
     )

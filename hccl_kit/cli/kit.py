@@ -9,6 +9,7 @@ from itertools import chain
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.cli import complain, exit_code_of
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -110,8 +111,17 @@ def _unknown(verb: str) -> KitError:
     from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
 
     near = get_close_matches(verb[:20], VERBS, n=1)
-    hint = f"did you mean hccl-kit {near[0]}?" if near else "hccl-kit --help lists them"
-    return KitError(f"{verb[:80]!r} is not a verb; accepted: {', '.join(VERBS)}", hint=hint)
+    hint = (
+        Message("cli.kit.not-verb.fix", "did you mean hccl-kit {near}?", near=near[0])
+        if near
+        else Message("cli.kit.not-verb.fix-otherwise", "hccl-kit --help lists them")
+    )
+    return KitError(
+        Message(
+            "cli.kit.not-verb", "{verb!r} is not a verb; accepted: {verbs}", verb=verb[:80], verbs=", ".join(VERBS)
+        ),
+        hint=hint,
+    )
 
 
 if __name__ == "__main__":

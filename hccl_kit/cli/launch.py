@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.default_command import default_command
 from hccl_kit.cli.options import add_framework, add_job
@@ -87,7 +88,13 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchReq
     if given["framework"] not in (None, *launcher.frameworks):
         others = [row.name for row in LAUNCHERS.values() if given["framework"] in row.frameworks]
         raise KitError(
-            f"--framework {given['framework']} is for --to {', '.join(others)}, not for --to {launcher.name}"
+            Message(
+                "cli.launch.framework-not",
+                "--framework {framework} is for --to {others}, not for --to {launcher}",
+                framework=given["framework"],
+                others=", ".join(others),
+                launcher=launcher.name,
+            )
         )
     from hccl_kit.cli.launch_steps import LaunchRequest  # noqa: PLC0415 - --help does not load it
 
@@ -122,7 +129,15 @@ def _take_launcher_options(launcher: Launcher, given: dict[str, Any]) -> dict[st
             continue
         if launcher.name not in launchers:
             flag = f"--{option.name.replace('_', '-')}"
-            raise KitError(f"{flag} is for --to {', '.join(launchers)}, not for --to {launcher.name}")
+            raise KitError(
+                Message(
+                    "cli.launch.not",
+                    "{flag} is for --to {launchers}, not for --to {launcher}",
+                    flag=flag,
+                    launchers=", ".join(launchers),
+                    launcher=launcher.name,
+                )
+            )
         taken[option.name] = value
     return taken
 

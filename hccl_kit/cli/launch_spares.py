@@ -10,6 +10,7 @@ from typing import Any
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli.gen_devices import named_option
@@ -38,7 +39,7 @@ def with_spares(
     listed, source = given.pop("spares", None), given.pop("inventory", None)
     if listed is None:
         if source is not None:
-            raise KitError("--inventory needs --spares")
+            raise KitError(Message("cli.launch-spares.inventory-needs-spares", "--inventory needs --spares"))
         return given
     with named_option("--spares"):
         names = hostlist.expand(listed)
@@ -77,17 +78,51 @@ def _from_servers(names: Sequence[str], table: RankTable, product: Product | Non
 
 def _table_in(name: str, reply: Reply) -> RankTable:
     """The table in the reply of one spare. Raises KitError if there is none, it has errors or names another server."""
-    hint = "--inventory FILE gives the cards of spares that cannot be queried over ssh"
+    hint = Message(
+        "cli.launch-spares.spare-did-not.fix",
+        "--inventory FILE gives the cards of spares that cannot be queried over ssh",
+    )
     if reply.error is not None:
-        raise KitError(f"spare {name} did not answer: {printable(reply.error)}", hint=hint)
+        raise KitError(
+            Message(
+                "cli.launch-spares.spare-did-not",
+                "spare {name} did not answer: {reason}",
+                name=name,
+                reason=printable(reply.error),
+            ),
+            hint=hint,
+        )
     found = _TABLE.search(reply.text)
     if found is None:
         why = reply.stderr or "it prints no rank table"
-        raise KitError(f"spare {name} could not list its cards: {printable(why)}", hint=hint)
+        raise KitError(
+            Message(
+                "cli.launch-spares.spare-could-not",
+                "spare {name} could not list its cards: {why}",
+                name=name,
+                why=printable(why),
+            ),
+            hint=hint,
+        )
     report = check_text(found[1], f"of {name}")
     if not report.ok or report.table is None:
         first = next((one.message for one in report.findings if one.severity == "error"), "no rank table")
-        raise KitError(f"the rank table of spare {name} has an error: {printable(first)}", hint=hint)
+        raise KitError(
+            Message(
+                "cli.launch-spares.rank-table-spare",
+                "the rank table of spare {name} has an error: {first}",
+                name=name,
+                first=printable(first),
+            ),
+            hint=hint,
+        )
     if [server.id for server in report.table.servers] != [name]:
-        raise KitError(f"the rank table of spare {name} describes another server", hint=hint)
+        raise KitError(
+            Message(
+                "cli.launch-spares.rank-table-spare-describes",
+                "the rank table of spare {name} describes another server",
+                name=name,
+            ),
+            hint=hint,
+        )
     return report.table

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain
 from hccl_kit.cli.framework import note_on_cards
@@ -102,8 +103,15 @@ def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, 
         return options, [f"resource: {numbered.RESOURCE} (default; --resource NAME for other cards)"]
     if name not in kubernetes.HARDWARE:
         raise KitError(
-            f"the resource of {name} in Kubernetes is not known",
-            hint="--resource NAME, as kubectl describe node lists it under Capacity",
+            Message(
+                "cli.launch-steps.resource-kubernetes-not",
+                "the resource of {name} in Kubernetes is not known",
+                name=name,
+            ),
+            hint=Message(
+                "cli.launch-steps.resource-kubernetes-not.fix",
+                "--resource NAME, as kubectl describe node lists it under Capacity",
+            ),
         )
     resource = kubernetes.HARDWARE[name].resource
     return {**options, "resource": resource}, [f"resource: {resource} (product {name}: {why})"]
@@ -119,7 +127,11 @@ def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFil
     file = Path(given).resolve().name if given != "-" else file_name(table)
     if not file.endswith(".json"):
         raise KitError(
-            f"HCCL only reads rank tables whose name ends in .json, got {file!r}",
+            Message(
+                "cli.launch-steps.hccl-reads-rank",
+                "HCCL only reads rank tables whose name ends in .json, got {file!r}",
+                file=file,
+            ),
             hint=shlex.join(["mv", "--", given, str(Path(given).with_suffix(".json"))]),
         )
     return table, TableFile(file, data.decode()), warnings
@@ -134,7 +146,13 @@ def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> 
     if errors:
         first, more = errors[0], len(errors) - 1
         raise KitError(
-            printable(f"{first.rule}: {first.message}") + (f" (and {more} more)" if more else ""), hint=first.hint
+            Message(
+                "cli.launch-steps.reason",
+                "{text}{more}",
+                text=printable(f"{first.rule}: {first.message}"),
+                more=f" (and {more} more)" if more else "",
+            ),
+            hint=first.hint,
         )
     warnings = [f"{found.severity}: {found.rule}: {found.message}" for found in findings]
     if request.launcher.shows_all_cards and (note := note_on_cards(made)):

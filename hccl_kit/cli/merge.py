@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.progress import track
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain, exit_code_of
@@ -100,7 +101,12 @@ def _merged(tables: Sequence[RankTable], files: Sequence[str], order: Order) -> 
     except KitError as error:
         made = [file for file in files if is_merged(Path(file).name)]
         if made and len(made) < len(files):
-            raise KitError(error.message, hint=f"leave out {listed(made)}, which an earlier merge wrote") from error
+            raise KitError(
+                error.message,
+                hint=Message(
+                    "cli.merge.leave-out-earlier", "leave out {made}, which an earlier merge wrote", made=listed(made)
+                ),
+            ) from error
         raise
 
 
@@ -108,8 +114,12 @@ def _refuse_input(path: Path, files: Sequence[str]) -> None:
     """Raises KitError if `path` is one of the files to read, which would be overwritten."""
     if path.exists() and any(Path(file).exists() and path.samefile(file) for file in files):
         raise KitError(
-            f"{path} is both the output and one of the tables to merge",
-            hint="-o OTHER.json; or move it away, if an earlier merge wrote it",
+            Message(
+                "cli.merge.both-output-tables", "{path} is both the output and one of the tables to merge", path=path
+            ),
+            hint=Message(
+                "cli.merge.both-output-tables.fix", "-o OTHER.json; or move it away, if an earlier merge wrote it"
+            ),
         )
 
 
@@ -118,7 +128,7 @@ def _files(given: Sequence[str]) -> list[str]:
     files: list[str] = []
     for one in given:
         if not one:  # an unset variable; as a folder it would be the root of all
-            raise KitError("'' is not the path of a table")
+            raise KitError(Message("cli.merge.not-path-table", "'' is not the path of a table"))
         if Path(one).is_dir():
             files += _in_folder(escape(one.rstrip("/") or one), one)
         elif has_magic(one) and not Path(one).exists():
@@ -127,7 +137,7 @@ def _files(given: Sequence[str]) -> list[str]:
             files.append(one)
     twice = [file for file, times in Counter(files).items() if times > 1]
     if twice:
-        raise KitError(f"{twice[0]} is listed twice")
+        raise KitError(Message("cli.merge.listed-twice", "{twice} is listed twice", twice=twice[0]))
     return files
 
 
@@ -146,7 +156,15 @@ def _matching(pattern: str, given: str, hint: str | None = None) -> list[str]:
         complain(f"note: {file} is left out, an earlier merge wrote it")
     rest = [file for file in found if file not in set(merged)]
     if not rest:
-        raise KitError(f"{given} contains no rank table; looked for {pattern}", hint=hint)
+        raise KitError(
+            Message(
+                "cli.merge.contains-no-rank",
+                "{given} contains no rank table; looked for {pattern}",
+                given=given,
+                pattern=pattern,
+            ),
+            hint=hint,
+        )
     return rest
 
 

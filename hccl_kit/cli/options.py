@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS
+from hccl_kit.base.message import Message
 
 TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
@@ -95,7 +96,14 @@ def whole(option: str) -> Callable[[str], int]:
 
     def convert(text: str) -> int:
         if not re.fullmatch("[0-9]{1,10}", text):
-            raise KitError(f"{option} must be a whole number, got {text[:40]!r}")
+            raise KitError(
+                Message(
+                    "cli.options.must-whole-number",
+                    "{option} must be a whole number, got {text!r}",
+                    option=option,
+                    text=text[:40],
+                )
+            )
         return int(text)
 
     return convert
@@ -111,7 +119,15 @@ def path_with(suffix: str, option: str) -> Callable[[str], Path]:
         from pathlib import Path  # noqa: PLC0415 - hccl-gen --help does not load it
 
         if not text.endswith(suffix):
-            raise KitError(f"{option} {text!r} does not end in {suffix}")
+            raise KitError(
+                Message(
+                    "cli.options.not-end",
+                    "{option} {text!r} does not end in {suffix}",
+                    option=option,
+                    text=text,
+                    suffix=suffix,
+                )
+            )
         return Path(text)
 
     return convert
@@ -123,5 +139,9 @@ def _seconds(text: str) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
-        raise KitError(f"--timeout must be greater than 0 seconds, got {text}")
+        raise KitError(
+            Message(
+                "cli.options.timeout-must-greater", "--timeout must be greater than 0 seconds, got {text}", text=text
+            )
+        )
     return number

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from hccl_kit.base.atomic_file import assert_no_device, write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
 
 State = Literal["new", "same", "other"]
@@ -31,8 +32,12 @@ def check_folder(folder: Path, *, may_be_new: bool = False) -> None:
     check_writable(_nearest(folder) if may_be_new else folder)
     if ".json" in str(folder.resolve()):
         raise KitError(
-            f"HK008: {folder.resolve()} contains .json, which HCCL takes for the end of a table's path",
-            hint="write to another folder",
+            Message(
+                "cli.output-files.hk008-contains-json",
+                "HK008: {resolve} contains .json, which HCCL takes for the end of a table's path",
+                resolve=folder.resolve(),
+            ),
+            hint=Message("cli.output-files.hk008-contains-json.fix", "write to another folder"),
         )
 
 
@@ -47,11 +52,31 @@ def check_writable(folder: Path) -> None:
     try:
         is_folder, is_there = folder.is_dir(), folder.exists()
     except (OSError, ValueError) as error:  # ValueError: a NUL character
-        raise KitError(f"cannot write to {folder}: {getattr(error, 'strerror', None) or error}") from error
+        raise KitError(
+            Message(
+                "cli.output-files.cannot-write-2",
+                "cannot write to {folder}: {reason}",
+                folder=folder,
+                reason=getattr(error, "strerror", None) or error,
+            )
+        ) from error
     if not is_folder:
-        raise KitError(f"{folder} is not a folder", hint=None if is_there else f"mkdir -p {shlex.quote(str(folder))}")
+        raise KitError(
+            Message("cli.output-files.not-folder", "{folder} is not a folder", folder=folder),
+            hint=None
+            if is_there
+            else Message(
+                "cli.output-files.not-folder.fix-otherwise", "mkdir -p {quote}", quote=shlex.quote(str(folder))
+            ),
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise KitError(f"cannot write to {folder}: permission denied, or a read-only file system")
+        raise KitError(
+            Message(
+                "cli.output-files.cannot-write",
+                "cannot write to {folder}: permission denied, or a read-only file system",
+                folder=folder,
+            )
+        )
 
 
 def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
@@ -96,7 +121,14 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise KitError(f"cannot create the folder {folder}: {error.strerror}") from error
+        raise KitError(
+            Message(
+                "cli.output-files.cannot-create-folder",
+                "cannot create the folder {folder}: {reason}",
+                folder=folder,
+                reason=error.strerror,
+            )
+        ) from error
 
 
 def show_files(files: Sequence[OutputFile], *, force: bool) -> None:
@@ -112,8 +144,12 @@ def _refuse_to_overwrite(states: Sequence[tuple[OutputFile, State]], *, force: b
     if others and not force:
         exist, them = ("exists", "it") if len(others) == 1 else ("exist", "them")
         raise KitError(
-            f"{', '.join(others)} {exist} with other content",
-            hint=f"--force overwrites {them}, or write to another folder",
+            Message(
+                "cli.output-files.content", "{others} {exist} with other content", others=", ".join(others), exist=exist
+            ),
+            hint=Message(
+                "cli.output-files.content.fix", "--force overwrites {them}, or write to another folder", them=them
+            ),
         )
 
 
@@ -123,7 +159,10 @@ def _states(files: Sequence[OutputFile]) -> list[tuple[OutputFile, State]]:
     for file in files:
         place = os.path.realpath(file.path)
         if place in places:
-            raise KitError(f"{file.path} is named for two outputs", hint="name another file for one of them")
+            raise KitError(
+                Message("cli.output-files.named-two-outputs", "{path} is named for two outputs", path=file.path),
+                hint=Message("cli.output-files.named-two-outputs.fix", "name another file for one of them"),
+            )
         places.add(place)
     return [(file, _state(file)) for file in files]
 
@@ -138,5 +177,9 @@ def _state(file: OutputFile) -> State:
         # The size first, so that a large file of that name is not read.
         same = file.path.is_file() and file.path.stat().st_size == len(data) and file.path.read_bytes() == data
     except OSError as error:
-        raise KitError(f"cannot read {file.path}: {error.strerror}") from error
+        raise KitError(
+            Message(
+                "cli.output-files.cannot-read", "cannot read {path}: {reason}", path=file.path, reason=error.strerror
+            )
+        ) from error
     return "same" if same else "other"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
 from hccl_kit.discovery.mpi_group import MpiGroup
@@ -51,7 +52,12 @@ def _check_this(read: Callable[[], PreflightRequest]) -> tuple[PreflightJob | Re
         request = read()
         form = request.format
         if request.table == "-":
-            raise KitError("--mpi cannot read the table from standard input: every process needs the file")
+            raise KitError(
+                Message(
+                    "cli.preflight-mpi.mpi-cannot-read",
+                    "--mpi cannot read the table from standard input: every process needs the file",
+                )
+            )
         job = open_job(request)
         if isinstance(job, Refused):
             errors = [f"{one.rule}: {one.message}" for one in job.report.findings if one.severity == "error"]
@@ -108,6 +114,14 @@ def _refuse_duplicates(answers: Sequence[Answer]) -> None:
         if name and len(numbers) > 1:
             several = ", ".join(map(str, numbers[:_SHOWN]))
             raise KitError(
-                f"processes {several} all check server {shown(name)}; one is enough",
-                hint="start one process per server: mpirun --map-by ppr:1:node",
+                Message(
+                    "cli.preflight-mpi.processes-all-check",
+                    "processes {several} all check server {name}; one is enough",
+                    several=several,
+                    name=shown(name),
+                ),
+                hint=Message(
+                    "cli.preflight-mpi.processes-all-check.fix",
+                    "start one process per server: mpirun --map-by ppr:1:node",
+                ),
             )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as table_as_text
@@ -110,10 +111,22 @@ def _assert_selects_a_check(select: frozenset[str] | None, ignore: frozenset[str
     if kept & runs:
         return
     if kept & of_cluster:
-        hint = f"{min(kept & of_cluster)} compares servers: add --all, or run it with mpirun and --mpi"
+        hint = Message(
+            "cli.preflight-steps.select-ignore-leave.fix",
+            "{min} compares servers: add --all, or run it with mpirun and --mpi",
+            min=min(kept & of_cluster),
+        )
     else:
-        hint = f"the checks of machines are {min(of_node)} to {max(of_node)}; hccl-check --select checks a table"
-    raise KitError("--select and --ignore leave no check of this machine", hint=hint)
+        hint = Message(
+            "cli.preflight-steps.select-ignore-leave.fix-2",
+            "the checks of machines are {min} to {max}; hccl-check --select checks a table",
+            min=min(of_node),
+            max=max(of_node),
+        )
+    raise KitError(
+        Message("cli.preflight-steps.select-ignore-leave", "--select and --ignore leave no check of this machine"),
+        hint=hint,
+    )
 
 
 def _with_place(one: Finding) -> Finding:

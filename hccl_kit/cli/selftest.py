@@ -27,6 +27,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_remote, path_with
@@ -121,14 +122,23 @@ def _fraction(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 < number < 1:
-        raise KitError(f"--slow must be between 0 and 1, got {text[:40]}")
+        raise KitError(
+            Message("cli.selftest.slow-must-between", "--slow must be between 0 and 1, got {text}", text=text[:40])
+        )
     return number
 
 
 def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
     operator, _, path = text.partition("=")
     if operator not in OPERATORS or not path:
-        raise KitError(f"--hccl-test {text[:80]!r} is not OPERATOR=FILE; operators: {', '.join(OPERATORS)}")
+        raise KitError(
+            Message(
+                "cli.selftest.hccl-test-not",
+                "--hccl-test {text!r} is not OPERATOR=FILE; operators: {operators}",
+                text=text[:80],
+                operators=", ".join(OPERATORS),
+            )
+        )
     return operator, Path(path)
 
 
@@ -143,7 +153,10 @@ def _selftest(request: SelftestRequest) -> int:
     if request.hccl_test:
         (output, *more) = request.hccl_test
         if more:
-            raise KitError("--hccl-test can be given only once", hint="check the outputs one after the other")
+            raise KitError(
+                Message("cli.selftest.hccl-test-can", "--hccl-test can be given only once"),
+                hint=Message("cli.selftest.hccl-test-can.fix", "check the outputs one after the other"),
+            )
         measured = _read(job, *output)
         _assert_comparable(request, measured, baseline)
     else:
@@ -157,7 +170,10 @@ def _assert_can_draw(request: SelftestRequest) -> None:
     if request.svg:
         check_file(request.svg)
         if request.svg.exists() and not request.force:
-            raise KitError(f"{request.svg} exists", hint="--force overwrites it, or write to another file")
+            raise KitError(
+                Message("cli.selftest.exists", "{svg} exists", svg=request.svg),
+                hint=Message("cli.selftest.exists.fix", "--force overwrites it, or write to another file"),
+            )
 
 
 def _assert_comparable(request: SelftestRequest, measured: Measured, baseline: Measured | None) -> None:
@@ -177,11 +193,28 @@ def _read(job: LaunchPlan, operator: Operator, path: Path) -> Measured:
 def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
     several = len(job.nodes) > 1
     if several and not (request.ssh or request.mpi or request.slurm):
-        message = f"the table has {len(job.nodes)} servers, and this program would start ranks on this one only"
-        raise KitError(message, hint="--ssh, --mpi or --slurm starts them on every server")
+        message = Message(
+            "cli.selftest.table-servers-program",
+            "the table has {count} servers, and this program would start ranks on this one only",
+            count=len(job.nodes),
+        )
+        raise KitError(
+            message,
+            hint=Message(
+                "cli.selftest.table-servers-program.fix", "--ssh, --mpi or --slurm starts them on every server"
+            ),
+        )
     if several and request.backend == "mpi":
-        message = "--backend mpi measures one server; accepted for several: torch, mindspore"
-        raise KitError(message, hint="hccl-kit split TABLE writes a table for each server")
+        message = Message(
+            "cli.selftest.backend-mpi-measures",
+            "--backend mpi measures one server; accepted for several: torch, mindspore",
+        )
+        raise KitError(
+            message,
+            hint=Message(
+                "cli.selftest.backend-mpi-measures.fix", "hccl-kit split TABLE writes a table for each server"
+            ),
+        )
 
 
 def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | None) -> Measured:

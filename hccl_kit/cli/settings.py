@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
 FILE = ".hccl-kit.toml"
@@ -70,7 +71,10 @@ def _in_folder(folder: str) -> Settings | None:
     own, project = (os.path.join(folder, name) for name in (FILE, PROJECT))  # noqa: PTH118
     if os.path.lexists(own):
         if not os.path.isfile(own):  # noqa: PTH113
-            raise KitError(f"{own} is not a file", hint="remove it, or write the settings into it")
+            raise KitError(
+                Message("cli.settings.not-file", "{own} is not a file", own=own),
+                hint=Message("cli.settings.not-file.fix", "remove it, or write the settings into it"),
+            )
         return _settings(_toml(own, read_text(own, MAX_BYTES)), own)
     if not os.path.isfile(project):  # noqa: PTH113
         return None
@@ -91,24 +95,56 @@ def _toml(path: str, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and integers of thousands of digits
-        raise KitError(f"{path} is not valid TOML: {error}") from error
+        raise KitError(
+            Message("cli.settings.not-valid-toml", "{path} is not valid TOML: {reason}", path=path, reason=error)
+        ) from error
 
 
 def _settings(values: object, place: str) -> Settings:
     """The settings in a TOML table; `place` names it in messages."""
     if not isinstance(values, Mapping):
-        raise KitError(f"{place} is {values!r}; accepted: a table with {', '.join(_ACCEPTED)}")
+        raise KitError(
+            Message(
+                "cli.settings.table",
+                "{place} is {values!r}; accepted: a table with {accepted}",
+                place=place,
+                values=values,
+                accepted=", ".join(_ACCEPTED),
+            )
+        )
     for key, value in values.items():
         if key not in _ACCEPTED:
-            raise KitError(f"{place}: {key[:40]!r} is not a setting; accepted: {', '.join(_ACCEPTED)}")
+            raise KitError(
+                Message(
+                    "cli.settings.not-setting",
+                    "{place}: {key!r} is not a setting; accepted: {accepted}",
+                    place=place,
+                    key=key[:40],
+                    accepted=", ".join(_ACCEPTED),
+                )
+            )
         if not _is_valid(key, value):
-            raise KitError(f"{place}: {key} is {str(value)[:80]!r}; accepted: {_ACCEPTED[key]}")
+            raise KitError(
+                Message(
+                    "cli.settings.reason",
+                    "{place}: {key} is {value!r}; accepted: {accepted}",
+                    place=place,
+                    key=key,
+                    value=str(value)[:80],
+                    accepted=_ACCEPTED[key],
+                )
+            )
         from hccl_kit.check.selection import chosen_rules  # noqa: PLC0415 - it loads all rules
 
         try:
             chosen_rules(value if isinstance(value, list) else ())
         except KitError as error:
-            raise KitError(f"{place}: {key}: {error.message}", hint=error.hint) from error
+            raise KitError(
+                Message(
+                    "cli.settings.reason-2", "{place}: {key}: {reason}", place=place, key=key, reason=error.message
+                ),
+                hint=error.hint,
+            ) from error
     return Settings(**values)
 
 

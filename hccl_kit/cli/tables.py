@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_table, check_text
 from hccl_kit.check.result import Report
@@ -73,7 +74,15 @@ def valid_text(
     text, report = check_table(table, name, product)
     for found in report.findings:
         if found.severity == "error" or (strict_topology and RULE_BY_ID[found.rule].family == TOPOLOGY):
-            raise KitError(f"{found.rule}: {found.message}, in the table to be written", hint=found.hint)
+            raise KitError(
+                Message(
+                    "cli.tables.table-written",
+                    "{rule}: {reason}, in the table to be written",
+                    rule=found.rule,
+                    reason=found.message,
+                ),
+                hint=found.hint,
+            )
     for line in _lines([one for one in report.findings if one.severity == "warning" and one.rule not in told]):
         complain(line)
     return text
@@ -99,4 +108,7 @@ def _table(file: str, report: Report) -> RankTable:
 
 def _refused(file: str, report: Report, found: Finding) -> KitError:
     place = f"{report.name}:{found.span.line}:{found.span.column}"
-    return KitError(f"{place}: {found.rule}: {found.message}", hint=f"hccl-check {shlex.quote(file)}")
+    return KitError(
+        Message("cli.tables.reason", "{place}: {rule}: {reason}", place=place, rule=found.rule, reason=found.message),
+        hint=Message("cli.tables.reason.fix", "hccl-check {quote}", quote=shlex.quote(file)),
+    )

@@ -33,6 +33,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_remote, add_timeout, path_with
 from hccl_kit.cli.output_files import check_file
@@ -113,7 +114,14 @@ def _interval(text: str) -> float:
     except ValueError:
         number = math.nan
     if not LEAST <= number <= 86400:
-        raise KitError(f"--interval must be {LEAST:g} to 86400 seconds, got {text[:40]!r}")
+        raise KitError(
+            Message(
+                "cli.watch.interval-must-86400",
+                "--interval must be {least:g} to 86400 seconds, got {text!r}",
+                least=LEAST,
+                text=text[:40],
+            )
+        )
     return number
 
 
@@ -121,7 +129,10 @@ def _watch(request: WatchRequest) -> int:
     if request.html:
         check_file(request.html)
         if os.path.lexists(request.html) and not request.force:
-            raise KitError(f"{request.html} exists", hint="--force overwrites it, or write to another file")
+            raise KitError(
+                Message("cli.watch.exists", "{html} exists", html=request.html),
+                hint=Message("cli.watch.exists.fix", "--force overwrites it, or write to another file"),
+            )
     source = _source(request)
     if request.once or request.format == "json":
         job = source.look()
@@ -137,13 +148,26 @@ def _source(request: WatchRequest) -> Source:
     tables = [name for name in request.run if name.endswith(".json") and not Path(name).is_dir()]
     runs = [name for name in request.run if name not in tables]
     if len(runs) > 1 or len(tables) > 1:
-        raise KitError(f"{len(request.run)} arguments; accepted: RUN, and with --ssh a rank table")
+        raise KitError(
+            Message(
+                "cli.watch.arguments-run-ssh",
+                "{count} arguments; accepted: RUN, and with --ssh a rank table",
+                count=len(request.run),
+            )
+        )
     if not request.ssh:
         if tables or request.ssh_option or request.remote:
-            raise KitError(f"{tables[0]} needs --ssh" if tables else "--ssh-option and --remote need --ssh")
+            raise KitError(
+                Message("cli.watch.needs-ssh", "{tables} needs --ssh", tables=tables[0])
+                if tables
+                else Message("cli.watch.ssh-option-remote", "--ssh-option and --remote need --ssh")
+            )
         return Folder(run_folder.find(Path(runs[0]) if runs else None))
     if not tables:
-        raise KitError("--ssh needs a rank table that lists the servers", hint="hccl-kit watch TABLE --ssh")
+        raise KitError(
+            Message("cli.watch.ssh-needs-rank", "--ssh needs a rank table that lists the servers"),
+            hint=Message("cli.watch.ssh-needs-rank.fix", "hccl-kit watch TABLE --ssh"),
+        )
     given = Path(runs[0]) if runs else run_folder.DEFAULT
     here = run_folder.find(given) if given.is_dir() else given  # its name is the same on all servers of a start
     servers = [Server(one.id, address_of(one)) for one in read_table(tables[0]).servers]

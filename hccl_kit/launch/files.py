@@ -6,6 +6,7 @@ import hashlib
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 EXECUTABLE = 0o755
 
@@ -24,7 +25,13 @@ class TableFile(NamedTuple):
     def assert_is_name(self) -> None:
         """Raises KitError if the name is a path; the script expects the table in its own folder."""
         if not self.name or "/" in self.name or "\0" in self.name:
-            raise KitError(f"the rank table is {self.name!r}; accepted: a file name, in the folder of the script")
+            raise KitError(
+                Message(
+                    "launch.files.rank-table",
+                    "the rank table is {name!r}; accepted: a file name, in the folder of the script",
+                    name=self.name,
+                )
+            )
 
 
 class LaunchFile(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.discovery.server_id import Interface
 from hccl_kit.launch.job_ports import JOBS, JobPorts, Kernel, job_ports
@@ -122,7 +123,10 @@ def script_variables(table: RankTable, job: int | None, jobs: int | None = None)
     """
     if job is None:
         if jobs is not None:
-            raise KitError(f"--jobs-per-host {jobs} without --job", hint="--job K, from 0: the number of this job")
+            raise KitError(
+                Message("launch.hccl-variables.jobs-per-host", "--jobs-per-host {jobs} without --job", jobs=jobs),
+                hint=Message("launch.hccl-variables.jobs-per-host.fix", "--job K, from 0: the number of this job"),
+            )
         return []
     planned = plan_variables(table, Wanted(job, JOBS if jobs is None else jobs), {}).variables
     apart = {HOST_RANGE, *RECORDER_SWITCHES}
@@ -158,14 +162,36 @@ def _of_timeouts(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
     connect = wanted.connect if wanted.connect is not None else CONNECT_OF_SEVERAL if several else CONNECT_OF_ONE
     execute = wanted.execute if wanted.execute is not None else max(EXEC, connect + 120)
     if not LEAST_CONNECT <= connect <= MOST_CONNECT:
-        raise KitError(f"--connect-timeout is {connect}; accepted: {LEAST_CONNECT} to {MOST_CONNECT} seconds")
+        raise KitError(
+            Message(
+                "launch.hccl-variables.connect-timeout",
+                "--connect-timeout is {connect}; accepted: {least_connect} to {most_connect} seconds",
+                connect=connect,
+                least_connect=LEAST_CONNECT,
+                most_connect=MOST_CONNECT,
+            )
+        )
     if not 0 <= execute <= MOST_EXEC:
-        raise KitError(f"--exec-timeout is {execute}; accepted: 0 (no limit) to {MOST_EXEC} seconds")
+        raise KitError(
+            Message(
+                "launch.hccl-variables.exec-timeout",
+                "--exec-timeout is {execute}; accepted: 0 (no limit) to {most_exec} seconds",
+                execute=execute,
+                most_exec=MOST_EXEC,
+            )
+        )
     if 0 < execute <= connect:
         raise KitError(
-            f"--exec-timeout {execute} is not above --connect-timeout {connect}: an operator would time out while"
-            " its links are still being established",
-            hint=f"--exec-timeout {connect + 120}",
+            Message(
+                "launch.hccl-variables.exec-timeout-not",
+                "--exec-timeout {execute} is not above --connect-timeout {connect}: an operator would "
+                "time out while its links are still being established",
+                execute=execute,
+                connect=connect,
+            ),
+            hint=Message(
+                "launch.hccl-variables.exec-timeout-not.fix", "--exec-timeout {connect}", connect=connect + 120
+            ),
         )
     where = "on several servers ranks start minutes apart" if several else "the ranks of one server start together"
     limit = "no limit" if execute == 0 else "longer than the time for links, so that the first error is the cause"

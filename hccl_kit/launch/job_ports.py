@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
 LOWEST, HIGHEST = 1024, 65535
 BLOCK = 128
@@ -99,11 +100,26 @@ def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> Job
     Raises KitError if there is no such job, or if the kernels leave it no block.
     """
     if not 1 <= jobs <= MAX_JOBS:
-        raise KitError(f"{jobs} jobs on a host (--jobs-per-host); accepted: 1 to {MAX_JOBS}")
+        raise KitError(
+            Message(
+                "launch.job-ports.jobs-host-jobs",
+                "{jobs} jobs on a host (--jobs-per-host); accepted: 1 to {max_jobs}",
+                jobs=jobs,
+                max_jobs=MAX_JOBS,
+            )
+        )
     if not 0 <= job < jobs:
         raise KitError(
-            f"job {job} of {jobs} on a host; accepted: 0 to {jobs - 1}",
-            hint=f"--jobs-per-host {job + 1}, the same for every job" if jobs <= job < MAX_JOBS else None,
+            Message(
+                "launch.job-ports.job-host",
+                "job {job} of {jobs} on a host; accepted: 0 to {jobs_2}",
+                job=job,
+                jobs=jobs,
+                jobs_2=jobs - 1,
+            ),
+            hint=Message("launch.job-ports.job-host.fix", "--jobs-per-host {job}, the same for every job", job=job + 1)
+            if jobs <= job < MAX_JOBS
+            else None,
         )
     known = [*kernels] or [Kernel()]
     for block in _blocks(job, jobs):
@@ -112,10 +128,20 @@ def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> Job
     needed = Ports(min(next(_blocks(one, jobs)).first for one in range(jobs)), HIGHEST)
     low, high = min(kernel.ephemeral[0] for kernel in known), max(kernel.ephemeral[1] for kernel in known)
     raise KitError(
-        f"job {job} has no ports: outgoing connections may get all of its blocks (net.ipv4.ip_local_port_range is"
-        f" {low} to {high})",
-        hint=f"sysctl -w net.ipv4.ip_local_reserved_ports={needed} on every server (append to the ports that are"
-        " already reserved)",
+        Message(
+            "launch.job-ports.job-no-ports",
+            "job {job} has no ports: outgoing connections may get all of its blocks "
+            "(net.ipv4.ip_local_port_range is {low} to {high})",
+            job=job,
+            low=low,
+            high=high,
+        ),
+        hint=Message(
+            "launch.job-ports.job-no-ports.fix",
+            "sysctl -w net.ipv4.ip_local_reserved_ports={needed} on every server (append to the "
+            "ports that are already reserved)",
+            needed=needed,
+        ),
     )
 
 

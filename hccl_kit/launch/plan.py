@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK
 from hccl_kit.base.wording import listed
 from hccl_kit.launch.nested import refuse_launcher
@@ -97,14 +98,27 @@ def plan(
     would take the cards of each other, because those of a server do not ascend with its ranks.
     """
     if framework not in (None, *FRAMEWORKS):
-        raise KitError(f"unknown framework {framework!r}; accepted: {', '.join(FRAMEWORKS)}")
+        raise KitError(
+            Message(
+                "launch.plan.unknown-framework",
+                "unknown framework {framework!r}; accepted: {frameworks}",
+                framework=framework,
+                frameworks=", ".join(FRAMEWORKS),
+            )
+        )
     _check_command(command)
     _check_names(table)
     devices = table.by_rank()
     size = len(devices)
     if not devices or [device.rank for _, device in devices] != list(range(size)):
         found = ", ".join(str(device.rank) for _, device in devices[:20]) or "none"
-        raise KitError(f"the ranks of the table are {found}; accepted: 0, 1, 2 and so on, each once")
+        raise KitError(
+            Message(
+                "launch.plan.ranks-table",
+                "the ranks of the table are {value}; accepted: 0, 1, 2 and so on, each once",
+                value=found,
+            )
+        )
     refuse_launcher(command, size)
     servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
     master = LOOPBACK if len(servers) == 1 else address_of(servers[0])
@@ -149,9 +163,17 @@ def assert_ascending(node: Node) -> None:
     """Raises KitError if local rank i would not find its card as the i-th of the visible ones, which ascend."""
     if list(node.devices) != sorted(node.devices):
         raise KitError(
-            f"server {shown(node.id)} has cards {listed(node.devices, 16)} in the order of its ranks; programs of"
-            " PyTorch take the i-th visible card for local rank i, and visible cards ascend",
-            hint="generate the table again with hccl-gen, which numbers ranks by card",
+            Message(
+                "launch.plan.server-cards-order",
+                "server {id} has cards {devices} in the order of its ranks; programs of PyTorch take the "
+                "i-th visible card for local rank i, and visible cards ascend",
+                id=shown(node.id),
+                devices=listed(node.devices, 16),
+            ),
+            hint=Message(
+                "launch.plan.server-cards-order.fix",
+                "generate the table again with hccl-gen, which numbers ranks by card",
+            ),
         )
 
 
@@ -166,19 +188,46 @@ def _check_names(table: RankTable) -> None:
     for server in table.servers:
         for name in (server.id, address_of(server)):
             if not name.isprintable():
-                message = f"server {name!r} has characters that cannot be printed, such as a line break"
-                raise KitError(message, hint="write its server_id and host_ip with printable characters only")
+                message = Message(
+                    "launch.plan.server-characters-cannot",
+                    "server {name!r} has characters that cannot be printed, such as a line break",
+                    name=name,
+                )
+                raise KitError(
+                    message,
+                    hint=Message(
+                        "launch.plan.server-characters-cannot.fix",
+                        "write its server_id and host_ip with printable characters only",
+                    ),
+                )
 
 
 def _check_command(command: Sequence[str]) -> None:
     if isinstance(command, str):
-        raise KitError("the command is one text, not a list of words", hint="write shlex.split(command)")
+        raise KitError(
+            Message("launch.plan.command-text-not", "the command is one text, not a list of words"),
+            hint=Message("launch.plan.command-text-not.fix", "write shlex.split(command)"),
+        )
     if not command or not command[0]:
-        raise KitError("the command is empty; accepted: a program and its arguments")
+        raise KitError(
+            Message("launch.plan.command-empty", "the command is empty; accepted: a program and its arguments")
+        )
     for word in command:
         if "\0" in word:
-            raise KitError(f"argument {word!r} contains a NUL character, which cannot be passed to a program")
+            raise KitError(
+                Message(
+                    "launch.plan.argument-contains-nul",
+                    "argument {word!r} contains a NUL character, which cannot be passed to a program",
+                    word=word,
+                )
+            )
         try:
             word.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise KitError(f"argument {word!r} is not valid UTF-8, so it cannot be written to a script") from error
+            raise KitError(
+                Message(
+                    "launch.plan.argument-not-valid",
+                    "argument {word!r} is not valid UTF-8, so it cannot be written to a script",
+                    word=word,
+                )
+            ) from error

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
+from hccl_kit.base.message import Message
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.payload.substitute import OF_RANK, MisfitError, new_table
@@ -34,19 +35,42 @@ class Spare(NamedTuple):
 def check_names(names: Sequence[str], table: RankTable) -> None:
     """Raises KitError if one of these cannot be a spare of the table, whatever its cards are."""
     if table.version not in VERSIONS:
-        message = f"a table of {table.form} has no spares; accepted: versions {' and '.join(VERSIONS)}"
-        raise KitError(message, hint="hccl-kit convert writes another version")
+        message = Message(
+            "launch.spares.table-no-spares",
+            "a table of {form} has no spares; accepted: versions {versions}",
+            form=table.form,
+            versions=" and ".join(VERSIONS),
+        )
+        raise KitError(
+            message, hint=Message("launch.spares.table-no-spares.fix", "hccl-kit convert writes another version")
+        )
     if len(table.servers) < 2:
-        raise KitError("a table of one server has no spares: --spares is for jobs that start over ssh")
+        raise KitError(
+            Message(
+                "launch.spares.table-server-no",
+                "a table of one server has no spares: --spares is for jobs that start over ssh",
+            )
+        )
     if len(names) > MAX_SPARES:
-        raise KitError(f"{len(names)} spares; accepted: at most {MAX_SPARES}")
+        raise KitError(
+            Message(
+                "launch.spares.spares",
+                "{count} spares; accepted: at most {max_spares}",
+                count=len(names),
+                max_spares=MAX_SPARES,
+            )
+        )
     known = {_plain(name) for server in table.servers for name in (server.id, address_of(server))}
     for number, name in enumerate(names):
         check_host(name)
         if _plain(name) in known:
-            raise KitError(f"spare {name} is already a server of the table")
+            raise KitError(
+                Message(
+                    "launch.spares.spare-already-server", "spare {name} is already a server of the table", name=name
+                )
+            )
         if _plain(name) in map(_plain, names[:number]):
-            raise KitError(f"spare {name} is listed twice")
+            raise KitError(Message("launch.spares.spare-listed-twice", "spare {name} is listed twice", name=name))
 
 
 def _plain(name: str) -> str:
@@ -79,8 +103,21 @@ def _spare(single: RankTable, table: RankTable) -> Spare:
     for one in table.servers:
         here, there = _pod_of(table, one), _pod_of(single, server)
         if here != there:
-            message = f"spare {server.id} does not fit: it is in super pod {there}, server {one.id} in {here}"
-            raise KitError(message, hint="its cards would not reach the others; choose a spare of the same super pod")
+            message = Message(
+                "launch.spares.spare-not-fit-2",
+                "spare {id} does not fit: it is in super pod {there}, server {id_2} in {here}",
+                id=server.id,
+                there=there,
+                id_2=one.id,
+                here=here,
+            )
+            raise KitError(
+                message,
+                hint=Message(
+                    "launch.spares.spare-not-fit-2.fix",
+                    "its cards would not reach the others; choose a spare of the same super pod",
+                ),
+            )
     _require_known_keys(table, server)
     (entry,) = json.loads(write(single))["server_list"]
     return Spare(server.id, address_of(server), json.dumps(entry))
@@ -94,8 +131,20 @@ def _require_known_keys(table: RankTable, spare: Server) -> None:
     """Raises KitError if the cards of the table have keys that those of the spare lack."""
     known = {*OF_RANK, *(key for device in spare.devices for key in device.extra)}
     if unknown := sorted(table.keys - known):
-        message = f"spare {spare.id} does not fit: the cards of the table have {unknown[0]}, those of the spare do not"
-        raise KitError(message, hint=f"write the table without {unknown[0]}, or the job without spares")
+        message = Message(
+            "launch.spares.spare-not-fit",
+            "spare {id} does not fit: the cards of the table have {unknown}, those of the spare do not",
+            id=spare.id,
+            unknown=unknown[0],
+        )
+        raise KitError(
+            message,
+            hint=Message(
+                "launch.spares.spare-not-fit.fix",
+                "write the table without {unknown}, or the job without spares",
+                unknown=unknown[0],
+            ),
+        )
 
 
 def _places(table: RankTable, spares: Sequence[Spare]) -> Iterator[list[tuple[Server, Spare]]]:
@@ -115,14 +164,29 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
     try:
         made = new_table(file.text, Path(file.name), Path(), texts)
     except MisfitError as why:
-        raise KitError(f"the spare does not fit: {why}") from why
+        raise KitError(Message("launch.spares.spare-not-fit-3", "the spare does not fit: {why}", why=why)) from why
     report = check_text(made.text, file.name, product)
     for found in report.findings:
         if found.severity == "error":
             spare_in_place = " and ".join(f"{spare.id} in the place of {server.id}" for server, spare in pairs[:3])
-            raise KitError(f"{found.rule}: {found.message}, in the table with {spare_in_place}", hint=found.hint)
+            raise KitError(
+                Message(
+                    "launch.spares.table",
+                    "{rule}: {reason}, in the table with {spare_in_place}",
+                    rule=found.rule,
+                    reason=found.message,
+                    spare_in_place=spare_in_place,
+                ),
+                hint=found.hint,
+            )
     if report.table is None or not _differs_only_in(report.table, table, pairs):
-        raise KitError(f"{file.name} has no plain list of servers, so a spare cannot take a place in it")
+        raise KitError(
+            Message(
+                "launch.spares.no-plain-list",
+                "{file} has no plain list of servers, so a spare cannot take a place in it",
+                file=file.name,
+            )
+        )
 
 
 def _differs_only_in(made: RankTable, table: RankTable, pairs: Sequence[tuple[Server, Spare]]) -> bool:

@@ -10,9 +10,7 @@ from hccl_kit.base.message import Message
 
 PACKAGE = Path(hccl_kit.__file__).parent
 PLAIN = {
-    "cli",
     "diagnosis",
-    "launch",
 }
 """Rooms whose messages are texts without an id."""
 TEXTS = {"KitError": ("message", "hint"), "ParseError": ("message", "hint"), "Finding": ("message", "hint")}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS
+from hccl_kit.base.message import Message
 
 if TYPE_CHECKING:
     from hccl_kit.launch.files import LaunchFile, TableFile
@@ -166,6 +167,13 @@ LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}
 def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -> tuple[LaunchFile, ...]:
     """The files that start `plan`. Raises KitError if there is no such launcher, or an option is not accepted."""
     if launcher not in LAUNCHERS:
-        raise KitError(f"{launcher!r} is not a launcher; accepted: {', '.join(LAUNCHERS)}")
+        raise KitError(
+            Message(
+                "launch.emitters.not-launcher",
+                "{launcher!r} is not a launcher; accepted: {launchers}",
+                launcher=launcher,
+                launchers=", ".join(LAUNCHERS),
+            )
+        )
     files: tuple[LaunchFile, ...] = import_module(f"{__name__}.{launcher}").emit(plan, table, **options)
     return files

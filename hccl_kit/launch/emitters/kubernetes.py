@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import PYTORCH
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters.manifest import Value, config_map, to_yaml, verb
@@ -91,11 +92,23 @@ def hardware_of(product: str | None) -> Hardware:
     accepted = ", ".join(HARDWARE)
     if product is None:
         raise KitError(
-            "the product is missing: it decides which cards the pods ask for, and on which nodes they run",
-            hint=f"--product NAME; accepted: {accepted}",
+            Message(
+                "launch.kubernetes.product-missing",
+                "the product is missing: it decides which cards the pods ask for, and on which nodes they run",
+            ),
+            hint=Message(
+                "launch.kubernetes.product-missing.fix", "--product NAME; accepted: {accepted}", accepted=accepted
+            ),
         )
     if product not in HARDWARE:
-        raise KitError(f"product {product!r} has no known resource in Kubernetes; accepted: {accepted}")
+        raise KitError(
+            Message(
+                "launch.kubernetes.product-no-known",
+                "product {product!r} has no known resource in Kubernetes; accepted: {accepted}",
+                product=product,
+                accepted=accepted,
+            )
+        )
     return HARDWARE[product]
 
 
@@ -112,9 +125,18 @@ def pod_job(
     _assert_label("name", name, longest, "pod names start with it")
     _assert_label("namespace", namespace, _MAX_LABEL, "such as default")
     if not image:
-        raise KitError("the container image is missing", hint="--image REGISTRY/NAME:TAG")
+        raise KitError(
+            Message("launch.kubernetes.container-image-missing", "the container image is missing"),
+            hint=Message("launch.kubernetes.container-image-missing.fix", "--image REGISTRY/NAME:TAG"),
+        )
     if not _IMAGE.fullmatch(image):
-        raise KitError(f"image {shown(image)} is not a valid image name; accepted: REGISTRY/NAME:TAG")
+        raise KitError(
+            Message(
+                "launch.kubernetes.image-not-valid",
+                "image {image} is not a valid image name; accepted: REGISTRY/NAME:TAG",
+                image=shown(image),
+            )
+        )
     return PodJob(
         name=name,
         namespace=namespace,
@@ -131,8 +153,15 @@ def pod_job(
 def _assert_label(what: str, text: str, longest: int, why: str) -> None:
     if len(text) > longest or not _LABEL.fullmatch(text):
         raise KitError(
-            f"{what} {shown(text)} is not valid; accepted: at most {longest} lower-case letters, digits and hyphens, "
-            f"with a letter first and no hyphen last ({why})"
+            Message(
+                "launch.kubernetes.not-valid",
+                "{what} {text} is not valid; accepted: at most {longest} lower-case letters, digits and "
+                "hyphens, with a letter first and no hyphen last ({why})",
+                what=what,
+                text=shown(text),
+                longest=longest,
+                why=why,
+            )
         )
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.launch.emitters import kubernetes, manifest
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -47,9 +48,18 @@ def given(job: PodJob, plan: LaunchPlan, table: TableFile) -> Value:
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > manifest.MAX_MAP:
         raise KitError(
-            f"the rank table for {plan.size} ranks has {len(text.encode())} bytes without whitespace, {len(packed)}"
-            f" compressed; a ConfigMap holds {manifest.MAX_MAP}",
-            hint="leave out --fixed-table, or start the job with --to slurm",
+            Message(
+                "launch.pod-table.rank-table-ranks",
+                "the rank table for {size} ranks has {count} bytes without whitespace, {count_2} "
+                "compressed; a ConfigMap holds {max_map}",
+                size=plan.size,
+                count=len(text.encode()),
+                count_2=len(packed),
+                max_map=manifest.MAX_MAP,
+            ),
+            hint=Message(
+                "launch.pod-table.rank-table-ranks.fix", "leave out --fixed-table, or start the job with --to slurm"
+            ),
         )
     return manifest.binary_map(name, job.namespace, {PACKED_KEY: packed})
 
@@ -64,9 +74,18 @@ def assert_can_be_written(plan: LaunchPlan, table: TableFile) -> None:
     size = len(manifest.compact(table.text).encode())
     if size > manifest.MAX_MAP:
         raise KitError(
-            f"a rank table for {plan.size} ranks has {size} bytes without whitespace; the ConfigMap that the cluster"
-            f" writes holds {manifest.MAX_MAP}",
-            hint="leave out --table-map: pods are numbered, and ranks need no table",
+            Message(
+                "launch.pod-table.rank-table-ranks-bytes",
+                "a rank table for {size} ranks has {size_2} bytes without whitespace; the ConfigMap that "
+                "the cluster writes holds {max_map}",
+                size=plan.size,
+                size_2=size,
+                max_map=manifest.MAX_MAP,
+            ),
+            hint=Message(
+                "launch.pod-table.rank-table-ranks-bytes.fix",
+                "leave out --table-map: pods are numbered, and ranks need no table",
+            ),
         )
 
 
@@ -89,11 +108,22 @@ def about_selected(table: TableFile, why: str) -> list[str]:
 
 def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
     if "server_list" not in json.loads(decode(table.text)):
-        message = f"{shown(table.name)} has no server_list; a pod reads tables of versions 1.0 and 1.2"
-        raise KitError(message, hint="hccl-kit convert TABLE --to 1.0")
+        message = Message(
+            "launch.pod-table.no-server-list",
+            "{table} has no server_list; a pod reads tables of versions 1.0 and 1.2",
+            table=shown(table.name),
+        )
+        raise KitError(message, hint=Message("launch.pod-table.no-server-list.fix", "hccl-kit convert TABLE --to 1.0"))
     for node in plan.nodes:
         try:
             ipaddress.ip_address(node.address)
         except ValueError:
-            message = f"server {shown(node.id)} has no address; a pod only knows the address of its host"
-            raise KitError(message, hint='add "host_ip" to the server in the table') from None
+            message = Message(
+                "launch.pod-table.server-no-address",
+                "server {id} has no address; a pod only knows the address of its host",
+                id=shown(node.id),
+            )
+            raise KitError(
+                message,
+                hint=Message("launch.pod-table.server-no-address.fix", 'add "host_ip" to the server in the table'),
+            ) from None

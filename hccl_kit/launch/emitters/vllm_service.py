@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.files import TableFile
@@ -90,12 +91,25 @@ def service_of(plan: LaunchPlan, table: TableFile, tensor: str | None, nic: str 
     _assert_command(plan.command)
     size = _tensor_size(plan, tensor)
     if nic is not None and not _INTERFACE.fullmatch(nic):
-        raise KitError(f"--nic is {shown(nic)}; accepted: the name of a network interface, such as eth0")
+        raise KitError(
+            Message(
+                "launch.vllm-service.nic",
+                "--nic is {nic}; accepted: the name of a network interface, such as eth0",
+                nic=shown(nic),
+            )
+        )
     _assert_hosts(plan)
     api_port = _api_port(plan)
     rpc_port = plan.master_port or port_of_digest(table.sha256)
     if api_port == rpc_port:
-        raise KitError(f"the API and the data parallel ranks would both use port {rpc_port}", hint="another --port")
+        raise KitError(
+            Message(
+                "launch.vllm-service.api-data-parallel",
+                "the API and the data parallel ranks would both use port {rpc_port}",
+                rpc_port=rpc_port,
+            ),
+            hint=Message("launch.vllm-service.api-data-parallel.fix", "another --port"),
+        )
     counts = tuple(len(node.workers) // size for node in plan.nodes)
     return Service(plan, size, counts, rpc_port, api_port, nic)
 
@@ -105,18 +119,39 @@ def _assert_command(command: Sequence[str]) -> None:
     if ("vllm", "serve") not in zip(names, command[1:], strict=False):
         found = " ".join(command[:4])
         raise KitError(
-            f"the command is {shown(found)}; accepted: {_USE}", hint="hccl-kit launch ... -- vllm serve MODEL"
+            Message(
+                "launch.vllm-service.command", "the command is {value}; accepted: {use}", value=shown(found), use=_USE
+            ),
+            hint=Message("launch.vllm-service.command.fix", "hccl-kit launch ... -- vllm serve MODEL"),
         )
     for one in command:
         name = one.partition("=")[0]
         plain = name[2:].replace("_", "-") if name.startswith("--") else ""
         if plain in _OF_THE_PLAN or name in filter(None, _OF_THE_PLAN.values()):
-            hint = "--tensor-parallel-size before --" if plain == "tensor-parallel-size" or name == "-tp" else None
-            raise KitError(f"the command has {shown(name)}, which the plan sets; leave it out", hint=hint)
+            hint = (
+                Message("launch.vllm-service.command-plan-sets.fix", "--tensor-parallel-size before --")
+                if plain == "tensor-parallel-size" or name == "-tp"
+                else None
+            )
+            raise KitError(
+                Message(
+                    "launch.vllm-service.command-plan-sets",
+                    "the command has {name}, which the plan sets; leave it out",
+                    name=shown(name),
+                ),
+                hint=hint,
+            )
         if plain in _UNSUPPORTED or name in filter(None, _UNSUPPORTED.values()):
             raise KitError(
-                f"the command has {shown(name)}; a plan has tensor and data parallel ranks, with one API server",
-                hint="write the commands of this deployment by hand, with the variables of the plan",
+                Message(
+                    "launch.vllm-service.command-2",
+                    "the command has {name}; a plan has tensor and data parallel ranks, with one API server",
+                    name=shown(name),
+                ),
+                hint=Message(
+                    "launch.vllm-service.command-2.fix",
+                    "write the commands of this deployment by hand, with the variables of the plan",
+                ),
             )
 
 
@@ -124,14 +159,29 @@ def _tensor_size(plan: LaunchPlan, given: str | None) -> int:
     """Cards of a data parallel rank; by default those of the smallest server."""
     fewest = min(len(node.workers) for node in plan.nodes)
     if given is not None and not re.fullmatch(r"[1-9][0-9]{0,4}", given, re.ASCII):
-        raise KitError(f"--tensor-parallel-size is {shown(given)}; accepted: a number of cards, such as {fewest}")
+        raise KitError(
+            Message(
+                "launch.vllm-service.tensor-parallel-size",
+                "--tensor-parallel-size is {given}; accepted: a number of cards, such as {fewest}",
+                given=shown(given),
+                fewest=fewest,
+            )
+        )
     size = fewest if given is None else int(given)
     for node in plan.nodes:
         if len(node.workers) % size:
             raise KitError(
-                f"server {shown(node.id)} has {counted(len(node.workers), 'card')}, which --tensor-parallel-size {size}"
-                " does not divide",
-                hint="a divisor of the cards of every server; a rank of vLLM does not leave its server here",
+                Message(
+                    "launch.vllm-service.server-tensor-parallel",
+                    "server {id} has {count}, which --tensor-parallel-size {size} does not divide",
+                    id=shown(node.id),
+                    count=counted(len(node.workers), "card"),
+                    size=size,
+                ),
+                hint=Message(
+                    "launch.vllm-service.server-tensor-parallel.fix",
+                    "a divisor of the cards of every server; a rank of vLLM does not leave its server here",
+                ),
             )
     return size
 
@@ -142,16 +192,29 @@ def _assert_hosts(plan: LaunchPlan) -> None:
     for node in plan.nodes:
         if len(plan.nodes) > 1 and not is_address(node.address):
             raise KitError(
-                f"server {shown(node.id)} has no address, which HCCL and vLLM need",
-                hint='add "host_ip" to it in the table: the address of the host',
+                Message(
+                    "launch.vllm-service.server-no-address",
+                    "server {id} has no address, which HCCL and vLLM need",
+                    id=shown(node.id),
+                ),
+                hint=Message(
+                    "launch.vllm-service.server-no-address.fix",
+                    'add "host_ip" to it in the table: the address of the host',
+                ),
             )
         for device in node.devices:
             other = owners.setdefault((node.address, device), node)
             if other is not node:
                 raise KitError(
-                    f"servers {shown(other.id)} and {shown(node.id)} are pods of {node.address}, and both have card"
-                    f" {device}",
-                    hint="give each pod cards of its own",
+                    Message(
+                        "launch.vllm-service.servers-pods-both",
+                        "servers {id} and {id_2} are pods of {address}, and both have card {device}",
+                        id=shown(other.id),
+                        id_2=shown(node.id),
+                        address=node.address,
+                        device=device,
+                    ),
+                    hint=Message("launch.vllm-service.servers-pods-both.fix", "give each pod cards of its own"),
                 )
 
 
@@ -164,10 +227,22 @@ def _api_port(plan: LaunchPlan) -> int:
     if found is None:
         if plan.master_port is not None:
             raise KitError(
-                f"with --job, two services of a host would both listen on port {API_PORT}",
-                hint="name one in the command: vllm serve MODEL --port N",
+                Message(
+                    "launch.vllm-service.job-two-services",
+                    "with --job, two services of a host would both listen on port {api_port}",
+                    api_port=API_PORT,
+                ),
+                hint=Message(
+                    "launch.vllm-service.job-two-services.fix", "name one in the command: vllm serve MODEL --port N"
+                ),
             )
         return API_PORT
     if not re.fullmatch(r"[1-9][0-9]{0,4}", found, re.ASCII) or int(found) > 65535:
-        raise KitError(f"--port of the command is {shown(found)}; accepted: 1 to 65535")
+        raise KitError(
+            Message(
+                "launch.vllm-service.port-command",
+                "--port of the command is {value}; accepted: 1 to 65535",
+                value=shown(found),
+            )
+        )
     return int(found)

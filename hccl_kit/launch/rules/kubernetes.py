@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed, plural
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.emitters import LAUNCHERS, manifest
@@ -28,8 +29,12 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     for node in others:
         if len(node.workers) != len(first.workers):
             this, other = (f"server {shown(one.id)} has {counted(len(one.workers), 'card')}" for one in (node, first))
-            message = f"{this}, {other}; all pods of a job need the same number"
-            yield Finding(message, "use the same number of cards on every server, or --to bash")
+            message = Message(
+                "HK530.cards", "{this}, {other}; all pods of a job need the same number", this=this, other=other
+            )
+            yield Finding(
+                message, Message("HK530.cards.fix", "use the same number of cards on every server, or --to bash")
+            )
             return
 
 
@@ -47,10 +52,19 @@ def choice_not_kept(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     for node in plan.nodes:
         count = len(node.workers)
         if node.devices != tuple(range(count)):
-            yield Finding(f"server {shown(node.id)} has {_cards(node.devices)}; the cluster selects the cards")
+            yield Finding(
+                Message(
+                    "HK531.cards",
+                    "server {server} has {cards}; the cluster selects the cards",
+                    server=shown(node.id),
+                    cards=_cards(node.devices),
+                )
+            )
             return
         if node.ranks != tuple(range(rank, rank + count)):
-            yield Finding("the ranks are not numbered server by server, as the cluster numbers them")
+            yield Finding(
+                Message("HK531.ranks", "the ranks are not numbered server by server, as the cluster numbers them")
+            )
             return
         rank += count
 
@@ -68,9 +82,17 @@ def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
     size = len(manifest.compact(table.text).encode())
     if size > manifest.MAX_MAP:
         yield Finding(
-            f"the rank table for {plan.size} ranks has {size} bytes without whitespace; a ConfigMap holds "
-            f"{manifest.MAX_MAP}",
-            "use --to ascendjob, which needs no table, or --fixed-table, which compresses this one",
+            Message(
+                "HK532.size",
+                "the rank table for {size} ranks has {bytes} bytes without whitespace; a ConfigMap holds {max_map}",
+                size=plan.size,
+                bytes=size,
+                max_map=manifest.MAX_MAP,
+            ),
+            Message(
+                "HK532.size.fix",
+                "use --to ascendjob, which needs no table, or --fixed-table, which compresses this one",
+            ),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.files import TableFile
@@ -28,8 +29,13 @@ def cards_differ(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     largest = max(plan.nodes, key=lambda node: len(node.devices))
     for node in plan.nodes:
         if node.devices != largest.devices[: len(node.devices)]:
-            message = f"{_cards(node)}, {_cards(largest)}; mpirun needs the same cards on every node"
-            yield Finding(message, "use the same cards on every node, or --to bash")
+            message = Message(
+                "HK501.cards",
+                "{cards}, {largest}; mpirun needs the same cards on every node",
+                cards=_cards(node),
+                largest=_cards(largest),
+            )
+            yield Finding(message, Message("HK501.cards.fix", "use the same cards on every node, or --to bash"))
             return
 
 
@@ -46,8 +52,15 @@ def cards_not_ascending(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding
     for node in plan.nodes:
         if list(node.devices) != sorted(node.devices):
             yield Finding(
-                f"{_cards(node)} for ranks {listed(node.ranks, 16)}; this launcher gives local rank i the i-th card",
-                "generate the table again with hccl-gen, which numbers by card, or use --to bash",
+                Message(
+                    "HK502.ranks",
+                    "{cards} for ranks {ranks}; this launcher gives local rank i the i-th card",
+                    cards=_cards(node),
+                    ranks=listed(node.ranks, 16),
+                ),
+                Message(
+                    "HK502.ranks.fix", "generate the table again with hccl-gen, which numbers by card, or use --to bash"
+                ),
             )
             return
 
@@ -65,8 +78,10 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     for node in others:
         if len(node.workers) != len(first.workers):
             this, other = (f"server {shown(one.id)} has {counted(len(one.workers), 'rank')}" for one in (node, first))
-            message = f"{this}, {other}; msrun needs the same number on every node"
-            hint = "use the same number of cards on every node, or --to bash or --to mpirun"
+            message = Message(
+                "HK503.ranks", "{this}, {other}; msrun needs the same number on every node", this=this, other=other
+            )
+            hint = Message("HK503.ranks.fix", "use the same number of cards on every node, or --to bash or --to mpirun")
             yield Finding(message, hint)
             return
 
@@ -83,8 +98,13 @@ def ranks_not_together(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]
     for node in plan.nodes:
         if node.ranks != tuple(range(node.ranks[0], node.ranks[0] + len(node.ranks))):
             yield Finding(
-                f"server {shown(node.id)} has ranks {listed(node.ranks, 16)}; this launcher numbers ranks node by node",
-                "hccl-merge numbers the ranks server by server, or use --to bash",
+                Message(
+                    "HK504.ranks",
+                    "server {server} has ranks {ranks}; this launcher numbers ranks node by node",
+                    server=shown(node.id),
+                    ranks=listed(node.ranks, 16),
+                ),
+                Message("HK504.ranks.fix", "hccl-merge numbers the ranks server by server, or use --to bash"),
             )
             return
 
@@ -119,8 +139,15 @@ def no_way_to_a_node(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
 
 
 def _unreachable(node: Node, why: str) -> Finding:
-    message = f"server {shown(node.id)} is neither an address nor a host name; {why}"
-    return Finding(message, 'add "host_ip", an address of that host, to it in the table')
+    message = Message(
+        "launch.mpi.unreachable",
+        "server {server} is neither an address nor a host name; {why}",
+        server=shown(node.id),
+        why=why,
+    )
+    return Finding(
+        message, Message("launch.mpi.unreachable.fix", 'add "host_ip", an address of that host, to it in the table')
+    )
 
 
 def _cards(node: Node) -> str:

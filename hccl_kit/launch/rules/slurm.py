@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.base.host_name import is_host
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.files import TableFile
@@ -25,8 +26,12 @@ def no_node_of_slurm(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     """
     for node in plan.nodes if len(plan.nodes) > 1 else ():
         if not is_host(node.address):
-            message = f"server {shown(node.id)} is not a Slurm node, a host name or an address"
-            yield Finding(message, 'add "host_ip" to it in the table: the address of the host')
+            message = Message(
+                "HK520.name", "server {server} is not a Slurm node, a host name or an address", server=shown(node.id)
+            )
+            yield Finding(
+                message, Message("HK520.name.fix", 'add "host_ip" to it in the table: the address of the host')
+            )
             return
 
 
@@ -45,9 +50,15 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     if min(counts) < max(counts):
         few, many = (plan.nodes[counts.index(number)].id for number in (min(counts), max(counts)))
         yield Finding(
-            f"server {shown(few)} has {counted(min(counts), 'rank')} and server {shown(many)} {max(counts)}: "
-            f"Slurm is asked for {max(counts)} tasks on every node",
-            "--hetjob asks each node for its own number",
+            Message(
+                "HK521.ranks",
+                "server {few} has {count} and server {many} {most}: Slurm is asked for {most} tasks on every node",
+                few=shown(few),
+                count=counted(min(counts), "rank"),
+                many=shown(many),
+                most=max(counts),
+            ),
+            Message("HK521.ranks.fix", "--hetjob asks each node for its own number"),
         )
 
 
