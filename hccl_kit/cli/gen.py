@@ -6,12 +6,14 @@ Only the parser is here, so that `--help` starts quickly; the work is in `gen_st
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 
 from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.default_command import IN_CHECKOUT, INSTALLED, default_command
 from hccl_kit.cli.options import add_framework, add_job
+from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 
 TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
@@ -58,16 +60,27 @@ def main(argv: Sequence[str] | None = None) -> int:
     return exit_code_of(program)
 
 
-def request_of(words: Sequence[str], command: tuple[str, ...] | None, warn: Callable[[str], None]) -> GenRequest:
-    """What the words before -- and the command after it ask for. Raises KitError if they contradict each other."""
+def request_of(
+    words: Sequence[str], command: tuple[str, ...] | None, warn: Callable[[str], None], *, option: str = "--device_num"
+) -> GenRequest:
+    """What the words before -- and the command after it ask for; `option` is what the user calls --device_num.
+
+    Raises KitError if they contradict each other.
+    """
     given = vars(make_parser().parse(words))
     # --help does not load these.
     from hccl_kit.cli.gen_devices import Devices  # noqa: PLC0415
     from hccl_kit.cli.gen_request import GenRequest, check_request, hosts_of  # noqa: PLC0415
 
     command = command_or(lambda: default_command(warn), command)
-    devices = Devices.parse(given.pop("device_num"), given.pop("visible_devices"))
+    devices = Devices.parse(given.pop("device_num"), given.pop("visible_devices"), option)
     hosts = given.pop("hosts")
+    visible = os.environ.get(VISIBLE_DEVICES)
+    if visible and devices.logical is None and hosts is None:
+        warn(
+            f"note: {option} is read as physical ids; {VISIBLE_DEVICES}={visible} is ignored"
+            " (--visible_devices IDS counts within them)"
+        )
     hosts = None if hosts is None else hosts_of(hosts, simulate=given["simulate"])
     return check_request(GenRequest(command=command, devices=devices, hosts=hosts, **given))
 

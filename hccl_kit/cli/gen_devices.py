@@ -14,27 +14,30 @@ from hccl_kit.discovery.visible import physical_ids
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.products import Product
 
+DEVICE_NUM = "--device_num"
+
 
 class Devices(NamedTuple):
     """The chosen cards. `ids` are physical; rank 0 gets the first one.
 
-    `text` is --device_num as it was typed, into which errors point. `logical` are its ids if they count within
+    `text` is the value of `option` as it was typed, into which errors point. `logical` are its ids if they count within
     --visible_devices, else None.
     """
 
     text: str
     ids: DeviceRange
     logical: DeviceRange | None = None
+    option: str = DEVICE_NUM
 
     @classmethod
-    def parse(cls, text: str, visible: str | None) -> Devices:
+    def parse(cls, text: str, visible: str | None, option: str = DEVICE_NUM) -> Devices:
         """Read both options. Raises KitError, or ParseError with the wrong character, which begins with the option."""
-        with named_option("--device_num"):
+        with named_option(option):
             wanted = DeviceRange.parse(text)
         if visible is None:
-            return cls(text, wanted)
+            return cls(text, wanted, option=option)
         with named_option("--visible_devices"):
-            return cls(text, DeviceRange(tuple(physical_ids(wanted.ids, visible).values())), wanted)
+            return cls(text, DeviceRange(tuple(physical_ids(wanted.ids, visible).values())), wanted, option)
 
     @property
     def mapping(self) -> list[str]:
@@ -57,7 +60,7 @@ def check_devices(devices: Devices, servers: Sequence[str], product: Product) ->
         return refused_ids(others, servers, product) is None
 
     if written.endswith("]") and len(ids) > 1 and devices.logical is None and accepted(ids[:-1]):
-        meant = Message("cli.gen-devices.did-you-mean", 'did you mean "[{ids},{ids_2})"?', ids=ids[0], ids_2=ids[-1])
+        meant = Message("cli.gen-devices.did-you-mean", 'did you mean "[{first},{last})"?', first=ids[0], last=ids[-1])
         raise ParseError(message, source=text, column=column + len(written) - 1, hint=meant)
     hint = _nearest(devices, product)
     if written.isdigit() and accepted(range(int(written))):  # a number of cards
@@ -74,8 +77,10 @@ def _nearest(devices: Devices, product: Product) -> str | None:
     if nearest is None:
         return None
     if devices.logical is None:
-        return f'--device_num "{DeviceRange(nearest)}"'
-    return f"the nearest valid choice is {DeviceRange(nearest)} in physical ids"
+        return Message("cli.nearest", '{option} "{cards}"', option=devices.option, cards=DeviceRange(nearest))
+    return Message(
+        "cli.nearest-physical", "the nearest valid choice is {cards} in physical ids", cards=DeviceRange(nearest)
+    )
 
 
 @contextmanager

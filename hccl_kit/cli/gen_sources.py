@@ -30,12 +30,6 @@ def find_servers(request: GenRequest, report: Report) -> Found:
     """The servers of --hosts, or this one; `report` gets warnings. Raises KitError if a card has no address."""
     if request.hosts is not None:
         return _named_servers(request)
-    visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
-    if visible and request.devices.logical is None:
-        report(
-            f"note: --device_num is read as physical ids; ASCEND_RT_VISIBLE_DEVICES={visible} is ignored"
-            " (--visible_devices IDS counts within them)"
-        )
     return _this_server(request, report)
 
 

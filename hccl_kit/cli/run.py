@@ -250,7 +250,8 @@ def _table_of_job(request: RunRequest) -> TableOfJob:
             complain(warning)
         return TableOfJob(table, file, None if request.table == "-" else Path(request.table).resolve())
     words = ["--device_num", request.devices or "", "--product", request.product or DEFAULT_PRODUCT]
-    wanted = gen.request_of([*words, *(["--simulate"] if request.simulate else [])], request.command, complain)
+    words += ["--simulate"] if request.simulate else []
+    wanted = gen.request_of(words, request.command, lambda _: None, option="--devices")
     return TableOfJob(*make_table(wanted, find_servers(wanted, complain)), None)
 
 
