@@ -74,9 +74,9 @@ def measure(name: str, rounds: int) -> None:
     seconds = {form: np.empty((rounds, 2)) for form in forms}
     for number in range(rounds):
         for form, step in steps.items():
-            began = time.perf_counter(), time.process_time()
+            clock_began, processor_began = time.perf_counter(), time.process_time()
             step(batch, 1e-4)
-            seconds[form][number] = time.perf_counter() - began[0], time.process_time() - began[1]
+            seconds[form][number] = time.perf_counter() - clock_began, time.process_time() - processor_began
     whole = np.quantile(seconds[WHOLE], 0.25, axis=0)
     for form in forms:
         clock, processor = np.quantile(seconds[form], 0.25, axis=0)

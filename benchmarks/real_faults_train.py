@@ -22,7 +22,7 @@ def plant(kind: str, step: int) -> None:
     elif kind == "check":
         from hccl_kit.ocr.run import consistency  # noqa: PLC0415 - see above
 
-        consistency.code_digest = lambda *_: "ab" * 32
+        setattr(consistency, "code_digest", lambda *_: "ab" * 32)  # noqa: B010 - for mypy
     elif kind in ("delay", "cut"):
         _change_join(kind, step)
 
