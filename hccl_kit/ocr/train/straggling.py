@@ -49,7 +49,7 @@ class StragglerCheck:
         windows = {rank: Window(steps, float(data), float(compute)) for rank, (data, compute) in enumerate(rows)}
         self._streaks = self._streaks.after(windows, first)
         straggler = self._streaks.straggler(windows)
-        if self.verdict is not None and self.verdict["rank"] not in self._streaks.of:
+        if self.verdict is not None and self.verdict["rank"] not in self._streaks.by_rank:
             self.verdict["until_step"] = self.verdict["until_step"] or first - 1
         if straggler is None or (self.verdict is not None and self.verdict["rank"] != straggler[0].rank):
             return
