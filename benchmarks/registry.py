@@ -49,6 +49,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
 SEPARATE: Mapping[str, str] = {
     "planted_faults": "verdicts on made-up logs with known causes",
     "real_faults": "verdicts on jobs that were broken on purpose",
+    "cpu_parts": "training steps without each part of ocr/cpu: what does not earn a tenth goes",
     "killed_processes": "jobs of which a random process is killed or stopped: what is left, who is named",
     "spare_hosts": "jobs that lose a server and go on with a spare: ranks, parameters, time to go on",
     "selftest_hosts": "names of harmed servers by `hccl-kit selftest`, and false ones on healthy servers",

@@ -63,6 +63,7 @@ FLOORS = {
         "engine": 2,
         "report": 2,
         "selection": 2,
+        "device_choice": 3,
         "fix": 3,
         "table_files": 3,
     },

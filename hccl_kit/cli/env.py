@@ -17,12 +17,52 @@ run.
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
 from collections.abc import Sequence
+from textwrap import wrap
+from typing import Any, NamedTuple
 
 from hccl_kit.base.arguments import Parser
-from hccl_kit.cli import exit_code_of
+from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted, listed
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_job, add_ssh_option, add_timeout, whole
+from hccl_kit.cli.tables import read_table
+from hccl_kit.diagnosis.rank_settings import read_settings
+from hccl_kit.diagnosis.variable_check import Difference, check
+from hccl_kit.launch.hccl_variables import Host, ServerVariables, Variable, VariablePlan, Wanted, plan_variables
+from hccl_kit.launch.job_ports import EPHEMERAL, JOBS
+from hccl_kit.preflight.host_facts import hosts_over_ssh, this_host
+from hccl_kit.preflight.probes.this_server import find_server, servers_here
 from hccl_kit.runtime.worker_env import SERVER
+from hccl_kit.table.model import RankTable, Server
+from hccl_kit.table.products import PRODUCTS
+
+_SOURCES = 2
+_WIDTH = 94
+"""Characters of a line of a reason."""
+VERSION = 1
+"""Version of the JSON form."""
+
+
+class EnvRequest(NamedTuple):
+    """The command line of hccl-kit env; a field for each option."""
+
+    table: str
+    job: int
+    jobs: int | None
+    connect_timeout: int | None
+    exec_timeout: int | None
+    server: str | None
+    format: str
+    check: Sequence[str] | None
+    ssh: bool
+    ssh_option: Sequence[str]
+    timeout: float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,8 +70,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def program() -> int:
         given = vars(make_parser().parse(argv))
-        from hccl_kit.cli.env_steps import EnvRequest, print_plan  # noqa: PLC0415 - --help does not load it
-
         return print_plan(EnvRequest(**given))
 
     return exit_code_of(program)
@@ -74,3 +112,135 @@ def make_parser() -> Parser:
     add_ssh_option(ssh)
     add_timeout(ssh, 60.0)
     return parser
+
+
+def print_plan(request: EnvRequest) -> int:
+    """Print the plan, or what differs from it; returns the exit code. Raises KitError if there can be no plan."""
+    if "" in (request.check or ()):  # an unset variable; as a folder it would be the current one
+        raise KitError(Message("cli.env-steps.check-not-path", "--check: '' is not a path or process id"))
+    table = read_table(request.table)
+    wanted = Wanted(
+        request.job, JOBS if request.jobs is None else request.jobs, request.connect_timeout, request.exec_timeout
+    )
+    plan = plan_variables(table, wanted, _hosts(table, request))
+    only = _only(table, request)
+    shown = plan._replace(servers=tuple(one for one in plan.servers if only in (None, one.server)))
+    had = [one for source in request.check or () for one in read_settings(source)]
+    differences = check(plan, had, _product(table)) if request.check else None
+    if request.format == "json":
+        print(json.dumps(as_json(request.table, shown, differences), indent=4))
+    elif differences is not None:
+        as_planned = [] if _has_error(differences) else [f"{counted(len(had), 'environment')}: as planned"]
+        print(*_lines_of(differences), *as_planned, sep="\n")
+    elif request.format == "sh":
+        print(*as_sh(shown.of(shown.servers[0])), sep="\n")
+    else:
+        print(*as_text(shown), sep="\n")
+    return EXIT_FINDINGS if _has_error(differences or ()) else EXIT_OK
+
+
+def _has_error(differences: Sequence[Difference]) -> bool:
+    return any(one.severity == "error" for one in differences)
+
+
+def _product(table: RankTable) -> str:
+    """The only product that reads a table of this version; "" if there are several."""
+    readers = [product.name for product in PRODUCTS if table.version in product.table_versions]
+    return readers[0] if len(readers) == 1 else ""
+
+
+def _hosts(table: RankTable, request: EnvRequest) -> dict[str, Host]:
+    """What is known of the servers: this machine, and those that answer over ssh."""
+    find_server(table, request.server)  # raises for an unknown server before any is queried
+    here = servers_here(table)
+    hosts = {server.id: this_host() for server in here}
+    others = [server for server in table.servers if server not in here]
+    if request.ssh and others:
+        answered, failed = hosts_over_ssh(others, request.ssh_option, request.timeout)
+        hosts |= answered
+        for name, why in failed.items():
+            complain(
+                printable(f"warning: server {name} was not queried: {why}; the defaults of Linux are assumed for it")
+            )
+    return hosts
+
+
+def _only(table: RankTable, request: EnvRequest) -> str | None:
+    """The one server that is printed, None for all. Raises KitError if sh would need one and there are several."""
+    if request.server:
+        return request.server
+    if request.format != "sh" or request.check or len(table.servers) == 1:
+        return None
+    found: Server | None = find_server(table, os.environ.get(SERVER))
+    if found is None:
+        problem = "matches several servers of the table" if servers_here(table) else "is not in the table"
+        raise KitError(
+            Message("cli.env-steps.machine", "this machine {problem}", problem=problem),
+            hint=Message("cli.env-steps.machine.fix", "--server ID, as it is in the table"),
+        )
+    return found.id
+
+
+def as_sh(variables: Sequence[Variable]) -> list[str]:
+    """Lines for `eval` or a file to source; every value is quoted."""
+    return [f"export {one.name}={shlex.quote(one.value)}" for one in variables]
+
+
+def as_text(plan: VariablePlan) -> list[str]:
+    """The variables with their reasons, those of all ranks first."""
+    wanted, ports = plan.wanted, plan.ports.block
+    first = f"job {wanted.job} of at most {wanted.jobs} on a host: ports {ports.first} to {ports.last}"
+    return [
+        first,
+        *([_assumption()] if plan.assumes_linux else []),
+        "",
+        "all ranks",
+        *_listed(plan.variables),
+        *(line for server in plan.servers for line in ("", *_server(server))),
+    ]
+
+
+def _assumption() -> str:
+    low, high = EPHEMERAL
+    return f"assumed for servers that were not asked: outgoing connections use ports {low} to {high}, Linux's default"
+
+
+def _server(server: ServerVariables) -> list[str]:
+    note = [printable(f"  {server.note}")] if server.note else []
+    return [printable(f"server {server.server}"), *_listed(server.variables), *note]
+
+
+def _listed(variables: Sequence[Variable]) -> list[str]:
+    return [
+        line
+        for one in variables
+        for line in (printable(f"  {one.name}={one.value}"), *(f"      {part}" for part in wrap(one.reason, _WIDTH)))
+    ]
+
+
+def _lines_of(differences: Sequence[Difference]) -> list[str]:
+    """A line for each difference, with the sources that have it; the warnings follow."""
+    sources: dict[tuple[str, str], list[str]] = {}
+    for one in sorted(differences, key=lambda one: one.severity):
+        prefix = "warning: " if one.severity == "warning" else ""
+        sources.setdefault((prefix, one.text), []).append(one.source or "all ranks")
+    return [printable(f"{prefix}{listed(found, _SOURCES)}: {text}") for (prefix, text), found in sources.items()]
+
+
+def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | None) -> dict[str, Any]:
+    """The published form, of schemas/env.schema.json."""
+    return {
+        "version": VERSION,
+        "table": "<stdin>" if table == "-" else table,
+        "job": plan.wanted.job,
+        "jobs_per_host": plan.wanted.jobs,
+        "ports": list(plan.ports.block),
+        "ephemeral": [list(kernel.ephemeral) for kernel in plan.kernels],
+        "ephemeral_assumed": plan.assumes_linux,
+        "variables": [one._asdict() for one in plan.variables],
+        "servers": [
+            {"server": one.server, "variables": [each._asdict() for each in one.variables], "note": one.note}
+            for one in plan.servers
+        ],
+        "differences": None if differences is None else [one._asdict() for one in differences],
+    }

@@ -13,7 +13,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_text
-from hccl_kit.cli.gen_devices import named_option
+from hccl_kit.cli.options import named_option
 from hccl_kit.discovery import inventory
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.shell import words

@@ -1,34 +1,38 @@
-"""The options that several programs share: one name, one meaning. Imports are few: every `--help` loads this."""
+"""The options that several programs share: one name, one meaning."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS
 from hccl_kit.base.message import Message
+from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES, product_or_auto
 
-TYPE_CHECKING = False  # not from typing, whose import takes 3 ms of every start
 
-if TYPE_CHECKING:
-    from pathlib import Path
+@contextmanager
+def named_option(option: str) -> Iterator[None]:
+    """Prefix errors about an option's value with the option's name."""
+    try:
+        yield
+    except KitError as error:
+        error.message = Message("cli.option", "{option}: {message}", option=option, message=error.message)
+        raise
 
 
 def product_name(name: str) -> str:
     """The name, which may be "auto". Raises KitError if there is no such product."""
-    from hccl_kit.table.products import product_or_auto  # noqa: PLC0415 - hccl-gen --help does not load it
-
     product_or_auto(name)
     return name
 
 
 def add_product(parser: argparse.ArgumentParser, purpose: str, convert: Callable[[str], object] | None = None) -> None:
     """Add `--product NAME`, whose value is a product, or what `convert` makes; `purpose` begins its help."""
-    from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES, product_or_auto  # noqa: PLC0415 - as above
-
     names = ", ".join([*PRODUCT_NAMES, ANY_PRODUCT])
     what = f"{purpose}: {names} (default: {ANY_PRODUCT})"
     parser.add_argument("--product", metavar="NAME", type=convert or product_or_auto, help=what)
@@ -98,10 +102,7 @@ def whole(option: str) -> Callable[[str], int]:
         if not re.fullmatch("[0-9]{1,10}", text):
             raise KitError(
                 Message(
-                    "cli.options.must-whole-number",
-                    "{option} must be a whole number, got {text!r}",
-                    option=option,
-                    text=text[:40],
+                    "cli.whole-number", "{option} must be a whole number, got {text!r}", option=option, text=text[:40]
                 )
             )
         return int(text)
@@ -116,16 +117,10 @@ def path_with(suffix: str, option: str) -> Callable[[str], Path]:
     """
 
     def convert(text: str) -> Path:
-        from pathlib import Path  # noqa: PLC0415 - hccl-gen --help does not load it
-
         if not text.endswith(suffix):
             raise KitError(
                 Message(
-                    "cli.options.not-end",
-                    "{option} {text!r} does not end in {suffix}",
-                    option=option,
-                    text=text,
-                    suffix=suffix,
+                    "cli.suffix", "{option} {text!r} does not end in {suffix}", option=option, text=text, suffix=suffix
                 )
             )
         return Path(text)
@@ -139,9 +134,5 @@ def _seconds(text: str) -> float:
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number > 0):
-        raise KitError(
-            Message(
-                "cli.options.timeout-must-greater", "--timeout must be greater than 0 seconds, got {text}", text=text
-            )
-        )
+        raise KitError(Message("cli.timeout", "--timeout must be greater than 0 seconds, got {text}", text=text))
     return number

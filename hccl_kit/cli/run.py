@@ -9,9 +9,10 @@ examples:
   hccl-kit run hccl_8p_01234567_10.0.0.1.json --max-restarts 3 -- python train.py
   hccl-kit run hccl_8p_01234567_10.0.0.1.json --env 3:ASCEND_GLOBAL_LOG_LEVEL=1 -- python train.py
 
-The first rank that fails ends the job, and is named last. Exit codes: that of this rank (128 +
-signal); 0 success; 2 the job could not start; 124 a rank makes no progress; 130 Ctrl-C,
-143 SIGTERM, 129 SIGHUP.
+The first rank that fails ends the job, and is named last.
+
+Exit codes: 0 success; 2 the job could not start, or the code of the rank that failed first; 124 a
+rank makes no progress; 128 and more: a signal, 130 Ctrl-C, 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -39,21 +40,23 @@ from hccl_kit.base.integer import parse_integer
 from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable, shown
-from hccl_kit.cli import complain, exit_code_of, gen
-from hccl_kit.cli.default_command import default_command
-from hccl_kit.cli.framework import note_on_cards
-from hccl_kit.cli.gen_sources import find_servers
-from hccl_kit.cli.gen_steps import make_table
-from hccl_kit.cli.launch_steps import table_file
-from hccl_kit.cli.options import add_framework, add_job, whole
+from hccl_kit.check.device_choice import check_devices
+from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli.command import default_command, note_on_cards
+from hccl_kit.cli.gen import make_table
+from hccl_kit.cli.launch import table_file
+from hccl_kit.cli.options import add_framework, add_job, named_option, whole
+from hccl_kit.discovery.job_servers import ServerSearch, find_servers
+from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.assign import Extra, Limits, assign, check
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.payload.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, THREADS, VISIBLE_DEVICES
+from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.model import RankTable
-from hccl_kit.table.products import DEFAULT_PRODUCT
+from hccl_kit.table.products import DEFAULT_PRODUCT, find_product
 
 (_PORT,) = NAMES["master_port"]
 _LINES = 12
@@ -123,7 +126,9 @@ def make_parser() -> Parser:
         default=[],
         help="a variable for every rank, or for one; repeatable",
     )
-    parser.add_argument("--master-port", metavar="PORT", type=whole("--master-port"), help="of rank 0 (default: free)")
+    parser.add_argument(
+        "--master-port", metavar="PORT", type=whole("--master-port"), help="where rank 0 listens (default: a free port)"
+    )
     add_job(parser.add_argument_group("several jobs on a host"))
     after = parser.add_argument_group("how the job is looked after")
     after.add_argument("--preflight", action="store_true", help="check this server first; with errors nothing starts")
@@ -249,10 +254,15 @@ def _table_of_job(request: RunRequest) -> TableOfJob:
         for warning in warnings:
             complain(warning)
         return TableOfJob(table, file, None if request.table == "-" else Path(request.table).resolve())
-    words = ["--device_num", request.devices or "", "--product", request.product or DEFAULT_PRODUCT]
-    words += ["--simulate"] if request.simulate else []
-    wanted = gen.request_of(words, request.command, lambda _: None, option="--devices")
-    return TableOfJob(*make_table(wanted, find_servers(wanted, complain)), None)
+    assert request.devices is not None
+    text, product = request.devices, find_product(request.product or DEFAULT_PRODUCT)
+    with named_option("--devices"):
+        cards = DeviceRange.parse(text)
+    search = ServerSearch(Devices(cards), product, simulate=request.simulate)
+    servers = find_servers(
+        search, lambda names: check_devices(text, cards.ids, names, product, option="--devices"), complain
+    )
+    return TableOfJob(*make_table(search, servers), None)
 
 
 def _plan(request: RunRequest, job: TableOfJob) -> LaunchPlan:

@@ -65,9 +65,9 @@ def valid_text(
     product: Product | None = None,
     *,
     strict_topology: bool = False,
-    told: Collection[str] = (),
+    silent: Collection[str] = (),
 ) -> str:
-    """The text of a new table for the file `name`; its warnings are printed, except those of the rules in `told`.
+    """The text of a new table for the file `name`; its warnings are printed, except those of the rules in `silent`.
 
     Raises KitError if it has an error; with `strict_topology` a warning on topology is one.
     """
@@ -83,7 +83,7 @@ def valid_text(
                 ),
                 hint=found.hint,
             )
-    for line in _lines([one for one in report.findings if one.severity == "warning" and one.rule not in told]):
+    for line in _lines([one for one in report.findings if one.severity == "warning" and one.rule not in silent]):
         complain(line)
     return text
 

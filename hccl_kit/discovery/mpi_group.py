@@ -6,14 +6,15 @@ module of this folder that imports mpi4py; importing `MPI` starts MPI, so the im
 
 from __future__ import annotations
 
+import json
 import socket
 import traceback
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hccl_kit.base.errors import KitError
+from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 
 _KILLED = 70  # sysexits.h: an error inside the program
@@ -71,3 +72,11 @@ class MpiGroup:
         shared = array("i", [code])
         self._world.Bcast(shared)
         return shared[0]
+
+    def conclude(self, answer: object, finish: Callable[[list[Any]], int]) -> int:
+        """Send an answer, as JSON, to process 0, which finishes with those of all in the order of the processes.
+
+        Returns the exit code of `finish`, on every process.
+        """
+        texts = self.gather(json.dumps(answer))
+        return self.share(EXIT_OK if texts is None else finish([json.loads(text) for text in texts]))

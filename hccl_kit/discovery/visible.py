@@ -1,14 +1,31 @@
-"""Logical to physical ids: the devices visible to a process, numbered from 0 (ASCEND_RT_VISIBLE_DEVICES)."""
+"""Logical and physical ids: the devices visible to a process, numbered from 0 (ASCEND_RT_VISIBLE_DEVICES)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.table.device_range import DeviceRange
+
+
+class Devices(NamedTuple):
+    """The cards of a job on each server. Rank 0 gets the first one.
+
+    `logical` are their ids if they were counted within the visible devices, else None.
+    """
+
+    physical: DeviceRange
+    logical: DeviceRange | None = None
+
+    @property
+    def mapping(self) -> list[str]:
+        """A line for each logical id and its physical id."""
+        pairs = zip(self.logical.ids, self.physical.ids, strict=True) if self.logical else ()
+        return [f"logical {logical} -> physical {physical}" for logical, physical in pairs]
 
 
 def physical_ids(logical: Sequence[int], visible: str) -> dict[int, int]:

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
-from hccl_kit.cli.env_steps import as_sh
+from hccl_kit.cli.env import as_sh
 from hccl_kit.launch.hccl_variables import Variable
 from hccl_kit.launch.job_ports import job_ports
 from hccl_kit.table import formats

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.cli.default_command import INSTALLED
+from hccl_kit.cli.command import INSTALLED
 from hccl_kit.cli.launch import main
 from hccl_kit.launch.emitters import LAUNCHERS
 from hccl_kit.table import formats

@@ -14,12 +14,15 @@ from mindspore import Tensor, nn, ops
 from hccl_kit.ocr.models.lstm import BidirectionalLSTM
 
 
-class BothDirections(BidirectionalLSTM):
-    """BidirectionalLSTM, faster in training."""
+class BothDirections(nn.LSTM):
+    """BidirectionalLSTM, faster in training.
+
+    It is not derived from that: in a graph, super() of an inherited method is the parent of the class of the cell.
+    """
 
     def construct(self, sequence: Tensor) -> Tensor:
         if not self.training:
-            return super().construct(sequence)
+            return super().construct(sequence)[0]
         zeros = ops.zeros((2, sequence.shape[1], self.hidden_size), sequence.dtype)
         for layer in range(self.num_layers):
             lstm = ops.LSTM(sequence.shape[2], self.hidden_size, 1, True, True, 0.0)

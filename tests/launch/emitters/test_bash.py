@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.cli.default_command import IN_CHECKOUT
+from hccl_kit.cli.command import IN_CHECKOUT
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan

@@ -5,7 +5,7 @@ from pathlib import Path
 import mindspore as ms
 import numpy as np
 import pytest
-from mindspore import Tensor
+from mindspore import Tensor, nn
 
 from hccl_kit.ocr.cpu import lstm
 from hccl_kit.ocr.models.lstm import BidirectionalLSTM
@@ -28,18 +28,26 @@ def test_values_and_gradients_match_two_separate_directions(layers: int) -> None
         np.testing.assert_allclose(ours, plain, rtol=1e-5, atol=1e-7)
 
 
+def test_a_graph_for_evaluation_is_compiled() -> None:
+    cell = BidirectionalLSTM(CHANNELS, HIDDEN)
+    sequence = Tensor(np.ones(SHAPE, np.float32))
+    plain = cell.set_train(False)(sequence).asnumpy()
+    lstm.replace(cell, Path())
+    np.testing.assert_allclose(cell.set_train(False)(sequence).asnumpy(), plain, rtol=1e-5)
+
+
 @pytest.mark.usefixtures("pynative")
 @pytest.mark.parametrize("training", [True, False])
 def test_evaluation_uses_nn_lstm(training: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     cell = BidirectionalLSTM(CHANNELS, HIDDEN)
     lstm.replace(cell, Path())
     calls: list[str] = []
-    plain = BidirectionalLSTM.construct
+    plain = nn.LSTM.construct
 
-    def counted(self: BidirectionalLSTM, sequence: Tensor) -> Tensor:
+    def counted(self: nn.LSTM, sequence: Tensor) -> Tensor:
         calls.append("plain")
         return plain(self, sequence)
 
-    monkeypatch.setattr(BidirectionalLSTM, "construct", counted)
+    monkeypatch.setattr(nn.LSTM, "construct", counted)
     assert cell.set_train(training)(Tensor(np.zeros(SHAPE, np.float32))).shape == (STEPS, COUNT, 2 * HIDDEN)
     assert calls == ([] if training else ["plain"])

@@ -1,0 +1,62 @@
+"""Whether a product can link the cards that a user chooses; an error points into the text of the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hccl_kit.base.errors import ParseError
+from hccl_kit.base.message import Message
+from hccl_kit.check.engine import refused_ids
+from hccl_kit.check.rules.topology import nearest_supported
+from hccl_kit.table.device_range import DeviceRange
+from hccl_kit.table.products import Product
+
+
+def check_devices(
+    text: str,
+    ids: Sequence[int],
+    servers: Sequence[str],
+    product: Product,
+    *,
+    is_logical: bool = False,
+    option: str = "--device_num",
+) -> None:
+    """Raises ParseError if `product` cannot link the physical `ids` on each of `servers`.
+
+    `text` is the value of `option` as it was typed; with `is_logical` its numbers are other ids of these cards.
+    """
+    refusal = refused_ids(ids, servers, product)
+    if refusal is None:
+        return
+    message = Message("check.device-choice", "{rule}: {message}", rule=refusal.rule, message=refusal.message)
+    written = text.strip()
+    column = text.index(written)
+
+    def accepted(others: Sequence[int]) -> bool:
+        return refused_ids(others, servers, product) is None
+
+    if written.endswith("]") and len(ids) > 1 and not is_logical and accepted(ids[:-1]):
+        meant = Message(
+            "check.device-choice-bracket.fix", 'did you mean "[{first},{last})"?', first=ids[0], last=ids[-1]
+        )
+        raise ParseError(message, source=text, column=column + len(written) - 1, hint=meant)
+    hint = _nearest(ids, product, option, is_logical=is_logical)
+    if written.isdigit() and accepted(range(int(written))):  # a number of cards
+        hint = Message(
+            "check.device-choice-count.fix",
+            'a single number is the id of a card; did you mean "[0,{count})"?',
+            count=written,
+        )
+    raise ParseError(message, source=text, column=column, width=len(written), hint=hint)
+
+
+def _nearest(ids: Sequence[int], product: Product, option: str, *, is_logical: bool) -> Message | None:
+    nearest = nearest_supported(ids, product)
+    if nearest is None:
+        return None
+    choice = DeviceRange(nearest)
+    if not is_logical:
+        return Message("check.device-choice.fix", '{option} "{choice}"', option=option, choice=choice)
+    return Message(
+        "check.device-choice-physical.fix", "the nearest valid choice is {choice} in physical ids", choice=choice
+    )

@@ -1,0 +1,148 @@
+"""The servers of a new rank table with their cards: those that are named, or this one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.network import LOOPBACK, is_loopback
+from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, may_be_file, npu_smi, simulate
+from hccl_kit.discovery.server_id import Choice, choose, interfaces
+from hccl_kit.discovery.visible import Devices
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.products import Product
+
+EVERY: Literal["all"] = "all"
+"""Every server of the inventory."""
+
+
+class ServerSearch(NamedTuple):
+    """The servers and cards of a table, and where the addresses of the cards come from.
+
+    `hosts` are the names of the servers, None for this server. `server` is the id of this server, and `version` that of
+    the table, both None if they are to be detected. Without `hccn_conf`, `inventory` and `simulate` the addresses come
+    from this machine.
+    """
+
+    devices: Devices
+    product: Product
+    version: str | None = None
+    hosts: tuple[str, ...] | Literal["all"] | None = None
+    server: str | None = None
+    hccn_conf: Path | None = None
+    inventory: Path | None = None
+    simulate: bool = False
+
+
+class JobServers(NamedTuple):
+    """The servers of the job with their cards, and lines about where the facts come from."""
+
+    hosts: tuple[Host, ...]
+    notes: tuple[str, ...]
+
+
+def find_servers(
+    search: ServerSearch, check: Callable[[Sequence[str]], None], report: Callable[[str], None]
+) -> JobServers:
+    """The servers that are searched for.
+
+    `check` gets their names before a card is queried, and raises if they may not have these cards. `report` gets
+    warnings. Raises KitError if a card has no address.
+    """
+    if search.hosts is not None:
+        return _named_servers(search, check)
+    server = _server_id(search, report)
+    check([server.address])
+    host, source = _host(search, server.address, report)
+    notes = (f"server id: {server.address}, from {server.reason}", f"addresses: {source}")
+    return JobServers((host,), (*search.devices.mapping, *notes))
+
+
+def _named_servers(search: ServerSearch, check: Callable[[Sequence[str]], None]) -> JobServers:
+    """The named servers, from the inventory or simulated; all have the same cards."""
+    names = None if search.hosts == EVERY else search.hosts
+    ids = search.devices.physical.ids
+    if names is not None:
+        check(names)
+    if search.inventory is not None:
+        hosts, source = inventory.hosts(search.inventory, names, ids), f"inventory {search.inventory}"
+    else:
+        assert names is not None
+        simulated = simulate.cluster_addresses(len(names), ids, planes=search.product.planes)
+        hosts = tuple(Host(name, _cards(addresses)) for name, addresses in zip(names, simulated, strict=True))
+        source = f"simulated, {simulate.BENCHMARKS}; no card was queried"
+    servers = f"servers: {len(hosts)}, from --hosts"
+    return JobServers(hosts, (*search.devices.mapping, servers, f"addresses: {source}"))
+
+
+def _server_id(search: ServerSearch, report: Callable[[str], None]) -> Choice:
+    if search.server is not None:
+        return Choice(search.server, "--server_ip")
+    if search.simulate:
+        return Choice(LOOPBACK, "--simulate: the job runs on this host only")
+    choice = choose(interfaces(), os.environ)
+    if is_loopback(choice.address):
+        report(
+            f"warning: server id {choice.address} is loopback ({choice.reason}): the table is valid on this host only;"
+            " --server_ip ADDRESS sets another id"
+        )
+    return choice
+
+
+def _host(search: ServerSearch, server: str, report: Callable[[str], None]) -> tuple[Host, str]:
+    """One server, and where its addresses come from. An explicit option takes precedence over the tool."""
+    ids = search.devices.physical.ids
+    if search.simulate:
+        source = f"simulated, {simulate.DOCUMENTATION}; no card was queried, no network has them"
+        return Host(server, _cards(simulate.addresses(ids, planes=search.product.planes))), source
+    if search.inventory is not None:
+        source = f"server {server} of inventory {search.inventory}"
+        return inventory.hosts(search.inventory, [server], ids)[0], source
+    if search.hccn_conf is not None:
+        return Host(server, _cards(hccn_conf.addresses(search.hccn_conf, ids))), str(search.hccn_conf)
+    has_pods = search.product.has_super_pods and search.version != "1.0"
+    if tool := hccn_tool.find():
+        host, source = Host(server, hccn_tool.cards(tool, ids, vnic=has_pods)), tool
+    elif may_be_file(hccn_conf.DEFAULT):
+        host, source = Host(server, _cards(hccn_conf.addresses(hccn_conf.DEFAULT, ids))), str(hccn_conf.DEFAULT)
+    else:
+        raise _no_source()
+    if on_vnic := [str(i) for i, card in host.cards.items() if card.on_vnic]:
+        report(
+            f"note: card {', '.join(on_vnic)} of {server} has no RoCE address; its vNIC address is used, which is"
+            " reachable inside one super pod only"
+        )
+    return (_in_super_pod(host) if has_pods else host), source
+
+
+def _cards(addresses: Mapping[int, str]) -> dict[int, Card]:
+    return {device_id: Card(ip) for device_id, ip in addresses.items()}
+
+
+def _in_super_pod(host: Host) -> Host:
+    """The host with its place in the super pod, if npu-smi is found on this machine."""
+    tool = npu_smi.find()
+    if tool is None:
+        return host
+    places = npu_smi.places(tool, list(host.cards))
+    (pod,) = {place.super_pod for place in places.values()}
+    cards = {i: card._replace(sdid=places[i].sdid) for i, card in host.cards.items()}
+    return host._replace(cards=cards, super_pod=str(pod))
+
+
+def _no_source() -> KitError:
+    places = ", ".join(("hccn_tool on PATH", *hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
+    return KitError(
+        Message("discovery.no-source", "no source for card addresses found; looked for: {places}", places=places),
+        hint=Message(
+            "discovery.no-source.fix",
+            "on a machine with cards, install the driver; in a container, mount hccn_tool and /etc/hccn.conf\n"
+            "--hccn-conf FILE    read a copy of the driver's file\n"
+            "--inventory FILE    read a YAML file, server to device id to address\n"
+            "--simulate          use addresses that exist in no network, to try things out without hardware",
+        ),
+    )
