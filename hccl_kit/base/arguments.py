@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -82,6 +81,8 @@ class Parser(argparse.ArgumentParser):
         names = {name.lower(): name for name in positionals}
         names |= {option.lstrip("-"): option for option in self._option_string_actions}
         name = words.split(maxsplit=1)[0].partition("=")[0].lstrip("-")
+        from difflib import get_close_matches  # noqa: PLC0415 - only after a typo
+
         near = get_close_matches(name[:40], names, n=1)
         if near:
             return f"; did you mean {names[near[0]]}?"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import cleandoc
 from types import MappingProxyType
 from typing import Generic, ParamSpec
 
@@ -87,6 +86,8 @@ class Rule(Generic[Subject]):
     @property
     def page(self) -> str:
         """The rule in words, under the headings What, Why it matters, Example, Fix, HCCL."""
+        from inspect import cleandoc  # noqa: PLC0415 - every check would load it
+
         return cleandoc(self.doc)
 
     def complete(self, finding: Finding, severity: Severity | None = None) -> Finding:
