@@ -65,9 +65,7 @@ def test_the_first_rank_that_fails_ends_the_job(tmp_path: Path) -> None:
 
 def test_the_first_rank_to_fail_is_named_and_not_later_ones(tmp_path: Path) -> None:
     follow = "while not os.path.exists('failing'): time.sleep(0.005)"
-    job = python_job(
-        tmp_path, f"if rank == 3: open('failing', 'w'); os._exit(7)\n{follow}\ntime.sleep(0.1); os._exit(5)"
-    )
+    job = python_job(tmp_path, f"if rank == 3: open('failing', 'w'); os._exit(7)\n{follow}\ntime.sleep(1); os._exit(5)")
     done = job.run()
     assert done.returncode == 7
     assert "error: rank 3 on device 7" in done.stderr
@@ -425,9 +423,9 @@ def test_all_ranks_that_are_stuck_at_the_same_step_are_named(tmp_path: Path) -> 
 
 
 def test_the_heartbeat_ignores_ranks_with_progress_without_a_counter_and_that_have_finished(tmp_path: Path) -> None:
-    moving = f"for step in range(14):\n    {STEP}(f'{{step}}\\n'); time.sleep(0.25)"
-    program = f"if rank == 0: time.sleep(3.5); sys.exit()\nif rank == 1: {STEP}('9'); sys.exit()\n{moving}"
-    done = python_job(tmp_path, program, ranks=3, heartbeat=2).run()
+    moving = f"for step in range(24):\n    {STEP}(f'{{step}}\\n'); time.sleep(0.25)"
+    program = f"if rank == 0: time.sleep(6); sys.exit()\nif rank == 1: {STEP}('9'); sys.exit()\n{moving}"
+    done = python_job(tmp_path, program, ranks=3, heartbeat=4).run()
     assert (done.returncode, done.stderr) == (0, "")
 
 
