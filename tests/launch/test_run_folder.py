@@ -81,7 +81,7 @@ def by_script(folder: Path) -> list[str]:
 def by_python(folder: Path) -> list[str]:
     notes: list[str] = []
     try:
-        assert trusted_logs(folder / LOGS, notes.append).is_dir()
+        assert trusted_logs(folder / "hccl_logs", notes.append).is_dir()
     except UnsafeError as error:
         return [*(f"note: {note}" for note in notes), *f"error: {error}".splitlines()]
     return [f"note: {note}" for note in notes]

@@ -18,6 +18,7 @@ import sys
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 from typing import IO
@@ -554,6 +555,15 @@ reading.read([Path(sys.argv[1])])
 """
 
 
+def children_of(pid: int) -> list[str]:
+    """The processes that the threads of a program have started."""
+    pids: list[str] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            pids += path.read_text().split()
+    return pids
+
+
 def test_reader_processes_end_if_the_program_is_killed(tmp_path: Path) -> None:
     for number in range(2):
         write(tmp_path / f"worker-{number}/debug/plog/{NAME}", WAITED * 50_000)
@@ -561,9 +571,8 @@ def test_reader_processes_end_if_the_program_is_killed(tmp_path: Path) -> None:
     program.write_text(IN_PROCESSES)
     command = [sys.executable, str(program), str(tmp_path)]
     with subprocess.Popen(command, env=clean_environ({"PYTHONPATH": str(ROOT)}), stderr=subprocess.DEVNULL) as process:
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        assert wait_until(lambda: len(children.read_text().split()) == 2)
-        pids = children.read_text().split()
+        assert wait_until(lambda: len(children_of(process.pid)) == 2)
+        pids = children_of(process.pid)
         process.kill()
     assert wait_until(lambda: [pid for pid in pids if Path(f"/proc/{pid}/exe").exists()] == [])
 
