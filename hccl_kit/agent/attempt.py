@@ -84,9 +84,9 @@ class Attempt:
         error = evidence.earliest_error(self.folder, self.cards)
         if error is None or not isinstance(cause, Exited) or cause.code > 128:
             return Gone(step)
-        # A rank that fails first may exit later than another; if the agent has ended it, its own code does not count.
-        own = self.codes.get(error.rank, 0)
-        return Gone(step, Exited(error.rank, own if 0 < own <= 128 else cause.code))
+        # A rank that fails first may exit later than another; if the agent has ended it, its exit code does not count.
+        code = self.codes.get(error.rank, 0)
+        return Gone(step, Exited(error.rank, code if 0 < code <= 128 else cause.code))
 
     def failure(self, cause: Exited | Hung) -> str:
         """What is said of a job that has failed."""
@@ -100,13 +100,13 @@ class Attempt:
         end = report.End(
             path, text, is_traceback=error is not None, is_shown=is_last and lines[-len(text) :] == text[-len(lines) :]
         )
-        told = report.failure(cause, self.cards, self.assignment.host, self.assignment.heartbeat, end)
+        failure = report.failure(cause, self.cards, self.assignment.host, self.assignment.heartbeat, end)
         if not os.path.isdir(self.folder):
-            return f"{told}  the log folder was removed: {self.folder}\n"
+            return f"{failure}  the log folder was removed: {self.folder}\n"
         lost = [log for log in self.logs.values() if log.lost]
         if lost:
-            told += f"  {sum(log.lost for log in lost)} bytes of the logs are lost: {self.folder}: {lost[0].why}\n"
-        return told
+            failure += f"  {sum(log.lost for log in lost)} bytes of the logs are lost: {self.folder}: {lost[0].why}\n"
+        return failure
 
     def note(self, words: str) -> None:
         """Add a line with the time to the notes of this server, which `hccl-kit diagnose` reads."""

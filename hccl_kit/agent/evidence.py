@@ -22,17 +22,17 @@ class ErrorFile(NamedTuple):
 
 
 def earliest_error(folder: str, ranks: Iterable[int]) -> ErrorFile | None:
-    """The earliest of the error files; None if there are none that can be read."""
-    found = []
+    """The earliest of the error files; None if no error file can be read."""
+    errors = []
     for rank in ranks:
         try:
             error = json.loads(_read(os.path.join(folder, f"error_{rank}.json")))
-            found.append((float(error["time"]), rank, str(error["traceback"])))
+            errors.append((float(error["time"]), rank, str(error["traceback"])))
         except (ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError):
             continue
-    if not found:
+    if not errors:
         return None
-    _, rank, text = min(found)
+    _, rank, text = min(errors)
     text = text.rstrip()
     return ErrorFile(rank, printable(text if len(text) <= MAX_TEXT else "[...] " + text[-MAX_TEXT:]))
 

@@ -35,7 +35,7 @@ class Process(NamedTuple):
 
 
 def process(pid: int) -> Process | None:
-    """What the kernel says of a process; None if there is none."""
+    """The facts of the kernel about a process; None if it has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()  # the name before it may hold anything
@@ -46,16 +46,16 @@ def process(pid: int) -> Process | None:
 
 def processes(mark: bytes, sessions: dict[int, int]) -> Iterator[int]:
     """The processes of the job: those in `sessions` (of a rank -> when the rank was started) and those with `mark`."""
-    own = os.getpid()
+    guard = os.getpid()
     for name in os.listdir("/proc"):
-        found = process(int(name)) if name.isdigit() else None
-        if found is None or found.pid == own or found.state in "ZX":
+        entry = process(int(name)) if name.isdigit() else None
+        if entry is None or entry.pid == guard or entry.state in "ZX":
             continue
-        leader = process(found.session) if found.session in sessions else None
-        if (found.session in sessions and (leader is None or leader.started == sessions[found.session])) or has_mark(
-            found.pid, mark
+        leader = process(entry.session) if entry.session in sessions else None
+        if (entry.session in sessions and (leader is None or leader.started == sessions[entry.session])) or has_mark(
+            entry.pid, mark
         ):
-            yield found.pid
+            yield entry.pid
 
 
 def has_mark(pid: int, mark: bytes) -> bool:
@@ -72,16 +72,16 @@ def end(mark: bytes, sessions: dict[int, int]) -> None:
     began = quiet = time.monotonic()
     asked: set[int] = set()
     while time.monotonic() - began < GRACE + PATIENCE:
-        found = set(processes(mark, sessions))
+        running = set(processes(mark, sessions))
         if time.monotonic() - began > GRACE:
-            for pid in found:
+            for pid in running:
                 send(pid, signal.SIGKILL)
         else:
-            for pid in found - asked:
+            for pid in running - asked:
                 send(pid, signal.SIGTERM)
                 send(pid, signal.SIGCONT)  # one that is stopped hears nothing else
-            asked |= found
-        if found:
+            asked |= running
+        if running:
             quiet = time.monotonic()
         elif time.monotonic() - quiet > QUIET:
             return

@@ -12,8 +12,8 @@ _STEP = re.compile(rb"(0|[1-9][0-9]{0,17})\n?")
 
 def step_of(folder: str, rank: int) -> int | None:
     """The last step that a rank has counted; None if it counts none."""
-    found = _beat(folder, rank)
-    return found[1] if found else None
+    beat = _beat(folder, rank)
+    return beat[1] if beat else None
 
 
 def furthest(folder: str, ranks: Iterable[int]) -> int | None:

@@ -51,18 +51,15 @@ from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.assign import Extra, Limits, assign, check
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
+from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.payload.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.launch.plan import LaunchPlan, plan
-from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, THREADS, VISIBLE_DEVICES
+from hccl_kit.runtime.worker_env import NAMES, THREADS, VISIBLE_DEVICES
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import DEFAULT_PRODUCT, find_product
 
 (_PORT,) = NAMES["master_port"]
-_LINES = 12
-"""Lines of a diagnosis that are shown."""
-_SECONDS = 60
-"""That a diagnosis may take, unless HCCL_KIT_DIAGNOSE says otherwise; 0: there is none."""
 _VARIABLE = re.compile(r"(?:(?P<rank>[0-9]{1,7}):)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
 
 
@@ -210,7 +207,8 @@ def _supervised(told: Assignment) -> int:
     except OSError as error:
         raise KitError(Message("run.log", "cannot write the logs: {reason}", reason=error)) from error
     if over.code and not isinstance(over.cause, Signalled):
-        _diagnose(told.logs(over.attempt), os.environ.get(DIAGNOSE, ""))
+        with suppress(KeyboardInterrupt):  # it never changes the exit code of the job
+            diagnose(Path(told.logs(over.attempt)))
     return over.code
 
 
@@ -356,25 +354,6 @@ def _as_shell(told: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
     for rank, each in zip(told.ranks, environs, strict=True):
         words = [f"{name}={shlex.quote(value)}" for name, value in each.items() if name not in common]
         yield " ".join([*words, shlex.join(told.command), f"&  # card {rank.card}"])
-
-
-def _diagnose(folder: str, limit: str) -> None:
-    """Print the first lines of a diagnosis, which never changes the exit code of the job."""
-    seconds = int(limit) if re.fullmatch("[0-9]{1,5}", limit, re.ASCII) else _SECONDS
-    if not seconds:
-        return
-    with suppress(OSError, subprocess.TimeoutExpired, KeyboardInterrupt):
-        done = subprocess.run(
-            own_program("hccl_kit", "diagnose", folder),
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=seconds,
-        )
-        lines = done.stdout.decode(errors="replace").splitlines()[:_LINES]
-        if lines:
-            complain("\n" + "\n".join(lines))
 
 
 if __name__ == "__main__":
