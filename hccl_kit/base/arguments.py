@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from hccl_kit import __version__
 from hccl_kit.base.colors import with_labels
-from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE, KitError
-from hccl_kit.base.message import Message
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE
 from hccl_kit.base.terminal import settle, wants_color
 
 _MISSING = "the following arguments are required"
@@ -122,14 +121,6 @@ def split_command(argv: Sequence[str] | None) -> tuple[list[str], tuple[str, ...
     words = list(sys.argv[1:] if argv is None else argv)
     at = words.index("--") if "--" in words else len(words)
     return words[:at], tuple(words[at + 1 :]) if at < len(words) else None
-
-
-def command_or(default: Callable[[], tuple[str, ...]], command: tuple[str, ...] | None) -> tuple[str, ...]:
-    """The command of `split_command`, or that of `default`. Raises KitError if nothing follows the "--"."""
-    if command == ():
-        message = Message("base.no-command", "no command follows --")
-        raise KitError(message, hint=Message("base.no-command.fix", "omit -- to run the default command"))
-    return default() if command is None else command
 
 
 def _width() -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import PYTORCH
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
@@ -16,10 +19,17 @@ IN_CHECKOUT = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/c
 INSTALLED = ("hccl-kit", "train", "--config", "rec/crnn/crnn_small.yaml")
 
 
-def default_command(report: Callable[[str], None]) -> tuple[str, ...]:
-    """The trainer of this project, which ranks run if the user names no command; `report` gets a line if it cannot."""
-    is_checkout = all(Path(file).is_file() for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]))
-    command = IN_CHECKOUT if is_checkout else INSTALLED
+def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> tuple[str, ...]:
+    """The command after "--", or the trainer of this project if there is none; `report` gets a line if it cannot run.
+
+    Raises KitError if nothing follows the "--".
+    """
+    if given == ():
+        message = Message("cli.no-command", "no command follows --")
+        raise KitError(message, hint=Message("cli.no-command.fix", "omit -- to run the default command"))
+    if given is not None:
+        return given
+    command = IN_CHECKOUT if _is_checkout() else INSTALLED
     problem = None
     if find_spec("mindspore") is None:
         problem = "MindSpore is not installed here; pip install 'hccl-kit[train]'"
@@ -28,6 +38,32 @@ def default_command(report: Callable[[str], None]) -> tuple[str, ...]:
     if problem:
         report(f"warning: the default command, {' '.join(command)}, cannot run: {problem}, or name another after --")
     return command
+
+
+def command_of_script(
+    given: tuple[str, ...] | None, servers: int, report: Callable[[str], None]
+) -> tuple[str, ...] | None:
+    """As `command_of`, for a script of bash; None if it takes a command as its arguments.
+
+    That of one server does, where the trainer of this project is not in the current folder.
+    """
+    if given is None and servers == 1 and not _is_checkout():
+        return None
+    return command_of(given, report)
+
+
+def _is_checkout() -> bool:
+    return all(Path(file).is_file() for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]))
+
+
+def steps_of_script(plan: LaunchPlan, table: str, script: str) -> list[str]:
+    """The two ways to start the job of one server; `table` and `script` are quoted paths."""
+    framework = f" --framework {plan.framework}" if plan.framework else ""
+    command, argument = (shlex.join(plan.command), "") if plan.command else ("COMMAND", " COMMAND")
+    return [
+        f"next: bash {script}{argument}",
+        f"  or: hccl-kit run {table}{framework} -- {command}    (restarts, hangs, the cause of a failure)",
+    ]
 
 
 def note_on_cards(plan: LaunchPlan) -> str | None:

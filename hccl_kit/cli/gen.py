@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hccl_kit.base import hostlist
-from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
+from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.host_name import check_host
 from hccl_kit.base.message import Message
@@ -19,7 +19,7 @@ from hccl_kit.base.terminal import shown
 from hccl_kit.base.wording import listed
 from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.command import IN_CHECKOUT, INSTALLED, default_command, note_on_cards
+from hccl_kit.cli.command import IN_CHECKOUT, INSTALLED, command_of_script, note_on_cards, steps_of_script
 from hccl_kit.cli.options import add_framework, add_job, named_option
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import valid_text
@@ -28,6 +28,7 @@ from hccl_kit.discovery.job_servers import EVERY, JobServers, ServerSearch, find
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.discovery.visible import Devices, physical_ids
 from hccl_kit.launch.emitters import bash
+from hccl_kit.launch.emitters.one_server import is_unedited
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import plan
@@ -42,8 +43,9 @@ _SHOWN = 16
 _SIMULATED = "HK322"
 """The rule about addresses that no network has."""
 _EPILOG = f"""\
-Everything after -- is the command that each rank runs. The default (in a checkout; elsewhere):
+Everything after -- is the command that each rank runs. Without it, in a folder with tools/train.py:
   {" ".join(IN_CHECKOUT)}
+elsewhere the script of one server takes the command as its arguments, and that of many servers runs:
   {" ".join(INSTALLED)}
 
 examples:
@@ -64,12 +66,12 @@ class GenRequest(NamedTuple):
     """The command line of hccl-gen: the servers that it searches for, and what it writes about them.
 
     `device_num` is the option as it was typed, into which errors point. `framework` is None if the user has not named
-    it, `job` if HCCL and the script choose the ports.
+    it, `command` too, `job` if HCCL and the script choose the ports.
     """
 
     search: ServerSearch
     device_num: str
-    command: tuple[str, ...]
+    command: tuple[str, ...] | None
     framework: str | None
     output: Path
     force: bool
@@ -172,7 +174,6 @@ def make_parser() -> Parser:
 def _request(words: Sequence[str], command: tuple[str, ...] | None, report: Callable[[str], None]) -> GenRequest:
     """The request; `report` gets warnings. Raises KitError if its options contradict each other."""
     given = vars(make_parser().parse(words))
-    command = command_or(lambda: default_command(report), command)
     devices = _devices(given["device_num"], given.pop("visible_devices"))
     hosts = given.pop("hosts")
     visible = os.environ.get(VISIBLE_DEVICES)
@@ -329,12 +330,13 @@ def make_table(search: ServerSearch, servers: JobServers) -> tuple[RankTable, Ta
 def _write(request: GenRequest, servers: JobServers) -> int:
     table, file = make_table(request.search, servers)
     variables = script_variables(table, request.job, request.jobs)
-    launch_plan = plan(table, request.command, variables, request.framework)
+    command = command_of_script(request.command, len(servers.hosts), complain)
+    launch_plan = plan(table, command, variables, request.framework)
     if note := note_on_cards(launch_plan):
         complain(note)
     script = bash.emit(launch_plan, file)
     files = [OutputFile(request.output / file.name, file.text)]
-    files += [OutputFile(request.output / name, text, mode) for name, text, mode in script]
+    files += [OutputFile(request.output / name, text, mode, is_unedited) for name, text, mode in script]
     if request.dry_run:
         print(*servers.notes, sep="\n")
         show_files(files, force=request.force)
@@ -342,10 +344,10 @@ def _write(request: GenRequest, servers: JobServers) -> int:
     # Nothing is printed before this: a closed pipe must not keep the files from being written.
     written = write_files(files, force=request.force)
     place, start = (shlex.quote(str(file.path)) for file in files)
-    step = f"bash {start}"
-    if len(servers.hosts) > 1:
-        step = f"copy {place} and {start} to one path on every server, then: {step} --ssh"
-    print(shown("\n".join([*servers.notes, *written, f"next: {step}"])))
+    steps = steps_of_script(launch_plan, place, start)
+    if len(launch_plan.nodes) > 1:
+        steps = [f"next: copy {place} and {start} to one path on every server, then: bash {start} --ssh"]
+    print(shown("\n".join([*servers.notes, *written, *steps])))
     return EXIT_OK
 
 

@@ -21,16 +21,17 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
+from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.command import default_command, note_on_cards
+from hccl_kit.cli.command import command_of, command_of_script, note_on_cards, steps_of_script
 from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import table_and_warnings
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit
+from hccl_kit.launch.emitters.one_server import is_unedited
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import LaunchPlan, plan
@@ -45,14 +46,14 @@ from hccl_kit.table.reading import load
 class LaunchRequest(NamedTuple):
     """A table, a launcher and its options, the command of the ranks, and what is written.
 
-    `product` is None if it is derived from the table, `framework` if the user has not named it, `output` for
+    `command` and `framework` are None if the user has not named them, `product` if the table decides it, `output` for
     the folder of the table, `job` if HCCL and the launcher choose the ports.
     """
 
     table: str
     launcher: Launcher
     options: Mapping[str, Any]
-    command: tuple[str, ...]
+    command: tuple[str, ...] | None
     product: Product | None
     framework: str | None
     output: Path | None
@@ -122,7 +123,7 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchReq
     return LaunchRequest(
         launcher=launcher,
         options=_take_launcher_options(launcher, given),
-        command=command_or(lambda: default_command(complain), command),
+        command=command,
         **given,
     )
 
@@ -187,7 +188,8 @@ def write_launch_files(request: LaunchRequest) -> int:
         notes = [describe(options["spares"])]
     for warning in [*doubts, *warnings]:
         complain(warning)
-    files = [OutputFile(folder / name, text, mode) for name, text, mode in emit(launcher.name, made, file, **options)]
+    emitted = emit(launcher.name, made, file, **options)
+    files = [OutputFile(folder / name, text, mode, is_unedited) for name, text, mode in emitted]
     place = folder / file.name
     if launcher.reads_table:
         files.append(OutputFile(place, file.text))
@@ -205,9 +207,12 @@ def write_launch_files(request: LaunchRequest) -> int:
     written = write_files(files, force=request.force)
     if secret and make_secret(secret):
         written.append(f"wrote: {secret}")
+    script, secret_file, table_path = (shlex.quote(str(path)) for path in (files[0].path, secret, place))
     step = (several and launcher.next_step_of_several) or launcher.next_step
-    words = step.format(*(shlex.quote(str(path)) for path in (files[0].path, secret, place)))
-    print(shown("\n".join([*notes, *written, f"next: {words}"])))
+    steps = [f"next: {step.format(script, secret_file, table_path)}"]
+    if launcher.takes_command and not several:
+        steps = steps_of_script(made, table_path, script)
+    print(shown("\n".join([*notes, *written, *steps])))
     return EXIT_OK
 
 
@@ -265,7 +270,13 @@ def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFil
 
 def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:
     """The plan, and warnings about it. Raises KitError if a rule says that the launcher cannot start it."""
-    made = plan(table, request.command, script_variables(table, request.job, request.jobs), request.framework)
+    servers = sum(1 for server in table.servers if server.devices)
+    command = (
+        command_of_script(request.command, servers, complain)
+        if request.launcher.takes_command
+        else command_of(request.command, complain)
+    )
+    made = plan(table, command, script_variables(table, request.job, request.jobs), request.framework)
     settled = {option.settles for option in request.launcher.options if option.name in request.options}
     findings = [found for found in check_plan(made, file, request.launcher.name) if found.rule not in settled]
     errors = [found for found in findings if found.severity == "error"]

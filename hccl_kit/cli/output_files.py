@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -13,15 +13,19 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
 
-State = Literal["new", "same", "other"]
+State = Literal["new", "same", "replaceable", "other"]
+_DONE: Mapping[State, str] = {"new": "wrote", "same": "unchanged", "replaceable": "replaced", "other": "wrote"}
+_MOST_READ = 1 << 20
+"""Bytes of a file that may be replaceable; those that we write are smaller."""
 
 
 class OutputFile(NamedTuple):
-    """A file to write: its path, its whole text, its permission bits."""
+    """A file to write: its path, its whole text, its permission bits, and which text there may be replaced unasked."""
 
     path: Path
     text: str
     mode: int = 0o644
+    may_replace: Callable[[str], bool] = lambda _: False
 
 
 def check_folder(folder: Path, *, may_be_new: bool = False) -> None:
@@ -101,7 +105,7 @@ def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
         for path in made:
             path.unlink(missing_ok=True)
         raise
-    return [printable(f"{'unchanged' if state == 'same' else 'wrote'}: {file.path}") for file, state in states]
+    return [printable(f"{_DONE[state]}: {file.path}") for file, state in states]
 
 
 def _nearest(folder: Path) -> Path:
@@ -174,12 +178,15 @@ def _state(file: OutputFile) -> State:
     data = file.text.encode()
     try:
         assert_no_device(file.path)
-        # The size first, so that a large file of that name is not read.
-        same = file.path.is_file() and file.path.stat().st_size == len(data) and file.path.read_bytes() == data
+        if not file.path.is_file() or file.path.stat().st_size > max(_MOST_READ, len(data)):
+            return "other"
+        there = file.path.read_bytes()
     except OSError as error:
         raise KitError(
             Message(
                 "cli.output-files.cannot-read", "cannot read {path}: {reason}", path=file.path, reason=error.strerror
             )
         ) from error
-    return "same" if same else "other"
+    if there == data:
+        return "same"
+    return "replaceable" if file.may_replace(there.decode(errors="replace")) else "other"

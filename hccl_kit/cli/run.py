@@ -32,7 +32,7 @@ from hccl_kit.agent.assignment import MIB, Assignment
 from hccl_kit.agent.job import Signalled
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.supervise import supervise
-from hccl_kit.base.arguments import Parser, a_path, command_or, split_command
+from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.frameworks import PYTORCH
@@ -42,7 +42,7 @@ from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.command import default_command, note_on_cards
+from hccl_kit.cli.command import command_of, note_on_cards
 from hccl_kit.cli.gen import make_table
 from hccl_kit.cli.launch import table_file
 from hccl_kit.cli.options import add_framework, add_job, named_option, whole
@@ -228,7 +228,7 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunReques
         given.pop("prefix"),
     )
     extra = tuple(given.pop("env"))
-    return RunRequest(command=command_or(lambda: default_command(complain), command), limits=limits, env=extra, **given)
+    return RunRequest(command=command_of(command, complain), limits=limits, env=extra, **given)
 
 
 def _with_hyphens(word: str) -> str:

@@ -38,8 +38,8 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The command that every rank runs, the nodes in the order of their first ranks, and `variables` with their values,
-    which the ranks have unless the user set them.
+    """The command that every rank runs (empty if the script takes it as its arguments), the nodes in the order of their
+    first ranks, and `variables` with their values, which the ranks have unless the user set them.
 
     `framework` is one of FRAMEWORKS, or None if the user has not named one. Ranks of PyTorch see the cards of their
     server that are in the plan, and no others (`worker_env` says why); ranks of MindSpore see all cards.
@@ -87,11 +87,13 @@ class LaunchPlan:
 
 def plan(
     table: RankTable,
-    command: Sequence[str],
+    command: Sequence[str] | None,
     variables: Sequence[tuple[str, str]] = (),
     framework: str | None = None,
 ) -> LaunchPlan:
     """The plan that runs `command`, a program of `framework`, once for every rank of `table`.
+
+    `command` None: the script of the only server takes it as its arguments.
 
     Raises KitError if no shell can run the command, or it is a launcher itself; if the ranks are not 0, 1, ... without
     gaps or duplicates (R17); if the name of a server has characters that cannot be printed; or if programs of PyTorch
@@ -106,7 +108,8 @@ def plan(
                 frameworks=", ".join(FRAMEWORKS),
             )
         )
-    _check_command(command)
+    if command is not None:
+        _check_command(command)
     _check_names(table)
     devices = table.by_rank()
     size = len(devices)
@@ -119,7 +122,7 @@ def plan(
                 value=found,
             )
         )
-    refuse_launcher(command, size)
+    refuse_launcher(command or (), size)
     servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
     master = LOOPBACK if len(servers) == 1 else address_of(servers[0])
     nodes = tuple(
@@ -129,7 +132,7 @@ def plan(
     for node in nodes if framework == PYTORCH else ():
         assert_ascending(node)
     return LaunchPlan(
-        command=tuple(command),
+        command=tuple(command or ()),
         nodes=nodes,
         variables=tuple(variables),
         framework=framework,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit import __version__
-from hccl_kit.cli.command import IN_CHECKOUT, INSTALLED
+from hccl_kit.cli.command import IN_CHECKOUT
 from hccl_kit.cli.gen import main
 from hccl_kit.discovery import hccn_conf, hccn_tool
 from hccl_kit.table.products import PRODUCT_NAMES
@@ -92,17 +92,25 @@ def test_reproduces_the_tables_of_the_tutorial_byte_for_byte(desk: Desk, cards: 
         f"addresses: {FAKES / 'hccn_tool'}",
         f"wrote: {table}",
         f"wrote: {script}",
-        f"next: bash {script}",
+        f"next: bash {script} COMMAND",
+        f"  or: hccl-kit run {table} -- COMMAND    (restarts, hangs, the cause of a failure)",
     ]
 
 
-def test_the_default_command_in_a_checkout_is_that_of_the_tutorial(desk: Desk) -> None:
+def make_checkout(folder: Path) -> None:
     for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]):
-        (desk.work / file).parent.mkdir(parents=True)
-        (desk.work / file).touch()
-    desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
-    command = "\ncommand=(python -u tools/train.py --config configs/rec/crnn/crnn_small.yaml)\n"
-    assert command in (desk.work / "ascend4p.sh").read_text()
+        (folder / file).parent.mkdir(parents=True)
+        (folder / file).touch()
+
+
+def test_the_default_command_in_a_checkout_is_that_of_the_tutorial(desk: Desk) -> None:
+    make_checkout(desk.work)
+    done = desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
+    command = "python -u tools/train.py --config configs/rec/crnn/crnn_small.yaml"
+    assert f'\nhk_command=({command} "$@")\n' in (desk.work / "ascend4p.sh").read_text()
+    next_line, other = done.stdout.splitlines()[-2:]
+    assert next_line == "next: bash ascend4p.sh"
+    assert other.startswith(f"  or: hccl-kit run hccl_4p_4567_127.0.0.1.json -- {command}   ")
 
 
 def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> None:
@@ -112,14 +120,15 @@ def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> No
         "import importlib.util as util\nfind = util.find_spec\n"
         "util.find_spec = lambda name, *rest: None if name == 'mindspore' else find(name, *rest)\n"
     )
+    make_checkout(desk.work)
     done = desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
     assert done.returncode == 0
-    start = f"warning: the default command, {' '.join(INSTALLED)}, cannot run: "
+    start = f"warning: the default command, {' '.join(IN_CHECKOUT)}, cannot run: "
     assert done.stderr.startswith(f"{start}MindSpore is not installed here; pip install 'hccl-kit[train]', or name")
     hidden.unlink()
     done = desk.gen("--device_num", "[0,4)", "--simulate", "--force", variables={"PATH": "/usr/bin:/bin"})
     assert done.returncode == 0
-    assert done.stderr.startswith(f"{start}hccl-kit is not on PATH; activate the environment that it is in, or name")
+    assert done.stderr.startswith(f"{start}python is not on PATH; activate the environment that it is in, or name")
     done = desk.gen("--device_num", "[0,4)", "--server_ip", "127.0.0.1", "--force", "--", "true")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -127,10 +136,15 @@ def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> No
 def test_script_runs_the_command_after_two_dashes(desk: Desk) -> None:
     desk.gen("--device_num", "[4,8)", "--server_ip", "10.0.0.1")
     script = desk.work / "ascend4p.sh"
-    assert f"\ncommand=({' '.join(INSTALLED)})\n" in script.read_text()
+    assert '\nhk_command=("$@")\n' in script.read_text()
     assert os.access(script, os.X_OK)
-    desk.gen("--device_num", "[4,8)", "--server_ip", "10.0.0.1", "--force", "--", "python", "my train.py", "--lr", "1")
-    assert "\ncommand=(python 'my train.py' --lr 1)\n" in script.read_text()
+    words = ("--device_num", "[4,8)", "--server_ip", "10.0.0.1", "--", "python", "my train.py", "--lr", "1")
+    assert "replaced: ascend4p.sh\n" in desk.gen(*words).stdout  # nobody has edited it
+    assert "\nhk_command=(python 'my train.py' --lr 1 \"$@\")\n" in script.read_text()
+    script.write_text(script.read_text().replace("--lr 1", "--lr 2"))
+    again = desk.gen(*words)
+    assert again.stderr.startswith("error: ascend4p.sh exists with other content\n  fix: --force")
+    assert "--lr 2" in script.read_text()
     done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -141,7 +155,7 @@ def test_options_accept_dashes_and_another_output_folder(desk: Desk) -> None:
     done = desk.gen("--device-num", "0,1,2,3", "--visible-devices", "4-7", "--server-ip", "node7", "-o", "o ut")
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(path.name for path in out.iterdir()) == ["ascend4p.sh", "hccl_4p_4567_node7.json"]
-    assert "next: bash 'o ut/ascend4p.sh'" in done.stdout
+    assert "next: bash 'o ut/ascend4p.sh' COMMAND" in done.stdout
 
 
 def test_logical_ids_become_physical_ones_and_are_shown(desk: Desk) -> None:

@@ -110,18 +110,14 @@ def test_the_cards_that_the_user_has_set_are_kept_or_refused(tmp_path: Path) -> 
     for other in ("4,5,6", "5,4", "4, 5", "0,1", ""):
         done = started(tmp_path, **{VISIBLE_DEVICES: other})
         assert done.returncode == 2
-        first, fix = done.stderr.splitlines()
-        assert first.startswith(f"error: {VISIBLE_DEVICES}={other} on ")
-        assert first.endswith("; the cards of this job are 4,5")
-        assert fix.startswith(f"  fix: unset {VISIBLE_DEVICES}, or set it to 4,5; ")
+        assert done.stderr == f"error: {VISIBLE_DEVICES}={other}; the cards of this job are 4,5\n"
 
 
 def test_without_a_framework_the_cards_that_the_user_has_set_are_removed_with_a_note(tmp_path: Path) -> None:
     generated(tmp_path, "--device_num", "[4,6)")
     done = started(tmp_path, **{VISIBLE_DEVICES: "4,5"})
     assert done.returncode == 0
-    assert done.stderr.startswith(f"note: {VISIBLE_DEVICES}=4,5 is removed, because ")
-    assert done.stderr.count("\n") == 1
+    assert done.stderr == f"note: {VISIBLE_DEVICES}=4,5 is removed; torch needs --framework pytorch\n"
     assert took(tmp_path, "by_id") == [4, 5]
 
 
@@ -172,4 +168,4 @@ def test_ranks_share_the_cores_of_their_server_unless_the_user_has_set_the_threa
         assert f", {THREADS}={share}, logs in " in done.stdout
         kept = started(folder, **{THREADS: "7"})
         assert variables(folder, THREADS) == [("7",)] * ranks
-        assert THREADS not in kept.stdout
+        assert f", {THREADS}=7, logs in " in kept.stdout

@@ -20,7 +20,7 @@ from hccl_kit.table import formats
 from tests.launch.emitters.test_slurm import HERE as ONE_SERVER
 from tests.launch.emitters.test_slurm import script as slurm_script
 from tests.launch.emitters.test_slurm import start as start_slurm
-from tests.launch.jobs import SCRIPT, TABLE, clean_environ, make_job, python_job
+from tests.launch.jobs import SCRIPT, TABLE, clean_environ
 from tests.launch.nodes import table_of
 from tests.launch.payload.test_ssh_start import ssh
 from tests.places import ROOT
@@ -42,20 +42,6 @@ def plant(folder: Path) -> Path:
         for file in ("__init__.py", "__main__.py"):
             (folder / name / file).write_text(PLANTED)
     return folder / MARK
-
-
-@pytest.mark.parametrize("kit", ["on PATH", "a module"])
-@pytest.mark.parametrize("modules", [None, ":", "/nowhere:", ".:/nowhere"])
-def test_the_diagnosis_of_a_job_does_not_run_a_kit_of_the_current_folder(
-    tmp_path: Path, kit: str, modules: str | None
-) -> None:
-    """PYTHONPATH ends with a colon where set_env.sh of CANN was sourced."""
-    job = make_job(tmp_path, (sys.executable, "-I", "-c", "raise SystemExit(7)"), ranks=1)
-    mark = plant(tmp_path)
-    environ = {DIAGNOSE: "60", **({} if modules is None else {"PYTHONPATH": modules})}
-    done = job.run(environ={**environ, **({"PATH": os.defpath} if kit == "a module" else {})})
-    assert (done.returncode, mark.exists()) == (7, False), done.stderr
-    assert "rank 0" in done.stderr.rpartition("\n\n")[2], done.stderr
 
 
 def run_on_two_servers(
@@ -100,19 +86,6 @@ def test_the_preflight_of_a_script_does_not_run_a_kit_of_the_current_folder(tmp_
     done = run_on_two_servers(tmp_path, "", "--preflight", "--server", IDS[0], spare=True, environ={})
     assert (done.returncode, mark.exists()) == (3, False)
     assert done.stderr.endswith(f"error: preflight finds errors on server {IDS[0]}\n")
-
-
-@pytest.mark.parametrize("path", [":{}", "{}:", "{}:.", "{}:bin", "{}::/nowhere"])
-def test_a_program_of_the_current_folder_does_not_run(tmp_path: Path, path: str) -> None:
-    job = python_job(tmp_path, "", ranks=1)
-    for folder in (tmp_path, tmp_path / "bin"):
-        folder.mkdir(exist_ok=True)
-        (folder / "sed").write_text(f"#!/bin/sh\ntouch {tmp_path / MARK}\n")
-        (folder / "sed").chmod(0o755)
-        (folder / "sha256sum").symlink_to("sed")
-    done = job.run(environ={"PATH": path.format(os.environ["PATH"])})
-    note = "note: PATH has an empty or relative part, the current folder; no programs are taken from there\n"
-    assert (done.returncode, done.stderr, (tmp_path / MARK).exists()) == (0, note, False)
 
 
 @pytest.mark.parametrize("way", ["PYTHONPATH", "user site", "the running kit"])

@@ -2,20 +2,12 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from hccl_kit.launch import recorders, shell
-from tests.launch.jobs import python_job
 
 NAMES = [one.name for one in recorders.RECORDERS]
-SHOW = (
-    "names = 'TORCH_HCCL_TRACE_BUFFER_SIZE TORCH_FR_DUMP_TEMP_FILE TORCH_HCCL_DEBUG_INFO_TEMP_FILE'.split()\n"
-    "print(json.dumps([os.environ.get(name) for name in names]), file=open(f'said_{rank}_{os.environ.get(\"HCCL_KIT_RESTART\", 0)}', 'w'))\n"  # noqa: E501
-)
-
-
 def switched(**given: str) -> dict[str, str]:
     """The variables of torch after this part of a script, with shell characters in the folder name."""
     text = "\n".join(["set -euo pipefail", *shell.recorders(), "logs='/a b/&$x'", "switch_recorders_on", "env"])
@@ -54,14 +46,3 @@ def test_variables_set_by_the_user_are_kept(given: str, off: str, value: str) ->
 
 def test_nothing_changes_if_the_user_has_set_all_variables() -> None:
     assert switched(**dict.fromkeys(NAMES, "x")) == dict.fromkeys(NAMES, "x")
-
-
-def test_every_restart_has_a_separate_folder(tmp_path: Path) -> None:
-    """Variables of the previous start are not mistaken for settings of the user."""
-    program = f"{SHOW}sys.exit(3 if 'HCCL_KIT_RESTART' not in os.environ else 0)\n"
-    done = python_job(tmp_path, program, ranks=1).run("--max-restarts", "1", environ={"TORCH_FR_DUMP_TEMP_FILE": "/x_"})
-    assert done.returncode == 0, done.stderr
-    (run,) = (path for path in (tmp_path / "hccl_logs").iterdir() if path.is_dir() and not path.is_symlink())
-    for number, folder in enumerate((run, run / "restart_1")):
-        said = (tmp_path / f"said_0_{number}").read_text()
-        assert said == f'["2000", "/x_", "{folder}/hccl_trace_rank_"]\n'

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import stat
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from hccl_kit.launch.shell import fragment
 from tests.launch.emitters.test_slurm import HERE as ONE_SERVER
 from tests.launch.emitters.test_slurm import script as slurm_script
 from tests.launch.emitters.test_slurm import start as start_slurm
-from tests.launch.jobs import clean_environ, finish, make_job, python_job
+from tests.launch.jobs import clean_environ, finish, python_job
 from tests.launch.payload.test_ssh_start import ssh, start
 
 __all__ = ["ssh"]
@@ -116,26 +115,13 @@ def test_a_link_of_another_user_is_refused(tmp_path: Path, way: object) -> None:
 
 
 def test_every_way_of_starting_refuses_the_folder(tmp_path: Path, ssh: str) -> None:
-    job = python_job(tmp_path, "", ranks=1)
     tmp_path.chmod(0o777)
     refused = [line.format(here=tmp_path) for line in everybody(HERE)]
-    done = job.run()
-    assert (done.returncode, done.stderr.splitlines()) == (2, refused)
     done = start(tmp_path, ssh, "")
     assert (done.returncode, done.stderr.splitlines()) == (2, refused)
     done = start_slurm(slurm_script(tmp_path, ONE_SERVER, "true"))
     assert (done.returncode, done.stderr.splitlines()) == (2, refused)
     assert not (tmp_path / "hccl_logs").exists()
-
-
-def test_a_run_has_a_folder_that_only_its_user_can_enter(tmp_path: Path) -> None:
-    job = make_job(tmp_path, ("true",), ranks=1)
-    before = os.umask(0)
-    try:
-        assert job.run().returncode == 0
-    finally:
-        os.umask(before)
-    assert [stat.S_IMODE(path.stat().st_mode) for path in (job.logs.parent, job.logs)] == [0o700, 0o700]
 
 
 def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ class Launcher(NamedTuple):
     """Those whose programs it starts."""
     shows_all_cards: bool = False
     """Ranks see all cards of their server unless the framework is PyTorch."""
+    takes_command: bool = False
+    """The script of one server takes the command as its arguments if the plan has none."""
     prints_plan: bool = False
     """Without a folder to write to, the last file is printed and nothing is written."""
 
@@ -94,6 +96,7 @@ _ROWS = (
         reads_table=True,
         needs_secret=True,
         shows_all_cards=True,
+        takes_command=True,
     ),
     Launcher("mpirun", "bash {0}"),
     Launcher(
@@ -165,7 +168,10 @@ LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}
 
 
 def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -> tuple[LaunchFile, ...]:
-    """The files that start `plan`. Raises KitError if there is no such launcher, or an option is not accepted."""
+    """The files that start `plan`.
+
+    Raises KitError if there is no such launcher, an option is not accepted, or the plan lacks a command.
+    """
     if launcher not in LAUNCHERS:
         raise KitError(
             Message(
@@ -175,5 +181,7 @@ def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -
                 launchers=", ".join(LAUNCHERS),
             )
         )
+    if not plan.command and not (LAUNCHERS[launcher].takes_command and len(plan.nodes) == 1):
+        raise KitError(Message("launch.emitters.no-command", "the plan has no command for the ranks"))
     files: tuple[LaunchFile, ...] = import_module(f"{__name__}.{launcher}").emit(plan, table, **options)
     return files

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli.command import IN_CHECKOUT
-from hccl_kit.launch.emitters import bash
+from hccl_kit.launch.emitters import bash, one_server
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
+from hccl_kit.launch.spares import Spare
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
 from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import file_name, generate
@@ -31,7 +32,9 @@ nasty = st.sampled_from(["", "a'; echo foo", '"$(id)"', "`id`", "-n", "--", "\n"
 
 
 def script_of(*command: str, name: str = "t.json") -> str:
-    return bash.script(plan(table(), command), TableFile(name, formats.write(table())))
+    """The script of one server."""
+    (made,) = bash.emit(plan(table(), command), TableFile(name, formats.write(table())))
+    return made.text
 
 
 @pytest.mark.parametrize("ids", [range(8), range(4, 8)], ids=["8p", "4p"])
@@ -40,7 +43,7 @@ def test_the_example_scripts_are_current(ids: range, request: pytest.FixtureRequ
     text = formats.write(made)
     files = {
         file_name(made): text,
-        f"ascend{len(ids)}p.sh": bash.script(plan(made, IN_CHECKOUT), TableFile(file_name(made), text)),
+        f"ascend{len(ids)}p.sh": bash.emit(plan(made, IN_CHECKOUT), TableFile(file_name(made), text))[0].text,
     }
     for name, content in files.items():
         if request.config.getoption("--update-golden"):
@@ -48,9 +51,14 @@ def test_the_example_scripts_are_current(ids: range, request: pytest.FixtureRequ
         assert (SCRIPTS / name).read_text(encoding="utf-8") == content, name
 
 
+def test_spares_are_for_several_servers() -> None:
+    made = plan(table(), ("true",))
+    with pytest.raises(KitError, match="spares are for a job of several servers"):
+        bash.emit(made, TableFile("t.json", formats.write(table())), spares=[Spare("a", "a", "{}")])
+
+
 def test_shellcheck_reports_nothing(tmp_path: Path) -> None:
     command = ("python", "a'; echo foo", "a\nb", "训练")
-    assert_shellcheck(make_job(tmp_path, command).script)
     assert_shellcheck(make_nodes_job(tmp_path, Hosts("", tmp_path, ("192.0.2.1", "192.0.2.2")), command).script)
 
 
@@ -73,20 +81,20 @@ def test_the_name_of_the_table_is_quoted_too(tmp_path: Path) -> None:
 
 def test_the_digest_is_that_of_the_table_text() -> None:
     digest = hashlib.sha256(formats.write(table()).encode()).hexdigest()
-    assert f"\ntable_sha256={digest}\n" in script_of("true")
+    assert f" hk_digest={digest}\n" in script_of("true")
 
 
-def test_devices_are_listed_in_the_order_of_ranks() -> None:
+def test_cards_are_listed_in_the_order_of_ranks() -> None:
     text = script_of("true")
-    assert "\ndevices=(4 5 6 7)" in text
-    assert "# Starts ranks 0 to 3 on devices 4, 5, 6, 7 of this server." in text
+    assert "\nhk_cards=(4 5 6 7)" in text
+    assert "# Starts ranks 0 to 3 on cards 4, 5, 6, 7 of this server: " in text
 
 
 def test_variable_names_are_only_defined_in_the_contract() -> None:
     names = [name for names in NAMES.values() for name in names]
     scripts = (ROOT / "hccl_kit" / "launch" / "scripts").rglob("*.sh")
     shell = (path for path in scripts if path.parent.name != "mpirun")  # whose own variables are read there
-    sources = "".join(path.read_text(encoding="utf-8") for path in [*shell, Path(bash.__file__)])
+    sources = "".join(path.read_text(encoding="utf-8") for path in [*shell, Path(bash.__file__), Path(one_server.__file__)])
     # RANK is also the word for a rank in comments.
     for name in [*names, *MISLEADING, RUN_ID, LOG_DIR]:
         assert name in script_of("true")

@@ -19,5 +19,5 @@ make_logs() { # sets logs and plogs; and run, to a name that is free, if it is e
 }
 
 note() { # WORDS: with the time, into the file of this server
-    printf '%(%s)T %s\n' -1 "$*" >>"$logs/launcher_${node:-0}" || :
+    printf '%(%s)T %s\n' -1 "$*" >>"$logs/launcher_$node" || :
 } 2>/dev/null
