@@ -62,7 +62,7 @@ def steps_of_script(plan: LaunchPlan, table: str, script: str) -> list[str]:
     command, argument = (shlex.join(plan.command), "") if plan.command else ("COMMAND", " COMMAND")
     return [
         f"next: bash {script}{argument}",
-        f"  or: hccl-kit run {table}{framework} -- {command}    (restarts, hangs, the cause of a failure)",
+        f"  or: hccl-kit run {table}{framework} -- {command}",
     ]
 
 

@@ -93,7 +93,7 @@ def test_reproduces_the_tables_of_the_tutorial_byte_for_byte(desk: Desk, cards: 
         f"wrote: {table}",
         f"wrote: {script}",
         f"next: bash {script} COMMAND",
-        f"  or: hccl-kit run {table} -- COMMAND    (restarts, hangs, the cause of a failure)",
+        f"  or: hccl-kit run {table} -- COMMAND",
     ]
 
 
