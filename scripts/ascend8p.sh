@@ -39,8 +39,7 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SC
     echo "note: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES is removed; torch needs --framework pytorch" >&2
 unset -v ASCEND_RT_VISIBLE_DEVICES
 export RANK_SIZE=8 WORLD_SIZE=8 DEVICE_NUM=8 LOCAL_WORLD_SIZE=8 GROUP_RANK=0 NODE_RANK=0
-export RANK_TABLE_FILE="$hk_table" TORCHELASTIC_RUN_ID="$hk_run"
-export HCCL_KIT_RUN_ID="$hk_run" HCCL_KIT_LOG_DIR="$hk_logs"
+export RANK_TABLE_FILE="$hk_table" TORCHELASTIC_RUN_ID="$hk_run" HCCL_KIT_RUN_ID="$hk_run" HCCL_KIT_LOG_DIR="$hk_logs"
 export ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
 hk_threads=$(($(nproc) / 8))
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$((hk_threads > 0 ? hk_threads : 1))}"
@@ -97,4 +96,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_rank $hk_code $hk_card $HOSTNAME" >>"$hk_log
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code${hk_name:-}; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: a987971a402bca213468a9d542ffcfa7416b777ce98feb2fddf99e57685c7be6
+# hccl-gen replaces this script if nobody has edited it: 8e67991932207ef6947044c3db404fca52afe6d8f79c133bd4263797ffc1d901

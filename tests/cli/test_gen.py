@@ -71,6 +71,10 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
+MINDSPORE = ("--framework", "mindspore")
+"""Without it, there is a note on the cards that programs of torch would take."""
+
+
 def refused(done: subprocess.CompletedProcess[str], desk: Desk) -> str:
     """The error of a run, which must not have written any file."""
     assert (done.returncode, desk.written()) == (2, [])
@@ -81,7 +85,7 @@ def refused(done: subprocess.CompletedProcess[str], desk: Desk) -> str:
 
 @pytest.mark.parametrize(("cards", "ids"), [("[0,8)", "01234567"), ("[4,8)", "4567")])
 def test_reproduces_the_tables_of_the_tutorial_byte_for_byte(desk: Desk, cards: str, ids: str) -> None:
-    done = desk.gen("--device_num", cards, "--server_ip", "127.0.0.1")
+    done = desk.gen("--device_num", cards, "--server_ip", "127.0.0.1", *MINDSPORE)
     table, script = f"hccl_{len(ids)}p_{ids}_127.0.0.1.json", f"ascend{len(ids)}p.sh"
     assert (done.returncode, done.stderr) == (0, "")
     assert desk.written() == [script, table]
@@ -93,7 +97,7 @@ def test_reproduces_the_tables_of_the_tutorial_byte_for_byte(desk: Desk, cards: 
         f"wrote: {table}",
         f"wrote: {script}",
         f"next: bash {script} COMMAND",
-        f"  or: hccl-kit run {table} -- COMMAND",
+        f"  or: hccl-kit run {table} --framework mindspore -- COMMAND",
     ]
 
 
@@ -138,7 +142,8 @@ def test_script_runs_the_command_after_two_dashes(desk: Desk) -> None:
     script = desk.work / "ascend4p.sh"
     assert '\nhk_command=("$@")\n' in script.read_text()
     assert os.access(script, os.X_OK)
-    words = ("--device_num", "[4,8)", "--server_ip", "10.0.0.1", "--", "python", "my train.py", "--lr", "1")
+    where = ("--device_num", "[4,8)", "--server_ip", "10.0.0.1", *MINDSPORE)
+    words = (*where, "--", "python", "my train.py", "--lr", "1")
     assert "replaced: ascend4p.sh\n" in desk.gen(*words).stdout  # nobody has edited it
     assert "\nhk_command=(python 'my train.py' --lr 1 \"$@\")\n" in script.read_text()
     script.write_text(script.read_text().replace("--lr 1", "--lr 2"))
@@ -152,7 +157,9 @@ def test_script_runs_the_command_after_two_dashes(desk: Desk) -> None:
 def test_options_accept_dashes_and_another_output_folder(desk: Desk) -> None:
     out = desk.work / "o ut"
     out.mkdir()
-    done = desk.gen("--device-num", "0,1,2,3", "--visible-devices", "4-7", "--server-ip", "node7", "-o", "o ut")
+    done = desk.gen(
+        "--device-num", "0,1,2,3", "--visible-devices", "4-7", "--server-ip", "node7", "-o", "o ut", *MINDSPORE
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert sorted(path.name for path in out.iterdir()) == ["ascend4p.sh", "hccl_4p_4567_node7.json"]
     assert "next: bash 'o ut/ascend4p.sh' COMMAND" in done.stdout
@@ -381,7 +388,7 @@ def test_second_run_changes_nothing(desk: Desk) -> None:
 def test_overwriting_other_content_needs_force(desk: Desk) -> None:
     mine = desk.work / "ascend4p.sh"
     mine.write_text("mine\n")
-    arguments = ("--device_num", "[4,8)", "--server_ip", "a")
+    arguments = ("--device_num", "[4,8)", "--server_ip", "a", *MINDSPORE)
     done = desk.gen(*arguments)
     assert (done.returncode, desk.written(), mine.read_text()) == (2, ["ascend4p.sh"], "mine\n")
     assert done.stderr.startswith("error: ascend4p.sh exists with other content\n  fix: --force")

@@ -8,6 +8,8 @@ import pytest
 from hccl_kit.launch import recorders, shell
 
 NAMES = [one.name for one in recorders.RECORDERS]
+
+
 def switched(**given: str) -> dict[str, str]:
     """The variables of torch after this part of a script, with shell characters in the folder name."""
     text = "\n".join(["set -euo pipefail", *shell.recorders(), "logs='/a b/&$x'", "switch_recorders_on", "env"])

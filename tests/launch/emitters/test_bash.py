@@ -87,14 +87,15 @@ def test_the_digest_is_that_of_the_table_text() -> None:
 def test_cards_are_listed_in_the_order_of_ranks() -> None:
     text = script_of("true")
     assert "\nhk_cards=(4 5 6 7)" in text
-    assert "# Starts ranks 0 to 3 on cards 4, 5, 6, 7 of this server: " in text
+    assert "# Starts ranks 0 to 3 on cards 4, 5, 6, 7 of this server. " in text
 
 
 def test_variable_names_are_only_defined_in_the_contract() -> None:
     names = [name for names in NAMES.values() for name in names]
     scripts = (ROOT / "hccl_kit" / "launch" / "scripts").rglob("*.sh")
     shell = (path for path in scripts if path.parent.name != "mpirun")  # whose own variables are read there
-    sources = "".join(path.read_text(encoding="utf-8") for path in [*shell, Path(bash.__file__), Path(one_server.__file__)])
+    emitters = (Path(module.__file__) for module in (bash, one_server))
+    sources = "".join(path.read_text(encoding="utf-8") for path in [*shell, *emitters])
     # RANK is also the word for a rank in comments.
     for name in [*names, *MISLEADING, RUN_ID, LOG_DIR]:
         assert name in script_of("true")
