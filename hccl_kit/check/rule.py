@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from textwrap import dedent
 from types import MappingProxyType
 from typing import Generic, ParamSpec
 
@@ -86,9 +87,8 @@ class Rule(Generic[Subject]):
     @property
     def page(self) -> str:
         """The rule in words, under the headings What, Why it matters, Example, Fix, HCCL."""
-        from inspect import cleandoc  # noqa: PLC0415 - every check would load it
-
-        return cleandoc(self.doc)
+        first, _, rest = self.doc.partition("\n")
+        return f"{first}\n{dedent(rest)}".strip()
 
     def complete(self, finding: Finding, severity: Severity | None = None) -> Finding:
         """The finding with the id, the name, the severity and HCCL's code of this rule; only errors have a code."""

@@ -13,9 +13,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
+import shtab
+
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.cli import exit_code_of
+from hccl_kit.cli.parsers import programs
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
 SHELLS = ("bash", "zsh", "fish")
@@ -44,10 +47,6 @@ def _print(shell: str) -> int:
 
 def scripts(shell: str) -> Iterator[str]:
     """The completion script of each program."""
-    import shtab  # noqa: PLC0415 - for this verb alone
-
-    from hccl_kit.cli.parsers import programs  # noqa: PLC0415 - imports all programs
-
     for parser in programs().values():
         for action in _actions(parser):
             if action.metavar in _FILES and action.nargs != 0:

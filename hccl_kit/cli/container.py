@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
@@ -84,8 +86,6 @@ def _print(request: ContainerRequest) -> int:
 def _text(found: Needs, engine: str) -> str:
     if engine == "docker":
         return as_docker(found)
-    import yaml  # noqa: PLC0415 - heavy
-
     return str(yaml.safe_dump(as_pod(found), sort_keys=False)).rstrip()
 
 
