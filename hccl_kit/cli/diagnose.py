@@ -120,7 +120,7 @@ def _diagnose(request: DiagnoseRequest) -> int:
         print(f"first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank\n\n{known}")
         return EXIT_FINDINGS
     if request.mask:
-        diagnosis = masked(diagnosis, [socket.gethostname()], _own_users())
+        diagnosis = masked(diagnosis, [socket.gethostname()], _users_here())
     if request.html:
         _write_page(diagnosis, request.html, force=request.force)
     if request.format == "json":
@@ -138,11 +138,11 @@ def _most_telling(request: DiagnoseRequest, logs: Sequence[Path]) -> str | None:
     """What the most telling line says, for a reader of text; None if no line is known, and for other output."""
     if request.mask or request.html or request.format != "text":
         return None
-    found = most_telling(logs)
-    if found is None:
+    line = most_telling(logs)
+    if line is None:
         return None
-    page = clean(as_page(found.explanation, paragraph_width()))
-    text = f"the most telling line is in {printable(str(found.file))}:\n{page}"
+    page = clean(as_page(line.explanation, paragraph_width()))
+    text = f"the most telling line is in {printable(str(line.file))}:\n{page}"
     return with_labels(text) if wants_color(sys.stdout) else text
 
 
@@ -181,7 +181,7 @@ def _table(name: str) -> RankTable | None:
     return check_text(*load(name)).table
 
 
-def _own_users() -> list[str]:
+def _users_here() -> list[str]:
     """The names of the user of this machine, which logs may contain in any place."""
     try:
         user = getpass.getuser()
