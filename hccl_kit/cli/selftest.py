@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -31,8 +30,8 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_remote, path_with
-from hccl_kit.cli.output_files import OutputFile, check_file, write_files
+from hccl_kit.cli.options import add_remote, number, path_with
+from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.preflight.over_ssh import ssh_command
@@ -122,15 +121,12 @@ def make_parser() -> Parser:
 
 
 def _fraction(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < 1:
+    fraction = number(text)
+    if not 0 < fraction < 1:
         raise KitError(
             Message("cli.selftest.slow-must-between", "--slow must be between 0 and 1, got {text}", text=text[:40])
         )
-    return number
+    return fraction
 
 
 def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
@@ -150,7 +146,8 @@ def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
 def _selftest(request: SelftestRequest) -> int:
     if request.agent:
         return agent.main()
-    _assert_can_draw(request)
+    if request.svg:
+        check_new_file(request.svg, force=request.force)  # before a minute of work
     job = plan(read_table(request.table), ["hccl-kit"])
     baseline = read_baseline(request.baseline) if request.baseline else None
     if request.hccl_test:
@@ -166,17 +163,6 @@ def _selftest(request: SelftestRequest) -> int:
         _assert_can_start(job, request)
         measured = _measure(job, request, baseline)
     return _report(request, measured, baseline)
-
-
-def _assert_can_draw(request: SelftestRequest) -> None:
-    """Raises KitError before a minute of work if the drawing cannot be written after it."""
-    if request.svg:
-        check_file(request.svg)
-        if request.svg.exists() and not request.force:
-            raise KitError(
-                Message("cli.selftest.exists", "{svg} exists", svg=request.svg),
-                hint=Message("cli.selftest.exists.fix", "--force overwrites it, or write to another file"),
-            )
 
 
 def _assert_comparable(request: SelftestRequest, measured: Measured, baseline: Measured | None) -> None:
