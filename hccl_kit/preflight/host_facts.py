@@ -54,13 +54,13 @@ def hosts_over_ssh(
     failed = dict(refused)
     for server, reply in zip(asked, replies, strict=True):
         try:
-            hosts[server.id] = _host(reply)
+            hosts[server.id] = host_in(reply)
         except ValueError as error:
             failed[server.id] = reply.stderr or str(error)
     return hosts, failed
 
 
-def _host(reply: Reply) -> Host:
+def host_in(reply: Reply) -> Host:
     """The host in a reply, which is not trusted. Raises ValueError if it is not the output of the command."""
     if reply.error is not None:
         raise ValueError(reply.error)
