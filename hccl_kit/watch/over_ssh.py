@@ -14,7 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.shell import words
-from hccl_kit.preflight.over_ssh import refusal, run_on_all
+from hccl_kit.preflight.over_ssh import run_on_all
 from hccl_kit.watch.json_form import job_in
 from hccl_kit.watch.view import WatchedJob, WatchedRank, job
 
@@ -37,13 +37,11 @@ class Servers:
 
     def look(self) -> WatchedJob:
         """What all ranks do now. Raises KitError if no server answers."""
-        refused = {server.name: why for server in self.servers if (why := refusal(server.address))}
-        asked = [server for server in self.servers if server.name not in refused]
-        commands = [(server.address, self.command) for server in asked]
+        commands = [(server.address, self.command) for server in self.servers]
         replies = run_on_all(self.ssh, commands, b"", timeout=self.timeout, quiet=True)
         answers: list[WatchedJob] = []
-        lost = [f"{name}: {why}" for name, why in refused.items()]
-        for server, reply in zip(asked, replies, strict=True):
+        lost: list[str] = []
+        for server, reply in zip(self.servers, replies, strict=True):
             try:
                 if reply.error is not None:
                     raise ValueError(reply.error)
