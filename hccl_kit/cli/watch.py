@@ -37,14 +37,13 @@ from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_remote, add_timeout, number, path_with
 from hccl_kit.cli.output_files import check_new_file
 from hccl_kit.cli.tables import read_table
-from hccl_kit.launch.plan import address_of
 from hccl_kit.preflight.over_ssh import program_there, ssh_command
 from hccl_kit.watch import run_folder
 from hccl_kit.watch.follow import Source, states
 from hccl_kit.watch.html import as_html
 from hccl_kit.watch.json_form import as_json
 from hccl_kit.watch.look import Folder
-from hccl_kit.watch.over_ssh import Server, Servers
+from hccl_kit.watch.over_ssh import Servers
 from hccl_kit.watch.text import as_line, as_text
 from hccl_kit.watch.view import WatchedJob, problems
 
@@ -161,9 +160,8 @@ def _source(request: WatchRequest) -> Source:
         )
     given = Path(runs[0]) if runs else run_folder.DEFAULT
     here = run_folder.find(given) if given.is_dir() else given  # its name is the same on all servers of a start
-    servers = [Server(server.id, address_of(server)) for server in read_table(tables[0]).servers]
     return Servers(
-        servers,
+        read_table(tables[0]).servers,
         str(Path.cwd() / here),
         ssh=ssh_command(os.environ, request.ssh_option),
         program=program_there(request.remote),
