@@ -25,7 +25,7 @@ def main() -> None:
         heart = Heartbeat.from_environ({LOG_DIR: name, "RANK": "0", "RANK_ID": "0"})
         steps = iter(range(1 << 40))
         beat = _best(lambda: heart.beat(next(steps), loss=1.0, parts=(0.1, 0.2, 0.3)), 5000)
-        life = _best(heart.recorder._sign_of_life, 500)
+        life = _best(heart.recorder.sign_of_life, 500)
         print(f"a beat: {beat * 1e6:.1f} us; a sign of life, one a second: {life * 1e6:.1f} us")
         text = (Path(name) / "facts_0.jsonl").read_bytes()[:CURVE_AT]
         folder = Path(name) / "many"

@@ -104,7 +104,7 @@ def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     todo = [(kind, draw(dice, kind)) for _ in range(args.runs) for kind in args.kinds]
     with tempfile.TemporaryDirectory() as folder, hosts(HOSTS) as lab, closing(asyncio.new_event_loop()) as loop:
         job = plan(read_table(str(table_of(lab, Path(folder)))), ["hccl-kit"])
-        agent = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "hccl_kit", "selftest", "--agent")
+        agent = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "hccl_kit", *servers.AGENT)
         ssh = ("ssh", "-F", str(lab.ssh_config))
         agents = [servers.server(node, args.backend, servers.over_ssh(ssh, node, agent), {}) for node in job.nodes]
         nothing = Measured(args.backend, tuple(servers.cards_of(job)))

@@ -97,6 +97,7 @@ FLOORS = {
         "cluster_rules": 6,
         "job": 6,
         "json_form": 6,
+        "by_mpi": 7,
         "by_ssh": 7,
         "text": 7,
     },

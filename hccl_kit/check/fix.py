@@ -7,10 +7,14 @@ or a missing value, stays and is reported.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import check_document
+from hccl_kit.check.line_diff import line_diff
 from hccl_kit.check.result import Report
 from hccl_kit.check.rules.reading import BYTE_ORDER_MARK
 from hccl_kit.table.document import Document, parse
@@ -70,6 +74,16 @@ def fix_text(
     if not report.ok and document.size:  # it has a value, so HCCL's parser may have a code for it
         report = check_document(document, product, limit=MAX_FINDINGS)
     return FixResult(mark + document.text, tuple(applied), report)
+
+
+def changes(result: FixResult, data: bytes, name: str, *, is_done: bool) -> str | None:
+    """The diff of what was fixed in `data`, and a line that counts it; None if nothing was fixed."""
+    if not result.applied:
+        return None
+    by_rule = sorted(Counter(finding.rule for finding in result.applied).items())
+    counts = ", ".join(f"{rule}: {count}" for rule, count in by_rule)
+    summary = f"{counted(len(result.applied), 'finding')} ({counts}) {'fixed' if is_done else 'fixable'}"
+    return "\n".join([*line_diff(data.decode("utf-8"), result.text, name), f"{printable(name)}: {summary}"])
 
 
 def _checked(data: bytes | str, name: str, product: Product | None) -> tuple[Document, Report]:

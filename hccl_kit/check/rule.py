@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from textwrap import dedent
 from types import MappingProxyType
 from typing import Generic, ParamSpec
 
@@ -27,6 +28,8 @@ FAMILIES = {
     "HK6": "server and cluster: host, network and cards, before a job starts",
     "HK7": "first faults: what broke a job, by its logs",
 }
+KINDS = {"HK6": ("node",)}
+"""The kinds of a family whose rules are for other things than tables, unless a rule names its own."""
 
 
 class Rule(Generic[Subject]):
@@ -56,7 +59,7 @@ class Rule(Generic[Subject]):
         by_product: Mapping[str, Severity | None] = MappingProxyType({}),
         hccl_error: str | None = None,
         variables: tuple[str, ...] = (),
-        kinds: tuple[str, ...] = ("1.0", "1.2"),
+        kinds: tuple[str, ...] = (),
         stops: bool = False,
         by_ids: bool = False,
         from_manual: bool = False,
@@ -66,7 +69,8 @@ class Rule(Generic[Subject]):
         self.id, self.name, self.check = id, name, check
         self.doc = (check.__doc__ if check else doc) or ""
         self.severity, self.by_product = severity, by_product
-        self.hccl_error, self.variables, self.kinds = hccl_error, variables, kinds
+        self.hccl_error, self.variables = hccl_error, variables
+        self.kinds = kinds or KINDS.get(self.family, ("1.0", "1.2"))
         self.stops, self.by_ids, self.from_manual = stops, by_ids, from_manual
         self.names_key, self.needs_server = names_key, needs_server
 
@@ -86,9 +90,8 @@ class Rule(Generic[Subject]):
     @property
     def page(self) -> str:
         """The rule in words, under the headings What, Why it matters, Example, Fix, HCCL."""
-        from inspect import cleandoc  # noqa: PLC0415 - every check would load it
-
-        return cleandoc(self.doc)
+        first, _, rest = self.doc.partition("\n")
+        return f"{first}\n{dedent(rest)}".strip()
 
     def complete(self, finding: Finding, severity: Severity | None = None) -> Finding:
         """The finding with the id, the name, the severity and HCCL's code of this rule; only errors have a code."""

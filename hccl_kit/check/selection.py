@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
@@ -80,8 +81,6 @@ def _matches(rule: Rule[...], wanted: str) -> bool:
 
 def _accepted(wanted: str, among: Sequence[Rule[...]]) -> Message:
     names, ids = {rule.name: rule for rule in among}, {rule.id: rule for rule in among}
-    from difflib import get_close_matches  # noqa: PLC0415 - only after a typo
-
     near = get_close_matches(wanted.lower()[:40], names, n=1)
     digits = wanted.upper()[:16].replace("O", "0").replace("I", "1")
     rule = names[near[0]] if near else ids[get_close_matches(digits, ids, n=1, cutoff=0.0)[0]]

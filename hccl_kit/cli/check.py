@@ -21,23 +21,25 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.colors import with_changes
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import check_text
-from hccl_kit.check.fix import fix_text
+from hccl_kit.check.fix import FixResult, changes, fix_text
 from hccl_kit.check.report.github import as_github
 from hccl_kit.check.report.json_form import as_json
 from hccl_kit.check.report.sarif import as_sarif
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.result import Report
 from hccl_kit.check.selection import narrowed, selection
-from hccl_kit.cli import complain, exit_code_of, fixing
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_product, add_selection, product_name
 from hccl_kit.cli.settings import Settings, settings_for
 from hccl_kit.table.document import decode
@@ -45,6 +47,7 @@ from hccl_kit.table.folder import tables_in
 from hccl_kit.table.hosts import prefix_length
 from hccl_kit.table.products import Product, product_or_auto
 from hccl_kit.table.reading import load
+from hccl_kit.table.source import MAX_BYTES, STDIN
 
 _WRITERS: Mapping[str, Callable[[Sequence[Report]], str]] = {"json": as_json, "github": as_github, "sarif": as_sarif}
 """The formats for programs: all reports in one text."""
@@ -209,17 +212,45 @@ def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> 
     """The report on a table and the text that it refers to, after fixing if that is requested."""
     if not (request.fix or request.diff):
         return check_text(data, name, choice.product), data
-    outcome = fix_text(data, name, choice.product, narrow=choice.narrow)
+    result = fix_text(data, name, choice.product, narrow=choice.narrow)
     if request.fix:
-        fixing.write(outcome, name, data)
-    changes = fixing.difference(outcome, data, name, is_done=request.fix)
-    if changes:
+        _write(result, name, data)
+    if text := changes(result, data, name, is_done=request.fix):
         on_stdout = request.format == "text" and not request.prints_table
         paint = with_changes if wants_color(sys.stdout if on_stdout else sys.stderr) else str
-        (print if on_stdout else complain)(paint(changes))
+        (print if on_stdout else complain)(paint(text))
     if request.fix:
-        return outcome.report, outcome.text
+        return result.report, result.text
     return check_text(data, name, choice.product), data
+
+
+def _write(result: FixResult, name: str, data: bytes) -> None:
+    """Write the fixed text to the table `name`, whose content was `data`.
+
+    Standard input has no file, so its text goes to standard output. A file is written only if something was fixed,
+    atomically, with the mode that it had; a symbolic link stays one, and its target, which HCCL reads, is written.
+    Raises KitError if it cannot be written, or is not a regular file, such as /dev/stdin.
+    """
+    if name == STDIN:
+        if len(data) > MAX_BYTES:  # the rest was not read
+            raise KitError(
+                Message(
+                    "cli.check.stdin-too-large",
+                    "cannot fix {stdin}: it is larger than {max_bytes} bytes",
+                    stdin=STDIN,
+                    max_bytes=MAX_BYTES,
+                )
+            )
+        sys.stdout.buffer.write(result.text.encode("utf-8") if result.applied else data)
+        sys.stdout.buffer.flush()
+    elif result.applied:
+        path = Path(name).resolve()
+        if not path.is_file():
+            raise KitError(
+                Message("cli.check.not-regular", "cannot fix {name}: it is not a regular file", name=name),
+                hint=Message("cli.check.not-regular.fix", 'for a pipe use "-": hccl-check --fix -'),
+            )
+        write_atomically(path, result.text, like=path.stat())
 
 
 if __name__ == "__main__":

@@ -10,12 +10,14 @@ Exit codes: 0 printed; 2 could not run.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
+
+import shtab
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.cli import exit_code_of
+from hccl_kit.cli.parsers import actions, programs
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
 SHELLS = ("bash", "zsh", "fish")
@@ -44,22 +46,10 @@ def _print(shell: str) -> int:
 
 def scripts(shell: str) -> Iterator[str]:
     """The completion script of each program."""
-    import shtab  # noqa: PLC0415 - for this verb alone
-
-    from hccl_kit.cli.parsers import programs  # noqa: PLC0415 - imports all programs
-
     for parser in programs().values():
-        for action in _actions(parser):
+        for action in actions(parser):
             if action.metavar in _FILES and action.nargs != 0:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]  # read by shtab
             elif "--product" in action.option_strings:
                 action.choices = [*PRODUCT_NAMES, ANY_PRODUCT]
         yield shtab.complete(parser, shell=shell)
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in parser._actions:
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                yield from _actions(inner)

@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import yaml
+
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
@@ -71,30 +73,28 @@ def _print(request: ContainerRequest) -> int:
     table = read_table(request.table)
     server = _server(table, request.server or os.environ.get(SERVER))
     needed = needs([device.id for device in server.devices], table.version)
-    found = needed if request.complete else lacking(needed, Path("/"), os.environ)
+    lacked = needed if request.complete else lacking(needed, Path("/"), os.environ)
     if request.format == "json":
-        print(as_json(found, server.id))
-    elif found.is_nothing:
+        print(as_json(lacked, server.id))
+    elif lacked.is_nothing:
         print("nothing is missing")
     else:
-        print(_text(found, request.engine))
-    return EXIT_OK if found.is_nothing or request.complete else EXIT_FINDINGS
+        print(_text(lacked, request.engine))
+    return EXIT_OK if lacked.is_nothing or request.complete else EXIT_FINDINGS
 
 
-def _text(found: Needs, engine: str) -> str:
+def _text(needed: Needs, engine: str) -> str:
     if engine == "docker":
-        return as_docker(found)
-    import yaml  # noqa: PLC0415 - heavy
-
-    return str(yaml.safe_dump(as_pod(found), sort_keys=False)).rstrip()
+        return as_docker(needed)
+    return str(yaml.safe_dump(as_pod(needed), sort_keys=False)).rstrip()
 
 
 def _server(table: RankTable, wanted: str | None) -> Server:
     """The server that this container is on. Raises KitError if that is not known."""
-    found = find_server(table, wanted)
-    if found is None and len(table.servers) == 1:
+    server = find_server(table, wanted)
+    if server is None and len(table.servers) == 1:
         return table.servers[0]
-    if found is None:
+    if server is None:
         known = listed(shown(server.id) for server in table.servers)
         raise KitError(
             Message(
@@ -106,4 +106,4 @@ def _server(table: RankTable, wanted: str | None) -> Server:
                 "cli.container.machine-matches-no.fix", "name it with --server ID or {server}=ID", server=SERVER
             ),
         )
-    return found
+    return server

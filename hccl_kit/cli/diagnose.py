@@ -33,17 +33,23 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import clean, paragraph_width, printable, wants_color
+from hccl_kit.check.engine import check_text
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_ssh_option, add_timeout, path_with
 from hccl_kit.cli.output_files import OutputFile, check_file, write_files
+from hccl_kit.diagnosis.answer_text import as_page
 from hccl_kit.diagnosis.job import UnrecognisedError, diagnosis_of
 from hccl_kit.diagnosis.logs.remote import Host, Remote
+from hccl_kit.diagnosis.most_telling import most_telling
+from hccl_kit.diagnosis.report.html import as_html
 from hccl_kit.diagnosis.report.json_form import as_json
 from hccl_kit.diagnosis.report.masked import masked
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.launch.plan import address_of
+from hccl_kit.preflight.over_ssh import ssh_command
 from hccl_kit.table.model import RankTable
+from hccl_kit.table.reading import load
 
 
 class DiagnoseRequest(NamedTuple):
@@ -114,7 +120,7 @@ def _diagnose(request: DiagnoseRequest) -> int:
         print(f"first fault:  cannot tell, because no line of these logs is one of HCCL or of a rank\n\n{known}")
         return EXIT_FINDINGS
     if request.mask:
-        diagnosis = masked(diagnosis, [socket.gethostname()], _own_users())
+        diagnosis = masked(diagnosis, [socket.gethostname()], _users_here())
     if request.html:
         _write_page(diagnosis, request.html, force=request.force)
     if request.format == "json":
@@ -132,14 +138,11 @@ def _most_telling(request: DiagnoseRequest, logs: Sequence[Path]) -> str | None:
     """What the most telling line says, for a reader of text; None if no line is known, and for other output."""
     if request.mask or request.html or request.format != "text":
         return None
-    from hccl_kit.diagnosis.answer_text import as_page  # noqa: PLC0415 - most logs show the first fault
-    from hccl_kit.diagnosis.most_telling import most_telling  # noqa: PLC0415
-
-    found = most_telling(logs)
-    if found is None:
+    line = most_telling(logs)
+    if line is None:
         return None
-    page = clean(as_page(found.explanation, paragraph_width()))
-    text = f"the most telling line is in {printable(str(found.file))}:\n{page}"
+    page = clean(as_page(line.explanation, paragraph_width()))
+    text = f"the most telling line is in {printable(str(line.file))}:\n{page}"
     return with_labels(text) if wants_color(sys.stdout) else text
 
 
@@ -166,8 +169,6 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
             Message("cli.diagnose.ssh-needs-rank", "--ssh needs a rank table that lists the servers"),
             hint=Message("cli.diagnose.ssh-needs-rank.fix", "hccl-kit diagnose TABLE --ssh"),
         )
-    from hccl_kit.preflight.over_ssh import ssh_command  # noqa: PLC0415 - most runs read files
-
     hosts = [Host(server.id, address_of(server)) for server in table.servers]
     return Remote(hosts, ssh_command(os.environ, request.ssh_option), request.remote_folder, request.timeout)
 
@@ -177,13 +178,10 @@ def _table(name: str) -> RankTable | None:
     path = Path(name)
     if path.suffix != ".json" or not path.is_file():
         return None
-    from hccl_kit.check.engine import check_text  # noqa: PLC0415 - most runs have no table
-    from hccl_kit.table.reading import load  # noqa: PLC0415
-
     return check_text(*load(name)).table
 
 
-def _own_users() -> list[str]:
+def _users_here() -> list[str]:
     """The names of the user of this machine, which logs may contain in any place."""
     try:
         user = getpass.getuser()
@@ -193,7 +191,5 @@ def _own_users() -> list[str]:
 
 
 def _write_page(diagnosis: Diagnosis, path: Path, *, force: bool) -> None:
-    from hccl_kit.diagnosis.report.html import as_html  # noqa: PLC0415 - most runs write no page
-
     for line in write_files([OutputFile(path, as_html(diagnosis))], force=force):
         complain(line)

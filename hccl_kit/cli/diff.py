@@ -82,10 +82,12 @@ def as_text(changes: Sequence[Change], *, color: bool = False) -> str:
     rest = [change for change in changes if _outcome(change) not in common]
     for server, group in groupby(rest[:MAX_CHANGES], key=lambda change: change.server):
         if server is None:
-            lines += [_line(one, color) for one in group]
+            lines += [_line(change, color) for change in group]
             continue
         lines.append(f"server {_shown(server)}")
-        lines += [f"  {'' if one.device is None else f'device {one.device}: '}{_line(one, color)}" for one in group]
+        for change in group:
+            device = "" if change.device is None else f"device {change.device}: "
+            lines.append(f"  {device}{_line(change, color)}")
     if len(rest) > MAX_CHANGES:
         lines.append(f"and {len(rest) - MAX_CHANGES} more; --format json lists all")
     return "\n".join(lines)

@@ -67,12 +67,7 @@ class EnvRequest(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-
-    def program() -> int:
-        given = vars(make_parser().parse(argv))
-        return print_plan(EnvRequest(**given))
-
-    return exit_code_of(program)
+    return exit_code_of(lambda: print_plan(EnvRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -117,21 +112,21 @@ def make_parser() -> Parser:
 def print_plan(request: EnvRequest) -> int:
     """Print the plan, or what differs from it; returns the exit code. Raises KitError if there can be no plan."""
     if "" in (request.check or ()):  # an unset variable; as a folder it would be the current one
-        raise KitError(Message("cli.env-steps.check-not-path", "--check: '' is not a path or process id"))
+        raise KitError(Message("cli.env.check-not-path", "--check: '' is not a path or process id"))
     table = read_table(request.table)
     wanted = Wanted(
         request.job, JOBS if request.jobs is None else request.jobs, request.connect_timeout, request.exec_timeout
     )
     plan = plan_variables(table, wanted, _hosts(table, request))
     only = _only(table, request)
-    shown = plan._replace(servers=tuple(one for one in plan.servers if only in (None, one.server)))
-    had = [one for source in request.check or () for one in read_settings(source)]
-    differences = check(plan, had, _product(table)) if request.check else None
+    shown = plan._replace(servers=tuple(server for server in plan.servers if only in (None, server.server)))
+    settings = [rank for source in request.check or () for rank in read_settings(source)]
+    differences = check(plan, settings, _product(table)) if request.check else None
     if request.format == "json":
         print(json.dumps(as_json(request.table, shown, differences), indent=4))
     elif differences is not None:
-        as_planned = [] if _has_error(differences) else [f"{counted(len(had), 'environment')}: as planned"]
-        print(*_lines_of(differences), *as_planned, sep="\n")
+        as_planned = [] if _has_error(differences) else [f"{counted(len(settings), 'environment')}: as planned"]
+        print(*_difference_lines(differences), *as_planned, sep="\n")
     elif request.format == "sh":
         print(*as_sh(shown.of(shown.servers[0])), sep="\n")
     else:
@@ -140,7 +135,7 @@ def print_plan(request: EnvRequest) -> int:
 
 
 def _has_error(differences: Sequence[Difference]) -> bool:
-    return any(one.severity == "error" for one in differences)
+    return any(difference.severity == "error" for difference in differences)
 
 
 def _product(table: RankTable) -> str:
@@ -171,19 +166,19 @@ def _only(table: RankTable, request: EnvRequest) -> str | None:
         return request.server
     if request.format != "sh" or request.check or len(table.servers) == 1:
         return None
-    found: Server | None = find_server(table, os.environ.get(SERVER))
-    if found is None:
+    server: Server | None = find_server(table, os.environ.get(SERVER))
+    if server is None:
         problem = "matches several servers of the table" if servers_here(table) else "is not in the table"
         raise KitError(
-            Message("cli.env-steps.machine", "this machine {problem}", problem=problem),
-            hint=Message("cli.env-steps.machine.fix", "--server ID, as it is in the table"),
+            Message("cli.env.machine", "this machine {problem}", problem=problem),
+            hint=Message("cli.env.machine.fix", "--server ID, as it is in the table"),
         )
-    return found.id
+    return server.id
 
 
 def as_sh(variables: Sequence[Variable]) -> list[str]:
     """Lines for `eval` or a file to source; every value is quoted."""
-    return [f"export {one.name}={shlex.quote(one.value)}" for one in variables]
+    return [f"export {variable.name}={shlex.quote(variable.value)}" for variable in variables]
 
 
 def as_text(plan: VariablePlan) -> list[str]:
@@ -195,7 +190,7 @@ def as_text(plan: VariablePlan) -> list[str]:
         *([_assumption()] if plan.assumes_linux else []),
         "",
         "all ranks",
-        *_listed(plan.variables),
+        *_variable_lines(plan.variables),
         *(line for server in plan.servers for line in ("", *_server(server))),
     ]
 
@@ -207,24 +202,24 @@ def _assumption() -> str:
 
 def _server(server: ServerVariables) -> list[str]:
     note = [printable(f"  {server.note}")] if server.note else []
-    return [printable(f"server {server.server}"), *_listed(server.variables), *note]
+    return [printable(f"server {server.server}"), *_variable_lines(server.variables), *note]
 
 
-def _listed(variables: Sequence[Variable]) -> list[str]:
-    return [
-        line
-        for one in variables
-        for line in (printable(f"  {one.name}={one.value}"), *(f"      {part}" for part in wrap(one.reason, _WIDTH)))
-    ]
+def _variable_lines(variables: Sequence[Variable]) -> list[str]:
+    lines = []
+    for variable in variables:
+        lines.append(printable(f"  {variable.name}={variable.value}"))
+        lines += [f"      {line}" for line in wrap(variable.reason, _WIDTH)]
+    return lines
 
 
-def _lines_of(differences: Sequence[Difference]) -> list[str]:
+def _difference_lines(differences: Sequence[Difference]) -> list[str]:
     """A line for each difference, with the sources that have it; the warnings follow."""
     sources: dict[tuple[str, str], list[str]] = {}
-    for one in sorted(differences, key=lambda one: one.severity):
-        prefix = "warning: " if one.severity == "warning" else ""
-        sources.setdefault((prefix, one.text), []).append(one.source or "all ranks")
-    return [printable(f"{prefix}{listed(found, _SOURCES)}: {text}") for (prefix, text), found in sources.items()]
+    for difference in sorted(differences, key=lambda difference: difference.severity):
+        prefix = "warning: " if difference.severity == "warning" else ""
+        sources.setdefault((prefix, difference.text), []).append(difference.source or "all ranks")
+    return [printable(f"{prefix}{listed(names, _SOURCES)}: {text}") for (prefix, text), names in sources.items()]
 
 
 def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | None) -> dict[str, Any]:
@@ -237,10 +232,14 @@ def as_json(table: str, plan: VariablePlan, differences: Sequence[Difference] | 
         "ports": list(plan.ports.block),
         "ephemeral": [list(kernel.ephemeral) for kernel in plan.kernels],
         "ephemeral_assumed": plan.assumes_linux,
-        "variables": [one._asdict() for one in plan.variables],
+        "variables": [variable._asdict() for variable in plan.variables],
         "servers": [
-            {"server": one.server, "variables": [each._asdict() for each in one.variables], "note": one.note}
-            for one in plan.servers
+            {
+                "server": server.server,
+                "variables": [variable._asdict() for variable in server.variables],
+                "note": server.note,
+            }
+            for server in plan.servers
         ],
-        "differences": None if differences is None else [one._asdict() for one in differences],
+        "differences": None if differences is None else [difference._asdict() for difference in differences],
     }

@@ -102,11 +102,11 @@ def _explain(request: ExplainRequest) -> int:
     for number, (name, explanation) in enumerate(zip(names, explanations, strict=True)):
         heading = f"{name}:\n" if name and len(explanations) > 1 else ""
         _show(("\n" if number else "") + heading + as_page(explanation, paragraph_width()))
-        for found in _embedded(explanation, request.product):
-            print(f"\n{found}")
-    found_by = frozenset(rule for explanation in explanations for rule in _of_tables(explanation))
+        for findings in _embedded(explanation, request.product):
+            print(f"\n{findings}")
+    rules = frozenset(rule for explanation in explanations for rule in _table_rules(explanation))
     for file, stream in tables:
-        print(f"\n{_in_file(file, stream, found_by, request.product)}")
+        print(f"\n{_in_file(file, stream, rules, request.product)}")
     for step in dict.fromkeys(
         step for explanation in explanations for step in _next_steps(explanation, has_files=bool(tables))
     ):
@@ -120,13 +120,13 @@ def _show(text: str) -> None:
 
 
 def _next_steps(explanation: Explanation, *, has_files: bool) -> Iterator[str]:
-    if _of_tables(explanation) and not has_files:
+    if _table_rules(explanation) and not has_files:
         yield "add FILE.json to this command to find it in a table; `hccl-check FILE.json` checks everything"
     if any(rule.family == "HK6" for rule in explanation.rules):
         yield "`hccl-kit preflight FILE.json` checks this machine for it, with --all every server"
 
 
-def _of_tables(explanation: Explanation) -> frozenset[str]:
+def _table_rules(explanation: Explanation) -> frozenset[str]:
     """The ids of those rules that check tables."""
     return frozenset(rule.id for rule in explanation.rules if rule.id in RULE_BY_ID)
 
@@ -168,9 +168,9 @@ def _in_file(file: str, stream: BufferedReader | None, ids: frozenset[str], prod
     data, name = load(file) if stream is None else (stream.read(MAX_BYTES + 1), STDIN if file == "-" else file)
     report = check_text(data, name, product)
     explained_only = narrowed(report, select=ids)
-    if any(found.rule in ids for found in explained_only.findings):
+    if any(finding.rule in ids for finding in explained_only.findings):
         return as_text(explained_only, decode(data), wants_color(sys.stdout))
-    others = sorted({found.rule for found in report.findings})
+    others = sorted({finding.rule for finding in report.findings})
     also = f"; hccl-check reports {', '.join(others)}" if others else ", nor any other finding"
     return f"{printable(name)}: no such finding{also}"
 
@@ -189,6 +189,8 @@ def _embedded(explanation: Explanation, product: Product | None) -> Iterator[str
             text = answer.text[start:end]
             # Users mask addresses before they post a line: findings on addresses are left out then.
             report = check_text(text.replace("*", "0").encode(), "line.json", product)
-            shown = [found for found in report.findings if "*" not in text or not found.rule.startswith(_OF_ADDRESSES)]
-            lines = [f"  {found.rule}: {printable(found.message)}" for found in shown[:_MAX_EMBEDDED]]
+            shown = [
+                finding for finding in report.findings if "*" not in text or not finding.rule.startswith(_OF_ADDRESSES)
+            ]
+            lines = [f"  {finding.rule}: {printable(finding.message)}" for finding in shown[:_MAX_EMBEDDED]]
             yield "\n".join(["the rank table in this line:", *(lines or ["  no rule finds an error in it"])])

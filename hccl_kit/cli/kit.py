@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib import import_module
 from itertools import chain
 
@@ -108,8 +109,6 @@ def usage() -> str:
 
 
 def _unknown(verb: str) -> KitError:
-    from difflib import get_close_matches  # noqa: PLC0415 - 5 ms, and only after a typo
-
     near = get_close_matches(verb[:20], VERBS, n=1)
     hint = (
         Message("cli.kit.not-verb.fix", "did you mean hccl-kit {near}?", near=near[0])

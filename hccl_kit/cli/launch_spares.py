@@ -36,13 +36,13 @@ def with_spares(
     Raises KitError if one cannot be a spare of it.
     """
     given = dict(options)
-    listed, source = given.pop("spares", None), given.pop("inventory", None)
-    if listed is None:
+    hosts, source = given.pop("spares", None), given.pop("inventory", None)
+    if hosts is None:
         if source is not None:
             raise KitError(Message("cli.launch-spares.inventory-needs-spares", "--inventory needs --spares"))
         return given
     with named_option("--spares"):
-        names = hostlist.expand(listed)
+        names = hostlist.expand(hosts)
         check_names(names, table)
         singles = _from_inventory(Path(source), names, table) if source else _from_servers(names, table, product)
         given["spares"] = fit(file, table, singles, product)
@@ -78,51 +78,46 @@ def _from_servers(names: Sequence[str], table: RankTable, product: Product | Non
 
 def _table_in(name: str, reply: Reply) -> RankTable:
     """The table in the reply of one spare. Raises KitError if there is none, it has errors or names another server."""
-    hint = Message(
-        "cli.launch-spares.spare-did-not.fix",
-        "--inventory FILE gives the cards of spares that cannot be queried over ssh",
-    )
+    table = _read(name, reply)
+    if isinstance(table, Message):
+        raise KitError(
+            table,
+            hint=Message(
+                "cli.launch-spares.not-queried.fix",
+                "--inventory FILE gives the cards of spares that cannot be queried over ssh",
+            ),
+        )
+    return table
+
+
+def _read(name: str, reply: Reply) -> RankTable | Message:
+    """The table in the reply, or what is wrong with it."""
     if reply.error is not None:
-        raise KitError(
-            Message(
-                "cli.launch-spares.spare-did-not",
-                "spare {name} did not answer: {reason}",
-                name=name,
-                reason=printable(reply.error),
-            ),
-            hint=hint,
+        return Message(
+            "cli.launch-spares.no-answer",
+            "spare {name} did not answer: {reason}",
+            name=name,
+            reason=printable(reply.error),
         )
-    found = _TABLE.search(reply.text)
-    if found is None:
-        why = reply.stderr or "it prints no rank table"
-        raise KitError(
-            Message(
-                "cli.launch-spares.spare-could-not",
-                "spare {name} could not list its cards: {why}",
-                name=name,
-                why=printable(why),
-            ),
-            hint=hint,
+    match = _TABLE.search(reply.text)
+    if match is None:
+        return Message(
+            "cli.launch-spares.no-cards",
+            "spare {name} could not list its cards: {why}",
+            name=name,
+            why=printable(reply.stderr or "it prints no rank table"),
         )
-    report = check_text(found[1], f"of {name}")
+    report = check_text(match[1], f"of {name}")
     if not report.ok or report.table is None:
-        first = next((one.message for one in report.findings if one.severity == "error"), "no rank table")
-        raise KitError(
-            Message(
-                "cli.launch-spares.rank-table-spare",
-                "the rank table of spare {name} has an error: {first}",
-                name=name,
-                first=printable(first),
-            ),
-            hint=hint,
+        errors = [finding.message for finding in report.findings if finding.severity == "error"]
+        return Message(
+            "cli.launch-spares.table-with-error",
+            "the rank table of spare {name} has an error: {first}",
+            name=name,
+            first=printable(errors[0] if errors else "no rank table"),
         )
     if [server.id for server in report.table.servers] != [name]:
-        raise KitError(
-            Message(
-                "cli.launch-spares.rank-table-spare-describes",
-                "the rank table of spare {name} describes another server",
-                name=name,
-            ),
-            hint=hint,
+        return Message(
+            "cli.launch-spares.other-server", "the rank table of spare {name} describes another server", name=name
         )
     return report.table

@@ -14,7 +14,6 @@ Exit codes: 0 written; 2 nothing was written.
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -90,7 +89,7 @@ def _merge(request: MergeRequest) -> int:
     sizes = (counted(len(files), "table"), counted(len(table.servers), "server"), counted(table.world_size, "device"))
     print(f"merged: {', '.join(sizes)}", *written, sep="\n")
     servers = [server.id for server in table.servers]
-    if servers != [server.id for one in tables for server in one.servers]:
+    if servers != [server.id for part in tables for server in part.servers]:
         complain(f"note: the ranks are on {listed(servers)} in this order; --order as-given keeps that of the tables")
     return EXIT_OK
 
@@ -126,15 +125,15 @@ def _refuse_input(path: Path, files: Sequence[str]) -> None:
 def _files(given: Sequence[str]) -> list[str]:
     """The files to read, in the order given, those of a folder or pattern in natural order, without duplicates."""
     files: list[str] = []
-    for one in given:
-        if not one:  # an unset variable; as a folder it would be the root of all
+    for path in given:
+        if not path:  # an unset variable; as a folder it would be the root of all
             raise KitError(Message("cli.merge.not-path-table", "'' is not the path of a table"))
-        if Path(one).is_dir():
-            files += _in_folder(escape(one.rstrip("/") or one), one)
-        elif has_magic(one) and not Path(one).exists():
-            files += _matching(one, one)
+        if Path(path).is_dir():
+            files += _in_folder(escape(path.rstrip("/") or path), path)
+        elif has_magic(path) and not Path(path).exists():
+            files += _matching(path, path)
         else:
-            files.append(one)
+            files.append(path)
     twice = [file for file, times in Counter(files).items() if times > 1]
     if twice:
         raise KitError(Message("cli.merge.listed-twice", "{twice} is listed twice", twice=twice[0]))
@@ -142,19 +141,19 @@ def _files(given: Sequence[str]) -> list[str]:
 
 
 def _in_folder(folder: str, given: str) -> list[str]:
-    found = _matching(f"{folder}/hccl_*.json", given, hint=f"hccl-merge {shlex.quote(f'{folder}/*.json')}")
+    tables = _matching(f"{folder}/hccl_*.json", given, hint=f"hccl-merge {shlex.quote(f'{folder}/*.json')}")
     others = sorted(set(glob(f"{folder}/*.json")) - set(glob(f"{folder}/hccl_*.json")), key=natural)  # noqa: PTH207
     if others:
         complain(f"note: not named hccl_*.json, so left out: {listed(others)}")
-    return found
+    return tables
 
 
 def _matching(pattern: str, given: str, hint: str | None = None) -> list[str]:
-    found = sorted(glob(pattern), key=natural)  # noqa: PTH207 - pathlib takes no absolute pattern
-    merged = [file for file in found if is_merged(os.path.basename(file))]  # noqa: PTH119 - ten times as fast
+    files = sorted(glob(pattern), key=natural)  # noqa: PTH207 - pathlib takes no absolute pattern
+    merged = [file for file in files if is_merged(Path(file).name)]
     for file in merged:
         complain(f"note: {file} is left out, an earlier merge wrote it")
-    rest = [file for file in found if file not in set(merged)]
+    rest = [file for file in files if file not in set(merged)]
     if not rest:
         raise KitError(
             Message(

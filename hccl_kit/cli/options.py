@@ -128,11 +128,16 @@ def path_with(suffix: str, option: str) -> Callable[[str], Path]:
     return convert
 
 
-def _seconds(text: str) -> float:
+def number(text: str) -> float:
+    """The number in a text, NaN if there is none: that is in no range."""
     try:
-        number = float(text)
+        return float(text)
     except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
+        return math.nan
+
+
+def _seconds(text: str) -> float:
+    seconds = number(text)
+    if not 0 < seconds < math.inf:
         raise KitError(Message("cli.timeout", "--timeout must be greater than 0 seconds, got {text}", text=text))
-    return number
+    return seconds

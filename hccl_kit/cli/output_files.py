@@ -51,6 +51,16 @@ def check_file(path: Path) -> None:
     assert_no_device(path)
 
 
+def check_new_file(path: Path, *, force: bool) -> None:
+    """Raises KitError if a file cannot be written at `path`, or one is there and may not be overwritten."""
+    check_file(path)
+    if os.path.lexists(path) and not force:
+        raise KitError(
+            Message("cli.output-files.exists", "{path} exists", path=path),
+            hint=Message("cli.output-files.exists.fix", "--force overwrites it, or write to another file"),
+        )
+
+
 def check_writable(folder: Path) -> None:
     """Raises KitError if no file can be created in `folder`."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from hccl_kit import __version__
@@ -42,3 +42,12 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
             raise
         return argparse.ArgumentParser(prog=f"hccl-kit {verb}")
     return parser
+
+
+def actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The options and other arguments of a parser and of its subparsers."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for subparser in action.choices.values():
+                yield from actions(subparser)

@@ -28,12 +28,16 @@ from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.options import path_with, whole
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, valid_text
+from hccl_kit.discovery import inventory
 from hccl_kit.place import text
 from hccl_kit.place.blocks import cluster_of, reordered
 from hccl_kit.place.grid import KINDS, Grid, grid_of
 from hccl_kit.place.order import place
 from hccl_kit.place.topology import WRITERS, Domain, domains_of_hosts, domains_of_table
 from hccl_kit.place.volumes import Model, model_for, traffic
+from hccl_kit.show.layout import picture
+from hccl_kit.show.palette import RankGroups
+from hccl_kit.show.svg import as_svg
 
 _SIZES = ("tp", "pp", "dp", "ep", *Model.__dataclass_fields__)
 _DRAWING = ("svg", "color")
@@ -175,8 +179,6 @@ def _domains(request: PlaceRequest) -> tuple[Domain, ...]:
         raise KitError(Message("cli.place.takes-source", "--to takes one source: a rank table, or --inventory FILE"))
     if request.table is not None:
         return domains_of_table(read_table(request.table), nodes)
-    from hccl_kit.discovery import inventory  # noqa: PLC0415 - it loads YAML
-
     assert request.inventory is not None
     return domains_of_hosts(inventory.read(request.inventory).values(), nodes)
 
@@ -195,9 +197,11 @@ def _placed(request: PlaceRequest, file: str) -> int:
     files = []
     if request.output or request.svg:
         new = valid_text(reordered(table, best.order), str(request.output or file))
-        files += [OutputFile(request.output, new)] if request.output else []
-        files += [OutputFile(request.svg, _drawing(new, str(request.output or file), grid, request.color or KINDS[0]))
-                  ] if request.svg else []  # fmt: skip
+        if request.output:
+            files.append(OutputFile(request.output, new))
+        if request.svg:
+            drawing = _drawing(new, str(request.output or file), grid, request.color or KINDS[0])
+            files.append(OutputFile(request.svg, drawing))
     # Written before anything is printed: a closed pipe (| head -1) must not keep the files from being written.
     written = write_files(files, force=request.force)
     lines = map(printable, [*text.head(file, grid, model), "", *text.report(cluster, kinds, best)])
@@ -207,10 +211,6 @@ def _placed(request: PlaceRequest, file: str) -> int:
 
 def _drawing(table: str, name: str, grid: Grid, kind: str) -> str:
     """The picture of `hccl-kit show` with the groups of a kind coloured."""
-    from hccl_kit.show.layout import picture  # noqa: PLC0415 - only for a drawing
-    from hccl_kit.show.palette import RankGroups  # noqa: PLC0415
-    from hccl_kit.show.svg import as_svg  # noqa: PLC0415
-
     report = check_text(table, name)
     assert report.table is not None, "valid_text has checked it"
     groups = RankGroups(kind, [grid.group_of(kind, rank) for rank in range(grid.size)])

@@ -14,18 +14,56 @@ Exit codes: 0 no error; 1 errors; 2 a server or the table could not be checked.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
-from hccl_kit.cli import exit_code_of
+from hccl_kit.check.engine import check_text
+from hccl_kit.check.report.text import as_text as table_as_text
+from hccl_kit.check.selection import narrowed, selection
+from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_product, add_remote, add_selection, add_timeout
-from hccl_kit.cli.preflight_steps import PreflightRequest, open_job, print_answers, print_refused
-from hccl_kit.preflight.answer import answer
-from hccl_kit.preflight.job import Refused
+from hccl_kit.diagnosis.catalogue import CATALOGUE
+from hccl_kit.discovery.mpi_group import MpiGroup
+from hccl_kit.preflight import by_mpi
+from hccl_kit.preflight.answer import Answer, answer
+from hccl_kit.preflight.by_ssh import Ssh, check_servers
+from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
+from hccl_kit.preflight.job import PreflightJob, Refused
+from hccl_kit.preflight.json_form import Subject, as_json
+from hccl_kit.preflight.rules import NODE_RULES
+from hccl_kit.preflight.text import all_as_text, as_text
 from hccl_kit.runtime.worker_env import SERVER
+from hccl_kit.table.document import decode
+from hccl_kit.table.finding import Finding
+from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, find_product
+from hccl_kit.table.reading import load
+
+
+class PreflightRequest(NamedTuple):
+    """The command line of hccl-kit preflight; a field for each option. `product` is None for "auto"."""
+
+    table: str
+    product: Product | None
+    server: str | None
+    path: str | None
+    format: str
+    select: Sequence[str] | None
+    ignore: Sequence[str] | None
+    strict: bool | None
+    quiet: bool
+    all: bool
+    mpi: bool
+    ssh_option: Sequence[str]
+    remote: str | None
+    timeout: float
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,28 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     def read() -> PreflightRequest:
         return PreflightRequest(**vars(make_parser().parse(words)))
 
-    def program() -> int:
-        if "--mpi" in words:  # the processes read the request together, so that an error in it is printed once
-            from hccl_kit.cli.preflight_mpi import preflight_by_mpi  # noqa: PLC0415 - starts MPI
-
-            return preflight_by_mpi(read)
-        return _preflight(read())
-
-    return exit_code_of(program)
-
-
-def _preflight(request: PreflightRequest) -> int:
-    job = open_job(request)
-    if isinstance(job, Refused):
-        return print_refused(job, request.format)
-    color = wants_color(sys.stdout)
-    if request.all:
-        from hccl_kit.preflight.by_ssh import Ssh, check_servers  # noqa: PLC0415 - most runs check one machine
-
-        ssh = Ssh(request.ssh_option, request.remote, request.timeout)
-        answers, differences = check_servers(job, request.server, ssh)
-        return print_answers(job, answers, differences, request.format, color=color)
-    return print_answers(job, [answer(job.node(os.environ, request.server))], None, request.format, color=color)
+    # The processes of mpirun read the request together, so that an error in it is printed once.
+    return exit_code_of(lambda: _preflight_by_mpi(read) if "--mpi" in words else _preflight(read()))
 
 
 def make_parser() -> Parser:
@@ -84,3 +102,143 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     )
     add_remote(group)
     add_timeout(group, 60.0)
+
+
+def _preflight(request: PreflightRequest) -> int:
+    job = _open_job(request)
+    if isinstance(job, Refused):
+        return _print_refused(job, request.format)
+    color = wants_color(sys.stdout)
+    if request.all:
+        ssh = Ssh(request.ssh_option, request.remote, request.timeout)
+        answers, differences = check_servers(job, request.server, ssh)
+        return _print_answers(job, answers, differences, request.format, color=color)
+    return _print_answers(job, [answer(job.node(os.environ, request.server))], None, request.format, color=color)
+
+
+def _preflight_by_mpi(read: Callable[[], PreflightRequest]) -> int:
+    """Check this server; process 0 prints the report on all. The exit code is the same on every process.
+
+    Raises KitError if MPI cannot be started.
+    """
+    group = MpiGroup()
+    with group.abort_on_error():
+        job, form, answer = _check_this(read)
+        message = by_mpi.message(group, answer)
+        return group.conclude(message, lambda messages: exit_code_of(lambda: _report(job, messages, form)))
+
+
+def _check_this(read: Callable[[], PreflightRequest]) -> tuple[PreflightJob | Refused | KitError, str, Answer]:
+    """The table as this process reads it, the format of the report, and the answer of this server."""
+    form = "text"
+    try:
+        request = read()
+        form = request.format
+        if request.table == "-":
+            raise KitError(
+                Message(
+                    "cli.preflight.mpi-cannot-read",
+                    "--mpi cannot read the table from standard input: every process needs the file",
+                )
+            )
+        job = _open_job(request)
+        return job, form, by_mpi.check_server(job, request.server)
+    except KitError as error:
+        return error, form, by_mpi.no_answer(error.message)
+
+
+def _report(job: PreflightJob | Refused | KitError, messages: Sequence[Mapping[str, Any]], form: str) -> int:
+    if isinstance(job, KitError):
+        raise job
+    if isinstance(job, Refused):
+        return _print_refused(job, form)
+    # Without colors: mpirun makes standard output a terminal here, even if its own is a file.
+    return _print_answers(job, *by_mpi.compare_servers(job, messages), form)
+
+
+def _open_job(request: PreflightRequest) -> PreflightJob | Refused:
+    """The table, and what to report of the checks."""
+    select, ignore = selection(request.select, request.ignore or (), CATALOGUE)
+    _assert_selects_a_check(select, ignore, has_cluster_rules=request.all or request.mpi)
+    data, name = load(request.table)
+    report = narrowed(check_text(data, name, request.product), ignore=ignore)
+    if not report.ok or report.table is None:
+        return Refused(report, data)
+    product = any_product() if report.product == ANY_PRODUCT else find_product(report.product)
+    path = request.path or (None if request.table == "-" else request.table)
+    absolute = Path(os.path.abspath(path)) if path else None  # noqa: PTH100 - resolve() follows links; HK602 reports them
+    return PreflightJob(
+        name, data, report.table, product, absolute, select, ignore, bool(request.strict), request.quiet
+    )
+
+
+def _print_answers(
+    job: PreflightJob,
+    answers: Sequence[Answer],
+    differences: Sequence[Finding] | None,
+    form: str,
+    *,
+    color: bool = False,
+) -> int:
+    """Print the report; returns the exit code. `differences` are None if this machine alone was checked."""
+    answers = [answer._replace(report=job.selected_report(answer.report)) for answer in answers]
+    differing = job.selected(differences or ())
+    unknown = any(answer.error is not None for answer in answers)
+    failed = any(not answer.report.ok for answer in answers) or any(
+        finding.severity == "error" for finding in differing
+    )
+    if form == "json":
+        print(as_json(Subject(job.file, job.digest, job.product.name), answers, differing))
+    elif job.quiet and not (unknown or failed):
+        pass
+    elif differences is None:
+        print(as_text(answers[0], color))
+    else:
+        print(all_as_text(answers, differing, color))
+    if unknown:
+        return EXIT_CANNOT_RUN
+    return EXIT_FINDINGS if failed else EXIT_OK
+
+
+def _print_refused(refused: Refused, form: str) -> int:
+    """Print the errors of the table; returns the exit code."""
+    report, data = refused
+    if form == "json":
+        subject = Subject(report.name, hashlib.sha256(data).hexdigest(), report.product)
+        print(as_json(subject, (), table_findings=[_with_place(finding) for finding in report.findings]))
+    else:
+        print(table_as_text(report, decode(data), wants_color(sys.stdout)))
+        complain("fix the table first; no machine was checked")
+    return EXIT_FINDINGS
+
+
+def _assert_selects_a_check(select: frozenset[str] | None, ignore: frozenset[str], *, has_cluster_rules: bool) -> None:
+    """Raises KitError if no check of this run is selected: nothing would be checked, and everything would look fine."""
+    of_node = {rule.id for rule in NODE_RULES}
+    of_cluster = {rule.id for rule in CLUSTER_RULES}
+    runs = of_node | of_cluster if has_cluster_rules else of_node
+    kept = (select if select is not None else runs) - ignore
+    if kept & runs:
+        return
+    if kept & of_cluster:
+        hint = Message(
+            "cli.preflight.select-ignore-leave.fix",
+            "{min} compares servers: add --all, or run it with mpirun and --mpi",
+            min=min(kept & of_cluster),
+        )
+    else:
+        hint = Message(
+            "cli.preflight.select-ignore-leave.fix-2",
+            "the checks of machines are {min} to {max}; hccl-check --select checks a table",
+            min=min(of_node),
+            max=max(of_node),
+        )
+    raise KitError(
+        Message("cli.preflight.select-ignore-leave", "--select and --ignore leave no check of this machine"),
+        hint=hint,
+    )
+
+
+def _with_place(finding: Finding) -> Finding:
+    place = f"line {finding.span.line}, column {finding.span.column}"
+    return finding._replace(message=f"{place}: {finding.message}")

@@ -87,7 +87,7 @@ def _report(table: str | None, form: str) -> int:
 def _masked(value: Any, mask: Masker) -> Any:
     """The facts of a run with each text masked."""
     if isinstance(value, dict):
-        return {name: _masked(one, mask) for name, one in value.items()}
+        return {name: _masked(fact, mask) for name, fact in value.items()}
     return mask.text(value) if isinstance(value, str) else value
 
 
@@ -95,13 +95,13 @@ def _described(file: str) -> dict[str, Any]:
     """Facts about a table, without any address."""
     data, name = load(file)
     report = check_text(data, name)
-    errors = [found for found in report.findings if found.severity == "error"]
+    errors = [finding for finding in report.findings if finding.severity == "error"]
     return {
         "format": report.format,
         "servers": len(report.table.servers) if report.table else None,
         "devices": report.table.world_size if report.table else None,
         "errors": len(errors),
-        "rules": dict(sorted(Counter(found.rule for found in report.findings).items())),
+        "rules": dict(sorted(Counter(finding.rule for finding in report.findings).items())),
         "sha256": hashlib.sha256(data).hexdigest(),
         "digest": digest(report.table) if report.table else None,
     }

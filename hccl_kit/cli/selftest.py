@@ -16,8 +16,8 @@ Exit codes: 0 nothing is bad; 1 something is bad, see the last lines; 2 could no
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -30,14 +30,24 @@ from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_remote, path_with
-from hccl_kit.cli.output_files import OutputFile, check_file, write_files
+from hccl_kit.cli.options import add_remote, number, path_with
+from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.launch.plan import LaunchPlan, plan
+from hccl_kit.preflight.over_ssh import ssh_command
+from hccl_kit.selftest import agent, allocation, servers
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
+from hccl_kit.selftest.evidence import weigh
+from hccl_kit.selftest.hccl_test import collectives_of, read_rows
+from hccl_kit.selftest.json_form import as_json, assert_comparable, read_baseline
 from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.quality import SLOW
+from hccl_kit.selftest.run import FULL, QUICK, measure
 from hccl_kit.selftest.servers import BACKENDS, SHARES_FATE, cards_of
+from hccl_kit.selftest.session import session
+from hccl_kit.selftest.svg import as_svg
+from hccl_kit.selftest.text import as_text
+from hccl_kit.selftest.verdict import judge
 
 _MAX_OUTPUT = 8 << 20
 """Maximum size in bytes of an output of hccl_test."""
@@ -60,20 +70,12 @@ class SelftestRequest(NamedTuple):
     slurm: bool
     ssh_option: Sequence[str]
     remote: str | None
+    agent: bool
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-
-    def program() -> int:
-        if words == ["--agent"]:  # how this program starts itself on each server
-            from hccl_kit.selftest import agent  # noqa: PLC0415 - only there
-
-            return agent.main()
-        return _selftest(SelftestRequest(**vars(make_parser().parse(words))))
-
-    return exit_code_of(program)
+    return exit_code_of(lambda: _selftest(SelftestRequest(**vars(make_parser().parse(argv)))))
 
 
 def make_parser() -> Parser:
@@ -113,19 +115,18 @@ def make_parser() -> Parser:
     how.add_argument("--mpi", action="store_true", help="start the ranks with mpirun")
     how.add_argument("--slurm", action="store_true", help="start the ranks with srun, inside an allocation")
     add_remote(group)
+    # How this program starts itself on each server, with "-": the ranks to start come over standard input.
+    parser.add_argument("--agent", action="store_true", help=argparse.SUPPRESS)
     return parser
 
 
 def _fraction(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number < 1:
+    fraction = number(text)
+    if not 0 < fraction < 1:
         raise KitError(
             Message("cli.selftest.slow-must-between", "--slow must be between 0 and 1, got {text}", text=text[:40])
         )
-    return number
+    return fraction
 
 
 def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
@@ -143,13 +144,12 @@ def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
 
 
 def _selftest(request: SelftestRequest) -> int:
-    _assert_can_draw(request)
+    if request.agent:
+        return agent.main()
+    if request.svg:
+        check_new_file(request.svg, force=request.force)  # before a minute of work
     job = plan(read_table(request.table), ["hccl-kit"])
-    baseline = None
-    if request.baseline:
-        from hccl_kit.selftest.json_form import read_baseline  # noqa: PLC0415 - only with --baseline
-
-        baseline = read_baseline(request.baseline)
+    baseline = read_baseline(request.baseline) if request.baseline else None
     if request.hccl_test:
         (output, *more) = request.hccl_test
         if more:
@@ -165,27 +165,12 @@ def _selftest(request: SelftestRequest) -> int:
     return _report(request, measured, baseline)
 
 
-def _assert_can_draw(request: SelftestRequest) -> None:
-    """Raises KitError before a minute of work if the drawing cannot be written after it."""
-    if request.svg:
-        check_file(request.svg)
-        if request.svg.exists() and not request.force:
-            raise KitError(
-                Message("cli.selftest.exists", "{svg} exists", svg=request.svg),
-                hint=Message("cli.selftest.exists.fix", "--force overwrites it, or write to another file"),
-            )
-
-
 def _assert_comparable(request: SelftestRequest, measured: Measured, baseline: Measured | None) -> None:
-    from hccl_kit.selftest.json_form import assert_comparable  # noqa: PLC0415 - only with --baseline
-
     if baseline:
         assert_comparable(measured, baseline, str(request.baseline))
 
 
 def _read(job: LaunchPlan, operator: Operator, path: Path) -> Measured:
-    from hccl_kit.selftest.hccl_test import collectives_of, read_rows  # noqa: PLC0415 - only with --hccl-test
-
     rows = read_rows(read_text(path, _MAX_OUTPUT), str(path))
     return Measured("hccl_test", tuple(cards_of(job)), collectives_of(rows, operator, job.size))
 
@@ -218,16 +203,12 @@ def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
 
 
 def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | None) -> Measured:
-    from hccl_kit.selftest import servers  # noqa: PLC0415
-    from hccl_kit.selftest.run import FULL, QUICK, measure  # noqa: PLC0415 - after the request is known to be valid
-    from hccl_kit.selftest.session import session  # noqa: PLC0415
-
     backend = request.backend or servers.backend_here()
     nothing = Measured(backend, tuple(cards_of(job)))
     _assert_comparable(request, nothing, baseline)
-    passed = servers.passed_on() if request.ssh or request.mpi else {}
+    environ = servers.passed_on() if request.ssh or request.mpi else {}
     agents = [
-        servers.server(node, backend, command, passed)
+        servers.server(node, backend, command, environ)
         for node, command in zip(job.nodes, _commands(job, request), strict=True)
     ]
 
@@ -241,21 +222,18 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
 
 def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[str, ...]]:
     """The command that starts the agent of each server."""
-    from hccl_kit.preflight import over_ssh  # noqa: PLC0415
-    from hccl_kit.selftest import allocation, servers  # noqa: PLC0415
-
     if not (request.ssh or request.mpi or request.slurm):
         return [servers.local_command() for _ in job.nodes]
-    agent = servers.remote_command(request.remote)
+    command = servers.remote_command(request.remote)
     if request.ssh:
-        ssh = over_ssh.ssh_command(os.environ, request.ssh_option)
-        return [servers.over_ssh(ssh, node, agent) for node in job.nodes]
+        ssh = ssh_command(os.environ, request.ssh_option)
+        return [servers.over_ssh(ssh, node, command) for node in job.nodes]
     if request.mpi:
         mpirun = servers.program_here("mpirun")
-        return [servers.over_mpirun(mpirun, node, agent) for node in job.nodes]
+        return [servers.over_mpirun(mpirun, node, command) for node in job.nodes]
     names = allocation.matched(job.nodes, allocation.nodes_of(os.environ))
     srun = servers.program_here("srun")
-    return [servers.over_srun(srun, names[node.id], agent) for node in job.nodes]
+    return [servers.over_srun(srun, names[node.id], command) for node in job.nodes]
 
 
 def _note(text: str) -> None:
@@ -264,20 +242,12 @@ def _note(text: str) -> None:
 
 
 def _report(request: SelftestRequest, measured: Measured, baseline: Measured | None) -> int:
-    from hccl_kit.selftest.evidence import weigh  # noqa: PLC0415
-    from hccl_kit.selftest.json_form import as_json  # noqa: PLC0415
-    from hccl_kit.selftest.verdict import judge  # noqa: PLC0415
-
     weighed = weigh(judge(measured, baseline, slow=request.slow), measured, baseline, slow=request.slow)
     if request.format == "json":
         print(as_json(measured, weighed, table=request.table, slow=request.slow))
     else:
-        from hccl_kit.selftest.text import as_text  # noqa: PLC0415
-
         print(as_text(measured, weighed, table=request.table, color=wants_color(sys.stdout)))
     if request.svg:
-        from hccl_kit.selftest.svg import as_svg  # noqa: PLC0415 - only with --svg
-
         drawing = as_svg(measured, weighed.faults, table=request.table, slow=request.slow)
         lines = write_files([OutputFile(request.svg, drawing)], force=request.force)
         if request.format == "text":

@@ -10,22 +10,26 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.check.selection import chosen_rules
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 FILE = ".hccl-kit.toml"
 PROJECT, TABLE = "pyproject.toml", "hccl-kit"
 MAX_BYTES = 1 << 20
-_KEY = r"""(?m)\btool["']?[ \t]*\.[ \t]*["']?hccl-kit|^[ \t]*\[?[ \t]*["']?tool["']?[ \t]*[\]=]"""
-"""How TOML can write the table: `tool.hccl-kit`, or in a table `tool`. The name alone may be that of a dependency."""
 
 _RULES = 'a list of rules, such as ["HK2", "HK301"]'
 _ACCEPTED = {
@@ -51,47 +55,38 @@ def settings_for(file: str) -> Settings:
     Raises KitError if a setting is not valid.
     """
     try:
-        current = os.getcwd()  # noqa: PTH109 - pathlib takes 4 ms to load, which every check would pay
+        current = Path.cwd()
     except OSError:  # it was removed
         return Settings()
-    above = "" if file == "-" else os.path.dirname(file)  # noqa: PTH120
-    return _nearest(os.path.join(current, above) if above else current) or _nearest(current) or Settings()  # noqa: PTH118
+    folder = current if file == "-" else current / Path(file).parent
+    return _nearest(folder) or _nearest(current) or Settings()
 
 
-def _nearest(folder: str) -> Settings | None:
-    found, below = _in_folder(folder), ""
-    while found is None and folder != below:
-        below, folder = folder, os.path.dirname(folder)  # noqa: PTH120
-        found = _in_folder(folder)
-    return found
+def _nearest(folder: Path) -> Settings | None:
+    return next(filter(None, map(_in_folder, (folder, *folder.parents))), None)
 
 
 @cache
-def _in_folder(folder: str) -> Settings | None:
-    own, project = (os.path.join(folder, name) for name in (FILE, PROJECT))  # noqa: PTH118
-    if os.path.lexists(own):
-        if not os.path.isfile(own):  # noqa: PTH113
+def _in_folder(folder: Path) -> Settings | None:
+    file, project = folder / FILE, folder / PROJECT
+    if os.path.lexists(file):
+        if not os.path.isfile(file):  # noqa: PTH113 - Path.is_file raises if a folder may not be read
             raise KitError(
-                Message("cli.settings.not-file", "{own} is not a file", own=own),
+                Message("cli.settings.not-file", "{file} is not a file", file=file),
                 hint=Message("cli.settings.not-file.fix", "remove it, or write the settings into it"),
             )
-        return _settings(_toml(own, read_text(own, MAX_BYTES)), own)
+        return _settings(_toml(file, read_text(file, MAX_BYTES)), str(file))
     if not os.path.isfile(project):  # noqa: PTH113
         return None
     text = read_text(project, MAX_BYTES)
-    if TABLE not in text or not re.search(_KEY, text):  # saves the parser, which takes 5 ms to load
+    if TABLE not in text:  # another project's file, valid or not
         return None
     tool = _toml(project, text).get("tool")
     values = tool.get(TABLE) if isinstance(tool, dict) else None
     return None if values is None else _settings(values, f"{project}: tool.{TABLE}")
 
 
-def _toml(path: str, text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - most folders have no settings
-    else:
-        import tomli as tomllib  # noqa: PLC0415
-
+def _toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and integers of thousands of digits
@@ -134,8 +129,6 @@ def _settings(values: object, place: str) -> Settings:
                     accepted=_ACCEPTED[key],
                 )
             )
-        from hccl_kit.check.selection import chosen_rules  # noqa: PLC0415 - it loads all rules
-
         try:
             chosen_rules(value if isinstance(value, list) else ())
         except KitError as error:

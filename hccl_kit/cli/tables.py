@@ -33,23 +33,28 @@ def table_and_warnings(data: bytes, name: str, file: str, product: Product | Non
     """
     report = check_text(data, name, product)
     table = _valid(file, report)
-    lines = _lines([finding for finding in report.findings if finding.severity == "warning"])
+    lines = _lines(_warnings(report))
     if product is None and report.product == ANY_PRODUCT and (topology := _topology_warning(data, name)):
         lines.append(topology)
     return table, lines
 
 
+def _warnings(report: Report) -> list[Finding]:
+    return [finding for finding in report.findings if finding.severity == "warning"]
+
+
 def _lines(warnings: Sequence[Finding]) -> list[str]:
-    lines = [printable(f"warning: {found.rule}: {found.message}") for found in warnings[:MAX_WARNINGS]]
+    lines = [printable(f"warning: {finding.rule}: {finding.message}") for finding in warnings[:MAX_WARNINGS]]
     more = len(warnings) - MAX_WARNINGS
     return [*lines, *([f"warning: {more} more; hccl-check reports all"] if more > 0 else [])]
 
 
 def _topology_warning(data: bytes, name: str) -> str | None:
-    for found in check_text(data, name, find_product(DEFAULT_PRODUCT)).findings:
-        if found.severity == "error" and RULE_BY_ID[found.rule].family == TOPOLOGY:
+    for finding in check_text(data, name, find_product(DEFAULT_PRODUCT)).findings:
+        if finding.severity == "error" and RULE_BY_ID[finding.rule].family == TOPOLOGY:
             return printable(
-                f"warning: {found.rule}: {found.message}; this is for {DEFAULT_PRODUCT}, --product NAME chooses another"
+                f"warning: {finding.rule}: {finding.message};"
+                f" this is for {DEFAULT_PRODUCT}, --product NAME chooses another"
             )
     return None
 
@@ -72,24 +77,24 @@ def valid_text(
     Raises KitError if it has an error; with `strict_topology` a warning on topology is one.
     """
     text, report = check_table(table, name, product)
-    for found in report.findings:
-        if found.severity == "error" or (strict_topology and RULE_BY_ID[found.rule].family == TOPOLOGY):
+    for finding in report.findings:
+        if finding.severity == "error" or (strict_topology and RULE_BY_ID[finding.rule].family == TOPOLOGY):
             raise KitError(
                 Message(
                     "cli.tables.table-written",
                     "{rule}: {reason}, in the table to be written",
-                    rule=found.rule,
-                    reason=found.message,
+                    rule=finding.rule,
+                    reason=finding.message,
                 ),
-                hint=found.hint,
+                hint=finding.hint,
             )
-    for line in _lines([one for one in report.findings if one.severity == "warning" and one.rule not in silent]):
+    for line in _lines([finding for finding in _warnings(report) if finding.rule not in silent]):
         complain(line)
     return text
 
 
 def _valid(file: str, report: Report) -> RankTable:
-    first = next((found for found in report.findings if found.severity == "error"), None)
+    first = next((finding for finding in report.findings if finding.severity == "error"), None)
     if first is not None:
         raise _refused(file, report, first)
     return _table(file, report)
@@ -106,9 +111,11 @@ def _table(file: str, report: Report) -> RankTable:
     return report.table
 
 
-def _refused(file: str, report: Report, found: Finding) -> KitError:
-    place = f"{report.name}:{found.span.line}:{found.span.column}"
+def _refused(file: str, report: Report, finding: Finding) -> KitError:
+    place = f"{report.name}:{finding.span.line}:{finding.span.column}"
     return KitError(
-        Message("cli.tables.reason", "{place}: {rule}: {reason}", place=place, rule=found.rule, reason=found.message),
+        Message(
+            "cli.tables.reason", "{place}: {rule}: {reason}", place=place, rule=finding.rule, reason=finding.message
+        ),
         hint=Message("cli.tables.reason.fix", "hccl-check {quote}", quote=shlex.quote(file)),
     )

@@ -18,7 +18,6 @@ found, or could not run; 130 ended by Ctrl-C.
 from __future__ import annotations
 
 import gc
-import math
 import os
 import re
 import sys
@@ -35,17 +34,16 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_remote, add_timeout, path_with
-from hccl_kit.cli.output_files import check_file
+from hccl_kit.cli.options import add_remote, add_timeout, number, path_with
+from hccl_kit.cli.output_files import check_new_file
 from hccl_kit.cli.tables import read_table
-from hccl_kit.launch.plan import address_of
 from hccl_kit.preflight.over_ssh import program_there, ssh_command
 from hccl_kit.watch import run_folder
 from hccl_kit.watch.follow import Source, states
 from hccl_kit.watch.html import as_html
 from hccl_kit.watch.json_form import as_json
 from hccl_kit.watch.look import Folder
-from hccl_kit.watch.over_ssh import Server, Servers
+from hccl_kit.watch.over_ssh import Servers
 from hccl_kit.watch.text import as_line, as_text
 from hccl_kit.watch.view import WatchedJob, problems
 
@@ -109,11 +107,8 @@ def make_parser() -> Parser:
 
 
 def _interval(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not LEAST <= number <= 86400:
+    seconds = number(text)
+    if not LEAST <= seconds <= 86400:
         raise KitError(
             Message(
                 "cli.watch.interval-must-86400",
@@ -122,17 +117,12 @@ def _interval(text: str) -> float:
                 text=text[:40],
             )
         )
-    return number
+    return seconds
 
 
 def _watch(request: WatchRequest) -> int:
     if request.html:
-        check_file(request.html)
-        if os.path.lexists(request.html) and not request.force:
-            raise KitError(
-                Message("cli.watch.exists", "{html} exists", html=request.html),
-                hint=Message("cli.watch.exists.fix", "--force overwrites it, or write to another file"),
-            )
+        check_new_file(request.html, force=request.force)
     source = _source(request)
     if request.once or request.format == "json":
         job = source.look()
@@ -170,9 +160,8 @@ def _source(request: WatchRequest) -> Source:
         )
     given = Path(runs[0]) if runs else run_folder.DEFAULT
     here = run_folder.find(given) if given.is_dir() else given  # its name is the same on all servers of a start
-    servers = [Server(one.id, address_of(one)) for one in read_table(tables[0]).servers]
     return Servers(
-        servers,
+        read_table(tables[0]).servers,
         str(Path.cwd() / here),
         ssh=ssh_command(os.environ, request.ssh_option),
         program=program_there(request.remote),
@@ -224,10 +213,11 @@ class _Lines:
     def show(self, job: WatchedJob) -> None:
         clock = time.strftime("%T", time.localtime(job.time))
         print(f"{clock} {as_line(job)}", flush=True)
-        kinds = {re.split(" since | for |:", one)[0]: one for one in problems(job)}  # the rest changes all the time
-        for kind, one in kinds.items():
+        # The rest of a problem changes all the time.
+        kinds = {re.split(" since | for |:", problem)[0]: problem for problem in problems(job)}
+        for kind, problem in kinds.items():
             if kind not in self.known:
-                print(f"{clock} problem: {one}", flush=True)
+                print(f"{clock} problem: {problem}", flush=True)
         self.known = set(kinds)
         for note in job.notes:
             if note not in self.notes:

@@ -28,7 +28,7 @@ CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
 IF_IP, IF_NAME, FAMILY = "HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY"
 OF_A_SERVER = (IF_IP, IF_NAME, FAMILY)
 """The variables that may differ between servers; the others are equal on all ranks."""
-RECORDER_SWITCHES = tuple(one.name for one in RECORDERS if not one.value.startswith("./"))
+RECORDER_SWITCHES = tuple(recorder.name for recorder in RECORDERS if not recorder.value.startswith("./"))
 """The variables of the flight recorders that do not name a file."""
 (MASTER_PORT,) = NAMES["master_port"]
 
@@ -101,12 +101,12 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
         wanted,
         ports,
         (
-            *_of_ports(ports),
-            *_of_timeouts(wanted, several=several),
-            *_of_rendezvous(ports, several=several),
-            *_of_recorders(),
+            *_port_variables(ports),
+            *_timeout_variables(wanted, several=several),
+            *_rendezvous_variables(ports, several=several),
+            *_recorder_variables(),
         ),
-        tuple(_of_server(server, hosts.get(server.id)) for server in table.servers),
+        tuple(_server_variables(server, hosts.get(server.id)) for server in table.servers),
         kernels,
         assumes_linux,
     )
@@ -130,10 +130,10 @@ def script_variables(table: RankTable, job: int | None, jobs: int | None = None)
         return []
     planned = plan_variables(table, Wanted(job, JOBS if jobs is None else jobs), {}).variables
     apart = {HOST_RANGE, *RECORDER_SWITCHES}
-    return [(one.name, one.value) for one in planned if one.name not in apart]
+    return [(variable.name, variable.value) for variable in planned if variable.name not in apart]
 
 
-def _of_ports(ports: JobPorts) -> tuple[Variable, ...]:
+def _port_variables(ports: JobPorts) -> tuple[Variable, ...]:
     host, card = ports.host, ports.card
     return (
         Variable(
@@ -158,7 +158,7 @@ def _of_ports(ports: JobPorts) -> tuple[Variable, ...]:
     )
 
 
-def _of_timeouts(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
+def _timeout_variables(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
     connect = wanted.connect if wanted.connect is not None else CONNECT_OF_SEVERAL if several else CONNECT_OF_ONE
     execute = wanted.execute if wanted.execute is not None else max(EXEC, connect + 120)
     if not LEAST_CONNECT <= connect <= MOST_CONNECT:
@@ -203,17 +203,21 @@ def _of_timeouts(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
     )
 
 
-def _of_rendezvous(ports: JobPorts, *, several: bool) -> tuple[Variable, ...]:
+def _rendezvous_variables(ports: JobPorts, *, several: bool) -> tuple[Variable, ...]:
     master = Variable(MASTER_PORT, str(ports.master), "port of rank 0, for torch and the launch scripts")
     link = Variable(LINK_PORT, str(ports.link), "rendezvous port of the launch scripts")
     return (master, link) if several else (master,)
 
 
-def _of_recorders() -> tuple[Variable, ...]:
-    return tuple(Variable(one.name, one.value, one.reason) for one in RECORDERS if one.name in RECORDER_SWITCHES)
+def _recorder_variables() -> tuple[Variable, ...]:
+    return tuple(
+        Variable(recorder.name, recorder.value, recorder.reason)
+        for recorder in RECORDERS
+        if recorder.name in RECORDER_SWITCHES
+    )
 
 
-def _of_server(server: Server, host: Host | None) -> ServerVariables:
+def _server_variables(server: Server, host: Host | None) -> ServerVariables:
     try:
         address = ipaddress.ip_address(address_of(server))
     except ValueError:
@@ -221,13 +225,13 @@ def _of_server(server: Server, host: Host | None) -> ServerVariables:
     if is_loopback(str(address)):
         return ServerVariables(server.id, (), "a loopback address; HCCL chooses the interface")
     family = [Variable(FAMILY, "AF_INET6", "the address of the server is IPv6")] if address.version == 6 else []
-    own = Variable(IF_IP, str(address), "the address of this server in the table; overrides HCCL_SOCKET_IFNAME")
+    by_address = Variable(IF_IP, str(address), "the address of this server in the table; overrides HCCL_SOCKET_IFNAME")
     if host is None:
         note = "its interfaces are not known here; --ssh asks it, or run this on it"
-        return ServerVariables(server.id, (own, *family), note)
-    found = next((one.name for one in host.interfaces if ipaddress.ip_address(one.address) == address), None)
-    if found is None:
-        there = ", ".join(f"{one.name} {one.address}" for one in host.interfaces) or "none"
+        return ServerVariables(server.id, (by_address, *family), note)
+    names = [interface.name for interface in host.interfaces if ipaddress.ip_address(interface.address) == address]
+    if not names:
+        there = ", ".join(f"{interface.name} {interface.address}" for interface in host.interfaces) or "none"
         return ServerVariables(server.id, (), f"no interface of it has {address}; it has {there}")
-    named = Variable(IF_NAME, f"={found}", f"the interface that has {address}; = is for exactly this name")
-    return ServerVariables(server.id, (own, named, *family))
+    by_name = Variable(IF_NAME, f"={names[0]}", f"the interface that has {address}; = is for exactly this name")
+    return ServerVariables(server.id, (by_address, by_name, *family))

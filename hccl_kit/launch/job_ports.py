@@ -23,7 +23,7 @@ EPHEMERAL = (32768, 60999)
 DEFAULT_BASE = 60000
 DEFAULT_HOST_PORTS = 32
 DEFAULT_CARD = 16666
-_OF_OTHERS = (
+_OTHER_PORTS = (
     (DEFAULT_BASE, DEFAULT_BASE + HOST_PORTS - 1),  # jobs without a plan
     (DEFAULT_CARD, DEFAULT_CARD),
     (20000, 31999),  # derived_port of our scripts; Mooncake counts from 20000
@@ -125,7 +125,7 @@ def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> Job
     for block in _blocks(job, jobs):
         if all(kernel.given_away(block) is None for kernel in known):
             return JobPorts(block.first)
-    needed = Ports(min(next(_blocks(one, jobs)).first for one in range(jobs)), HIGHEST)
+    needed = Ports(min(next(_blocks(number, jobs)).first for number in range(jobs)), HIGHEST)
     low, high = min(kernel.ephemeral[0] for kernel in known), max(kernel.ephemeral[1] for kernel in known)
     raise KitError(
         Message(
@@ -149,5 +149,5 @@ def _blocks(job: int, jobs: int) -> Iterator[Ports]:
     """The blocks of a job from the highest down."""
     for first in range(HIGHEST + 1 - BLOCK * (job + 1), LOWEST - 1, -BLOCK * jobs):
         block = Ports(first, first + BLOCK - 1)
-        if not any(block.meets(one) for one in _OF_OTHERS):
+        if not any(block.meets(ports) for ports in _OTHER_PORTS):
             yield block

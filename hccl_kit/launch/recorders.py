@@ -65,4 +65,4 @@ RECORDERS = (
 
 def rows() -> list[str]:
     """VALUE NAME [OTHER_NAME ...] of each, as the fragment `recorders` expects them."""
-    return [" ".join((one.value, one.name, *one.others)) for one in RECORDERS]
+    return [" ".join((recorder.value, recorder.name, *recorder.others)) for recorder in RECORDERS]

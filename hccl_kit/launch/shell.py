@@ -80,8 +80,8 @@ def _without_imports(name: str) -> str:
 
 def _imports(source: str) -> list[ast.ImportFrom]:
     """The imports from `__future__` and from BUNDLED."""
-    found = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
-    return [node for node in found if node.module and node.module.startswith(("__future__", *BUNDLED))]
+    imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
+    return [node for node in imports if node.module and node.module.startswith(("__future__", *BUNDLED))]
 
 
 def source_of(name: str) -> str:

@@ -99,16 +99,16 @@ def fit(file: TableFile, table: RankTable, singles: Sequence[RankTable], product
 
 
 def _spare(single: RankTable, table: RankTable) -> Spare:
-    (server,) = single.servers
-    for one in table.servers:
-        here, there = _pod_of(table, one), _pod_of(single, server)
+    (spare,) = single.servers
+    for server in table.servers:
+        here, there = _pod_of(table, server), _pod_of(single, spare)
         if here != there:
             message = Message(
                 "launch.spares.spare-not-fit-2",
-                "spare {id} does not fit: it is in super pod {there}, server {id_2} in {here}",
-                id=server.id,
+                "spare {spare} does not fit: it is in super pod {there}, server {server} in {here}",
+                spare=spare.id,
                 there=there,
-                id_2=one.id,
+                server=server.id,
                 here=here,
             )
             raise KitError(
@@ -118,13 +118,14 @@ def _spare(single: RankTable, table: RankTable) -> Spare:
                     "its cards would not reach the others; choose a spare of the same super pod",
                 ),
             )
-    _require_known_keys(table, server)
+    _require_known_keys(table, spare)
     (entry,) = json.loads(write(single))["server_list"]
-    return Spare(server.id, address_of(server), json.dumps(entry))
+    return Spare(spare.id, address_of(spare), json.dumps(entry))
 
 
 def _pod_of(table: RankTable, server: Server) -> str | None:
-    return next((pod.id for pod in table.super_pods or () if server.id in {one.id for one in pod.servers}), None)
+    pods = table.super_pods or ()
+    return next((pod.id for pod in pods if server.id in {member.id for member in pod.servers}), None)
 
 
 def _require_known_keys(table: RankTable, spare: Server) -> None:
@@ -166,18 +167,18 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
     except MisfitError as why:
         raise KitError(Message("launch.spares.spare-not-fit-3", "the spare does not fit: {why}", why=why)) from why
     report = check_text(made.text, file.name, product)
-    for found in report.findings:
-        if found.severity == "error":
+    for finding in report.findings:
+        if finding.severity == "error":
             spare_in_place = " and ".join(f"{spare.id} in the place of {server.id}" for server, spare in pairs[:3])
             raise KitError(
                 Message(
                     "launch.spares.table",
                     "{rule}: {reason}, in the table with {spare_in_place}",
-                    rule=found.rule,
-                    reason=found.message,
+                    rule=finding.rule,
+                    reason=finding.message,
                     spare_in_place=spare_in_place,
                 ),
-                hint=found.hint,
+                hint=finding.hint,
             )
     if report.table is None or not _differs_only_in(report.table, table, pairs):
         raise KitError(
@@ -192,11 +193,11 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
 def _differs_only_in(made: RankTable, table: RankTable, pairs: Sequence[tuple[Server, Spare]]) -> bool:
     """Whether the ranks and all other servers are those of the table."""
     place = {server.id: spare.id for server, spare in pairs}
-    for one, other in zip(made.servers, table.servers, strict=True):
-        if other.id in place:
-            ranks = [[(device.id, device.rank) for device in server.devices] for server in (one, other)]
-            if one.id != place[other.id] or ranks[0] != ranks[1]:
+    for now, before in zip(made.servers, table.servers, strict=True):
+        if before.id in place:
+            ranks = [[(device.id, device.rank) for device in server.devices] for server in (now, before)]
+            if now.id != place[before.id] or ranks[0] != ranks[1]:
                 return False
-        elif one != other:
+        elif now != before:
             return False
     return True

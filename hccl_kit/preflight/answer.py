@@ -46,13 +46,12 @@ class Answer(NamedTuple):
     error: str | None = None
 
 
-def answer(node: Node, report: Report | None = None) -> Answer:
-    """Check this machine, unless its `report` exists already, and collect its facts."""
-    report = report or inspect(node)
+def answer(node: Node) -> Answer:
+    """Check this machine, and collect its facts."""
     return Answer(
         server=node.server.id if node.server else "",
         machine=socket.gethostname(),
-        report=report,
+        report=inspect(node),
         facts={**_table_there(node.path), **facts(node)},
         variables={
             name: value[:MAX_VALUE]

@@ -46,10 +46,8 @@ def check_servers(job: PreflightJob, server: str | None, ssh: Ssh) -> tuple[list
         )
     this = job.node(os.environ, server)
     others = [server for server in job.table.servers if server is not this.server]
-    refused = {server.id: why for server in others if (why := over_ssh.refusal(address_of(server)))}
-    asked = [server for server in others if server.id not in refused]
     program = over_ssh.program_there(ssh.remote)
-    commands = [(address_of(server), _command(program, job, server)) for server in asked]
+    commands = [(address_of(server), _command(program, job, server)) for server in others]
     start = over_ssh.ssh_command(os.environ, ssh.options)
 
     def ask() -> tuple[Answer | None, list[Reply]]:
@@ -59,16 +57,13 @@ def check_servers(job: PreflightJob, server: str | None, ssh: Ssh) -> tuple[list
             return local.result() if local else None, replies
 
     here, replies = interruptible(ask)
-    by_id = {server.id: _answer(server, reply) for server, reply in zip(asked, replies, strict=True)}
-    by_id |= {name: Answer(name, error=why) for name, why in refused.items()}
+    by_id = {server.id: _answer(server, reply) for server, reply in zip(others, replies, strict=True)}
+    ahead = {server.id: _ahead(by_id[server.id], reply) for server, reply in zip(others, replies, strict=True)}
     if here:
         by_id[here.server] = here
-    ahead = {server.id: _ahead(by_id[server.id], reply) for server, reply in zip(asked, replies, strict=True)}
     answers = [by_id[server.id] for server in job.table.servers]
-    answered = [each for each in answers if each.error is None]
-    return answers, differences(
-        Round(answered, job.digest, {each.server: ahead.get(each.server, 0.0) for each in answered}, job.path)
-    )
+    answered = [answer for answer in answers if answer.error is None]
+    return answers, differences(Round(answered, job.digest, ahead, job.path))
 
 
 def _command(program: Sequence[str], job: PreflightJob, server: Server) -> str:

@@ -25,16 +25,15 @@ _RESERVED = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
 def this_host() -> Host:
-    """This machine. Raises KitError if its addresses cannot be read."""
-    return Host(tuple(interface for interface in interfaces() if not interface.is_link_local), this_kernel())
+    """This machine; its ports are the default of Linux if they cannot be read.
 
-
-def this_kernel(root: Path = Path("/")) -> Kernel:
-    """The ports that this machine assigns to outgoing connections; the default of Linux if they cannot be read."""
+    Raises KitError if its addresses cannot be read.
+    """
     try:
-        return read_kernel(root)
+        kernel = read_kernel(Path("/"))
     except (OSError, ValueError):
-        return Kernel()
+        kernel = Kernel()
+    return Host(tuple(interface for interface in interfaces() if not interface.is_link_local), kernel)
 
 
 def read_kernel(root: Path) -> Kernel:
@@ -46,21 +45,19 @@ def hosts_over_ssh(
     servers: Sequence[Server], options: Sequence[str], timeout: float
 ) -> tuple[dict[str, Host], dict[str, str]]:
     """What the servers answer, and for those that do not, why. Raises KitError if ssh cannot be run as asked."""
-    refused = {server.id: why for server in servers if (why := over_ssh.refusal(address_of(server)))}
-    asked = [server for server in servers if server.id not in refused]
     start = over_ssh.ssh_command(os.environ, options)
-    replies = over_ssh.run_on_all(start, [(address_of(server), _COMMAND) for server in asked], b"", timeout=timeout)
+    replies = over_ssh.run_on_all(start, [(address_of(server), _COMMAND) for server in servers], b"", timeout=timeout)
     hosts: dict[str, Host] = {}
-    failed = dict(refused)
-    for server, reply in zip(asked, replies, strict=True):
+    failed: dict[str, str] = {}
+    for server, reply in zip(servers, replies, strict=True):
         try:
-            hosts[server.id] = _host(reply)
+            hosts[server.id] = host_in(reply)
         except ValueError as error:
             failed[server.id] = reply.stderr or str(error)
     return hosts, failed
 
 
-def _host(reply: Reply) -> Host:
+def host_in(reply: Reply) -> Host:
     """The host in a reply, which is not trusted. Raises ValueError if it is not the output of the command."""
     if reply.error is not None:
         raise ValueError(reply.error)

@@ -96,7 +96,7 @@ def run_on_all(
 ) -> list[Reply]:
     """The replies to pairs of an address and a shell command, in their order; each command reads `stdin`.
 
-    `quiet` shows no progress. If this is interrupted, no ssh is left running.
+    An address that has a `refusal` is not asked. `quiet` shows no progress. After an interrupt no ssh is left running.
     """
     return interruptible(lambda: _run_on_all(ssh, commands, stdin, timeout, quiet=quiet))
 
@@ -109,11 +109,14 @@ def _run_on_all(
     with tempfile.NamedTemporaryFile() as file, ThreadPoolExecutor(AT_ONCE) as pool:
         file.write(stdin)
         file.flush()
+
+        def ask(address: str, command: str) -> Reply:
+            if why := refusal(address):
+                return Reply("", time.time(), time.time(), why)
+            return _run((*ssh, "--", address, command), Path(file.name), timeout, stop, most)
+
         try:
-            started = [
-                pool.submit(_run, (*ssh, "--", address, command), Path(file.name), timeout, stop, most)
-                for address, command in commands
-            ]
+            started = [pool.submit(ask, address, command) for address, command in commands]
             with track(as_completed(started), len(started), "checking servers", quiet=quiet) as replies:
                 for _ in replies:
                     pass

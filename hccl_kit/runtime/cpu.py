@@ -42,15 +42,15 @@ def rendezvous(env: WorkerEnv) -> Any:
                 "runtime.no-rendezvous.fix", "start the job with the script that hccl-gen writes, or with mpirun"
             ),
         )
-    address = _address(env, env.master_addr)
+    address = address_to_join(env, env.master_addr)
     if env.rank == 0:
         _assert_free(env.master_port)
     else:
-        _wait_until_listening(env, env.master_addr, env.master_port)
+        wait_until_listening(env, env.master_addr, env.master_port)
     limit = timedelta(seconds=JOIN_TIMEOUT)
     try:
         store = TCPStore(address, env.master_port, env.size, env.rank == 0, limit, wait_for_workers=False)
-        _wait_for_all_ranks(store, env)
+        wait_for_all_ranks(store, env)
         management._init_with_store(timeout=limit, world_size=env.size, rank=env.rank, store=store)
     except RuntimeError as error:
         first = str(error).strip().split("\n")[0]
@@ -69,7 +69,7 @@ def rendezvous(env: WorkerEnv) -> Any:
     return store
 
 
-def _address(env: WorkerEnv, host: str) -> str:
+def address_to_join(env: WorkerEnv, host: str) -> str:
     """The IP address of `host`, since MindSpore accepts no names.
 
     Raises KitError if it is a loopback address that other hosts cannot reach: rank 0 listens on this address only, and
@@ -109,7 +109,7 @@ def _address(env: WorkerEnv, host: str) -> str:
     return address
 
 
-def _wait_for_all_ranks(store: Any, env: WorkerEnv) -> None:
+def wait_for_all_ranks(store: Any, env: WorkerEnv) -> None:
     """Return when every rank has joined; until then log which are missing, since MindSpore logs nothing.
 
     Raises RuntimeError, from MindSpore, 15 s after rank 0 has ended.
@@ -174,7 +174,8 @@ def _assert_free(port: int) -> None:
         ) from error
 
 
-def _wait_until_listening(env: WorkerEnv, host: str, port: int) -> None:
+def wait_until_listening(env: WorkerEnv, host: str, port: int) -> None:
+    """Return when rank 0 listens. Raises KitError after JOIN_TIMEOUT seconds."""
     wait = _WaitLog(f"rank {env.rank} of {env.size}", hint="did rank 0 start? see its log")
     while True:
         try:

@@ -70,20 +70,20 @@ class FlightRecorder:
         self.step = 0
         self._count = 0
         self._doing: tuple[str, float] | None = None
-        self._pulse = Pulse()
+        self.pulse = Pulse()
         self._points: tuple[Point, ...] = ()
         self._is_over = threading.Event()
         self._torch = None if path is None else TorchTrace(path.with_name(torch_trace.NAME.format(head["rank"])))
         self._file = None if path is None else _make(path, head)
         if self._file is not None:
-            self._sign_of_life()
+            self.sign_of_life()
             _start(self._stay_alive)
 
     def beat(self, step: int, loss: float | None = None, parts: tuple[float, float, float] | None = None) -> None:
         """Record that `step` steps are done: see `Pulse.beat`."""
         self.step = step
         if self._file is not None:
-            self._pulse.beat(step, loss, parts)
+            self.pulse.beat(step, loss, parts)
 
     @contextmanager
     def collective(self, operator: str, size: int | None = None) -> Iterator[None]:
@@ -115,7 +115,7 @@ class FlightRecorder:
         finally:
             self._doing = before
             if before is None:
-                self._pulse.spent(part, time.perf_counter() - began)
+                self.pulse.spent(part, time.perf_counter() - began)
 
     def ended(self, how: str, message: str = "") -> None:
         """Record how the rank ended; the first time counts."""
@@ -126,7 +126,7 @@ class FlightRecorder:
         length = 400  # characters; one may become six bytes
         while len(line := _line({**row, "message": printable(message[:length])}, HEAD)) > HEAD:
             length //= 2
-        self._sign_of_life()
+        self.sign_of_life()
         self._write(line, 2 * HEAD)
         if self._torch is not None and self._file is not None:
             self._torch.done() if how == DONE else self._torch.failed()
@@ -138,26 +138,27 @@ class FlightRecorder:
 
     def killed(self) -> None:
         """Record what there is to record before a signal ends the process."""
-        self._sign_of_life()
+        self.sign_of_life()
         if self._torch is not None:
             self._torch.failed()
 
     def _stay_alive(self) -> None:
         while not self._is_over.wait(INTERVAL):
-            self._sign_of_life()
+            self.sign_of_life()
             if self._torch is not None:
                 self._torch.look()
 
-    def _sign_of_life(self) -> None:
+    def sign_of_life(self) -> None:
+        """Write what the rank does now, and the points of the curve that are new."""
         doing, since = self._doing or (None, None)
         row = {"alive": time.time(), "step": self.step, "doing": doing and doing[:MAX_NAME], "since": since}
-        line = _line(row | self._pulse.row(), HEAD)
+        line = _line(row | self.pulse.row(), HEAD)
         self._write(line if len(line) == HEAD else _line(row, HEAD), HEAD)
         self._draw()
 
     def _draw(self) -> None:
         """Write the points of the curve that are new; all of them after each two have become one."""
-        before, self._points = self._points, self._pulse.points
+        before, self._points = self._points, self.pulse.points
         if self._points is before:
             return
         is_longer = len(self._points) > len(before)

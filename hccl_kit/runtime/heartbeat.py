@@ -30,7 +30,7 @@ class Heartbeat:
     def __init__(self, path: Path | None, recorder: FlightRecorder = OFF) -> None:
         self.path = path
         self.recorder = recorder
-        self._file: int | None = None
+        self.file: int | None = None
         self._is_new = True  # only the first time: an empty file is not a heartbeat
 
     @classmethod
@@ -53,12 +53,12 @@ class Heartbeat:
             return
         self.recorder.beat(step, loss, parts)
         try:
-            if self._file is None:
-                self._file = open_in(self.path.parent, self.path.name, is_new=self._is_new)
+            if self.file is None:
+                self.file = open_in(self.path.parent, self.path.name, is_new=self._is_new)
                 self._is_new = False
-            os.pwrite(self._file, b"%d\n" % min(step, MAX_STEP), 0)
+            os.pwrite(self.file, b"%d\n" % min(step, MAX_STEP), 0)
         except OSError:
-            if self._file is not None:
+            if self.file is not None:
                 with suppress(OSError):
-                    os.close(self._file)
-                self._file = None
+                    os.close(self.file)
+                self.file = None

@@ -1,6 +1,6 @@
 """The agent of a server: starts the ranks there, and passes messages between them and the selftest.
 
-    hccl-kit selftest --agent
+    hccl-kit selftest - --agent
 
 Its standard input has a line with the ranks to start, then commands for all of them; its standard output has the
 messages of the ranks. Ranks connect to a Unix socket in a folder that only this user can enter. When standard input

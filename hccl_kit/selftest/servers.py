@@ -24,6 +24,8 @@ BACKENDS: Mapping[str, str] = {"torch": "torch", "mindspore": "mindspore", "mpi"
 """Each framework and the package that it needs, in the order in which they are tried."""
 SHARES_FATE = frozenset({"mpi", "mindspore"})
 """Frameworks that end all ranks if one ends."""
+AGENT = ("selftest", "-", "--agent")
+"""The arguments of hccl-kit that make it an agent."""
 
 
 def backend_here() -> str:
@@ -52,7 +54,7 @@ def server(node: Node, backend: str, command: Sequence[str], environ: Mapping[st
 
 def local_command() -> tuple[str, ...]:
     """The command that starts the agent of this server."""
-    return own_program("hccl_kit", "selftest", "--agent")
+    return own_program("hccl_kit", *AGENT)
 
 
 def remote_command(remote: str | None) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ def remote_command(remote: str | None) -> tuple[str, ...]:
 
     Raises KitError if `remote` is not a command.
     """
-    return (*program_there(remote), "selftest", "--agent")
+    return (*program_there(remote), *AGENT)
 
 
 def over_ssh(ssh: Sequence[str], node: Node, agent: Sequence[str]) -> tuple[str, ...]:

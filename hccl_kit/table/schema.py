@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
@@ -78,8 +79,6 @@ def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator
         if key in written:
             continue
         code = code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
-        from difflib import get_close_matches  # noqa: PLC0415 - only after a typo
-
         like = meant.get(key) or next(iter(get_close_matches(key, unknown[:MAX_UNKNOWN], n=1, cutoff=0.7)), None)
         if like:
             message = Message(

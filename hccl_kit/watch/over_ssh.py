@@ -8,26 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.launch.plan import address_of
 from hccl_kit.launch.shell import words
-from hccl_kit.preflight.over_ssh import refusal, run_on_all
+from hccl_kit.preflight.over_ssh import run_on_all
+from hccl_kit.table.model import Server
 from hccl_kit.watch.json_form import job_in
 from hccl_kit.watch.view import WatchedJob, WatchedRank, job
 
 
-class Server(NamedTuple):
-    """A server of the table, and its address for ssh."""
-
-    name: str
-    address: str
-
-
 class Servers:
-    """The servers of a job. `ssh` is the command up to the address, `program` that of hccl-kit there."""
+    """The servers of a table. `ssh` is the command up to the address, `program` that of hccl-kit there."""
 
     def __init__(
         self, servers: Sequence[Server], run: str, *, ssh: Sequence[str], program: Sequence[str], timeout: float
@@ -37,19 +31,17 @@ class Servers:
 
     def look(self) -> WatchedJob:
         """What all ranks do now. Raises KitError if no server answers."""
-        refused = {server.name: why for server in self.servers if (why := refusal(server.address))}
-        asked = [server for server in self.servers if server.name not in refused]
-        commands = [(server.address, self.command) for server in asked]
+        commands = [(address_of(server), self.command) for server in self.servers]
         replies = run_on_all(self.ssh, commands, b"", timeout=self.timeout, quiet=True)
         answers: list[WatchedJob] = []
-        lost = [f"{name}: {why}" for name, why in refused.items()]
-        for server, reply in zip(asked, replies, strict=True):
+        lost: list[str] = []
+        for server, reply in zip(self.servers, replies, strict=True):
             try:
                 if reply.error is not None:
                     raise ValueError(reply.error)
                 answers.append(job_in(reply.text))
             except ValueError as error:
-                lost.append(printable(f"{server.name}: {reply.stderr or error}"))
+                lost.append(printable(f"{server.id}: {reply.stderr or error}"))
         if not answers:
             raise KitError(
                 Message("watch.no-answer", "no server answered; {first}", first=lost[0]),

@@ -148,8 +148,8 @@ def rank(number: int, record: Record, silent_s: float | None, script: Script = N
     why = ""
     if code is not None or record.ended not in ("", DONE):
         state = "failed"
-        told = "" if record.ended == DONE else f"{record.ended}: {record.message}" if record.message else record.ended
-        why = told or _exit_code(code)
+        ending = "" if record.ended == DONE else f"{record.ended}: {record.message}" if record.message else record.ended
+        why = ending or _exit_code(code)
     elif record.ended == DONE:
         state = "done"
     elif silent_s is not None and silent_s > SILENT:

@@ -139,12 +139,3 @@ def test_an_invalid_setting_is_one_message(written: str, message: str, place: st
     assert error.startswith(f"error: {tmp_path / place}")
     assert message in error
     assert error.count("error: ") == 1
-
-
-def test_a_check_without_settings_does_not_import_tomllib(tmp_path: Path) -> None:
-    tree(tmp_path, a=text())
-    (tmp_path / "pyproject.toml").write_text("[project]\n")
-    done = check("a.json", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
-    assert done.returncode == 0
-    assert b"tomllib" not in done.stderr
-    assert b"hccl_kit.cli.settings" in done.stderr

@@ -1,8 +1,8 @@
 """Which existing files may be overwritten, and which never are."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,14 +42,12 @@ def test_a_new_folder_may_be_very_deep(tmp_path: Path) -> None:
 def test_a_file_that_appears_meanwhile_is_not_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If two programs write the same new file at once, the second one reports an error."""
     path = tmp_path / "a.sh"
-    states = output_files._states
 
-    def another_writes_it(files: Sequence[OutputFile]) -> list[tuple[OutputFile, output_files.State]]:
-        found = states(files)
+    def another_writes_it(*arguments: Any, **options: Any) -> None:
         path.write_text("theirs")
-        return found
+        write_atomically(*arguments, **options)
 
-    monkeypatch.setattr(output_files, "_states", another_writes_it)
+    monkeypatch.setattr(output_files, "write_atomically", another_writes_it)
     with pytest.raises(KitError, match="File exists"):
         write_files([OutputFile(path, "ours")], force=False)
     assert path.read_text() == "theirs"

@@ -17,6 +17,7 @@ from tests.cli.test_preflight import HOST_SIDE, clean_environ, preflight
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.places import ROOT
 from tests.preflight.nodes import HERE, table_value
+from tests.tables import ranks_value
 from tests.waiting import PATIENCE, wait_until
 
 REMOTE = shlex.join([sys.executable, "-m", "hccl_kit.cli.kit"])
@@ -185,8 +186,6 @@ def test_a_hostile_table_executes_no_command(tmp_path: Path) -> None:
 
 
 def test_a_table_without_hosts_starts_no_ssh(tmp_path: Path) -> None:
-    from tests.tables import ranks_value  # noqa: PLC0415 - only here
-
     (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))
     done = preflight("t.json", "--all", folder=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

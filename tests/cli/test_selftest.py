@@ -133,10 +133,10 @@ def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path) -> None:
 
 def test_the_agent_option_refuses_to_be_started_by_a_user() -> None:
     for stdin in (b"", b"hello\n"):
-        done = subprocess.run([*PROGRAM, "--agent"], input=stdin, check=False, capture_output=True, timeout=60)
+        done = subprocess.run([*PROGRAM, "-", "--agent"], input=stdin, check=False, capture_output=True, timeout=60)
         assert (done.returncode, done.stdout) == (2, b"")
         assert b"start hccl-kit selftest TABLE instead" in done.stderr
-    assert "start hccl-kit selftest TABLE instead" in run("--agent").stderr
+    assert "start hccl-kit selftest TABLE instead" in run("-", "--agent").stderr
 
 
 def test_several_hccl_test_options_are_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 from hypothesis import given
@@ -55,9 +56,11 @@ def test_reads_the_output_of_env_and_export(command: str, tmp_path: Path) -> Non
     st.dictionaries(st.from_regex(r"\A[A-Z_][A-Z0-9_]{0,20}\Z"), st.text("aZ0 ='\"$\\`-,;|é", max_size=9), min_size=1)
 )
 def test_exported_settings_round_trip(values: dict[str, str]) -> None:
-    from hccl_kit.diagnosis.rank_settings import _lines  # noqa: PLC0415 - writing a file per example would take seconds
-
-    assert dict(_lines([f"export {name}={shlex.quote(value)}" for name, value in values.items()])) == values
+    with NamedTemporaryFile("w", encoding="utf-8") as file:
+        file.writelines(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
+        file.flush()
+        (settings,) = read_settings(file.name)
+    assert settings.values == values
 
 
 def test_plogs_state_some_variables(tmp_path: Path) -> None:

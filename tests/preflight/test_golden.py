@@ -41,42 +41,33 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hccl_kit.preflight.tool_queries.TIMEOUTS", {"npu-smi": 4.0, "hccn_tool": 4.0})
 
 
-@pytest.fixture
-def short_path() -> Iterator[Path]:
-    """A folder for the system: messages truncate long paths, and those of pytest are long."""
-    with tempfile.TemporaryDirectory() as folder:
-        yield Path(folder)
-
-
 def test_every_rule_has_its_folder() -> None:
-    assert [folder.name for folder in FOLDERS] == sorted({rule.id for rule in NODE_RULES} | OF_CLUSTERS)
+    ids = [*(rule.id for rule in NODE_RULES), *(rule.id for rule in CLUSTER_RULES)]
+    assert [folder.name for folder in FOLDERS] == sorted(ids)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_bad_subject_breaks_only_its_rule_and_matches_the_golden_report(
-    folder: Path, short_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+def test_every_bad_subject_breaks_only_its_rule_and_matches_the_golden_report(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, names = findings(folder / "bad.json", short_path, monkeypatch)
-    assert {one.rule for one in found} == {folder.name}
-    text = "\n".join(line for one in found for line in as_lines(one, color=False)) + "\n"
-    for own, name in names.items():
-        text = text.replace(own, name)
-    golden = folder / "bad.out"
-    if request.config.getoption("--update-golden"):
-        golden.write_text(text, encoding="utf-8")
-    assert golden.read_text(encoding="utf-8") == text
+    for folder in FOLDERS:
+        broken, names = findings(folder / "bad.json", monkeypatch)
+        assert {finding.rule for finding in broken} == {folder.name}
+        text = "\n".join(line for finding in broken for line in as_lines(finding, color=False)) + "\n"
+        for here, name in names.items():
+            text = text.replace(here, name)
+        golden = folder / "bad.out"
+        if request.config.getoption("--update-golden"):
+            golden.write_text(text, encoding="utf-8")
+        assert golden.read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize(
-    "folder",
-    [folder for folder in FOLDERS if folder.name not in DEPENDS_ON_THIS_MACHINE],
-    ids=lambda folder: folder.name,
-)
-def test_the_corrected_subject_has_no_finding(folder: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert findings(folder / "ok.json", short_path, monkeypatch)[0] == []
+def test_every_corrected_subject_has_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in FOLDERS:
+        if folder.name not in DEPENDS_ON_THIS_MACHINE:
+            assert findings(folder / "ok.json", monkeypatch)[0] == []
 
 
-def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Finding], dict[str, str]]:
+def findings(file: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Finding], dict[str, str]]:
     """The findings on a subject, and the texts that depend on this machine, with their placeholders.
 
     A server is checked with its rule, and with all card rules if it is one of them.
@@ -87,15 +78,13 @@ def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> t
     rule = next(rule for rule in NODE_RULES if rule.id == file.parent.name)
     rules = [other for other in NODE_RULES if other.needs_server] if rule.needs_server else [rule]
     port = str(free_base())
-    machine = machine_of(generation(described), short_path, monkeypatch)
-    names = {str(machine.root): "ROOT", str(short_path): "FOLDER", HERE: "ADDRESS", port: "PORT"}
-    own = ", ".join(sorted(shown(name) for name in names_here() if not name.startswith(("127.", "::1"))))
-    names = {
-        own: "NAMES",
-        **names,
-        **{interface.name: "INTERFACE" for interface in interfaces() if interface.address == HERE},
-    }
     with ExitStack() as stack:
+        # Messages truncate long paths, and those of pytest are long.
+        system = stack.enter_context(tempfile.TemporaryDirectory())
+        machine = machine_of(generation(described), Path(system), monkeypatch)
+        these = ", ".join(sorted(shown(name) for name in names_here() if not name.startswith(("127.", "::1"))))
+        names = {these: "NAMES", str(machine.root): "ROOT", system: "FOLDER", HERE: "ADDRESS", port: "PORT"}
+        names |= {interface.name: "INTERFACE" for interface in interfaces() if interface.address == HERE}
         prepare(machine, described, stack, int(port))
         path = described.get("path")
         node = machine.node(
@@ -105,7 +94,7 @@ def findings(file: Path, short_path: Path, monkeypatch: pytest.MonkeyPatch) -> t
                 **{k: v.replace("PORT", port) for k, v in described.get("environ", {}).items()},
             },
             server=described.get("server", 0),
-            path=None if path is None else Path(path.replace("FOLDER", str(short_path))),
+            path=None if path is None else Path(path.replace("FOLDER", system)),
         )
         return list(inspect(node, rules).findings), names
 
@@ -165,7 +154,8 @@ def limited(which: int, value: int) -> Iterator[None]:
 def cluster(described: dict[str, Any]) -> Round:
     servers = described["servers"]
     answers = [
-        Answer(name, facts=one.get("facts", {}), variables=one.get("variables", {})) for name, one in servers.items()
+        Answer(name, facts=server.get("facts", {}), variables=server.get("variables", {}))
+        for name, server in servers.items()
     ]
-    ahead = {name: one["ahead"] for name, one in servers.items() if "ahead" in one}
+    ahead = {name: server["ahead"] for name, server in servers.items() if "ahead" in server}
     return Round(answers, described.get("table", "a"), ahead, Path("/data/t.json"))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.discovery.server_id import Interface, interfaces
 from hccl_kit.launch.job_ports import Kernel
-from hccl_kit.preflight.host_facts import _host, this_host
+from hccl_kit.preflight.host_facts import host_in, this_host
 from hccl_kit.preflight.over_ssh import Reply
 
 ANSWER = r"""Welcome to the cluster
@@ -23,7 +23,7 @@ ANSWER = r"""Welcome to the cluster
 
 
 def test_a_response_is_parsed() -> None:
-    found = _host(Reply(ANSWER.replace("10.3.0.999", "10.3.0.9"), 0, 0))
+    found = host_in(Reply(ANSWER.replace("10.3.0.999", "10.3.0.9"), 0, 0))
     assert found.kernel == Kernel((32768, 60999), ((16666, 16666), (60000, 60031)))
     assert found.interfaces == (
         Interface("lo", "127.0.0.1"),
@@ -35,7 +35,7 @@ def test_a_response_is_parsed() -> None:
 
 
 def test_reserved_ports_may_be_empty() -> None:
-    assert _host(Reply("1024 65535\n\n1: lo    inet 127.0.0.1/8 scope\n", 0, 0)).kernel == Kernel((1024, 65535))
+    assert host_in(Reply("1024 65535\n\n1: lo    inet 127.0.0.1/8 scope\n", 0, 0)).kernel == Kernel((1024, 65535))
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_reserved_ports_may_be_empty() -> None:
 )
 def test_an_invalid_response_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        _host(Reply(text, 0, 0))
+        host_in(Reply(text, 0, 0))
 
 
 @given(st.text() | st.lists(st.sampled_from(ANSWER.splitlines())).map("\n".join))
 def test_any_response_is_parsed_or_refused(text: str) -> None:
     try:
-        found = _host(Reply(text, 0, 0))
+        found = host_in(Reply(text, 0, 0))
     except ValueError:
         return
     assert all(interface.name.isprintable() and len(interface.name) < 16 for interface in found.interfaces)

@@ -84,7 +84,7 @@ def test_a_failed_beat_does_not_prevent_the_next_one(tmp_path: Path) -> None:
     """A temporary disk failure must not make a rank look stuck."""
     heart = beating(tmp_path)
     heart.beat(5)
-    file = heart._file
+    file = heart.file
     assert file is not None
     read_only = os.open(tmp_path / "step_3", os.O_RDONLY)
     os.dup2(read_only, file)  # the beat finds a file that it cannot write

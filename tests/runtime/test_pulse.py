@@ -135,13 +135,13 @@ def test_the_file_has_windows_and_curve_and_a_constant_size(clock: Clock, tmp_pa
     for step in range(1, 5 * POINTS - 4):
         clock.now += 0.5
         heart.beat(step, loss=math.nan)
-    heart.recorder._sign_of_life()
+    heart.recorder.sign_of_life()
     full = [line for line in path.read_bytes()[CURVE_AT:].split(b"\n") if line.strip()]
     assert len(full) == POINTS - 1
     for step in range(5 * POINTS - 4, 5 * POINTS + 1):
         clock.now += 0.5
         heart.beat(step)
-    heart.recorder._sign_of_life()
+    heart.recorder.sign_of_life()
     lines = [json.loads(line) for line in path.read_bytes()[CURVE_AT:].split(b"\n") if line.strip()]
     assert len(lines) == POINTS // 2
     assert lines[0]["curve"][1:8] == [10, 10, 5.0, 0.0, 5.0, 0.0, "nan"]
@@ -157,7 +157,7 @@ def test_extreme_numbers_do_not_damage_other_lines(clock: Clock, tmp_path: Path)
     for step in range(1, 30):
         clock.now += 1e290
         made.beat(step * 10**300, loss=-1e-300, parts=(1.1e-3 * 10**290, 1.7e300, 1.3e15 + 0.3))
-    made._sign_of_life()
+    made.sign_of_life()
     lines = (tmp_path / "facts_4.jsonl").read_bytes().split(b"\n")
     assert [len(line) + 1 for line in lines[:-1]] == [HEAD] * 3 + [ENTRY] * (RING + POINTS)
     assert [json.loads(line)["rank" if n == 0 else "alive"] is not None for n, line in enumerate(lines[:2])]
@@ -173,7 +173,7 @@ def test_blocks_in_the_program_are_measured(tmp_path: Path) -> None:
     with made.waiting("checkpoint"):
         time.sleep(0.02)
     made.beat(2)
-    ((_, steps, seconds, data, compute, communication),) = windows(made._pulse)
+    ((_, steps, seconds, data, compute, communication),) = windows(made.pulse)
     assert steps == 1
     assert 0.05 <= data < seconds - 0.1
     assert 0.1 <= communication < seconds - 0.05

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.launch.plan import HOST_IP
+from hccl_kit.table.model import Server
 from hccl_kit.watch.json_form import as_json
 from hccl_kit.watch.look import Folder
-from hccl_kit.watch.over_ssh import Server, Servers, joined
+from hccl_kit.watch.over_ssh import Servers, joined
 from hccl_kit.watch.view import WatchedJob, problems
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import clean_environ
@@ -30,6 +32,10 @@ cat "$0.$address"
 """
 
 
+def server(name: str, address: str) -> Server:
+    return Server(name, (), {HOST_IP: address})
+
+
 class Cluster:
     """Servers behind a fake ssh."""
 
@@ -37,7 +43,7 @@ class Cluster:
         self.ssh = folder / "ssh"
         self.ssh.write_text(FAKE_SSH)
         self.ssh.chmod(0o755)
-        self.servers = [Server(f"s{n}", f"10.0.0.{n}") for n in range(count)]
+        self.servers = [server(f"s{n}", f"10.0.0.{n}") for n in range(count)]
         self.source = Servers(self.servers, "/job/a b", ssh=[str(self.ssh)], program=["hccl-kit"], timeout=60)
 
     def put(self, number: int, text: str) -> None:
@@ -86,7 +92,7 @@ def test_if_no_server_answers_it_is_an_error(tmp_path: Path) -> None:
 def test_an_address_that_ssh_would_parse_as_an_option_is_not_passed_to_it(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path, 1)
     cluster.put(0, as_json(part(tmp_path / "a", [0])))
-    cluster.source.servers = [*cluster.servers, Server("evil", "-oProxyCommand=touch x")]
+    cluster.source.servers = [*cluster.servers, server("evil", "-oProxyCommand=touch x")]
     assert cluster.source.look().lost == ("evil: not a valid address or host name for ssh",)
 
 

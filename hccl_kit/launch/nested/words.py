@@ -98,11 +98,11 @@ def program_of(command: Sequence[str]) -> Program | None:
             variables[assigned[1]] = assigned[2]
             at += 1
         elif _PYTHON.fullmatch(name):
-            found = _behind_python(words, at, at + 1, variables)
-            if not (found and found.name == "coverage" and found.arguments[:1] == ("run",)):
-                return found
-            words = [*found.wrappers, "coverage", *found.arguments]  # python -m coverage run
-            at = len(found.wrappers)
+            program = _behind_python(words, at, at + 1, variables)
+            if not (program and program.name == "coverage" and program.arguments[:1] == ("run",)):
+                return program
+            words = [*program.wrappers, "coverage", *program.arguments]  # python -m coverage run
+            at = len(program.wrappers)
         elif wrapper and (not wrapper.subcommand or words[at + 1 : at + 2] == [wrapper.subcommand]):
             stop = () if "-m" in wrapper.values else ("-m",)
             end = _end_of_options(words, at + (2 if wrapper.subcommand else 1), wrapper.values, stop)
@@ -163,7 +163,7 @@ def options_of(
 
     In names with two dashes, "_" and "-" are the same, written "-". Those with one may have the value in their word.
     """
-    found: list[Given] = []
+    options: list[Given] = []
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "-":
         if words[at] == "--":
@@ -177,9 +177,9 @@ def options_of(
         if name not in values and (equals or name not in flags):
             return None
         end = at + (2 if name in values and not equals else 1)
-        found.append(Given(name, value if equals else " ".join(words[at + 1 : end]), tuple(words[at:end])))
+        options.append(Given(name, value if equals else " ".join(words[at + 1 : end]), tuple(words[at:end])))
         at = end
-    return found, tuple(words[at:])
+    return options, tuple(words[at:])
 
 
 def _end_of_options(words: Sequence[str], at: int, values: Sequence[str], stop: Sequence[str]) -> int:

@@ -28,7 +28,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     first, *others = plan.nodes
     for node in others:
         if len(node.workers) != len(first.workers):
-            this, other = (f"server {shown(one.id)} has {counted(len(one.workers), 'card')}" for one in (node, first))
+            this, other = (f"server {shown(n.id)} has {counted(len(n.workers), 'card')}" for n in (node, first))
             message = Message(
                 "HK530.cards", "{this}, {other}; all pods of a job need the same number", this=this, other=other
             )

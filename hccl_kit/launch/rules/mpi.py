@@ -77,7 +77,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     first, *others = plan.nodes
     for node in others:
         if len(node.workers) != len(first.workers):
-            this, other = (f"server {shown(one.id)} has {counted(len(one.workers), 'rank')}" for one in (node, first))
+            this, other = (f"server {shown(n.id)} has {counted(len(n.workers), 'rank')}" for n in (node, first))
             message = Message(
                 "HK503.ranks", "{this}, {other}; msrun needs the same number on every node", this=this, other=other
             )

@@ -191,6 +191,6 @@ def _overlap(some: Sequence[str], others: Sequence[str | None]) -> bool:
 
 
 RULES = (
-    Rule("HK628", "wrong-device-ip", address_differs, hccl_error="EI0014", kinds=("node",), needs_server=True),
-    Rule("HK629", "wrong-sdid", sdid_differs, hccl_error="EI0014", kinds=("node",), needs_server=True),
+    Rule("HK628", "wrong-device-ip", address_differs, hccl_error="EI0014", needs_server=True),
+    Rule("HK629", "wrong-sdid", sdid_differs, hccl_error="EI0014", needs_server=True),
 )

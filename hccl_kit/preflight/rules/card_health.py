@@ -187,8 +187,8 @@ def _is_renumbered(node: Node) -> bool:
 
 
 RULES = (
-    Rule("HK620", "missing-card", card_missing, hccl_error="EI0014", kinds=("node",), needs_server=True),
-    Rule("HK622", "logical-device-ids", ids_not_physical, hccl_error="EI0014", kinds=("node",), needs_server=True),
-    Rule("HK625", "unhealthy-card", card_unhealthy, kinds=("node",), needs_server=True),
-    Rule("HK626", "minor-card-alarm", card_with_alarm, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK620", "missing-card", card_missing, hccl_error="EI0014", needs_server=True),
+    Rule("HK622", "logical-device-ids", ids_not_physical, hccl_error="EI0014", needs_server=True),
+    Rule("HK625", "unhealthy-card", card_unhealthy, needs_server=True),
+    Rule("HK626", "minor-card-alarm", card_with_alarm, severity="warning", needs_server=True),
 )

@@ -222,10 +222,8 @@ def _connect(node: Node, device_id: int, other: Device) -> bool:
 
 
 RULES = (
-    Rule("HK630", "link-down", link_down, hccl_error="EI0006", kinds=("node",), needs_server=True),
-    Rule(
-        "HK631", "unreachable-card-network", network_unreachable, severity="warning", kinds=("node",), needs_server=True
-    ),
-    Rule("HK632", "gateway-not-set", gateway_not_set, severity="warning", kinds=("node",), needs_server=True),
-    Rule("HK633", "mixed-tls", tls_mixed, hccl_error="EI0016", kinds=("node",), needs_server=True),
+    Rule("HK630", "link-down", link_down, hccl_error="EI0006", needs_server=True),
+    Rule("HK631", "unreachable-card-network", network_unreachable, severity="warning", needs_server=True),
+    Rule("HK632", "gateway-not-set", gateway_not_set, severity="warning", needs_server=True),
+    Rule("HK633", "mixed-tls", tls_mixed, hccl_error="EI0016", needs_server=True),
 )

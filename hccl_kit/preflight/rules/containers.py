@@ -171,14 +171,7 @@ def _version(path: Path) -> str:
 
 
 RULES = (
-    Rule("HK639", "stale-root-info", stale_root_info, hccl_error="EI0014", kinds=("node",), needs_server=True),
-    Rule("HK640", "missing-topology-file", no_topology, hccl_error="EI0014", kinds=("node",), needs_server=True),
-    Rule(
-        "HK641",
-        "wrong-container-cards",
-        other_cards_in_container,
-        severity="warning",
-        kinds=("node",),
-        needs_server=True,
-    ),
+    Rule("HK639", "stale-root-info", stale_root_info, hccl_error="EI0014", needs_server=True),
+    Rule("HK640", "missing-topology-file", no_topology, hccl_error="EI0014", needs_server=True),
+    Rule("HK641", "wrong-container-cards", other_cards_in_container, severity="warning", needs_server=True),
 )

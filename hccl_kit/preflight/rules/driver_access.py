@@ -225,9 +225,9 @@ def _opens(path: os.PathLike[str]) -> bool:
 
 
 RULES = (
-    Rule("HK621", "inaccessible-device-file", device_file_closed, kinds=("node",), needs_server=True),
-    Rule("HK623", "missing-driver-tool", tool_missing, severity="warning", kinds=("node",), needs_server=True),
-    Rule("HK624", "silent-driver-tool", tool_silent, kinds=("node",), needs_server=True),
-    Rule("HK637", "hung-driver-tool", tool_stopped_answering, kinds=("node",), needs_server=True),
-    Rule("HK638", "unusable-driver-tool", tool_unusable, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK621", "inaccessible-device-file", device_file_closed, needs_server=True),
+    Rule("HK623", "missing-driver-tool", tool_missing, severity="warning", needs_server=True),
+    Rule("HK624", "silent-driver-tool", tool_silent, needs_server=True),
+    Rule("HK637", "hung-driver-tool", tool_stopped_answering, needs_server=True),
+    Rule("HK638", "unusable-driver-tool", tool_unusable, severity="warning", needs_server=True),
 )

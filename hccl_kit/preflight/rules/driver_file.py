@@ -107,6 +107,6 @@ def _addresses(query: Callable[..., str]) -> Sequence[hccn_conf.Address]:
 
 
 RULES = (
-    Rule("HK642", "stale-driver-file", file_stale, kinds=("node",), needs_server=True),
-    Rule("HK643", "unreadable-driver-file", file_unreadable, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK642", "stale-driver-file", file_stale, needs_server=True),
+    Rule("HK643", "unreadable-driver-file", file_unreadable, severity="warning", needs_server=True),
 )

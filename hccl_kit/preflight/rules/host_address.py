@@ -92,6 +92,6 @@ def _is_address(name: object) -> bool:
 
 
 RULES = (
-    Rule("HK610", "unknown-interface", no_interface, hccl_error="EI0001", kinds=("node",)),
-    Rule("HK611", "unexpected-interface", another_interface, severity="warning", kinds=("node",)),
+    Rule("HK610", "unknown-interface", no_interface, hccl_error="EI0001"),
+    Rule("HK611", "unexpected-interface", another_interface, severity="warning"),
 )

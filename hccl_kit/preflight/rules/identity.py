@@ -70,71 +70,60 @@ def wrong_rank(node: Node) -> Iterator[Finding]:
     HCCL:           EI0014, rank_id or devicePhyId (R19, R20); EI0003 if RANK_ID is not a number.
     """
     hint = Message("HK612.fix", "start the ranks with a script of `hccl-kit launch`, or unset the variable")
+    yield from (Finding(message, hint) for message in _rank_differences(node))
+
+
+def _rank_differences(node: Node) -> Iterator[Message]:
     size = node.table.world_size
     given = {
         field: node.environ[name] for field in ("rank", "size", "device") if (name := NAMES[field][0]) in node.environ
     }
     for field, text in given.items():
         if not re.fullmatch("[0-9]{1,10}", text):
-            yield Finding(
-                Message(
-                    "HK612.not-a-number",
-                    "{variable}={value} is not a number",
-                    variable=NAMES[field][0],
-                    value=shown(text),
-                ),
-                hint,
+            yield Message(
+                "HK612.not-a-number",
+                "{variable}={value} is not a number",
+                variable=NAMES[field][0],
+                value=shown(text),
             )
             return
     if "size" in given and int(given["size"]) != size:
-        yield Finding(
-            Message(
-                "HK612.size",
-                "{variable}={value}, and the table has {size} ranks",
-                variable=NAMES["size"][0],
-                value=given["size"],
-                size=size,
-            ),
-            hint,
+        yield Message(
+            "HK612.size",
+            "{variable}={value}, and the table has {size} ranks",
+            variable=NAMES["size"][0],
+            value=given["size"],
+            size=size,
         )
     if "rank" not in given:
         return
     rank = int(given["rank"])
     server, device = next(((s, d) for s, d in node.table.devices() if d.rank == rank), (None, None))
     if server is None or device is None:
-        yield Finding(
-            Message(
-                "HK612.no-rank",
-                "{variable}={rank}, and the table has ranks 0 to {last}",
-                variable=NAMES["rank"][0],
-                rank=rank,
-                last=size - 1,
-            ),
-            hint,
+        yield Message(
+            "HK612.no-rank",
+            "{variable}={rank}, and the table has ranks 0 to {last}",
+            variable=NAMES["rank"][0],
+            rank=rank,
+            last=size - 1,
         )
     elif node.server and server is not node.server:
-        yield Finding(
-            Message(
-                "HK612.other-server",
-                "{variable}={rank}, which the table assigns to server {server}",
-                variable=NAMES["rank"][0],
-                rank=rank,
-                server=shown(server.id),
-            ),
-            hint,
+        yield Message(
+            "HK612.other-server",
+            "{variable}={rank}, which the table assigns to server {server}",
+            variable=NAMES["rank"][0],
+            rank=rank,
+            server=shown(server.id),
         )
     elif "device" in given and device.id not in cards_meant(node, int(given["device"])):
-        yield Finding(
-            Message(
-                "HK612.other-card",
-                "{rank_variable}={rank} and {card_variable}={value}; the table assigns rank {rank} the card {card}",
-                rank_variable=NAMES["rank"][0],
-                rank=rank,
-                card_variable=NAMES["device"][0],
-                value=given["device"],
-                card=device.id,
-            ),
-            hint,
+        yield Message(
+            "HK612.other-card",
+            "{rank_variable}={rank} and {card_variable}={value}; the table assigns rank {rank} the card {card}",
+            rank_variable=NAMES["rank"][0],
+            rank=rank,
+            card_variable=NAMES["device"][0],
+            value=given["device"],
+            card=device.id,
         )
 
 
@@ -143,6 +132,6 @@ def _ids(servers: Sequence[Server]) -> str:
 
 
 RULES = (
-    Rule("HK600", "unknown-server", not_a_server, kinds=("node",)),
-    Rule("HK612", "wrong-rank", wrong_rank, hccl_error="EI0014", kinds=("node",)),
+    Rule("HK600", "unknown-server", not_a_server),
+    Rule("HK612", "wrong-rank", wrong_rank, hccl_error="EI0014"),
 )

@@ -170,6 +170,6 @@ def _core_is_piped(root: Path) -> bool:
 
 
 RULES = (
-    Rule("HK613", "low-limit", too_little, severity="warning", kinds=("node",)),
-    Rule("HK614", "low-disk-space", disk_full, severity="warning", kinds=("node",)),
+    Rule("HK613", "low-limit", too_little, severity="warning"),
+    Rule("HK614", "low-disk-space", disk_full, severity="warning"),
 )

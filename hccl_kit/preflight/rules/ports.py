@@ -141,6 +141,6 @@ def _numbers(text: str) -> Iterator[int]:
 
 
 RULES = (
-    Rule("HK604", "host-port-in-use", port_taken, hccl_error="EI0019", kinds=("node",)),
-    Rule("HK605", "port-in-ephemeral-range", ports_given_away, severity="warning", kinds=("node",)),
+    Rule("HK604", "host-port-in-use", port_taken, hccl_error="EI0019"),
+    Rule("HK605", "port-in-ephemeral-range", ports_given_away, severity="warning"),
 )

@@ -118,4 +118,4 @@ def _command(folder: Path) -> str:
     )
 
 
-RULES = (Rule("HK627", "card-in-use", card_in_use, hccl_error="EJ0001", kinds=("node",), needs_server=True),)
+RULES = (Rule("HK627", "card-in-use", card_in_use, hccl_error="EJ0001", needs_server=True),)

@@ -146,7 +146,7 @@ def _same(path: Path, other: Path) -> bool:
 
 
 RULES = (
-    Rule("HK601", "table-path", path_not_taken, hccl_error="EI0004", kinds=("node",)),
-    Rule("HK602", "table-ignored-by-torch", passed_over, severity="warning", kinds=("node",)),
-    Rule("HK603", "other-table-in-variable", another_table, severity="warning", kinds=("node",)),
+    Rule("HK601", "table-path", path_not_taken, hccl_error="EI0004"),
+    Rule("HK602", "table-ignored-by-torch", passed_over, severity="warning"),
+    Rule("HK603", "other-table-in-variable", another_table, severity="warning"),
 )

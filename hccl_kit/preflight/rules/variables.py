@@ -225,9 +225,9 @@ def _whitelist(node: Node) -> Iterator[Finding]:
 
 
 RULES = (
-    Rule("HK606", "invalid-variable", value_not_accepted, hccl_error="EI0001", kinds=("node",)),
-    Rule("HK607", "conflicting-variables", variables_contradict, hccl_error="EI0001", kinds=("node",)),
-    Rule("HK608", "stale-launcher-variable", of_another_launcher, severity="warning", kinds=("node",)),
-    Rule("HK650", "unlisted-value", value_unknown, severity="warning", kinds=("node",)),
-    Rule("HK609", "hidden-cards", visible_devices, hccl_error="EI0014", kinds=("node",)),
+    Rule("HK606", "invalid-variable", value_not_accepted, hccl_error="EI0001"),
+    Rule("HK607", "conflicting-variables", variables_contradict, hccl_error="EI0001"),
+    Rule("HK608", "stale-launcher-variable", of_another_launcher, severity="warning"),
+    Rule("HK650", "unlisted-value", value_unknown, severity="warning"),
+    Rule("HK609", "hidden-cards", visible_devices, hccl_error="EI0014"),
 )

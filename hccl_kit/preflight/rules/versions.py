@@ -182,7 +182,7 @@ def _version(board: Mapping[str, str], what: str) -> str:
 
 
 RULES = (
-    Rule("HK634", "missing-driver-or-cann", package_missing, severity="warning", kinds=("node",), needs_server=True),
-    Rule("HK635", "firmware-mismatch", firmware_unfit, kinds=("node",), needs_server=True),
-    Rule("HK636", "cann-mismatch", cann_unfit, severity="warning", kinds=("node",), needs_server=True),
+    Rule("HK634", "missing-driver-or-cann", package_missing, severity="warning", needs_server=True),
+    Rule("HK635", "firmware-mismatch", firmware_unfit, needs_server=True),
+    Rule("HK636", "cann-mismatch", cann_unfit, severity="warning", needs_server=True),
 )

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,8 +69,6 @@ def test_a_folder_without_write_permission_is_reported(no_privileges: None) -> N
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
 def test_a_full_disk_is_reported(tmp_path: Path) -> None:
-    import subprocess  # noqa: PLC0415
-
     small = tmp_path / "small"
     small.mkdir()
     mounted = subprocess.run(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.preflight.rules import processes
 from hccl_kit.preflight.rules.processes import card_in_use
 from tests.preflight.machines import A2, A3, Machine, machine_of, table_of
 from tests.preflight.nodes import faults, messages
@@ -103,10 +104,8 @@ def test_a_real_process_is_not_touched(machine: Machine) -> None:
 
 
 def test_the_owner_of_a_real_process_is_found(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    from hccl_kit.preflight.rules import processes  # noqa: PLC0415
-
     uses(machine, (0, os.getpid(), "python"))
     (machine.root / "proc").symlink_to("/proc")
-    monkeypatch.setattr(processes, "_may_be_on_npu", lambda _folder: True)
+    monkeypatch.setattr(processes, "open_files", lambda _folder: None)  # they are not visible
     (message,) = messages(card_in_use, machine.node())
     assert f"process {os.getpid()} of user {pwd.getpwuid(os.geteuid()).pw_name} (" in message
