@@ -206,7 +206,7 @@ class RankTable(_Table):
     @cached_property
     def keys(self) -> frozenset[str]:
         """The keys in the `extra` of any device."""
-        return frozenset().union(*[device.extra for device in self.every if device.extra])
+        return frozenset().union(*[device.extra for device in self.every if device.extra is not NOTHING])
 
     @cached_property
     def has_plain_addresses(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.message import Message
@@ -22,16 +23,16 @@ def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            give every device its own rank, 0 to N-1.
     HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
     """
-    size, taken = table.world_size, set(table.ranks)
-    if len(taken) == size:
+    size, times = table.world_size, Counter(table.ranks)
+    if len(times) == size:
         return
-    free = sorted(set(range(size)) - taken)
+    free = sorted(set(range(size)).difference(times))
     hint = (
         Message("HK201.free.fix", "use rank {rank}, which no device has", rank=free[0])
         if len(free) == 1
         else Message("HK201.fix", "number the ranks 0 to {last}", last=size - 1)
     )
-    owners = ((device.rank, (server, device)) for server, device in table.devices())
+    owners = ((device.rank, (server, device)) for server, device in table.devices() if times[device.rank] > 1)
     for rank, (_, device), (server, earlier) in repeated(owners):
         message = Message(
             "HK201.taken",
