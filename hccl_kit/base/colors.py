@@ -7,7 +7,7 @@ import re
 _RED, _GREEN, _YELLOW, _CYAN, _BOLD, _PLAIN = (f"\033[{code}m" for code in (31, 32, 33, 36, 1, 0))
 _SEVERITIES = {"error": _RED, "warning": _YELLOW, "note": _CYAN}
 _WORD = "error|warning|note"
-_LABEL = re.compile(
+_LABEL = (
     rf"(?m)^(?:(?P<severity>{_WORD})(?=:)"
     r"|(?P<name>HK\d{3}|E[IJ]\d{4}|[A-Z][a-z ]{2,20}:|next:|  fix:)"
     rf"(?P<gap> +(?:[a-z0-9-]+ +)?\(?)?(?P<of_rule>(?:{_WORD})\b)?)"
@@ -18,7 +18,7 @@ _CHANGES = {"+": _GREEN, "-": _RED, "@": _CYAN}
 
 def with_labels(text: str) -> str:
     """The text with color for what its lines begin with: a severity, the id of a rule and its severity, a heading."""
-    return _LABEL.sub(_colored, text)
+    return re.sub(_LABEL, _colored, text)
 
 
 def with_headings(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import time
 from binascii import crc32
 from contextlib import suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 
 OLD = 86_400.0
 """Seconds without a change after which no process writes a file any more, on whatever host."""
-_NAME = re.compile(r"\..+\.([0-9a-f]{8})\.([1-9][0-9]{0,9})\.(?:[0-9a-f]+\.)?(?:tmp|ckpt)")
+_NAME = r"\..+\.([0-9a-f]{8})\.([1-9][0-9]{0,9})\.(?:[0-9a-f]+\.)?(?:tmp|ckpt)"
 
 
 def beside(path: Path, ending: str = "tmp") -> Path:
@@ -24,19 +23,13 @@ def beside(path: Path, ending: str = "tmp") -> Path:
     return path.with_name(f".{path.name}.{_host()}.{os.getpid()}.{ending}")
 
 
-def sweep(folder: Path) -> None:
-    """Remove temporary files and folders that killed processes have left; those of running processes stay.
+def is_left(path: Path) -> bool:
+    """Whether a killed process has left this file or folder.
 
     A process of another host, or of another container, counts as running until its file is a day old.
     """
-    with suppress(OSError):  # such as: no such folder, or one that may not be changed
-        for path in folder.iterdir():
-            name = _NAME.fullmatch(path.name)
-            if name and (_is_dead(*name.groups()) or time.time() - path.lstat().st_mtime > OLD):
-                if path.is_dir() and not path.is_symlink():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    path.unlink(missing_ok=True)
+    name = re.fullmatch(_NAME, path.name)
+    return name is not None and (_is_dead(*name.groups()) or time.time() - path.lstat().st_mtime > OLD)
 
 
 def _is_dead(host: str, pid: str) -> bool:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from shutil import get_terminal_size
 from typing import TextIO
 from unicodedata import category, east_asian_width
 
-_MIN_WIDTH, _MAX_WIDTH = 40, 120
-"""Columns of wrapped text."""
 _EXCERPT = 100
 """Characters shown of a long line; a table may be one line of megabytes."""
 
@@ -25,11 +22,6 @@ def wants_color(stream: TextIO | None) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
-
-
-def paragraph_width() -> int:
-    """The columns of wrapped text: those of the terminal, from 40 to 120."""
-    return max(_MIN_WIDTH, min(_MAX_WIDTH, get_terminal_size().columns))
 
 
 def printable(text: str) -> str:

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 from hccl_kit.base.errors import ParseError
 from hccl_kit.base.message import Message
-from hccl_kit.check.engine import refused_ids
+from hccl_kit.check.rule import TOPOLOGY, run
+from hccl_kit.check.rules import RULE_BY_ID, RULES
 from hccl_kit.check.rules.topology import nearest_supported
 from hccl_kit.table.device_range import DeviceRange
+from hccl_kit.table.finding import Finding
+from hccl_kit.table.hosts import Card, Host
+from hccl_kit.table.operations.generate import generate_cluster
 from hccl_kit.table.products import Product
 
 
@@ -25,7 +29,7 @@ def check_devices(
 
     `text` is the value of `option` as it was typed; with `is_logical` its numbers are other ids of these cards.
     """
-    refusal = refused_ids(ids, servers, product)
+    refusal = _refusal(ids, servers, product)
     if refusal is None:
         return
     message = Message("check.device-choice", "{rule}: {message}", rule=refusal.rule, message=refusal.message)
@@ -33,7 +37,7 @@ def check_devices(
     column = text.index(written)
 
     def accepted(others: Sequence[int]) -> bool:
-        return refused_ids(others, servers, product) is None
+        return _refusal(others, servers, product) is None
 
     if written.endswith("]") and len(ids) > 1 and not is_logical and accepted(ids[:-1]):
         meant = Message(
@@ -48,6 +52,21 @@ def check_devices(
             count=written,
         )
     raise ParseError(message, source=text, column=column, width=len(written), hint=hint)
+
+
+def _refusal(ids: Sequence[int], servers: Sequence[str], product: Product) -> Finding | None:
+    """The finding that forbids the cards `ids` on every one of `servers`; None if they may be used.
+
+    Warnings on topology count too: a table that this project writes should be neither slow nor unsupported. Raises
+    KitError if a server id is not valid.
+    """
+    if "1.0" not in product.table_versions:
+        return None  # the format of version 2.0 limits its ids
+    hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]  # all are equal, so two stand for many
+    table = generate_cluster(hosts, version="1.0")
+    rules = [rule for rule in RULES if rule.by_ids or rule.family == TOPOLOGY]  # the others need addresses
+    findings = run(rules, product.name, table, product)
+    return min(findings, key=lambda finding: RULE_BY_ID[finding.rule].family != TOPOLOGY, default=None)
 
 
 def _nearest(ids: Sequence[int], product: Product, option: str, *, is_logical: bool) -> Message | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from hccl_kit.base.message import Message
 from hccl_kit.check.result import UNKNOWN_FORMAT, Report
-from hccl_kit.check.rule import TOPOLOGY, run
+from hccl_kit.check.rule import run
 from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
 from hccl_kit.check.rules.reading import TableRule
 from hccl_kit.table import formats
@@ -21,9 +21,7 @@ from hccl_kit.table.finding import MAX_FINDINGS, NOWHERE, Finding
 from hccl_kit.table.formats import kinds
 from hccl_kit.table.hccl_parser.first_error import first_error
 from hccl_kit.table.hccl_parser.reading import Stop
-from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.model import RankTable
-from hccl_kit.table.operations.generate import generate_cluster
 from hccl_kit.table.pointer import Pointer, Span
 from hccl_kit.table.products import ANY_PRODUCT, Product, any_product, find_product
 from hccl_kit.table.source import HCCL_MAX_BYTES
@@ -81,21 +79,6 @@ def check_document(
     if not has_code or errors <= {reading.FILE_TOO_LARGE.id}:  # HCCL does not read a file that is too large
         return report
     return _with_code(report, first_error(document.value, basis))
-
-
-def refused_ids(ids: Sequence[int], servers: Sequence[str], product: Product) -> Finding | None:
-    """The finding that forbids the cards `ids` on every one of `servers`; None if they may be used.
-
-    Warnings on topology count too: a table that this project writes should be neither slow nor unsupported. Raises
-    KitError if a server id is not valid.
-    """
-    if "1.0" not in product.table_versions:
-        return None  # the format of version 2.0 limits its ids
-    hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]  # all are equal, so two stand for many
-    table = generate_cluster(hosts, version="1.0")
-    rules = [rule for rule in RULES if rule.by_ids or rule.family == TOPOLOGY]  # the others need addresses
-    findings = run(rules, product.name, table, product)
-    return min(findings, key=lambda finding: RULE_BY_ID[finding.rule].family != TOPOLOGY, default=None)
 
 
 def _findings_of_text(document: Document) -> Sequence[Finding]:

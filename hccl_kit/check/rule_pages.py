@@ -15,14 +15,14 @@ HEADINGS = ("What", "Why it matters", "Example", "Fix", "HCCL")
 """The headings of every page, in this order."""
 PAGES_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
-_HEADING = re.compile(rf"^({'|'.join(HEADINGS)}):[ ]*", re.MULTILINE)
-_SOURCE = re.compile(r"\bR([1-9][0-9]?)\b")
+_HEADING = rf"(?m)^({'|'.join(HEADINGS)}):[ ]*"
+_SOURCE = r"\bR([1-9][0-9]?)\b"
 """A fact of docs/sources.md."""
 
 
 def as_sections(rule: Rule[...]) -> tuple[str, Mapping[str, str]]:
     """The first sentence of a rule's page, and the text under each of its HEADINGS, on one line each."""
-    summary, *rest = _HEADING.split(rule.page)
+    summary, *rest = re.split(_HEADING, rule.page)
     texts = [" ".join(text.split()) for text in rest[1::2]]
     return " ".join(summary.split()), dict(zip(rest[::2], texts, strict=True))
 
@@ -79,7 +79,7 @@ def as_markdown(rules: Iterable[Rule[...]]) -> str:
         lines.append(f"| {' | '.join(cells)} |")
     for rule in rules:
         lines += ["", f"## {rule.id}", "", f"`{rule.name}`: {_plain(rule.title)}.", "", markdown_page(rule)]
-    return _SOURCE.sub(r"[R\1](sources.md#r\1)", "\n".join(lines)) + "\n"
+    return re.sub(_SOURCE, r"[R\1](sources.md#r\1)", "\n".join(lines)) + "\n"
 
 
 def markdown_page(rule: Rule[...]) -> str:

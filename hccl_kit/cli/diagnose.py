@@ -31,8 +31,9 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_headings, with_labels
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.paragraph import paragraph_width
 from hccl_kit.base.progress import show_progress
-from hccl_kit.base.terminal import clean, paragraph_width, printable, wants_color
+from hccl_kit.base.terminal import clean, printable, wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_ssh_option, add_timeout, path_with

@@ -27,7 +27,8 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.terminal import clean, paragraph_width, printable, wants_color
+from hccl_kit.base.paragraph import paragraph_width
+from hccl_kit.base.terminal import clean, printable, wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.rules import RULE_BY_ID

@@ -15,7 +15,7 @@ from hccl_kit.table.formats.kinds import LISTS
 MAX_FILES = 100_000
 _START = 1 << 16
 """Bytes read of each file: the keys of a table come before what they hold."""
-_TOKEN = re.compile(rb'(?s)"(?:[^"\\]|\\.)*(?:"(?P<is_key>\s*:)?|\\?\Z)|[{}\[\]]')
+_TOKEN = rb'(?s)"(?:[^"\\]|\\.)*(?:"(?P<is_key>\s*:)?|\\?\Z)|[{}\[\]]'
 """An unterminated string matches up to the end, so nothing after its quote is scanned twice."""
 _KEYS = frozenset(f'"{key}"'.encode() for key in LISTS)
 
@@ -43,7 +43,7 @@ def is_table(start: bytes) -> bool:
     if not any(key in start for key in _KEYS):
         return False
     depth = 0
-    for token in _TOKEN.finditer(start):
+    for token in re.finditer(_TOKEN, start):
         text = token[0]
         if text in b"{[":
             depth += 1

@@ -11,7 +11,8 @@ HEX = "[0-9a-fA-F]+"
 PORT = "[0-9]{1,4}/[0-9]{1,4}|d2h"
 """A port of an address of version 2.0: "die/port" or "d2h"."""
 
-UNSPECIFIED = inet_ntop(AF_INET, bytes(4))
+_ZEROS = bytes(4)
+UNSPECIFIED = inet_ntop(AF_INET, _ZEROS)
 """0.0.0.0, which HCCL treats as no address; it treats :: as an address."""
 
 _RESERVED = {
@@ -47,7 +48,7 @@ def fits(kind: str, text: str) -> bool:
 
 def usable(address: Address | None) -> Address | None:
     """The address; None for 0.0.0.0."""
-    return None if address is None or address[:2] == (AF_INET, bytes(4)) else address
+    return None if address is None or address[1] == _ZEROS else address
 
 
 def parse_usable(text: str) -> Address | None:
@@ -60,10 +61,10 @@ def reserved_range(text: str) -> str | None:
 
     Simulated cards have such addresses: RFC 5737, 3849 and 9637 are for documentation, RFC 2544 for benchmarks.
     """
-    if not text.startswith(_STARTS) and ":" not in text:
-        return None  # nearly every address
     if ":" not in text:
-        return next((words for start, words in _RESERVED.items() if text.startswith(start)), None)
+        if not text.startswith(_STARTS):
+            return None  # nearly every address
+        return next(words for start, words in _RESERVED.items() if text.startswith(start))
     address = parse_address(text)
     if address is None or address[0] != AF_INET6:
         return None
@@ -74,7 +75,4 @@ def reserved_range(text: str) -> str | None:
 
 def split_addresses(text: str | None) -> list[str]:
     """The parts of a comma-separated list as HCCL splits it: a trailing comma adds nothing."""
-    if not text:
-        return []
-    parts = text.split(",")
-    return parts[:-1] if parts[-1] == "" else parts
+    return text.removesuffix(",").split(",") if text else []

@@ -14,6 +14,7 @@ from socket import AF_INET, inet_pton
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from hccl_kit.table import ip
 from hccl_kit.table.ip import UNSPECIFIED
 from hccl_kit.table.pointer import Pointer
 
@@ -192,9 +193,20 @@ class RankTable(_Table):
         return [device.ip for device in self.every]
 
     @cached_property
+    def ranks(self) -> Sequence[int]:
+        """The rank of every device, in the order of the document."""
+        return [device.rank for device in self.every]
+
+    @cached_property
+    def parsed_ips(self) -> Sequence[tuple[Device, str, ip.Address | None]]:
+        """Every address in the `ip` of the devices of `addressed`: the text, and the address if it is a usable one."""
+        texts = ((device, text) for device in self.addressed for text in ip.split_addresses(device.ip))
+        return [(device, text, ip.parse_usable(text)) for device, text in texts]
+
+    @cached_property
     def keys(self) -> frozenset[str]:
         """The keys in the `extra` of any device."""
-        return frozenset().union(*[device.extra for device in self.every if device.extra])
+        return frozenset().union(*[device.extra for device in self.every if device.extra is not NOTHING])
 
     @cached_property
     def has_plain_addresses(self) -> bool:

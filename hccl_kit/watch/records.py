@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from hccl_kit.base.terminal import printable
@@ -18,6 +17,8 @@ CURVE_BYTES = POINTS * ENTRY
 MAX_TEXT = 300
 _MAX_STEP = 10**18
 _MAX_SECONDS = 1e12
+_NUMBERS = (int, float)
+"""The types of a number of JSON; the type of true and false is a subclass of int."""
 SHORTEST = 1e-6
 """Seconds of a window: a shorter one has no speed."""
 _MAX_BYTES = 1 << 62
@@ -79,45 +80,46 @@ def point(row: Any) -> Point | None:
     """A point of a curve: time, a window, mean loss, memory; None if it is not one."""
     if not isinstance(row, list) or len(row) != 9:
         return None
-    at, window, memory = seconds(row[0]), span(row[1:7]), whole(row[8], _MAX_BYTES)
-    if at is None or window is None or memory is None:
-        return None
-    loss = number(row[7])
-    return Point(at, window._replace(loss=loss or 0.0, losses=int(loss is not None)), memory)
+    at, window, memory = seconds(row[0]), span(row[1:7], number(row[7])), whole(row[8], _MAX_BYTES)
+    return None if at is None or window is None or memory is None else Point(at, window, memory)
 
 
-def span(row: Any) -> Span | None:
-    """A window: last step, number of steps, seconds, data, compute, communication; None if it is not one."""
+def span(row: Any, loss: float | None = None) -> Span | None:
+    """A window: last step, number of steps, seconds, data, compute, communication; None if it is not one.
+
+    `loss` is its mean loss, if it has one.
+    """
     if not isinstance(row, list) or len(row) != 6:
         return None
     step, steps = whole(row[0]), whole(row[1])
-    parts = [seconds(value) for value in row[2:]]
-    if step is None or not steps or None in parts or (parts[0] or 0.0) < SHORTEST:
+    parts = [part for value in row[2:] if (part := seconds(value)) is not None]
+    if step is None or not steps or len(parts) < 4 or parts[0] < SHORTEST:
         return None
-    total, data, compute, communication = (part or 0.0 for part in parts)
-    return Span(step, steps, total, data, compute, communication)
+    total, data, compute, communication = parts
+    return Span(step, steps, total, data, compute, communication, loss or 0.0, int(loss is not None))
 
 
 def whole(value: Any, limit: int = _MAX_STEP) -> int | None:
     """A whole number from 0 to the limit."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= limit else None
+    return value if type(value) is int and 0 <= value <= limit else None
 
 
 def seconds(value: Any) -> float | None:
     """A time or a duration, finite and not negative."""
-    parsed = number(value)
-    return parsed if parsed is not None and 0 <= parsed <= _MAX_SECONDS else None
+    return float(value) if type(value) in _NUMBERS and 0 <= value <= _MAX_SECONDS else None
 
 
 def number(value: Any) -> float | None:
     """Any number; NaN and infinity come as text, since JSON has neither."""
     if isinstance(value, str) and value in ("nan", "inf", "-inf"):
         return float(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        with suppress(OverflowError):
-            parsed = float(value)
-            return parsed if math.isfinite(parsed) else None
-    return None
+    if type(value) not in _NUMBERS:
+        return None
+    try:
+        parsed = float(value)
+    except OverflowError:
+        return None
+    return parsed if math.isfinite(parsed) else None
 
 
 def text(value: Any, limit: int = MAX_TEXT) -> str:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hccl_kit.base import temporary
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from tests.places import ROOT
@@ -124,6 +125,14 @@ def test_a_failing_rename_leaves_no_empty_file(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(KitError, match="Operation not permitted"):
         write_atomically(tmp_path / "t", "text", is_new=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_with_the_same_number_has_left_does_not_stop_a_write(tmp_path: Path) -> None:
+    """In a container, a restarted program has the process id that it had before, and its files seem to be its own."""
+    for number in range(2000):
+        temporary.beside(tmp_path / "a", f"{number}.tmp").touch()
+    write_atomically(tmp_path / "a", "text")
+    assert (tmp_path / "a").read_text() == "text"
 
 
 def no_link(_path: Path, _target: Path) -> None:

@@ -36,25 +36,23 @@ def device_ip_invalid(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     if table.has_plain_addresses:
         return
-    for device in table.addressed:
-        wrong = [text for text in split_addresses(device.ip) if parse_usable(text) is None]
-        if wrong:
-            if parse_address(wrong[0]):
-                message = Message(
-                    "HK301.no-address",
-                    '"device_ip" holds {address}, which stands for no address; {accepted}',
-                    address=shown(wrong[0]),
-                    accepted=_ACCEPTED,
-                )
-            else:
-                message = Message(
-                    "HK301.invalid",
-                    '"device_ip" holds {address}; {accepted}',
-                    address=shown(wrong[0]),
-                    accepted=_ACCEPTED,
-                )
-            at = (*device.at, "device_ip")
-            yield Finding(message, _advice(wrong[0], device), pointer=at, fix=_without_spaces(at, device.ip or ""))
+    first: dict[Pointer, tuple[Device, str]] = {}
+    for device, text, address in table.parsed_ips:
+        if address is None:
+            first.setdefault(device.at, (device, text))
+    for device, text in first.values():
+        message = Message(
+            "HK301.invalid", '"device_ip" holds {address}; {accepted}', address=shown(text), accepted=_ACCEPTED
+        )
+        if parse_address(text):
+            message = Message(
+                "HK301.no-address",
+                '"device_ip" holds {address}, which stands for no address; {accepted}',
+                address=shown(text),
+                accepted=_ACCEPTED,
+            )
+        at = (*device.at, "device_ip")
+        yield Finding(message, _advice(text, device), pointer=at, fix=_without_spaces(at, device.ip or ""))
 
 
 def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -68,16 +66,14 @@ def device_ip_twice(table: RankTable, _product: Product) -> Iterator[Finding]:
     """
     if table.has_plain_addresses:
         return
-    owners = ((text, device) for device in table.addressed for text in split_addresses(device.ip))
-    for text, device, earlier in repeated(owners):
-        if parse_usable(text):
-            message = Message(
-                "HK302.taken",
-                "address {address} is already taken by device {other}",
-                address=shown(text),
-                other=earlier.id,
-            )
-            yield _pointing_back(device, message, earlier.at)
+    for text, device, earlier in repeated((text, device) for device, text, address in table.parsed_ips if address):
+        message = Message(
+            "HK302.taken",
+            "address {address} is already taken by device {other}",
+            address=shown(text),
+            other=earlier.id,
+        )
+        yield _pointing_back(device, message, earlier.at)
 
 
 def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -93,22 +89,19 @@ def device_ip_respelled(table: RankTable, _product: Product) -> Iterator[Finding
         return
     first: dict[Address, tuple[Pointer, str]] = {}
     spellings: set[str] = set()
-    for device in table.addressed:
-        for text in split_addresses(device.ip):
-            address = parse_usable(text)
-            if address is None or text in spellings:
-                continue
-            spellings.add(text)
-            if address in first:
-                pointer, spelling = first[address]
-                message = Message(
-                    "HK303.spelling",
-                    "address {address} is another spelling of {other}",
-                    address=shown(text),
-                    other=shown(spelling),
-                )
-                yield _pointing_back(device, message, pointer)
-            first.setdefault(address, (device.at, text))
+    for device, text, address in table.parsed_ips:
+        if address is None or address[0] == AF_INET or text in spellings:  # an IPv4 address has one spelling
+            continue
+        spellings.add(text)
+        pointer, spelling = first.setdefault(address, (device.at, text))
+        if spelling != text:
+            message = Message(
+                "HK303.spelling",
+                "address {address} is another spelling of {other}",
+                address=shown(text),
+                other=shown(spelling),
+            )
+            yield _pointing_back(device, message, pointer)
 
 
 def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
@@ -120,16 +113,13 @@ def device_ip_count(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            give every device the same number of addresses.
     HCCL:           no code; the log says "size[1] neq first device size[2]" (R12).
     """
-    if table.has_plain_addresses:
+    if not any(ip and "," in ip for ip in table.ips):
         return
-    counts = [
-        (max(1, len(texts)), device)
-        for device in table.every
-        if all(map(parse_usable, texts := split_addresses(device.ip)))  # the others have their own finding
-    ]
+    wrong = {device.at for device, _, address in table.parsed_ips if address is None}  # they have their own finding
+    counts = [(max(1, len(split_addresses(device.ip))), device) for device in table.every if device.at not in wrong]
     if not counts:
         return
-    usual = Counter(count for count, _ in counts).most_common(1)[0][0]
+    usual = Counter([count for count, _ in counts]).most_common(1)[0][0]
     for count, device in counts:
         if count != usual:
             message = Message(
@@ -230,7 +220,8 @@ def device_ip_families(table: RankTable, _product: Product) -> Iterator[Finding]
     Fix:            use one family on all servers.
     HCCL:           EI0001, RankIpFamily (R21).
     """
-    if len(table.servers) == 1 or (table.has_plain_addresses and table.version != "1.1"):
+    families = set() if table.has_plain_addresses else {address[0] for _, _, address in table.parsed_ips if address}
+    if len(table.servers) == 1 or (len(families) < 2 and table.version != "1.1"):
         return
     named = [((*d.at, "device_ip"), d.ip.split(",")[0]) for d in table.addressed if d.ip]
     if table.version == "1.1":

@@ -152,9 +152,9 @@ def loopback_among_servers(table: RankTable, _product: Product) -> Iterator[Find
     Fix:            write the address by which the other servers reach this one.
     HCCL:           accepts it; launchers do not.
     """
-    names = Counter(server.id for server in table.servers)
-    for server in table.servers:
-        if len(table.servers) > 1 and names[server.id] == 1 and is_loopback(server.id):
+    names = Counter([server.id for server in table.servers])
+    for server in table.servers if len(table.servers) > 1 else ():
+        if names[server.id] == 1 and is_loopback(server.id):
             message = Message(
                 "HK209.loopback",
                 "server id {server} is a loopback address, which no other server can reach",

@@ -42,8 +42,7 @@ def misspelt_key(table: RankTable, product: Product) -> Iterator[Finding]:
     HCCL:           accepts it.
     """
     for kind, known in OPTIONAL[table.version].items():
-        keys = table.keys if kind == "device" else set().union(*(holder.extra for _, holder in _placed(table, kind)))
-        unknown = keys.difference(known)
+        unknown = _keys(table, kind).difference(known)
         for written in islice(sorted(unknown), MAX_UNKNOWN):
             near = [key for key in known if is_typo(written, key) and not _is_needed(key, table, product)]
             places = [
@@ -77,17 +76,15 @@ def key_of_super_pods(table: RankTable, product: Product) -> Iterator[Finding]:
     if product.name != ANY_PRODUCT and not product.has_super_pods:
         hint = Message("HK118.remove.fix", "leave or remove it: {product} has no super pods", product=product.title)
     for kind, known in OPTIONAL["1.2"].items():
-        for key in set(known) - set(OPTIONAL["1.0"][kind]):
+        for key in _keys(table, kind).intersection(known).difference(OPTIONAL["1.0"][kind]):
             places = [at for at, holder in _placed(table, kind) if key in holder.extra]
-            if places:
-                more = _in_places(len(places))
-                message = Message(
-                    "HK118.ignored",
-                    'version 1.0 ignores "{key}", which HCCL reads in version 1.2 only{places}',
-                    key=key,
-                    places=more,
-                )
-                yield Finding(message, hint, pointer=(*places[0], key), on_key=True)
+            message = Message(
+                "HK118.ignored",
+                'version 1.0 ignores "{key}", which HCCL reads in version 1.2 only{places}',
+                key=key,
+                places=_in_places(len(places)),
+            )
+            yield Finding(message, hint, pointer=(*places[0], key), on_key=True)
 
 
 def meant(key: str, without: Sequence[Device], pattern: str = "") -> tuple[Message | None, tuple[Edit, ...]]:
@@ -118,6 +115,13 @@ def _is_needed(key: str, table: RankTable, product: Product) -> bool:
 def _is_absent(key: str, holder: Holder) -> bool:
     field, nothing = _FIELDS.get(key, ("", None))
     return key not in holder.extra and getattr(holder, field, nothing) == nothing
+
+
+def _keys(table: RankTable, kind: str) -> frozenset[str]:
+    """The keys of all objects of a kind that no field of theirs holds."""
+    if kind == "device":
+        return table.keys
+    return frozenset().union(*[holder.extra for _, holder in _placed(table, kind) if holder.extra])
 
 
 def _placed(table: RankTable, kind: str) -> Iterator[tuple[Pointer, Holder]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.message import Message
@@ -22,16 +23,16 @@ def rank_taken(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            give every device its own rank, 0 to N-1.
     HCCL:           EI0014, rank_id "is less than the communication size N and must be unique."
     """
-    size = table.world_size
-    if len({device.rank for device in table.every}) == size:
+    size, times = table.world_size, Counter(table.ranks)
+    if len(times) == size:
         return
-    free = sorted(set(range(size)) - {device.rank for device in table.every})
+    free = sorted(set(range(size)).difference(times))
     hint = (
         Message("HK201.free.fix", "use rank {rank}, which no device has", rank=free[0])
         if len(free) == 1
         else Message("HK201.fix", "number the ranks 0 to {last}", last=size - 1)
     )
-    owners = ((device.rank, (server, device)) for server, device in table.devices())
+    owners = ((device.rank, (server, device)) for server, device in table.devices() if times[device.rank] > 1)
     for rank, (_, device), (server, earlier) in repeated(owners):
         message = Message(
             "HK201.taken",
@@ -63,7 +64,7 @@ def rank_outside(table: RankTable, _product: Product) -> Iterator[Finding]:
             others = Message("HK202.another", ", nor is another rank")
         if count > 1:
             others = Message("HK202.others", ", nor are {count} other ranks", count=count)
-        missing = min(set(range(size)) - {device.rank for device in table.every})
+        missing = min(set(range(size)).difference(table.ranks))
         message = Message(
             "HK202.outside",
             "rank {rank} is not in 0..{last}{others}; the first rank that is missing is {missing}",
@@ -90,7 +91,7 @@ def _renumbered(table: RankTable, outside: Sequence[Device]) -> Iterator[Edit]:
     gap, they are shifted down together. Ranks 1 to N are neither: rank N may be meant for 0, or all may be one too
     high.
     """
-    ranks = {device.rank for device in table.every}
+    ranks = set(table.ranks)
     lowest, size = min(ranks), table.world_size
     is_shifted = ranks == set(range(lowest, lowest + size))
     quote = "" if table.version == "2.0" else '"'  # only there a rank is an integer

@@ -29,7 +29,7 @@ def address_of_no_network(table: RankTable, _product: Product) -> Iterator[Findi
     """
     if len(table.servers) == 1 and is_loopback(table.servers[0].id):
         return
-    reserved = [(at, text, range_) for at, text in _addresses(table) if (range_ := reserved_range(text))]
+    reserved = list(_reserved(table))
     if reserved:
         at, text, range_ = reserved[0]
         others = (
@@ -48,15 +48,19 @@ def address_of_no_network(table: RankTable, _product: Product) -> Iterator[Findi
         yield Finding(message, hint, pointer=at)
 
 
-def _addresses(table: RankTable) -> Iterator[tuple[Pointer, str]]:
+def _reserved(table: RankTable) -> Iterator[tuple[Pointer, str, str]]:
+    """Every address that is in such a range: its place, its text and the range."""
     key = "rank_ip" if table.version == "1.1" else "device_ip"
     for device in table.every:
         for text in split_addresses(device.ip):
-            yield (*device.at, key), text
+            if range_ := reserved_range(text):
+                yield (*device.at, key), text, range_
+    for device in table.every if table.version == "2.0" else ():
         for place, level in enumerate(device.levels):
             for number, address in enumerate(level.addresses):
-                if address.type != "EID":
-                    yield (*device.at, "level_list", place, "rank_addr_list", number, "addr"), address.text
+                if address.type != "EID" and (range_ := reserved_range(address.text)):
+                    at = (*device.at, "level_list", place, "rank_addr_list", number, "addr")
+                    yield at, address.text, range_
 
 
 RULES = (Rule("HK322", "simulated-address", address_of_no_network, severity="warning", kinds=ALL_KINDS),)

@@ -122,8 +122,8 @@ def ranks_interleaved(table: RankTable, _product: Product) -> Iterator[Finding]:
     Fix:            number all ranks of a server before those of the next.
     HCCL:           accepts it; documented only.
     """
-    ranks = [device.rank for device in table.every]
-    if ranks == list(range(len(ranks))) or sorted(ranks) != list(range(len(ranks))):  # HK201, HK202 have the latter
+    in_order = list(range(table.world_size))
+    if table.ranks == in_order or sorted(table.ranks) != in_order:  # HK201, HK202 have the latter
         return
     apart = [server for server in table.servers if not _is_block([device.rank for device in server.devices])]
     if apart:

@@ -19,9 +19,10 @@ from typing import Any
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.leftovers import sweep
 from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
-from hccl_kit.base.temporary import beside, sweep
+from hccl_kit.base.temporary import beside
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.checkpoints import mindcv
 from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy

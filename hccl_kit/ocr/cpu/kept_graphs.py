@@ -35,9 +35,10 @@ from mindspore.train.mind_ir_pb2 import ModelProto
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.leftovers import sweep
 from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
-from hccl_kit.base.temporary import beside, sweep
+from hccl_kit.base.temporary import beside
 from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.code_digest import code_digest
 from hccl_kit.ocr.config import Config

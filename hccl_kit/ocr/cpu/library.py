@@ -20,9 +20,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.leftovers import sweep
 from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
-from hccl_kit.base.temporary import beside, sweep
+from hccl_kit.base.temporary import beside
 from hccl_kit.base.terminal import printable
 from hccl_kit.ocr.cpu import version
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.leftovers import sweep
 from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
-from hccl_kit.base.temporary import sweep
 from hccl_kit.ocr.infer.runner import Run
 from hccl_kit.ocr.run import onnx_session
 from hccl_kit.ocr.run.onnx_session import Session

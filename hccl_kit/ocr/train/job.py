@@ -14,8 +14,8 @@ import numpy as np
 from mindspore import Parameter, nn
 from numpy.typing import NDArray
 
-from hccl_kit.base import temporary
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.leftovers import sweep
 from hccl_kit.ocr.checkpoints import dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts_of_run, wanted_start
@@ -133,7 +133,7 @@ def _start(config: Config, world: World, log: RunLog, state: list[Parameter], di
     """Where the run begins, decided by rank 0; `state` is set to it."""
     restart = restarts_of_run(config, os.environ)
     if world.is_main:
-        temporary.sweep(Path(config["train"]["ckpt_save_dir"]))
+        sweep(Path(config["train"]["ckpt_save_dir"]))
     start = resume.begin(config, world, state, restart=restart, dictionary=dictionary)
     for note in start.notes:
         log.say(note)

@@ -139,7 +139,7 @@ def _device(value: Mapping[str, Any], numbers: tuple[int, int], at: Pointer, *, 
     if not isinstance(ip, str):
         ip = text(ip) if needs_ip else None
         unknown = extra(value, _DEVICE_KEYS - {"device_ip"})
-    elif not value.keys() <= _DEVICE_KEYS:
+    elif not _DEVICE_KEYS.issuperset(value):
         unknown = extra(value, _DEVICE_KEYS)
     return Device(numbers[0], ip, numbers[1], None, None, (), unknown, at)
 

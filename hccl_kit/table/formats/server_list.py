@@ -93,7 +93,7 @@ def _server(value: object, index: int, version: str) -> Server:
 def _device(value: object, at: Pointer, keys: frozenset[str]) -> Device:
     device = mapping(value)
     unknown = NOTHING
-    if not device.keys() <= keys:
+    if not keys.issuperset(device):
         unknown = extra(device, keys)
         texts(unknown, DEVICE_TEXTS)
     ip = device.get("device_ip")

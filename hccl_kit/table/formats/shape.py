@@ -6,7 +6,7 @@ documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hccl_kit.table.bounds import MAX_DIGITS
@@ -57,9 +57,9 @@ def optional_text(value: Mapping[str, Any], key: str) -> str | None:
     return text(value[key]) if key in value else None
 
 
-def extra(value: Mapping[str, Any], known: Set[str]) -> Mapping[str, Any]:
+def extra(value: Mapping[str, Any], known: frozenset[str]) -> Mapping[str, Any]:
     """The members of an object whose keys are not in `known`."""
-    if value.keys() <= known:
+    if known.issuperset(value):
         return NOTHING
     return {key: item for key, item in value.items() if key not in known}
 

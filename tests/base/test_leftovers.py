@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base import temporary
-from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.leftovers import sweep
 
 KILLED = """
 import os, sys
@@ -31,9 +31,9 @@ def left(tmp_path: Path) -> Path:
 def test_what_a_killed_process_has_left_is_removed(left: Path) -> None:
     (folder := left.with_name(left.name.replace("curves", "folder"))).mkdir()
     (folder / "inside").write_text("")
-    temporary.sweep(left.parent)
+    sweep(left.parent)
     assert list(left.parent.iterdir()) == []
-    temporary.sweep(left.parent / "no")
+    sweep(left.parent / "no")
 
 
 def test_files_of_running_processes_of_other_hosts_and_of_users_stay(left: Path) -> None:
@@ -49,7 +49,7 @@ def test_files_of_running_processes_of_other_hosts_and_of_users_stay(left: Path)
     left.unlink()
     for name in stay:
         (folder / name).write_text("")
-    temporary.sweep(folder)
+    sweep(folder)
     assert sorted(path.name for path in folder.iterdir()) == sorted(stay)
 
 
@@ -60,18 +60,5 @@ def test_of_another_host_they_are_removed_after_a_day(left: Path) -> None:
     day = time.time() - 2 * temporary.OLD
     os.utime(other, (day, day))
     os.utime(link, (day, day), follow_symlinks=False)
-    temporary.sweep(left.parent)
+    sweep(left.parent)
     assert list(left.parent.iterdir()) == []
-
-
-def test_a_write_leaves_nothing(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "a", "text")
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
-
-
-def test_what_a_killed_process_with_the_same_number_has_left_does_not_stop_a_write(tmp_path: Path) -> None:
-    """In a container, a restarted program has the process id that it had before, and its files seem to be its own."""
-    for number in range(2000):
-        temporary.beside(tmp_path / "a", f"{number}.tmp").touch()
-    write_atomically(tmp_path / "a", "text")
-    assert (tmp_path / "a").read_text() == "text"
