@@ -102,11 +102,6 @@ def test_a_reduced_page_is_close_to_the_averaged_one(tmp_path: Path, reduce: int
     assert transforms.decode_image(reduce=reduce)(TextLine(path), GENERATOR).image is not None
 
 
-def test_an_unsupported_reduction_is_refused() -> None:
-    with pytest.raises(KitError, match="reduce is 3; accepted: 1, 2, 4, 8"):
-        transforms.decode_image(reduce=3)
-
-
 def test_exif_orientation_is_applied_unless_disabled(tmp_path: Path) -> None:
     photo = cv2.imencode(".jpg", noise(8, 16))[1].tobytes()
     exif = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"

@@ -9,7 +9,6 @@ import pytest
 from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.losses.db import AuxDBLoss, DBLoss
 from tests.ocr.reference import reference_arrays
 
@@ -186,11 +185,6 @@ def test_losses_of_auxiliary_heads_are_weighted_by_their_factors(mode: int) -> N
     assert found == pytest.approx(each[0] + 0.2 * each[1] + 0.3 * each[2] + 0.4 * each[3], rel=1e-5)
     assert only_last == pytest.approx(each[0] + 2 * each[3], rel=1e-5)
     assert alone == pytest.approx(each[0], rel=1e-5)
-
-
-def test_an_unknown_replacement_is_refused() -> None:
-    with pytest.raises(KitError, match=r"loss\.bce_replace is 'focal'; accepted: bceloss, diceloss"):
-        DBLoss(bce_replace="focal")
 
 
 def test_losses_and_gradients_match_the_reference() -> None:

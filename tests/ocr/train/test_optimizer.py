@@ -51,7 +51,7 @@ def apply(update: optimizer.Update, gradients: list[NDArray[Any]], rate: float, 
 
 
 @pytest.mark.parametrize(
-    "way", ["SGD", "sgd nesterov", "momentum", "momentum nesterov", "adam", "adam nesterov", "adamw", "lion"]
+    "way", ["sgd", "sgd nesterov", "momentum", "momentum nesterov", "adam", "adam nesterov", "adamw", "lion"]
 )
 def test_three_steps_match_the_paper(way: str) -> None:
     opt, _, nesterov = way.partition(" ")

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.pages import page_moves, page_transforms
 from hccl_kit.ocr.data.pages.page_labels import parse_json
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons, unreadable
@@ -247,11 +246,6 @@ def test_an_extremely_long_strip_is_a_bad_sample() -> None:
         page_transforms.resize(limit_type="min")(strip, GENERATOR)
     with pytest.raises(BadSampleError, match="it would become 100000 x 100000 pixels"):
         page_moves.scale(scale_range=[100, 100], p=1)(page_of(height=1000, width=1000), GENERATOR)
-
-
-def test_an_unknown_limit_is_refused() -> None:
-    with pytest.raises(KitError, match="limit_type is 'mix'; accepted: min, max, None"):
-        page_transforms.resize(limit_type="mix")
 
 
 def test_sizes_match_the_reference() -> None:
