@@ -19,6 +19,7 @@ from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import classifier, norm_names, onnx_weights
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError
+from hccl_kit.ocr.file_errors import assert_file
 from hccl_kit.ocr.models.ppocr import forms, names
 
 TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"})
@@ -166,8 +167,7 @@ def _checkpoint(path: Path, characters: str, say: Callable[[str], None], *, stri
 
 
 def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
-    if not path.is_file():  # opening a named pipe would wait for a writer
-        raise KitError(Message("ocr.pretrained.no-file", "there is no file {path}", path=path))
+    assert_file(path)
     try:
         _assert_known_types(path)
         rows: Mapping[str, NDArray[Any]] = load_file(path)
