@@ -31,7 +31,7 @@ def values(name: str) -> config.Config:
 def test_none_has_an_ineffective_key(configurations: dict[Path, config.Config]) -> None:
     for path, loaded in configurations.items():
         assert loaded["model"]["type"] == path.relative_to(FOLDER).parts[0], path
-        assert config.ineffective(loaded) == [], path
+        assert schema.ineffective(loaded.values) == [], path
 
 
 def test_the_archive_of_each_defines_the_same_job(configurations: dict[Path, config.Config], tmp_path: Path) -> None:
