@@ -179,17 +179,6 @@ def _model(path: Path) -> onnx.ModelProto:
                 "ocr.onnx-weights.damaged-not-onnx", "{path} is damaged or not an ONNX file: it has no graph", path=path
             )
         )
-    outside = [row.name for row in model.graph.initializer if row.data_location == onnx.TensorProto.EXTERNAL]
-    if outside:
-        raise KitError(
-            Message(
-                "ocr.onnx-weights.keeps-weights-files",
-                "{path} keeps {count} of its weights in other files",
-                path=path,
-                count=len(outside),
-            ),
-            hint=Message("ocr.onnx-weights.keeps-weights-files.fix", "save it as one file"),
-        )
     return model
 
 

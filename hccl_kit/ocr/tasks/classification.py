@@ -20,7 +20,7 @@ from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
 from hccl_kit.ocr.metrics.classes import ClassCounts
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import line_images
-from hccl_kit.ocr.tasks.task import Task, Warn, assert_no_bucketing
+from hccl_kit.ocr.tasks.task import Task, Warn, assert_no_bucketing, lacks
 
 ENCODE = "ClsLabelEncode"
 
@@ -121,13 +121,7 @@ def labels_of(config: Config) -> tuple[str, ...]:
         )
     transforms = dict(config.transforms("train"))
     if ENCODE not in transforms:
-        raise KitError(
-            Message(
-                "ocr.classification.train-dataset-transform",
-                "train.dataset.transform_pipeline lacks {encode}",
-                encode=ENCODE,
-            )
-        )
+        raise lacks("train", ENCODE)
     if tuple(transforms[ENCODE]["label_list"]) != labels:
         raise KitError(
             Message(

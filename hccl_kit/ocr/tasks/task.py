@@ -98,6 +98,18 @@ def assert_names(config: Config, **needed: str) -> None:
             )
 
 
+def lacks(section: str, needed: str) -> KitError:
+    """The error of the pipeline of a section without a transform that its task needs."""
+    return KitError(
+        Message(
+            "ocr.task.pipeline-lacks",
+            "{section}.dataset.transform_pipeline lacks {needed}",
+            section=section,
+            needed=needed,
+        )
+    )
+
+
 def assert_no_bucketing(config: Config, task: str) -> None:
     """Raises KitError if a loader of a configuration has the options that only recognition supports."""
     for section, key in (("train", "bucket_widths"), ("train", "stretch"), ("eval", "bucket_widths")):

@@ -227,11 +227,6 @@ def test_ineffective_options_of_transforms_are_detected() -> None:
     assert [pointer for pointer, _ in found] == [("list", 0, "a")]
 
 
-def test_mindrecord_files_are_refused() -> None:
-    with pytest.raises(Exception, match=r"train.dataset.mindrecord is True; accepted: False"):
-        config.load(DETECTION, ["train.dataset.mindrecord=True"])
-
-
 def test_conditions_are_evaluated_like_in_json_schema() -> None:
     conditions = [choice["if"] for rule in (schema.root(), *DEFINITIONS.values()) for choice in choices(rule)]
     values: list[Any] = [{}, {"model": {}}, {"model": {"type": "det"}}, {"type": "RecDataset"}]

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn
@@ -97,17 +96,9 @@ def test_the_number_of_time_steps_is_the_declared_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["crnn_vgg7", pytest.param("crnn_resnet34", marks=pytest.mark.long)])
 def test_graph_and_pynative_mode_agree(name: str) -> None:
-    """The compiled graph has the outputs of PyNative mode."""
     network = filled(name)
-    images = golden.images((2, 3, 32, 24))
     network.set_train(False)
-    compiled = network(images).asnumpy()
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    try:
-        plain = network(images).asnumpy()
-    finally:
-        ms.set_context(mode=ms.GRAPH_MODE)
-    golden.assert_close(compiled, plain, name)
+    golden.assert_modes_agree(network, golden.images((2, 3, 32, 24)))
 
 
 @pytest.mark.usefixtures("pynative")

@@ -116,19 +116,10 @@ def test_outputs_without_saturation_match_the_reference(name: str) -> None:
 
 @pytest.mark.parametrize("name", [pytest.param("db_mobilenetv3", marks=pytest.mark.long), "db_r18"])
 def test_graph_and_pynative_mode_agree(name: str) -> None:
-    """The compiled graph has the outputs of PyNative mode."""
     network = built(name)
     golden.fill(network)
-    images = golden.images((1, 3, 64, 96))
     train_head_only(network)
-    compiled = arrays(network(images))
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    try:
-        plain = arrays(network(images))
-    finally:
-        ms.set_context(mode=ms.GRAPH_MODE)
-    for one, other in zip(compiled, plain, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+    golden.assert_modes_agree(network, golden.images((1, 3, 64, 96)), share=1e-5)
 
 
 @pytest.mark.usefixtures("pynative")

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn
@@ -111,18 +110,9 @@ def test_outputs_with_points_on_the_edges_match_the_reference() -> None:
 
 
 def test_graph_and_pynative_mode_agree() -> None:
-    """The compiled graph has the outputs of PyNative mode."""
     network = filled(SMALL)
-    images = golden.images((2, 3, 24, 80))
     network.set_train(False)
-    compiled = network(images).asnumpy()
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    try:
-        plain = network(images).asnumpy()
-    finally:
-        ms.set_context(mode=ms.GRAPH_MODE)
-    assert compiled.shape == (2, svtr.sequence_length(32), 11)
-    golden.assert_close(compiled, plain, "eval")
+    golden.assert_modes_agree(network, golden.images((2, 3, 24, 80)))
 
 
 @pytest.mark.usefixtures("pynative")
