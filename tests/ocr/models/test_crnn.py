@@ -121,31 +121,6 @@ def test_vgg7_is_initialised_like_the_reference() -> None:
 
 
 @pytest.mark.usefixtures("pynative")
-def test_a_shortcut_averages_two_rows_before_its_projection() -> None:
-    shortcut = rec_resnet34.Shortcut(4, 6, halve=True)
-    shortcut.set_train(False)
-    x = golden.images((1, 4, 8, 5)).asnumpy()
-    averaged = (x[:, :, ::2] + x[:, :, 1::2]) / 2
-    found = shortcut(Tensor(x)).asnumpy()
-    projected = np.einsum("oc,nchw->nohw", shortcut.conv.weight.asnumpy()[:, :, 0, 0], averaged)
-    np.testing.assert_allclose(found, projected / np.sqrt(1 + 1e-5), rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.usefixtures("pynative")
-def test_the_sequence_is_read_in_both_directions() -> None:
-    """The last column changes the output of the first one, and vice versa."""
-    neck = crnn.RNNEncoder(4, hidden_size=3)
-    features = golden.images((1, 4, 1, 6)).asnumpy()
-    before = neck(Tensor(features)).asnumpy()
-    assert before.shape == (6, 1, 6)
-    for column in (0, 5):
-        changed = features.copy()
-        changed[..., column] += 1
-        difference = np.abs(neck(Tensor(changed)).asnumpy() - before).max(axis=(1, 2))
-        assert (difference > 0).all()
-
-
-@pytest.mark.usefixtures("pynative")
 def test_dropout_applies_to_the_inputs_of_the_lstm_and_the_head_in_training() -> None:
     """Each separately: with the other one disabled, the output still depends on the keys."""
     neck = crnn.RNNEncoder(4, hidden_size=3, dropout=0.5)
