@@ -80,7 +80,6 @@ def test_an_invalid_request_is_refused_at_once(pages: Path, tmp_path: Path) -> N
         ((tmp_path / "no.png",), 2, f"there is no image or folder {tmp_path}/no.png"),
         ((pages, "--limit", 0), 2, "--limit is 0; accepted: 1 or more"),
         ((pages, "--json", tmp_path / "taken.json"), 2, "--json: "),
-        ((pages, "--picture", pages), 2, "--picture: "),
         ((pages, "--picture", tmp_path / "x", "--json", tmp_path / "x"), 2, f"{tmp_path}/x is named for two outputs"),
     ):
         done = tool("read", *options, python=("-X", "importtime"))
