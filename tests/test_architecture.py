@@ -188,6 +188,7 @@ FLOORS = {
         "code_digest": 0,
         "config": 0,
         "drawing": 0,
+        "file_errors": 0,
         "interrupt": 0,
         "metrics": 0,
         "polygons": 0,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
@@ -96,14 +97,7 @@ def path(name: str) -> Path:
 @cache
 def characters(name: str) -> tuple[str, ...]:
     """The dictionary of `rapidocr:rec`, without the blank and the space. Raises KitError as `path` does."""
-    try:
-        import onnx  # noqa: PLC0415  # an extra
-    except ImportError as error:
-        raise KitError(
-            Message("ocr.rapidocr.cannot-read-without", "{name} cannot be read without the package onnx", name=name),
-            hint=INSTALL,
-        ) from error
-    model = onnx.load(path(name), load_external_data=False)
+    model = imported_onnx(name).load(path(name), load_external_data=False)
     characters = listed_characters({row.key: row.value for row in model.metadata_props})
     if characters is None:
         raise KitError(
@@ -113,6 +107,18 @@ def characters(name: str) -> tuple[str, ...]:
             ),
         )
     return characters
+
+
+def imported_onnx(source: object) -> Any:
+    """The package onnx, to read `source`. Raises KitError with the command to install it."""
+    try:
+        import onnx  # noqa: PLC0415  # an extra
+    except ImportError as error:
+        message = Message(
+            "ocr.rapidocr.cannot-read-without", "{source} cannot be read without the package onnx", source=source
+        )
+        raise KitError(message, hint=INSTALL) from error
+    return onnx
 
 
 def listed_characters(metadata: Mapping[str, str]) -> tuple[str, ...] | None:

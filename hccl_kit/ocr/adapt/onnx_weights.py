@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.ocr import rapidocr
+from hccl_kit.ocr.file_errors import assert_file, cannot_read
 from hccl_kit.ocr.models.ppocr import folding, lcnet_v3
 from hccl_kit.ocr.models.ppocr.folding import Norm
 
@@ -148,18 +150,10 @@ _KINDS: Mapping[type, str] = {
 
 
 def _model(path: Path) -> onnx.ModelProto:
-    try:
-        import onnx  # noqa: PLC0415  # an extra
-        from google.protobuf.message import DecodeError  # noqa: PLC0415  # a part of it
-    except ImportError as error:
-        raise KitError(
-            Message(
-                "ocr.onnx-weights.cannot-read-without", "{path} cannot be read without the package onnx", path=path
-            ),
-            hint=Message("ocr.onnx-weights.cannot-read-without.fix", 'pip install "hccl-kit[weights]"'),
-        ) from error
-    if not path.is_file():  # opening a named pipe would wait for a writer
-        raise KitError(Message("ocr.onnx-weights.no-file", "there is no file {path}", path=path))
+    onnx = rapidocr.imported_onnx(path)
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  # a part of it
+
+    assert_file(path)
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise KitError(
@@ -174,9 +168,7 @@ def _model(path: Path) -> onnx.ModelProto:
     try:
         model = onnx.load(path, load_external_data=False)
     except OSError as error:
-        raise KitError(
-            Message("ocr.onnx-weights.cannot-read", "cannot read {path}: {reason}", path=path, reason=error.strerror)
-        ) from error
+        raise cannot_read(path, error) from error
     except (DecodeError, ValueError) as error:
         raise KitError(
             Message("ocr.onnx-weights.damaged-not-onnx-file", "{path} is damaged or not an ONNX file", path=path)
@@ -186,17 +178,6 @@ def _model(path: Path) -> onnx.ModelProto:
             Message(
                 "ocr.onnx-weights.damaged-not-onnx", "{path} is damaged or not an ONNX file: it has no graph", path=path
             )
-        )
-    outside = [row.name for row in model.graph.initializer if row.data_location == onnx.TensorProto.EXTERNAL]
-    if outside:
-        raise KitError(
-            Message(
-                "ocr.onnx-weights.keeps-weights-files",
-                "{path} keeps {count} of its weights in other files",
-                path=path,
-                count=len(outside),
-            ),
-            hint=Message("ocr.onnx-weights.keeps-weights-files.fix", "save it as one file"),
         )
     return model
 

@@ -16,9 +16,10 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.ocr import rapidocr
-from hccl_kit.ocr.adapt import classifier, norm_names, onnx_weights
+from hccl_kit.ocr.adapt import classifier, onnx_weights
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError
+from hccl_kit.ocr.file_errors import assert_file
 from hccl_kit.ocr.models.ppocr import forms, names
 
 TYPES = frozenset({"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"})
@@ -28,6 +29,8 @@ FOREIGN = (".onnx", ".safetensors")
 SHOWN = 5
 """Parameters that a message names; the others are counted."""
 BACKBONE, PREFIX = "model.backbone.pretrained", "backbone."
+MEAN = ".running_mean"
+NORM_NAMES = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
 IN_USE = "eval.ckpt_load_path"
 """The key of trained weights, which are of use only if all of them fit."""
 
@@ -66,7 +69,7 @@ def load(
             notes.append(f"{path}: it has the names of transformers; its classes are taken in the dictionary's order")
     else:
         rows = _checkpoint(path, characters, notes.append, strict=strict)
-    rows = norm_names.as_here(rows)
+    rows = _with_norms_of_nn(rows)
     parameters = list(network.get_parameters())
     if key == BACKBONE:
         parameters = [p for p in parameters if p.name.startswith(PREFIX)]
@@ -166,8 +169,7 @@ def _checkpoint(path: Path, characters: str, say: Callable[[str], None], *, stri
 
 
 def _safetensors(path: Path) -> Mapping[str, NDArray[Any]]:
-    if not path.is_file():  # opening a named pipe would wait for a writer
-        raise KitError(Message("ocr.pretrained.no-file", "there is no file {path}", path=path))
+    assert_file(path)
     try:
         _assert_known_types(path)
         rows: Mapping[str, NDArray[Any]] = load_file(path)
@@ -196,6 +198,22 @@ def _assert_known_types(path: Path) -> None:
                         "ocr.pretrained.type.fix", "convert the weights to float32 (F32) where they come from"
                     ),
                 )
+
+
+def _with_norms_of_nn(rows: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+    """The values with the names of `mindspore.nn` for batch normalisations of `mindspore.mint` and PyTorch.
+
+    MindCV's networks use `mindspore.mint` since 0.5, and before `mindspore.nn`.
+    """
+    norms = {name.removesuffix(MEAN) for name in rows if name.endswith(MEAN)}
+    renamed = {}
+    for name, array in rows.items():
+        cell, _, key = name.rpartition(".")
+        if cell not in norms:
+            renamed[name] = array
+        elif key in NORM_NAMES:  # drops num_batches_tracked
+            renamed[f"{cell}.{NORM_NAMES[key]}"] = array
+    return renamed
 
 
 def _shape(shape: tuple[int, ...]) -> str:

@@ -28,6 +28,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.temporary import beside
 from hccl_kit.base.wording import shortened
 from hccl_kit.ocr import interrupt
+from hccl_kit.ocr.file_errors import cannot_read
 
 OURS = "hccl_kit."
 """Prefix of the rows that are not parameters."""
@@ -201,11 +202,7 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
         with _without_logs():
             rows: Mapping[str, Parameter] = ms.load_checkpoint(str(path), crc_check=True)
     except OSError as error:
-        raise KitError(
-            Message(
-                "ocr.checkpoint.cannot-read", "cannot read {path}: {reason}", path=path, reason=error.strerror or error
-            )
-        ) from error
+        raise cannot_read(path, error) from error
     except (ValueError, RuntimeError) as error:
         raise _damaged(path, str(error).strip().split("\n")[0]) from error
     if not has_checksum:

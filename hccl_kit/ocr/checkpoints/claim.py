@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.ocr.file_errors import OF_A_RUN, writing_into
 
 PATIENCE = 5.0
 """Seconds to wait for a run that is about to end."""
@@ -27,20 +28,10 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
 
     Raises KitError if another process has it or it cannot be created. File systems without locks have no claims.
     """
-    try:
+    with writing_into(folder, hint=OF_A_RUN):
         folder.mkdir(parents=True, exist_ok=True)
         assert_writable(folder)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # stays open
-    except OSError as error:
-        raise KitError(
-            Message(
-                "ocr.claim.cannot-write-into",
-                "cannot write into {folder}: {reason}",
-                folder=folder,
-                reason=error.strerror,
-            ),
-            hint=Message("ocr.claim.cannot-write-into.fix", "see train.ckpt_save_dir"),
-        ) from error
     status = os.fstat(descriptor)
     if (status.st_dev, status.st_ino) in _CLAIMED:
         os.close(descriptor)

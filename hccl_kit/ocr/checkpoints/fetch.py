@@ -26,6 +26,7 @@ from hccl_kit.base.temporary import beside
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.checkpoints import mindcv
 from hccl_kit.ocr.checkpoints.download import BLOCK, DEADLINE, Say, copy
+from hccl_kit.ocr.file_errors import assert_file, cannot_read, cannot_write
 
 CACHE = "HCCL_KIT_CACHE"
 """The environment variable that names the cache folder; default: hccl_kit in $XDG_CACHE_HOME or ~/.cache."""
@@ -162,10 +163,8 @@ def _fetched(url: str, path: Path, expected: str | None, say: Say) -> str:
             is_new = not path.is_file()
             digest = _download(url, path, expected, say) if is_new else digest_of(path)
     except OSError as error:
-        raise KitError(
-            Message("ocr.fetch.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror),
-            hint=Message("ocr.fetch.cannot-write.fix", "{cache} names another folder", cache=CACHE),
-        ) from error
+        hint = Message("ocr.fetch.cannot-write.fix", "{cache} names another folder", cache=CACHE)
+        raise cannot_write(path, error, hint=hint) from error
     record = path.with_name(path.name + ".sha256")
     if is_new or not record.is_file():
         write_atomically(record, f"{digest}  {path.name}\n")
@@ -219,17 +218,14 @@ def _assert_sum(path: Path, digest: str, expected: str) -> None:
 
 def digest_of(path: Path, kind: str = "sha256") -> str:
     """The checksum of a regular file, in hexadecimal."""
-    if not path.is_file():
-        raise KitError(Message("ocr.fetch.no-file", "there is no file {path}", path=path))
+    assert_file(path)
     checksum = hashlib.new(kind, usedforsecurity=False)
     try:
         with path.open("rb") as file:
             while block := file.read(BLOCK):
                 checksum.update(block)
     except OSError as error:
-        raise KitError(
-            Message("ocr.fetch.cannot-read", "cannot read {path}: {reason}", path=path, reason=error.strerror)
-        ) from error
+        raise cannot_read(path, error) from error
     return checksum.hexdigest()
 
 

@@ -21,6 +21,7 @@ from hccl_kit.base.integer import parse_integer
 from hccl_kit.base.message import Message
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.config import ARCHIVE, BEST
+from hccl_kit.ocr.file_errors import OF_A_RUN, writing_into
 from hccl_kit.runtime.worker_env import RESTART
 
 if TYPE_CHECKING:
@@ -73,22 +74,12 @@ def announce(config: Config, environ: Mapping[str, str]) -> None:
 
     Raises KitError if the run starts from one of them, or the folder cannot be written.
     """
-    mark = _folder(config) / MARK
-    try:
+    folder = _folder(config)
+    with writing_into(folder, hint=OF_A_RUN):
         if _earlier_results(config, environ):
-            mark.touch()
+            (folder / MARK).touch()
         else:
-            mark.unlink(missing_ok=True)
-    except OSError as error:
-        raise KitError(
-            Message(
-                "ocr.previous-run.cannot-write-into",
-                "cannot write into {parent}: {reason}",
-                parent=mark.parent,
-                reason=error.strerror,
-            ),
-            hint=Message("ocr.previous-run.cannot-write-into.fix", "see train.ckpt_save_dir"),
-        ) from error
+            (folder / MARK).unlink(missing_ok=True)
 
 
 def withdraw(config: Config) -> None:

@@ -151,8 +151,3 @@ def _read_images(values: Mapping[str, Any]) -> None:
         steps = values.get(section, {}).get("dataset", {}).get("transform_pipeline", [])
         if steps and not any(name in DECODING for step in steps for name in step):
             steps.insert(0, {DECODING[-1]: None})
-
-
-def ineffective(config: Config) -> list[str]:
-    """Notes on the keys of MindOCR in this configuration that have no effect here."""
-    return schema.ineffective(config.values)

@@ -17,8 +17,10 @@ MAX_STEM_BYTES = 200
 def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path]:
     """The images in `paths`, those of a folder sorted by name; at most `limit`.
 
-    Raises KitError if a path does not exist, is not a regular file, or there are no images.
+    Raises KitError if a path does not exist, is not a regular file, there are no images, or `limit` is below 1.
     """
+    if limit is not None and limit < 1:
+        raise KitError(Message("ocr.image-paths.limit", "--limit is {limit}; accepted: 1 or more", limit=limit))
     images: list[Path] = []
     for path in paths:
         if path.is_dir():

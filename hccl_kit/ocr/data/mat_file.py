@@ -22,6 +22,7 @@ from hccl_kit.base.limited_child import Limits, limited_program, why_ended
 from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_file import open_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
+from hccl_kit.ocr.file_errors import cannot_read
 
 LIMITS = Limits(memory=8 << 30, seconds=600, stack=1 << 20)
 """Of the trial: SynthText's words take about a quarter of the memory and half a minute. A thread has a larger stack
@@ -42,9 +43,7 @@ def read(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             _try(file, names)
             return _variables(file, names)
     except BadSampleError as error:
-        raise KitError(
-            Message("ocr.mat-file.cannot-read", "cannot read {path}: {reason}", path=path, reason=error)
-        ) from error
+        raise cannot_read(path, error) from error
     except _DamagedError as error:
         raise KitError(
             Message(
@@ -59,11 +58,7 @@ def read(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
             ),
         ) from error
     except MemoryError as error:  # the trial had it
-        raise KitError(
-            Message(
-                "ocr.mat-file.cannot-read-2", "cannot read {path}: this machine has no memory left for it", path=path
-            )
-        ) from error
+        raise cannot_read(path, MemoryError("this machine has no memory left for it")) from error
 
 
 def rows(value: object) -> list[str] | None:

@@ -98,15 +98,6 @@ def decode_image(
     anyway. The result is close to decoding at full size, but not equal. An image of more than `max_pixels` is a bad
     sample and is not decoded.
     """
-    if reduce not in REDUCED:
-        raise KitError(
-            Message(
-                "ocr.transforms.decodeimage-reduce",
-                "DecodeImage: reduce is {reduce}; accepted: {value}",
-                reduce=reduce,
-                value=", ".join(map(str, REDUCED)),
-            )
-        )
     flags = REDUCED[reduce] | (cv2.IMREAD_IGNORE_ORIENTATION if ignore_orientation else 0)
 
     def apply(sample: S, _: np.random.Generator) -> S:

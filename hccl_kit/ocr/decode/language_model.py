@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 
 EDGE = "\n"
 """Stands before and after each text: no line of text contains it."""
 REMEMBERED = 1 << 18
-"""Maximum number of cached probabilities; 30 MB."""
+"""Maximum number of cached probabilities; 50 MB."""
 
 
 class LanguageModel:
@@ -33,7 +34,7 @@ class LanguageModel:
         self._followers.default_factory = None
         self._characters = frozenset(self._followers.get("", ()))
         self._totals = {context: counts.total() + len(counts) for context, counts in self._followers.items()}
-        self._known: dict[tuple[str, str], float] = {}
+        self._remembered = lru_cache(REMEMBERED)(self._log_probability)
 
     def knows(self, character: str) -> bool:
         """Whether a text has the character, in either case."""
@@ -42,13 +43,10 @@ class LanguageModel:
     def log_probability(self, character: str, before: str) -> float:
         """The logarithm of the probability of a known character after `before`; of EDGE: that the text ends."""
         context = f"{self._before}{before}"[len(before) :].lower()
-        key = (context, character)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            known = self._known[key] = math.log(self._probability(context, character.lower()))
-        return known
+        return self._remembered(context, character)
+
+    def _log_probability(self, context: str, character: str) -> float:
+        return math.log(self._probability(context, character.lower()))
 
     def _probability(self, context: str, character: str) -> float:
         shorter = self._probability(context[1:], character) if context else 1 / len(self._characters)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from mindspore import nn
 from numpy.typing import NDArray
 
+from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config
@@ -23,20 +23,12 @@ from hccl_kit.ocr.run.consistency import assert_one_data_set, assert_one_diction
 from hccl_kit.ocr.tasks import recipes
 from hccl_kit.runtime import World
 
-Watch = Callable[[Iterator[Prediction], int], AbstractContextManager[Iterator[Prediction]]]
-"""Wraps an iterator of predictions, given their number; it may show progress."""
-
 
 class Scores(NamedTuple):
     """The counts over all ranks, and how far the prediction for each sample of this rank is from its truth."""
 
     counts: Counts
     distances: NDArray[np.float32]
-
-
-def _unwatched(predictions: Iterator[Prediction], total: int) -> AbstractContextManager[Iterator[Prediction]]:
-    del total
-    return nullcontext(predictions)
 
 
 class Evaluator:
@@ -55,20 +47,21 @@ class Evaluator:
     def __call__(
         self,
         network: nn.Cell | Runner,
-        watch: Watch = _unwatched,
         *,
+        quiet: bool = True,
         see: Callable[[Prediction], object] = lambda _: None,
         alive: Callable[[], None] = lambda: None,
     ) -> Scores:
         """The scores; no image is kept.
 
-        `watch` is `hccl_kit.base.progress.track` or nothing; `see` gets each prediction of this rank, and `alive` is
-        called after every batch. Every rank must call it. Raises KitError if no image can be read.
+        Unless `quiet`, the progress is shown; `see` gets each prediction of this rank, and `alive` is called after
+        every batch. Every rank must call it. Raises KitError if no image can be read.
         """
         share = loader.eval_share(len(self.samples), rank=self.world.rank, size=self.world.size)
         totals = self.task.counts().to_array().astype(np.float64)
         distances, unread = np.zeros(len(share), np.float32), 0
-        with watch(self._predict(network, share, alive), len(share)) as predicted:
+        predictions = self._predict(network, share, alive)
+        with progress.track(predictions, len(share), "evaluating", quiet=quiet) as predicted:
             for prediction in predicted:
                 counts = self.task.count(prediction.sample, prediction.value)
                 totals += counts.to_array()

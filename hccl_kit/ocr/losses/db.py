@@ -12,8 +12,6 @@ from typing import TypeAlias
 
 from mindspore import Tensor, nn, ops
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.losses.pixels import flat, hardest
 
 MIN_NEGATIVES = 10
@@ -37,8 +35,7 @@ class DBLoss(nn.Cell):
 
     Inputs: the three maps of the network, (N, 1, H, W) each: probability, threshold, binary; or the probability alone,
     whose cross-entropy is then the whole loss. Then kernels (N, 1, H, W), their mask (N, H, W), thresholds (N, H, W)
-    and their mask (N, H, W), all from 0 to 1. `eps` is added to every denominator. Raises KitError if `bce_replace` has
-    another value.
+    and their mask (N, H, W), all from 0 to 1. `eps` is added to every denominator.
     """
 
     def __init__(
@@ -50,15 +47,6 @@ class DBLoss(nn.Cell):
             "diceloss": Dice,
             "dicefocalloss": DiceFocal,
         }
-        if bce_replace not in kinds:
-            raise KitError(
-                Message(
-                    "ocr.db.loss-bce-replace",
-                    "loss.bce_replace is {bce_replace!r}; accepted: {kinds}",
-                    bce_replace=bce_replace,
-                    kinds=", ".join(kinds),
-                )
-            )
         self.eps = eps
         self.l1_scale = l1_scale
         self.bce_scale = bce_scale

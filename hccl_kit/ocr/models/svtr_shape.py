@@ -1,4 +1,4 @@
-"""The shape of an SVTR backbone in MindOCR's keys, validated before the network is built."""
+"""The shape of an SVTR backbone in MindOCR's keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pair = Sequence[int]
 class SvtrShape:
     """SVTR-Tiny by default. Lists have a value for each of three stages, between which the height halves.
 
-    Raises KitError if the values do not fit together, or ask for a variant that is not supported.
+    The last three keys have one value each that is supported. Raises KitError if the values do not fit together.
     """
 
     img_size: Pair = (32, 100)
@@ -42,22 +42,15 @@ class SvtrShape:
     prenorm: bool = False
 
     def __post_init__(self) -> None:
-        variant = (self.patch_merging, self.last_stage, self.prenorm)
-        if variant != ("Conv", True, False):
-            raise _wrong("[patch_merging, last_stage, prenorm]", list(variant), "only [Conv, true, false] is supported")
-        if len(self.img_size) != 2 or self.img_size[0] % 16 or self.img_size[1] % STRIDE or min(self.img_size) < 1:
+        if self.img_size[0] % 16 or self.img_size[1] % STRIDE:
             raise _wrong("img_size", self.img_size, "the height must be a multiple of 16, the width of 4")
-        for key in ("embed_dim", "depth", "num_heads", "local_mixer"):
-            value = getattr(self, key)
-            if len(value) != STAGES:
-                raise _wrong(key, value, f"{STAGES} values are needed, one for each stage")
         if any(dim % (2 * heads) for dim, heads in zip(self.embed_dim, self.num_heads, strict=True)):
             raise _wrong(
                 "embed_dim", self.embed_dim, f"each is a multiple of twice its num_heads {list(self.num_heads)}"
             )
-        if len(self.mixer) != sum(self.depth) or not set(self.mixer) <= {LOCAL, GLOBAL}:
+        if len(self.mixer) != sum(self.depth):
             raise _wrong("mixer", self.mixer, f"{sum(self.depth)} values are needed, each {LOCAL} or {GLOBAL}")
-        if not all(len(size) == 2 and size[0] % 2 and size[1] % 2 for size in self.local_mixer):
+        if not all(size[0] % 2 and size[1] % 2 for size in self.local_mixer):
             raise _wrong("local_mixer", self.local_mixer, "height and width of each window are odd")
 
     def grid(self, stage: int) -> tuple[int, int]:

@@ -111,7 +111,6 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
     for note in notes if world.is_main and not request.json else ():
         print(note)
     evaluator = Evaluator(config, world, lambda message: progress.say(f"warning: {printable(message)}"))
-    watch = partial(progress.track, what="evaluating", quiet=not world.is_main)
     images = -(-len(evaluator.samples) // world.size)
     network = engines.trained(config, evaluator.inference, request.engine, images=images)
     mistakes = dict[int, str]()
@@ -120,7 +119,7 @@ def _evaluate(request: Request, config: Config, world: World, notes: list[str]) 
         if request.wrong and (mistake := evaluator.task.mistake(prediction.sample, prediction.value)):
             mistakes[prediction.number] = mistake
 
-    counts, distances = evaluator(network, watch, see=see)
+    counts, distances = evaluator(network, quiet=not world.is_main, see=see)
     for number in sorted(mistakes):
         print(mistakes[number])
     if request.picture is not None:

@@ -115,12 +115,7 @@ def make_parser() -> Parser:
 
 def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     """Raises KitError, before any heavy import, if the request cannot be fulfilled."""
-    if env.size > 1:
-        raise KitError(
-            Message(
-                "ocr.export.hccl-kit-export", "hccl-kit export runs as one process, {size} were started", size=env.size
-            )
-        )
+    program.assert_alone(env, "export")
     paths = request.paths(config)
     lacking = [name for name in ("onnx", "onnxruntime") if not find_spec(name)]
     if lacking and any(path.suffix == ".onnx" for path in paths):

@@ -24,7 +24,6 @@ Exit codes: 0 done; 1 some images could not be read; 2 could not run, or no imag
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,11 +33,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
-from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.output_place import assert_free_files, assert_free_folder, assert_free_picture
-from hccl_kit.base.terminal import escaped, printable
+from hccl_kit.base.terminal import escaped
 from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images, short
 from hccl_kit.ocr.data.samples import BadSampleError, read_labels
@@ -138,16 +135,8 @@ def make_parser() -> Parser:
 
 def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     """Raises KitError, before any heavy import, if the request cannot be fulfilled."""
-    if env.size > 1:
-        raise KitError(
-            Message(
-                "ocr.predict.hccl-kit-predict",
-                "hccl-kit predict runs as one process, {size} were started",
-                size=env.size,
-            )
-        )
-    if request.limit is not None and request.limit < 1:
-        raise KitError(Message("ocr.predict.limit", "--limit is {limit}; accepted: 1 or more", limit=request.limit))
+    program.assert_alone(env, "predict")
+    request.find_images()
     kind = config["model"]["type"]
     if kind == "det" and request.labels:
         raise KitError(
@@ -167,10 +156,9 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
         if other.path is not None and loaded is not None:
             program.note_choices(other.path, loaded)
     _assert_chain(kind, reader, turner)
-    request.find_images()
     if request.labels:
         read_labels(request.labels)
-    _assert_free(request, kind)
+    read.assert_free(request.json, request.picture, force=request.force, are_pages=kind == "det")
     for option, part in (("-o", config), ("--read-opt", reader), ("--turn-opt", turner)):
         if part is not None:
             program.assert_files(part)
@@ -213,21 +201,6 @@ def _assert_chain(kind: str, reader: Config | None, turner: Config | None) -> No
             )
 
 
-def _assert_free(request: Request, kind: str) -> None:
-    """Raises KitError if an output cannot be written."""
-    if request.json and request.json == request.picture:
-        raise KitError(
-            Message("ocr.predict.named-two-outputs", "{json} is named for two outputs", json=request.json),
-            hint=Message("ocr.predict.named-two-outputs.fix", "name another file for --json or --picture"),
-        )
-    if request.json:
-        assert_free_files([request.json], "--json", force=request.force)
-    if request.picture and kind == "det":
-        assert_free_folder(request.picture, "--picture", force=request.force)
-    elif request.picture:
-        assert_free_picture(request.picture, "--picture", force=request.force)
-
-
 def _predict(request: Request, config: Config, world: World, notes: list[str]) -> None:
     del world, notes
     images, weights = request.find_images(), _digests(request, config) if request.json else []
@@ -240,12 +213,9 @@ def _predict(request: Request, config: Config, world: World, notes: list[str]) -
             rows.append({**prediction.row(), "weights": weights})
             if prediction.error:
                 unread += 1
-                progress.say(printable(f"warning: {prediction.path} could not be read: {prediction.error}"))
+                read.warn_of_unread(prediction.path, prediction.error)
     if request.json:
-        text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
-        # A name that is not UTF-8 contains lone surrogates, which this writes as JSON escapes.
-        write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
-        progress.say(f"wrote: {request.json}")
+        read.write_json(request.json, rows)
     program.assert_read(unread, len(rows))
 
 

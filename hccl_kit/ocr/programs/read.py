@@ -31,7 +31,7 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.output_place import assert_free_files, assert_free_folder
+from hccl_kit.base.output_place import assert_free_files, assert_free_folder, assert_free_picture
 from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.base.wording import counted
 from hccl_kit.ocr import rapidocr
@@ -121,10 +121,7 @@ def _read(request: Request) -> None:
             done.append(timed)
             _show(timed.page)
     if request.json:
-        text = json.dumps(_document(done, chosen, weights), ensure_ascii=False, indent=1) + "\n"
-        # A name that is not UTF-8 contains lone surrogates, which this writes as JSON escapes.
-        write_atomically(request.json, text.encode("utf-8", "backslashreplace"))
-        progress.say(f"wrote: {request.json}")
+        write_json(request.json, _document(done, chosen, weights))
     if request.picture:
         progress.say(f"wrote: {request.picture}")
     program.assert_read(sum(timed.page.error is not None for timed in done), len(done))
@@ -132,21 +129,38 @@ def _read(request: Request) -> None:
 
 def _checked(request: Request) -> list[Path]:
     """The images. Raises KitError, before any heavy import, if the request cannot be fulfilled."""
-    if request.limit is not None and request.limit < 1:
-        raise KitError(Message("ocr.read.limit", "--limit is {limit}; accepted: 1 or more", limit=request.limit))
     images = find_images(request.images, limit=request.limit)
-    if request.json and request.json == request.picture:
-        raise KitError(
-            Message("ocr.read.named-two-outputs", "{json} is named for two outputs", json=request.json),
-            hint=Message("ocr.read.named-two-outputs.fix", "name another file for --json or --picture"),
-        )
-    if request.json:
-        assert_free_files([request.json], "--json", force=request.force)
-    if request.picture:
-        assert_free_folder(request.picture, "--picture", force=request.force)
+    assert_free(request.json, request.picture, force=request.force, are_pages=True)
     for name in rapidocr.FILES:
         rapidocr.path(name)
     return images
+
+
+def assert_free(json: Path | None, picture: Path | None, *, force: bool, are_pages: bool) -> None:
+    """Raises KitError if an output cannot be written; the pictures of pages are a folder, that of lines is a file."""
+    if json and json == picture:
+        raise KitError(
+            Message("ocr.read.named-two-outputs", "{json} is named for two outputs", json=json),
+            hint=Message("ocr.read.named-two-outputs.fix", "name another file for --json or --picture"),
+        )
+    if json:
+        assert_free_files([json], "--json", force=force)
+    if picture and are_pages:
+        assert_free_folder(picture, "--picture", force=force)
+    elif picture:
+        assert_free_picture(picture, "--picture", force=force)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write the file of --json. A name that is not UTF-8 contains lone surrogates, which become JSON escapes."""
+    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+    write_atomically(path, text.encode("utf-8", "backslashreplace"))
+    progress.say(f"wrote: {path}")
+
+
+def warn_of_unread(path: Path, error: str) -> None:
+    """Name an image that could not be used."""
+    progress.say(printable(f"warning: {path} could not be read: {error}"))
 
 
 def _networks(chosen: str, pages: int) -> Networks:
@@ -215,7 +229,7 @@ def _read_page(networks: Networks, opened: Opened, picture: Path | None) -> Time
 
 def _show(page: PageOfText) -> None:
     if page.error:
-        progress.say(printable(f"warning: {page.path} could not be read: {page.error}"))
+        warn_of_unread(page.path, page.error)
     for region in page.regions:
         if region.reading:
             fields = (str(page.path), region.reading.text, f"{region.reading.confidence:.3f}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.reader.engine import CLASSIFIER, DETECTOR, RECOGNISER, Networks
@@ -20,10 +18,6 @@ def published(pages: int) -> Networks:
         onnx_session.opened(rapidocr.path(name), threads) for name in (DETECTOR, CLASSIFIER, RECOGNISER)
     )
     characters = rapidocr.listed_characters(recognise.metadata)
-    if characters is None:
-        raise KitError(
-            Message("ocr.sessions.no-dictionary", "{recogniser} has no dictionary", recogniser=RECOGNISER),
-            hint=rapidocr.INSTALL,
-        )
+    assert characters is not None, "the file is the one with the known SHA-256"
     charset = Charset("".join(characters) + " ")  # its last class
     return Networks(detect, direct, recognise, charset, blank_first=True, at_once=at_once)

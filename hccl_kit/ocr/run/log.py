@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from logging.handlers import MemoryHandler
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,12 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import drawing, interrupt
 from hccl_kit.ocr.checkpoints.claim import assert_writable
 from hccl_kit.ocr.checkpoints.previous_run import METRICS, SUMMARY
+from hccl_kit.ocr.file_errors import OF_A_RUN, cannot_read, cannot_write, writing_into
 from hccl_kit.ocr.run.curves import read_rows, row_of
 from hccl_kit.ocr.run.tensorboard import TensorBoard
+
+NEVER = logging.CRITICAL + 1
+"""A level that no line has."""
 
 
 class _Screen(logging.StreamHandler):  # type: ignore[type-arg]  # Python 3.10 has no arguments there
@@ -30,18 +34,7 @@ class _Screen(logging.StreamHandler):  # type: ignore[type-arg]  # Python 3.10 h
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802  # as logging names it
         del record
-        self.setLevel(logging.CRITICAL + 1)
-
-
-class _Waiting(logging.Handler):
-    """Keeps lines until there is a file for them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
+        self.setLevel(NEVER)
 
 
 class RunLog:
@@ -55,13 +48,13 @@ class RunLog:
         self.rank = rank
         self.is_main = rank == 0
         self._tensorboard: TensorBoard | None = None
-        with self._writable():
+        with writing_into(folder, hint=OF_A_RUN):
             folder.mkdir(parents=True, exist_ok=True)
             assert_writable(folder)
         self._log = logging.getLogger(f"hccl_kit.rank{rank}")
         self._log.setLevel(logging.INFO)
         self._log.propagate = False
-        self._waiting: _Waiting | None = _Waiting()
+        self._waiting: MemoryHandler | None = MemoryHandler(sys.maxsize, NEVER, flushOnClose=False)
         self._log.handlers = [self._waiting]
         if self.is_main and sys.stdout is not None:
             screen = _Screen(sys.stdout)
@@ -72,31 +65,18 @@ class RunLog:
         """Begin to write: a resumed run appends to existing files, any other run overwrites them."""
         if self._waiting is None:
             return
-        with self._writable():
+        with writing_into(self.folder, hint=OF_A_RUN):
             if self.is_main and not resumed:
                 for name in (METRICS, SUMMARY):
                     (self.folder / name).unlink(missing_ok=True)
             path, mode = self.folder / f"log_{self.rank}.txt", "a" if resumed else "w"
             handler = logging.FileHandler(path, mode=mode, encoding="utf-8")
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-        for record in self._waiting.records:
-            handler.handle(record)
+        self._waiting.setTarget(handler)
+        self._waiting.flush()
         self._log.removeHandler(self._waiting)
         self._log.addHandler(handler)
         self._waiting = None
-
-    @contextmanager
-    def _writable(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            message = Message(
-                "ocr.log.cannot-write-into",
-                "cannot write into {folder}: {reason}",
-                folder=self.folder,
-                reason=error.strerror,
-            )
-            raise KitError(message, hint=Message("ocr.log.cannot-write-into.fix", "see train.ckpt_save_dir")) from error
 
     def say(self, message: str) -> None:
         """Log a line."""
@@ -115,19 +95,12 @@ class RunLog:
                 with (self.folder / METRICS).open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
             except OSError as error:
-                raise KitError(
-                    Message(
-                        "ocr.log.cannot-write",
-                        "cannot write {folder}: {reason}",
-                        folder=self.folder / METRICS,
-                        reason=error.strerror,
-                    )
-                ) from error
+                raise cannot_write(self.folder / METRICS, error) from error
 
     def evaluation(self, row: dict[str, Any]) -> None:
         """Write the scores after a step as `metrics` does, in the place of those that a resumed run repeats."""
         if self.is_main and row["step"] in self.evaluations():
-            self._rewrite(lambda other: other["step"] != row["step"] or "loss" in other)
+            _keep(self.folder / METRICS, lambda other: other["step"] != row["step"] or "loss" in other)
         self.metrics(row)
 
     def picture(self, name: str, image: NDArray[np.uint8], step: int) -> None:
@@ -141,21 +114,7 @@ class RunLog:
         """Open TensorBoard, and remove the lines of metrics.jsonl after `step`, whose steps are repeated (rank 0)."""
         if self.is_main:
             self._tensorboard = TensorBoard(self.folder, step=step)
-            self._rewrite(lambda row: row["step"] <= step)
-
-    def _rewrite(self, is_kept: Callable[[Mapping[str, Any]], bool]) -> None:
-        """Remove lines of metrics.jsonl, and one that a killed process left incomplete. The file is always whole."""
-        path = self.folder / METRICS
-        if not path.exists():
-            return
-        try:
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        except OSError as error:
-            raise KitError(
-                Message("ocr.log.cannot-read", "cannot read {path}: {reason}", path=path, reason=error.strerror)
-            ) from error
-        whole = [(line, row) for line in lines if line.endswith("\n") and (row := row_of(line)) is not None]
-        _write(path, "".join(line for line, row in whole if is_kept(row)))
+            _keep(self.folder / METRICS, lambda row: row["step"] <= step)
 
     def evaluations(self) -> dict[int, dict[str, Any]]:
         """The scores in metrics.jsonl by the step after which they were taken (rank 0)."""
@@ -191,7 +150,7 @@ class RunLog:
         Warnings that were never written, because the run could not start, go to standard error; rank 0 has shown them.
         """
         if self._waiting is not None and not self.is_main:
-            for record in self._waiting.records:
+            for record in self._waiting.buffer:
                 if record.levelno >= logging.WARNING:
                     progress.say(printable(record.getMessage()))
         if self._tensorboard is not None:
@@ -202,6 +161,18 @@ class RunLog:
         for handler in self._log.handlers:
             handler.close()
         self._log.handlers = []
+
+
+def _keep(path: Path, is_kept: Callable[[Mapping[str, Any]], bool]) -> None:
+    """Remove lines of metrics.jsonl, and one that a killed process left incomplete. The file is always whole."""
+    if not path.exists():
+        return
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    whole = [(line, row) for line in lines if line.endswith("\n") and (row := row_of(line)) is not None]
+    _write(path, "".join(line for line, row in whole if is_kept(row)))
 
 
 def _write(path: Path, content: bytes | str) -> None:

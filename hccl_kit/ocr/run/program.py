@@ -34,6 +34,7 @@ from hccl_kit.ocr import interrupt
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
+from hccl_kit.ocr.config import schema
 from hccl_kit.ocr.data.sources import are_there, sources
 from hccl_kit.runtime import LAUNCHERS, JointError, detect, finish
 from hccl_kit.runtime.failure import record, watch_stacks
@@ -181,7 +182,7 @@ def run(
         if is_rank:
             recorder(env=env)  # starts a thread
         prepares = first is not None and (is_rank or not training)
-        notes = [*configuration.ineffective(config), *(first(config, env) if first and prepares else ())]
+        notes = [*schema.ineffective(config.values), *(first(config, env) if first and prepares else ())]
         from hccl_kit.ocr.run.consistency import assert_one_job  # noqa: PLC0415  # loads numpy
         from hccl_kit.ocr.run.start import start  # noqa: PLC0415  # loads numpy and MindSpore
 
@@ -235,6 +236,19 @@ def run_unlaunched(body: Callable[[], None]) -> NoReturn:
     except (Exception, KeyboardInterrupt) as error:
         code = _fail(error, None)
     leave(code, None)
+
+
+def assert_alone(env: WorkerEnv, verb: str) -> None:
+    """Raises KitError if several ranks were started for a program of one process."""
+    if env.size > 1:
+        raise KitError(
+            Message(
+                "ocr.program.one-process",
+                "hccl-kit {verb} runs as one process, {size} were started",
+                verb=verb,
+                size=env.size,
+            )
+        )
 
 
 def assert_read(unread: int, images: int) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
+from hccl_kit.ocr.file_errors import writing_into
 
 FOLDER = "tensorboard"
 FLUSH_S = 120.0
@@ -34,12 +33,12 @@ class TensorBoard:
         self._file: Any = None
         self._flushed = -FLUSH_S
         self._waiting: list[tuple[str, NDArray[np.uint8], int]] = []
-        with self._writable():
+        with writing_into(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
 
     def row(self, row: Mapping[str, Any]) -> None:
         """Write every number of a line of metrics.jsonl as a scalar of its step."""
-        with self._writable():
+        with writing_into(self._folder):
             self._open()
             for name, value in row.items():
                 if name != "step" and isinstance(value, (int, float)):
@@ -52,12 +51,12 @@ class TensorBoard:
         """Write an image HxWx3, BGR, at the latest with the next row."""
         self._waiting.append((name, image, step))
         if self._file is not None:
-            with self._writable():
+            with writing_into(self._folder):
                 self._open()
 
     def close(self) -> None:
         """Write all pending events."""
-        with self._writable():
+        with writing_into(self._folder):
             self._open()
             self._file.close()
 
@@ -78,20 +77,6 @@ class TensorBoard:
 
     def _write(self, **event: Any) -> None:
         self._file.write_event(self._package.proto.event_pb2.Event(wall_time=time.time(), **event))
-
-    @contextmanager
-    def _writable(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise KitError(
-                Message(
-                    "ocr.tensorboard.cannot-write-into",
-                    "cannot write into {folder}: {reason}",
-                    folder=self._folder,
-                    reason=error.strerror,
-                )
-            ) from error
 
 
 @contextmanager

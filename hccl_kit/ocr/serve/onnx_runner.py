@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.base.leftovers import sweep
-from hccl_kit.base.message import Message
 from hccl_kit.base.private_folder import make_private
+from hccl_kit.ocr.file_errors import cannot_write
 from hccl_kit.ocr.infer.runner import Run
 from hccl_kit.ocr.run import onnx_session
 from hccl_kit.ocr.run.onnx_session import Session
@@ -45,14 +44,7 @@ class OnnxRunner:
             try:
                 make_private(self.folder)
             except OSError as error:
-                raise KitError(
-                    Message(
-                        "ocr.onnx-runner.cannot-write",
-                        "cannot write {folder}: {reason}",
-                        folder=self.folder,
-                        reason=error.strerror,
-                    )
-                ) from error
+                raise cannot_write(self.folder, error) from error
             path = self.folder / f"{'_'.join([self.name, *map(str, key)])}.onnx"
             self.sessions[key] = self._kept(path) or self._exported(path, tuple(shape))
         return self.sessions[key]

@@ -48,7 +48,7 @@ def model(network: Network | GuidedNetwork, order: Sequence[int] = ()) -> onnx.M
     Of a recogniser it is (N, T, classes): the class n is that with the number `order[n]` of the network, -1 stands for
     none. Raises KitError if a part of the network is not known.
     """
-    graph = Graph(_PARTS, order)
+    graph = Graph(PARTS, order)
     output = graph.put(network.head, graph.put(network.neck, graph.put(network.backbone, INPUT)))
     graph.add("Identity", output, name=OUTPUT)
     sizes: list[Any] = ["batch", "steps", len(order)] if order else ["batch", 1, "height", "width"]
@@ -209,7 +209,7 @@ def _ctc_head(graph: Graph, cell: CTCHead, x: str) -> str:
     return graph.add("Softmax", _product(graph, weight, bias, x), axis=-1)
 
 
-_PARTS: Mapping[type, Part] = {
+PARTS: Mapping[type, Part] = {
     **ppocr_pages.PARTS,
     nn.Conv2d: _convolution,
     nn.Conv2dTranspose: _transposed,

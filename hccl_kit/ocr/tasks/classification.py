@@ -20,22 +20,18 @@ from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
 from hccl_kit.ocr.metrics.classes import ClassCounts
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import line_images
-from hccl_kit.ocr.tasks.task import Warn, assert_no_bucketing
-from hccl_kit.runtime import World
+from hccl_kit.ocr.tasks.task import Task, Warn, assert_no_bucketing, lacks
 
 ENCODE = "ClsLabelEncode"
 
 
-class Classification:
+class Classification(Task):
     """The task of a configuration whose network gives a probability for each name in `postprocess.label_list`.
 
     Raises KitError if these names, the classes of the network and the two pipelines do not fit together.
     """
 
     label_transforms = frozenset({ENCODE})
-    characters = ""
-    texts: Sequence[str] = ()
-    classes: Sequence[str | None] = ()
     units = "lines"
     counts: type[Counts] = ClassCounts
 
@@ -60,15 +56,13 @@ class Classification:
         """The lines of a known class."""
         return self._known(read_lines(self.config["eval"]["dataset"]), warn)
 
-    def lengths(self, samples: Sequence[TextLine], world: World) -> None:
-        """None: all images have one size."""
-        del samples, world
-
     def collate(self, rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
         """Images (N, 3, H, W) and the numbers of their classes (N,) int32."""
         return stack_images(rows), (np.array([row.label[0] for row in rows], np.int32),)
 
-    blank = staticmethod(line_images.blank)
+    def blank(self, sample: TextLine) -> TextLine:
+        """The line with a black image."""
+        return line_images.blank(sample)
 
     def decode(self, outputs: NDArray[np.float32], samples: Sequence[TextLine]) -> list[Reading]:
         """From probabilities (N, classes) to the names of the likeliest classes."""
@@ -127,13 +121,7 @@ def labels_of(config: Config) -> tuple[str, ...]:
         )
     transforms = dict(config.transforms("train"))
     if ENCODE not in transforms:
-        raise KitError(
-            Message(
-                "ocr.classification.train-dataset-transform",
-                "train.dataset.transform_pipeline lacks {encode}",
-                encode=ENCODE,
-            )
-        )
+        raise lacks("train", ENCODE)
     if tuple(transforms[ENCODE]["label_list"]) != labels:
         raise KitError(
             Message(

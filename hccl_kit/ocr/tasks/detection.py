@@ -24,8 +24,7 @@ from hccl_kit.ocr.metrics.boxes import BoxCounts, compare, match
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.tasks import detection_heads
 from hccl_kit.ocr.tasks.detection_heads import HEADS, PSE, DetectionHead
-from hccl_kit.ocr.tasks.task import Warn, assert_names, assert_no_bucketing
-from hccl_kit.runtime import World
+from hccl_kit.ocr.tasks.task import Task, Warn, assert_names, assert_no_bucketing
 
 TARGETS = frozenset(name for head in HEADS.values() for name in head.targets)
 """The transforms that draw the targets of a loss."""
@@ -42,17 +41,13 @@ PICTURED = 4
 """Pages in the picture of a batch."""
 
 
-class Detection:
+class Detection(Task):
     """The task of a configuration.
 
     Raises KitError if its parts do not belong together, or a pipeline does not make what network and loss take.
     """
 
     label_transforms = frozenset({"DetLabelEncode", "ValidatePolygons", *TARGETS})
-    dictionary = ""
-    characters = ""
-    texts: Sequence[str] = ()
-    classes: Sequence[str | None] = ()
     counts: type[Counts] = BoxCounts
     units = "pages"
 
@@ -96,10 +91,6 @@ class Detection:
                 Message("ocr.detection.no-page-evaluation", "no page of the evaluation has a text that is not ignored")
             )
         return pages
-
-    def lengths(self, samples: Sequence[Page], world: World) -> None:
-        """None: all crops have one size."""
-        del samples, world
 
     def collate(self, rows: Sequence[Page]) -> tuple[NDArray[np.float32], Targets]:
         """Images and the targets of the loss, each (N, ...) float32."""

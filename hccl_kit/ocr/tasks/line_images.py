@@ -16,6 +16,7 @@ from hccl_kit.ocr.data.pixel_format import RESIZE_FOR_INFERENCE, pixel_format
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.transforms import image_of
 from hccl_kit.ocr.decode.reading import Reading
+from hccl_kit.ocr.tasks.task import lacks
 
 RESIZES = ("RecResizeImg", "SVTRRecResizeImg")
 BLANK = np.zeros((32, 100, 3), np.uint8)
@@ -80,14 +81,7 @@ def image_shape(config: Config, section: str) -> list[int]:
             return shape
         if name == RESIZE_FOR_INFERENCE:
             return [options.get(f"target_{side}", size) for side, size in (("height", 32), ("width", 320))]
-    raise KitError(
-        Message(
-            "ocr.line-images.dataset-transform-pipeline",
-            "{section}.dataset.transform_pipeline lacks a transform that resizes, such as {resizes}",
-            section=section,
-            resizes=RESIZES[0],
-        )
-    )
+    raise lacks(section, f"a transform that resizes, such as {RESIZES[0]}")
 
 
 def bucket_widths(config: Config, section: str, width: int) -> list[int]:

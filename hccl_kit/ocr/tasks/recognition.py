@@ -24,7 +24,7 @@ from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.metrics.words import WordCounts, compare, letters
 from hccl_kit.ocr.tasks import language, line_images, text_heads
-from hccl_kit.ocr.tasks.task import Warn, assert_names
+from hccl_kit.ocr.tasks.task import Warn, assert_names, lacks
 from hccl_kit.runtime import World
 
 LABEL_TRANSFORMS = frozenset(line_transforms.MAX_TEXT_LEN)
@@ -221,13 +221,7 @@ def _label_options(config: Config) -> dict[str, Any]:
     for name, options in config.transforms("train"):
         if name in LABEL_TRANSFORMS:
             return {"max_text_len": line_transforms.MAX_TEXT_LEN[name], **options}
-    raise KitError(
-        Message(
-            "ocr.recognition.train-dataset-transform",
-            "train.dataset.transform_pipeline lacks {max_text_len}",
-            max_text_len=" or ".join(line_transforms.MAX_TEXT_LEN),
-        )
-    )
+    raise lacks("train", " or ".join(line_transforms.MAX_TEXT_LEN))
 
 
 def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_heads.Label], int], steps: int) -> None:

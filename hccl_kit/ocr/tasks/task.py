@@ -20,17 +20,20 @@ Warn = Callable[[str], None]
 
 
 class Task(Protocol):
-    """The data side of a model family: its samples, targets, loss, decoding and metric."""
+    """The data side of a model family: its samples, targets, loss, decoding and metric.
+
+    What has a value here is that of a task without a dictionary of characters, whose images all have one size.
+    """
 
     label_transforms: frozenset[str]
     """The transforms of a pipeline that need labels: evaluation and prediction leave them out."""
-    dictionary: str
+    dictionary: str = ""
     """SHA-256 of the characters or names that the classes stand for, in order; empty if the network has no classes."""
-    characters: str
+    characters: str = ""
     """The dictionary of a recogniser, in order; empty if the network reads nothing."""
-    texts: Sequence[str]
+    texts: Sequence[str] = ()
     """The training texts of a recogniser's language model; empty if it has none."""
-    classes: Sequence[str | None]
+    classes: Sequence[str | None] = ()
     """What each class of the network stands for, None the CTC blank; empty if it has no dictionary of characters."""
     counts: type[Counts]
     units: str
@@ -50,6 +53,8 @@ class Task(Protocol):
 
         Every rank must call it: the ranks may share the work.
         """
+        del samples, world
+        return None
 
     def collate(self, rows: Sequence[Any]) -> tuple[NDArray[np.float32], Targets]:
         """The images and the targets of a training batch, from transformed samples."""
@@ -91,6 +96,18 @@ def assert_names(config: Config, **needed: str) -> None:
                 ),
                 hint=Message("ocr.task.name.fix", "-o {section}.name={name}", section=section, name=name),
             )
+
+
+def lacks(section: str, needed: str) -> KitError:
+    """The error of the pipeline of a section without a transform that its task needs."""
+    return KitError(
+        Message(
+            "ocr.task.pipeline-lacks",
+            "{section}.dataset.transform_pipeline lacks {needed}",
+            section=section,
+            needed=needed,
+        )
+    )
 
 
 def assert_no_bucketing(config: Config, task: str) -> None:

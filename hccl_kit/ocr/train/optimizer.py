@@ -26,7 +26,7 @@ def build(section: Section, network: nn.Cell) -> Update:
     """
     parameters = network.trainable_params()
     decay = decays(section, parameters)
-    opt = section["opt"].lower()  # MindOCR's files have SGD as well as sgd
+    opt = section["opt"]
     if opt == "lion":
         rule: nn.Cell = Lion(parameters, decay, betas=_betas(section, 0.99))
     elif opt in ("adam", "adamw"):

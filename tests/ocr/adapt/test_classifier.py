@@ -11,8 +11,7 @@ from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.adapt import classifier
-from hccl_kit.ocr.adapt.classifier import PLACES, Place, align, by_character
+from hccl_kit.ocr.adapt.classifier import PLACES, align, by_character
 from hccl_kit.ocr.models.attention_head import AttentionHead
 from hccl_kit.ocr.models.ppocr import nrtr
 from tests.ocr.tiny import values
@@ -160,8 +159,3 @@ def test_the_guiding_decoder_of_ctc_reads_the_same_with_another_order() -> None:
     other.set_train(False)
     _, found = other(sequence, features, Tensor(np.argsort(order)[tokens].astype(np.int32)))
     np.testing.assert_allclose(found.asnumpy(), expected.asnumpy()[..., order], atol=1e-5)
-
-
-def test_the_places_of_classes_match_the_heads() -> None:
-    assert {place for place in PLACES.values() if place.axis} == {Place(before=(0, 1), axis=1)}
-    assert classifier.PLACES["head.nrtr.generator.weight"].tokens("ab") == (0, 1, 2, 3, "a", "b")

@@ -42,12 +42,6 @@ def test_a_prefix_matches_complete_parts_of_a_name() -> None:
         freeze(network, ["ste"])
 
 
-def test_an_empty_list_freezes_no_parameter() -> None:
-    network = Normed()
-    assert freeze(network, []) == 0
-    assert len(network.trainable_params()) == 5
-
-
 def test_an_unknown_prefix_is_refused_with_the_available_ones() -> None:
     network = Normed()
     with pytest.raises(KitError) as caught:

@@ -1,6 +1,6 @@
 """Weights of ONNX files are read in order and assigned by kind and shape; a file of another network is an error."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import mindspore as ms
@@ -20,6 +20,7 @@ from tests.ocr.models.ppocr.test_lines import SMALL, TINY
 pytestmark = pytest.mark.train
 
 Array = NDArray[np.float32]
+node = onnx.helper.make_node
 GENERATOR = np.random.default_rng(0)
 
 
@@ -40,7 +41,15 @@ class Toy(nn.Cell):
         return self.head(ms.ops.mean(self.norm(self.conv(x)), (2, 3)))
 
 
-def write(path: Path, *, characters: str | None = None, classes: int = 5) -> dict[str, Array]:
+def write_nodes(path: Path, nodes: list[onnx.NodeProto], rows: Mapping[str, Array]) -> None:
+    """A file with the nodes from `x` to `y` and these weights."""
+    weights = [onnx.numpy_helper.from_array(row, name) for name, row in rows.items()]
+    ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in ("x", "y")]
+    graph = onnx.helper.make_graph(nodes, "toy", ends[:1], ends[1:], weights)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=8), path)
+
+
+def write(path: Path, *, characters: str | None = None) -> dict[str, Array]:
     """The toy network as exported by PaddleOCR: numbered names, an Identity, and biases in an Add."""
     arrays = {
         "conv2d_7.w_0": numbers(4, 3, 3, 3),
@@ -49,31 +58,25 @@ def write(path: Path, *, characters: str | None = None, classes: int = 5) -> dic
         "bn.b_0": numbers(4),
         "bn.w_1": numbers(4),
         "bn.w_2": np.abs(numbers(4)) + 0.5,
-        "linear_0.w_0": numbers(4, classes),
-        "linear_0.b_0": numbers(classes),
+        "linear_0.w_0": numbers(4, 5),
+        "linear_0.b_0": numbers(5),
         "half": np.array(0.5, np.float32),
     }
-    node = onnx.helper.make_node
-    graph = onnx.helper.make_graph(
-        [
-            node("Identity", ["conv2d_7.w_0"], ["w"]),
-            node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
-            node("Add", ["a", "reshape.0"], ["b"]),
-            node("BatchNormalization", ["b", "bn.w_0", "bn.b_0", "bn.w_1", "bn.w_2"], ["c"], epsilon=1e-5),
-            node("ReduceMean", ["c"], ["d"], axes=[2, 3], keepdims=0),
-            node("MatMul", ["d", "linear_0.w_0"], ["e"]),
-            node("Add", ["e", "linear_0.b_0"], ["f"]),
-            node("Mul", ["f", "half"], ["y"]),
-        ],
-        "toy",
-        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, "h", "w"])],
-        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", classes])],
-        [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()],
-    )
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=8)
+    nodes = [
+        node("Identity", ["conv2d_7.w_0"], ["w"]),
+        node("Conv", ["x", "w"], ["a"], pads=[1, 1, 1, 1]),
+        node("Add", ["a", "reshape.0"], ["b"]),
+        node("BatchNormalization", ["b", "bn.w_0", "bn.b_0", "bn.w_1", "bn.w_2"], ["c"], epsilon=1e-5),
+        node("ReduceMean", ["c"], ["d"], axes=[2, 3], keepdims=0),
+        node("MatMul", ["d", "linear_0.w_0"], ["e"]),
+        node("Add", ["e", "linear_0.b_0"], ["f"]),
+        node("Mul", ["f", "half"], ["y"]),
+    ]
+    write_nodes(path, nodes, arrays)
     if characters is not None:
+        model = onnx.load(path)
         onnx.helper.set_model_props(model, {"character": characters})
-    onnx.save(model, path)
+        onnx.save(model, path)
     return arrays
 
 
@@ -145,22 +148,11 @@ def test_a_truncated_file_is_damaged(tmp_path: Path, kept: float) -> None:
         load(tmp_path / "cut.onnx", Toy())
 
 
-def test_a_text_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.onnx").write_text("<html>not found</html>")
-    with pytest.raises(KitError, match=r"a\.onnx is damaged or not an ONNX file"):
-        load(tmp_path / "a.onnx", Toy())
-
-
 def test_weights_in_other_files_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "toy.onnx")
-    onnx.save(
-        onnx.load(tmp_path / "toy.onnx"),
-        tmp_path / "b.onnx",
-        save_as_external_data=True,
-        size_threshold=0,
-        location="c",
-    )
-    with pytest.raises(KitError, match="keeps 9 of its weights in other files"):
+    options = {"save_as_external_data": True, "size_threshold": 0, "location": "c"}
+    onnx.save(onnx.load(tmp_path / "toy.onnx"), tmp_path / "b.onnx", **options)
+    with pytest.raises(KitError, match=r"b\.onnx: it stores 'w' in another file"):
         load(tmp_path / "b.onnx", Toy())
 
 
@@ -203,10 +195,9 @@ class Mobile(nn.Cell):
         return self.double(self.affine(self.conv(x)))
 
 
-def write_mobile(path: Path, norm: str = "n") -> None:
+def write_mobile(path: Path) -> None:
     """The same network with two normalisations that are not folded."""
-    node, tensor = onnx.helper.make_node, onnx.numpy_helper.from_array
-    first, second = [f"{norm}{place}" for place in range(4)], [f"m{place}" for place in range(4)]
+    first, second = [f"n{place}" for place in range(4)], [f"m{place}" for place in range(4)]
     arrays = {
         "w": numbers(4, 3, 1, 1),
         "s": numbers(1),
@@ -216,23 +207,17 @@ def write_mobile(path: Path, norm: str = "n") -> None:
         **{name: np.abs(numbers(4)) + 0.1 for name in first},
         **{name: np.abs(numbers(2)) + 0.1 for name in second},
     }
-    graph = onnx.helper.make_graph(
-        [
-            node("Conv", ["x", "w"], ["a"]),
-            node("BatchNormalization", ["a", *first], ["c"], epsilon=1e-5),
-            node("Mul", ["s", "c"], ["d"]),
-            node("Identity", ["d"], ["e"]),
-            node("Add", ["e", "o"], ["f"]),
-            node("ConvTranspose", ["f", "t"], ["g"], strides=[2, 2]),
-            node("Add", ["g", "b"], ["h"]),
-            node("BatchNormalization", ["h", *second], ["y"], epsilon=1e-5),
-        ],
-        "mobile",
-        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, "h", "w"])],
-        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 2, "i", "j"])],
-        [tensor(array, name) for name, array in arrays.items()],
-    )
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 11)], ir_version=8), path)
+    nodes = [
+        node("Conv", ["x", "w"], ["a"]),
+        node("BatchNormalization", ["a", *first], ["c"], epsilon=1e-5),
+        node("Mul", ["s", "c"], ["d"]),
+        node("Identity", ["d"], ["e"]),
+        node("Add", ["e", "o"], ["f"]),
+        node("ConvTranspose", ["f", "t"], ["g"], strides=[2, 2]),
+        node("Add", ["g", "b"], ["h"]),
+        node("BatchNormalization", ["h", *second], ["y"], epsilon=1e-5),
+    ]
+    write_nodes(path, nodes, arrays)
 
 
 def test_normalisations_that_the_network_lacks_are_folded(tmp_path: Path) -> None:
@@ -257,24 +242,14 @@ def test_a_normalisation_of_another_size_is_not_folded(tmp_path: Path) -> None:
 
 def test_a_scalar_bias_is_found_behind_an_identity(tmp_path: Path) -> None:
     """Like at the end of a detector."""
-    node, tensor = onnx.helper.make_node, onnx.numpy_helper.from_array
-    graph = onnx.helper.make_graph(
-        [
-            node("ConvTranspose", ["x", "w"], ["a"], strides=[2, 2]),
-            node("Identity", ["a"], ["b"]),
-            node("Add", ["b", "bias"], ["c"]),
-            node("Mul", ["c", "half"], ["y"]),
-        ],
-        "end",
-        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4, "h", "w"])],
-        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 1, "h", "w"])],
-        [
-            tensor(numbers(4, 1, 2, 2), "w"),
-            tensor(np.full((1, 1, 1, 1), 7, np.float32), "bias"),
-            tensor(np.array([0.5], np.float32), "half"),
-        ],
-    )
-    onnx.save(onnx.helper.make_model(graph), tmp_path / "end.onnx")
+    nodes = [
+        node("ConvTranspose", ["x", "w"], ["a"], strides=[2, 2]),
+        node("Identity", ["a"], ["b"]),
+        node("Add", ["b", "bias"], ["c"]),
+        node("Mul", ["c", "half"], ["y"]),
+    ]
+    rows = {"w": numbers(4, 1, 2, 2), "bias": np.full((1, 1, 1, 1), 7, np.float32), "half": np.array([0.5], np.float32)}
+    write_nodes(tmp_path / "end.onnx", nodes, rows)
     (layer,) = onnx_weights.read(tmp_path / "end.onnx").layers
     assert layer.kind == onnx_weights.TRANSPOSED
     assert layer.arrays["bias"].tolist() == [7]
@@ -289,25 +264,12 @@ def test_an_onnx_file_for_a_network_with_branches_is_refused_with_the_key(tmp_pa
     assert "model.backbone.branches: False" in caught.value.hint
 
 
-def write_nodes(path: Path, nodes: list[onnx.NodeProto], *rows: onnx.TensorProto) -> None:
-    graph = onnx.helper.make_graph(
-        nodes,
-        "toy",
-        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])],
-        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 5])],
-        rows,
-    )
-    onnx.save(onnx.helper.make_model(graph), path)
-
-
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_a_dense_layer_may_be_a_gemm_of_either_form(tmp_path: Path, is_turned: bool) -> None:
     weight, bias = numbers(5, 4), numbers(5)
     given = weight if is_turned else np.ascontiguousarray(weight.T)
-    rows = [onnx.numpy_helper.from_array(given, "w"), onnx.numpy_helper.from_array(bias, "b")]
-    write_nodes(
-        tmp_path / "a.onnx", [onnx.helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=int(is_turned))], *rows
-    )
+    gemm = node("Gemm", ["x", "w", "b"], ["y"], transB=int(is_turned))
+    write_nodes(tmp_path / "a.onnx", [gemm], {"w": given, "b": bias})
     network = nn.SequentialCell(nn.Dense(4, 5))
     load(tmp_path / "a.onnx", network)
     assert np.array_equal(network[0].weight.asnumpy(), weight)
@@ -315,17 +277,9 @@ def test_a_dense_layer_may_be_a_gemm_of_either_form(tmp_path: Path, is_turned: b
 
 
 def test_a_bias_that_the_network_lacks_is_not_dropped(tmp_path: Path) -> None:
-    rows = [onnx.numpy_helper.from_array(numbers(4, 5), "w"), onnx.numpy_helper.from_array(numbers(5), "b")]
-    write_nodes(tmp_path / "a.onnx", [onnx.helper.make_node("Gemm", ["x", "w", "b"], ["y"])], *rows)
+    write_nodes(tmp_path / "a.onnx", [node("Gemm", ["x", "w", "b"], ["y"])], {"w": numbers(4, 5), "b": numbers(5)})
     with pytest.raises(KitError, match=r"a dense layer 5x4 with bias, that of this network, 0, a dense layer 5x4$"):
         load(tmp_path / "a.onnx", nn.SequentialCell(nn.Dense(4, 5, has_bias=False)))
-
-
-def _outside() -> onnx.TensorProto:
-    row = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=[4, 5])
-    row.data_location = onnx.TensorProto.EXTERNAL
-    row.external_data.add(key="location", value="/etc/hostname")
-    return row
 
 
 @pytest.mark.parametrize(
@@ -335,20 +289,18 @@ def _outside() -> onnx.TensorProto:
         (onnx.TensorProto(name="w", data_type=1, dims=[-4, 5], raw_data=b"\0" * 80), r"has the dimensions \[-4, 5\]"),
         (onnx.TensorProto(name="w", data_type=1, dims=[1 << 40, 5], raw_data=b"\0" * 80), "damaged"),
         (onnx.numpy_helper.from_array(np.full((4, 5), np.nan, np.float32), "w"), "not finite"),
-        (_outside(), "'w' in another file"),
     ],
 )
 def test_a_hostile_tensor_in_a_constant_is_one_line(tmp_path: Path, row: onnx.TensorProto, message: str) -> None:
-    constant = onnx.helper.make_node("Constant", [], ["w"])
+    constant = node("Constant", [], ["w"])
     constant.attribute.add(name="value", type=onnx.AttributeProto.TENSOR).t.CopyFrom(row)
-    write_nodes(tmp_path / "a.onnx", [constant, onnx.helper.make_node("MatMul", ["x", "w"], ["y"])])
+    write_nodes(tmp_path / "a.onnx", [constant, node("MatMul", ["x", "w"], ["y"])], {})
     with pytest.raises(KitError, match=message):
         load(tmp_path / "a.onnx", nn.SequentialCell(nn.Dense(4, 5, has_bias=False)))
 
 
 def test_a_cycle_of_identities_terminates(tmp_path: Path) -> None:
-    rows = [onnx.numpy_helper.from_array(numbers(4, 5), "w")]
-    node = onnx.helper.make_node
-    write_nodes(tmp_path / "a.onnx", [node("MatMul", ["x", "w"], ["y"]), node("Identity", ["y"], ["y"])], *rows)
+    nodes = [node("MatMul", ["x", "w"], ["y"]), node("Identity", ["y"], ["y"])]
+    write_nodes(tmp_path / "a.onnx", nodes, {"w": numbers(4, 5)})
     with pytest.raises(KitError, match="damaged"):
         load(tmp_path / "a.onnx", nn.SequentialCell(nn.Dense(4, 5, has_bias=False)))

@@ -77,13 +77,6 @@ def test_load_restores_what_save_wrote(tmp_path: Path, progress: Progress | None
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_save_replaces_the_old_file(tmp_path: Path) -> None:
-    path = saved(tmp_path, Normed(), Progress(1))
-    new = Normed()
-    saved(tmp_path, new, Progress(2))
-    assert checkpoint.load(path, new.get_parameters()).step == 2
-
-
 def test_the_previous_file_is_kept_on_request(tmp_path: Path) -> None:
     networks = [Normed() for _ in range(3)]
     for step, network in enumerate(networks):

@@ -91,11 +91,6 @@ def test_any_single_result_is_moved_aside(tmp_path: Path, name: str) -> None:
     assert left(tmp_path) == {f"earlier_1/{name}": "result"}
 
 
-def test_a_run_resumes_from_its_latest_checkpoint(tmp_path: Path) -> None:
-    made = config.load(CONFIG, [f"train.ckpt_save_dir={tmp_path}"])
-    assert own_checkpoints(made) == [tmp_path / RESUME, tmp_path / PREVIOUS]
-
-
 def test_the_configuration_is_copied_because_other_ranks_read_it(folder: Path) -> None:
     (folder / "train_config.yaml").write_text("a: 1")
     make(folder)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config
-from hccl_kit.ocr.config import layers
+from hccl_kit.ocr.config import layers, schema
 from tests.ocr.run_tool import CONFIG
 from tests.places import ROOT
 
@@ -174,7 +174,7 @@ def test_no_value_of_a_section_or_key_ends_in_a_traceback(
         values = yaml.safe_load(TEXT) | changed
         for overrides in ([], [f"{section}.{key}.x.0=1"]):
             try:
-                config.ineffective(config.load(written(tmp_path, yaml.safe_dump(values)), overrides))
+                schema.ineffective(config.load(written(tmp_path, yaml.safe_dump(values)), overrides).values)
             except KitError as error:
                 assert error.message  # a valid value is fine too
 

@@ -31,7 +31,7 @@ def values(name: str) -> config.Config:
 def test_none_has_an_ineffective_key(configurations: dict[Path, config.Config]) -> None:
     for path, loaded in configurations.items():
         assert loaded["model"]["type"] == path.relative_to(FOLDER).parts[0], path
-        assert config.ineffective(loaded) == [], path
+        assert schema.ineffective(loaded.values) == [], path
 
 
 def test_the_archive_of_each_defines_the_same_job(configurations: dict[Path, config.Config], tmp_path: Path) -> None:
@@ -100,39 +100,6 @@ def assert_labels_are_consistent(path: Path, loaded: config.Config, label: dict[
         more = {"CTCHead": 1, "AttentionHead": 2}[head["name"]]
         assert head["out_channels"] == 36 + post["use_space_char"] + more, path
     assert head.get("batch_max_length", label["max_text_len"]) == label["max_text_len"], path
-
-
-def test_key_values_of_mindocr_are_kept() -> None:
-    """A few values of each family, so that a change in a base file is noticed."""
-    r18, r50, mobile, pp = (
-        values(f"det/dbnet/{n}")
-        for n in ("db_r18_icdar15", "db_r50_icdar15", "db_mobilenetv3_icdar15", "dbpp_r50_icdar15")
-    )
-    assert [c["train"]["loader"]["batch_size"] for c in (r18, r50, mobile, pp)] == [20, 10, 10, 32]
-    assert [c["optimizer"]["opt"] for c in (r18, r50, mobile, pp)] == ["sgd", "sgd", "sgd", "momentum"]
-    assert [c["train"]["ema"] for c in (r18, r50, mobile, pp)] == [False, False, False, True]
-    assert {c["scheduler"]["num_epochs"] for c in (r18, r50, mobile, pp)} == {1200}
-    assert pp["model"]["neck"]["use_asf"]
-    pse, pse_mobile, pse_large, east = (
-        values(f"det/{n}_icdar15") for n in ("psenet/pse_r50", "psenet/pse_mv3", "psenet/pse_r152", "east/east_r50")
-    )
-    assert [c["loss"]["ohem_ratio"] for c in (pse, pse_mobile, pse_large)] == [4, 3, 3]
-    assert [c["postprocess"]["box_thresh"] for c in (pse, pse_mobile, pse_large)] == [0.85, 0.6, 0.85]
-    assert [c["train"]["ema"] for c in (pse, pse_mobile, pse_large)] == [True, False, False]
-    assert [c["scheduler"]["lr"] for c in (pse, pse_mobile, pse_large, east)] == [0.0001, 0.001, 0.0001, 0.001]
-    assert [c["scheduler"]["num_epochs"] for c in (pse, pse_mobile, pse_large, east)] == [1000, 1000, 1000, 5000]
-    vgg, resnet, zh, icdar = (values(f"rec/crnn/crnn_{n}") for n in ("vgg7", "resnet34", "resnet34_zh", "icdar15"))
-    assert [c["train"]["loader"]["batch_size"] for c in (vgg, resnet, zh, icdar)] == [16, 64, 256, 16]
-    assert [c["model"]["neck"]["hidden_size"] for c in (vgg, resnet, zh, icdar)] == [256, 256, 64, 256]
-    assert [c["scheduler"]["num_epochs"] for c in (vgg, resnet, zh, icdar)] == [10, 30, 60, 100]
-    assert zh["model"]["head"]["out_channels"] == 6624
-    assert zh["train"]["dataset"]["transform_pipeline"][1]["RecCTCLabelEncode"]["max_text_len"] == 40
-    cls = values("cls/mobilenetv3/cls_mv3")
-    assert (cls["scheduler"]["num_epochs"], cls["train"]["clip_norm"], cls["train"]["ema_decay"]) == (300, 1e-4, 0.9997)
-    rare, rare_zh = (values(f"rec/rare/rare_{n}") for n in ("resnet34", "resnet34_zh"))
-    assert [c["train"]["loader"]["batch_size"] for c in (rare, rare_zh)] == [512, 256]
-    assert [c["model"]["head"]["out_channels"] for c in (rare, rare_zh)] == [38, 6625]
-    assert [c["scheduler"]["num_epochs"] for c in (rare, rare_zh)] == [30, 60]
 
 
 def test_the_chinese_dictionary_is_set_once() -> None:

@@ -57,16 +57,6 @@ def test_a_file_that_is_not_a_configuration_is_refused(tmp_path: Path, content: 
     assert expected in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1e-3", 0.001), ("1E1", 10.0), ("+2.e-3", 0.002), ("1e-3x", "1e-3x"), ("2026-01-02", "2026-01-02"), ("~", None)],
-)
-def test_numbers_are_read_as_intended(text: str, value: object) -> None:
-    found, _ = yaml_text.parse(text, "here")
-    assert found == value
-    assert type(found) is type(value)
-
-
 def test_every_value_has_its_line() -> None:
     _, root = yaml_text.parse("a: 1\nb:\n  c:\n  - d: 2\n  - 3\n", "here")
     lines = {pointer: line for pointer, _, line in yaml_text.nodes(root)}

@@ -7,6 +7,7 @@ from typing import Any
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 PIPELINE: list[dict[str, Any]] = [
     {"DecodeImage": {"img_mode": "BGR"}},
@@ -17,10 +18,15 @@ PIPELINE: list[dict[str, Any]] = [
 ]
 
 
-def write_image(path: Path, shade: int, *, height: int = 10, width: int = 20) -> None:
-    done, data = cv2.imencode(".png", np.full((height, width, 3), shade, np.uint8))
+def write_png(path: Path, image: NDArray[np.uint8]) -> None:
+    """A PNG, whatever the name of the file."""
+    done, data = cv2.imencode(".png", image)
     assert done
     path.write_bytes(data.tobytes())
+
+
+def write_image(path: Path, shade: int, *, height: int = 10, width: int = 20) -> None:
+    write_png(path, np.full((height, width, 3), shade, np.uint8))
 
 
 def png_of(width: int, height: int) -> bytes:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data import samples
 from hccl_kit.ocr.data.lines.line_sources import read_lines
-from hccl_kit.ocr.data.samples import TextLine, numbered_lines
+from hccl_kit.ocr.data.samples import numbered_lines
 
 
 def section(root: Path, content: bytes | None) -> dict[str, Any]:
@@ -46,14 +46,6 @@ def test_a_label_file_is_read(tmp_path: Path, content: bytes) -> None:
     assert pairs(tmp_path, content) == [("a.png", "one"), ("sub/b.png", "two words")]
 
 
-def test_reading_labels_does_not_decode_images(tmp_path: Path) -> None:
-    assert list(read_lines(section(tmp_path, b"a.png\tx"))) == [TextLine(tmp_path / "images" / "a.png", text="x")]
-
-
-def test_the_text_is_everything_after_the_first_tab(tmp_path: Path) -> None:
-    assert pairs(tmp_path, b"a.png\tx\ty \nb.png\t\n") == [("a.png", "x\ty "), ("b.png", "")]
-
-
 texts = st.text(st.characters(blacklist_characters="\r\n", blacklist_categories=["Cs"]))
 
 
@@ -84,11 +76,6 @@ def test_a_missing_label_file_comes_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=f"there is no label file or folder {tmp_path / 'gt.txt'}") as caught:
         read_lines(section(tmp_path, None))
     assert "hccl-kit render-words" in (caught.value.hint or "")
-
-
-def test_a_missing_image_folder_is_named(tmp_path: Path) -> None:
-    values = section(tmp_path, b"a.png\tx") | {"data_dir": "gt.txt"}
-    assert refusal(values) == f"data_dir {tmp_path / 'gt.txt'} is not a folder"
 
 
 def test_empty_lines_take_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

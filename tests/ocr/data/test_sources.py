@@ -68,8 +68,3 @@ def test_a_share_above_1_repeats_samples_equally(count: int, ratio: float) -> No
     assert (np.diff(chosen) >= 0).all()
     times = np.bincount(chosen, minlength=count)
     assert ((times == int(ratio)) | (times == int(ratio) + 1) | (abs(times - ratio) < 1e-6)).all()
-
-
-def test_a_share_of_1_selects_all_samples() -> None:
-    assert share(1000, 1.0).tolist() == list(range(1000))
-    assert share(1000, 0.1).tolist() == list(range(9, 1000, 10))

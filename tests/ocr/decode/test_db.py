@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.pages.pages import Shape
-from hccl_kit.ocr.decode.boxes import Box, to_source
+from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.decode.db import db_postprocess
 from hccl_kit.ocr.metrics.boxes import compare
 from hccl_kit.ocr.polygons import area_by_perimeter, offset
@@ -127,13 +127,6 @@ def test_a_hole_is_a_contour_with_a_low_score() -> None:
     probability[60:100, 100:140] = 0
     assert len(found(probability)) == 2
     assert len(found(probability, score_mode="contour")) == 1
-
-
-def test_boxes_of_a_resized_image_are_in_source_coordinates() -> None:
-    shape = Shape(320, 480, 0.5, 0.4)
-    text = rotated((120, 80), (120, 40), 0)
-    [box], same = (db_postprocess()(kernel_of(text)[None], way) for way in (shape, None))
-    np.testing.assert_array_equal(box.points, to_source(same, shape)[0].points)
 
 
 @pytest.mark.parametrize(("name", "box_thresh"), [("quad6", 0.6), ("quad7", 0.7)])

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.decode import language_model
 from hccl_kit.ocr.decode.language_model import EDGE, LanguageModel
 
 LETTERS = "abc"
@@ -48,11 +47,3 @@ def test_the_beginning_of_a_text_is_a_context() -> None:
 def test_case_is_ignored() -> None:
     model = LanguageModel(["Total", "TOTAL"], order=3)
     assert model.log_probability("T", "to") == model.log_probability("t", "TO")
-
-
-def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(language_model, "REMEMBERED", 2)
-    model = LanguageModel(["abcab"], order=3)
-    found = [model.log_probability(character, "ab") for character in LETTERS * 9]
-    assert len(model._known) <= 2
-    assert [model.log_probability(character, "ab") for character in LETTERS * 9] == found

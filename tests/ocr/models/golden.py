@@ -7,6 +7,7 @@ import csv
 from typing import Any
 from zlib import crc32
 
+import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
@@ -72,6 +73,23 @@ def assert_close_in_sum(
     assert found.shape == expected.shape, what
     off = float(np.abs(found - expected).sum(dtype=np.float64))
     assert off <= share * float(np.abs(expected).sum(dtype=np.float64)), f"{what}: off by {off}"
+
+
+def assert_modes_agree(network: nn.Cell, *inputs: Tensor, share: float = 1e-4) -> None:
+    """The compiled graph has the outputs of PyNative mode."""
+
+    def arrays() -> list[NDArray[np.float32]]:
+        outputs = network(*inputs)
+        return [one.asnumpy() for one in (outputs if isinstance(outputs, tuple) else (outputs,))]
+
+    compiled = arrays()
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    try:
+        plain = arrays()
+    finally:
+        ms.set_context(mode=ms.GRAPH_MODE)
+    for one, other in zip(compiled, plain, strict=True):
+        assert_close(one, other, type(network).__name__, share=share)
 
 
 def statistics(network: nn.Cell) -> dict[str, float]:

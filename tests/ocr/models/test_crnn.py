@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 import pytest
 from mindspore import Tensor, nn
@@ -97,17 +96,9 @@ def test_the_number_of_time_steps_is_the_declared_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["crnn_vgg7", pytest.param("crnn_resnet34", marks=pytest.mark.long)])
 def test_graph_and_pynative_mode_agree(name: str) -> None:
-    """The compiled graph has the outputs of PyNative mode."""
     network = filled(name)
-    images = golden.images((2, 3, 32, 24))
     network.set_train(False)
-    compiled = network(images).asnumpy()
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    try:
-        plain = network(images).asnumpy()
-    finally:
-        ms.set_context(mode=ms.GRAPH_MODE)
-    golden.assert_close(compiled, plain, name)
+    golden.assert_modes_agree(network, golden.images((2, 3, 32, 24)))
 
 
 @pytest.mark.usefixtures("pynative")
@@ -127,31 +118,6 @@ def test_vgg7_is_initialised_like_the_reference() -> None:
     assert weight.std() == pytest.approx(0.02, rel=0.01)
     assert np.abs(weight).max() > 0.08  # not uniform
     assert bias.std() == pytest.approx(0.01, rel=0.15)
-
-
-@pytest.mark.usefixtures("pynative")
-def test_a_shortcut_averages_two_rows_before_its_projection() -> None:
-    shortcut = rec_resnet34.Shortcut(4, 6, halve=True)
-    shortcut.set_train(False)
-    x = golden.images((1, 4, 8, 5)).asnumpy()
-    averaged = (x[:, :, ::2] + x[:, :, 1::2]) / 2
-    found = shortcut(Tensor(x)).asnumpy()
-    projected = np.einsum("oc,nchw->nohw", shortcut.conv.weight.asnumpy()[:, :, 0, 0], averaged)
-    np.testing.assert_allclose(found, projected / np.sqrt(1 + 1e-5), rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.usefixtures("pynative")
-def test_the_sequence_is_read_in_both_directions() -> None:
-    """The last column changes the output of the first one, and vice versa."""
-    neck = crnn.RNNEncoder(4, hidden_size=3)
-    features = golden.images((1, 4, 1, 6)).asnumpy()
-    before = neck(Tensor(features)).asnumpy()
-    assert before.shape == (6, 1, 6)
-    for column in (0, 5):
-        changed = features.copy()
-        changed[..., column] += 1
-        difference = np.abs(neck(Tensor(changed)).asnumpy() - before).max(axis=(1, 2))
-        assert (difference > 0).all()
 
 
 @pytest.mark.usefixtures("pynative")

@@ -8,7 +8,7 @@ import pytest
 from mindspore import Tensor, nn, ops
 
 from hccl_kit.ocr.models import db
-from hccl_kit.ocr.models.fpn import Enlarge, FeaturePyramid, ScaleFusion
+from hccl_kit.ocr.models.fpn import Enlarge, ScaleFusion
 from tests.ocr.models import golden
 from tests.ocr.reference import reference_arrays
 
@@ -116,19 +116,10 @@ def test_outputs_without_saturation_match_the_reference(name: str) -> None:
 
 @pytest.mark.parametrize("name", [pytest.param("db_mobilenetv3", marks=pytest.mark.long), "db_r18"])
 def test_graph_and_pynative_mode_agree(name: str) -> None:
-    """The compiled graph has the outputs of PyNative mode."""
     network = built(name)
     golden.fill(network)
-    images = golden.images((1, 3, 64, 96))
     train_head_only(network)
-    compiled = arrays(network(images))
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    try:
-        plain = arrays(network(images))
-    finally:
-        ms.set_context(mode=ms.GRAPH_MODE)
-    for one, other in zip(compiled, plain, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+    golden.assert_modes_agree(network, golden.images((1, 3, 64, 96)), share=1e-5)
 
 
 @pytest.mark.usefixtures("pynative")
@@ -140,20 +131,6 @@ def test_gradients_reach_every_parameter(name: str) -> None:
     train_head_only(network)
     keep_the_only_channel_alive(network)
     assert golden.without_gradient(network, golden.images((1, 3, 64, 64))) == []
-
-
-@pytest.mark.usefixtures("pynative")
-def test_evaluation_has_one_map_and_training_three_of_the_size_of_the_image() -> None:
-    network = built("db_mobilenetv3")
-    images = golden.images((2, 3, 64, 96))
-    network.set_train(False)
-    assert network(images).shape == (2, 1, 64, 96)
-    network.set_train(True)
-    outputs = network(images)
-    assert [output.shape for output in outputs] == [(2, 1, 64, 96)] * 3
-    for output in arrays(outputs):
-        assert output.min() >= 0
-        assert output.max() <= 1
 
 
 @pytest.mark.usefixtures("pynative")
@@ -180,19 +157,6 @@ def test_both_methods_of_upsampling_repeat_every_value(factor: int) -> None:
     for by_convolution in (False, True):
         found = Enlarge(3, factor, by_convolution=by_convolution)(x).asnumpy()
         np.testing.assert_array_equal(found, expected)
-
-
-@pytest.mark.usefixtures("pynative")
-def test_the_pyramid_merges_from_coarse_to_fine() -> None:
-    """A change in one map changes its quarter of the channels and, top-down, those of all finer maps."""
-    neck = FeaturePyramid((4, 4, 4, 4), out_channels=16, bias=False, use_asf=False, channel_attention=False)
-    maps = [golden.images((1, 4, 16 // size, 16 // size)) for size in (1, 2, 4, 8)]
-    before = neck(tuple(maps)).asnumpy()
-    assert before.shape == (1, 16, 16, 16)
-    for level in range(4):
-        changed = neck(tuple(2 * x if index == level else x for index, x in enumerate(maps))).asnumpy()
-        quarters = np.abs(changed - before).reshape(4, -1).max(axis=1) > 0
-        assert quarters.tolist() == [3 - index <= level for index in range(4)]
 
 
 @pytest.mark.usefixtures("pynative")

@@ -58,8 +58,7 @@ def test_convolutions_are_initialised_with_variance_two_over_fan_out() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"out_stages": [5, 8, 14]}, "out_stages is [5, 8, 14]: four entries"),
-        ({"out_stages": [8, 5, 14, 20]}, "ascending"),
+        ({"out_stages": [8, 5, 14, 20]}, "out_stages is [8, 5, 14, 20]: four entries are needed, ascending"),
         ({"out_stages": [5, 8, 14, 21]}, "from 0 to 20"),
     ],
 )

@@ -14,6 +14,7 @@ from hccl_kit.ocr.data.pages.pages import pad_polygons
 from hccl_kit.ocr.data.published.sets import PAGE_SETS
 from hccl_kit.ocr.data.samples import read_labels
 from hccl_kit.ocr.programs.convert_dataset import main
+from tests.ocr.data.images import write_image
 from tests.ocr.data.published.forms import FORMS, QUAD, cute80_words, flat, iiit5k
 from tests.ocr.run_tool import tool
 
@@ -26,9 +27,7 @@ def published(tmp_path: Path) -> Path:
     for name in ("images", "gt"):
         (tmp_path / name).mkdir()
     for number in (1, 2):
-        done, data = cv2.imencode(".png", np.full((60, 90, 3), 40 * number, np.uint8))
-        assert done
-        (tmp_path / "images" / f"img_{number}.jpg").write_bytes(data.tobytes())
+        write_image(tmp_path / "images" / f"img_{number}.jpg", 40 * number, height=60, width=90)
     (tmp_path / "gt" / "gt_img_1.txt").write_bytes(ROWS.encode())
     return tmp_path
 

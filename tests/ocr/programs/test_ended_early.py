@@ -33,12 +33,12 @@ def killed(*_):
 loop.evaluation.evaluate = killed
 """
 AT_STEP_8 = """
-report = loop._report
-def reported(job, step, *args):
-    report(job, step, *args)
-    if step == 8:
+check = loop.checks.assert_finite
+def checked(job, result, batch, step):
+    check(job, result, batch, step)
+    if step == 7:  # counted from 0
         {what}
-loop._report = reported
+loop.checks.assert_finite = checked
 """
 FULL_DISK = AT_STEP_8.format(what="resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18))")
 NO_DATA = AT_STEP_8.format(what="shutil.rmtree({words!r})")

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 import pytest
 import yaml
@@ -12,6 +11,7 @@ import yaml
 from hccl_kit.ocr import config
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.tasks import recipes
+from tests.ocr.data.images import write_png
 from tests.ocr.run_tool import CONFIG, summary, tool
 from tests.places import ROOT
 
@@ -52,9 +52,7 @@ def pages(tmp_path: Path) -> Path:
     folder.mkdir()
     for name in ("a", "b"):
         image = np.random.default_rng(ord(name)).integers(0, 255, (90, 160, 3), dtype=np.uint8)
-        done, data = cv2.imencode(".png", image)
-        assert done
-        (folder / f"{name}.png").write_bytes(data.tobytes())
+        write_png(folder / f"{name}.png", image)
     return folder
 
 

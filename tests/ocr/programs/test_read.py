@@ -8,9 +8,9 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import cv2
 import pytest
 
+from tests.ocr.data.images import write_png
 from tests.ocr.reader.test_engine import page
 from tests.ocr.run_tool import assert_refused, tool
 from tests.places import ROOT
@@ -35,9 +35,7 @@ def pages(tmp_path: Path) -> Path:
     folder = tmp_path / "pages"
     folder.mkdir()
     for name, words in (("a", ("training", "receipts")), ("b\t", ("",)), (LONG, ("",))):
-        done, data = cv2.imencode(".png", page(*words))
-        assert done
-        (folder / f"{name}.png").write_bytes(data.tobytes())
+        write_png(folder / f"{name}.png", page(*words))
     (folder / "c.png").write_bytes(b"damaged")
     return folder
 
@@ -82,7 +80,6 @@ def test_an_invalid_request_is_refused_at_once(pages: Path, tmp_path: Path) -> N
         ((tmp_path / "no.png",), 2, f"there is no image or folder {tmp_path}/no.png"),
         ((pages, "--limit", 0), 2, "--limit is 0; accepted: 1 or more"),
         ((pages, "--json", tmp_path / "taken.json"), 2, "--json: "),
-        ((pages, "--picture", pages), 2, "--picture: "),
         ((pages, "--picture", tmp_path / "x", "--json", tmp_path / "x"), 2, f"{tmp_path}/x is named for two outputs"),
     ):
         done = tool("read", *options, python=("-X", "importtime"))

@@ -162,19 +162,9 @@ def test_a_gradient_that_is_not_finite_ends_the_run(words: Path, tmp_path: Path)
     assert_refused(done, 1, "is not finite", "the weights were not touched", "train/000", "lower scheduler.lr")
 
 
-@pytest.mark.parametrize(
-    ("overrides", "expected"),
-    [
-        (["scheduler.lr=fast"], ["-o scheduler.lr=fast: scheduler.lr is 'fast'; expected a number"]),
-        (["train.batch=3"], ["-o train.batch=3: train.batch is not a key of this release"]),
-        (["system.seed"], ["-o system.seed: expected key=value"]),
-    ],
-)
-def test_an_invalid_configuration_is_an_error_before_mindspore_is_imported(
-    words: Path, tmp_path: Path, overrides: list[str], expected: list[str]
-) -> None:
-    done = train(tmp_path / "run", words, *overrides)
-    assert_refused(done, 2, *expected)
+def test_an_invalid_configuration_leaves_no_folder(words: Path, tmp_path: Path) -> None:
+    done = train(tmp_path / "run", words, "scheduler.lr=fast")
+    assert_refused(done, 2, "-o scheduler.lr=fast: scheduler.lr is 'fast'; expected a number")
     assert not (tmp_path / "run").exists()
 
 
@@ -183,7 +173,6 @@ def test_an_invalid_configuration_is_an_error_before_mindspore_is_imported(
     [
         ("system=3", "system is 3; expected a section"),
         ("eval.dataset.label_file=no.txt", "eval.dataset: there is no label file"),
-        ("postprocess.character_dict_path=no.txt", "error: postprocess.character_dict_path: cannot read no.txt"),
         (
             "eval.dataset.transform_pipeline.1.RecCTCLabelEncode.character_dict_path=no.txt",
             "error: eval.dataset.transform_pipeline.1.RecCTCLabelEncode.character_dict_path: cannot read no.txt",

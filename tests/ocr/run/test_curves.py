@@ -28,17 +28,21 @@ def lines(*rows: object) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def test_the_speed_starts_at_0_and_the_best_evaluation_is_marked(tmp_path: Path) -> None:
+def test_the_speed_starts_at_0_and_the_best_evaluation_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Checked in the axes of matplotlib: the first of two equal values is the best."""
-    figure = Figure()
-    speed, scores = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
-    curves._panel(speed, "samples per second", [("all ranks", [1, 2], [100.0, 101.0])], None)
+    figures: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    speeds = [{"step": step, "samples_per_s": 100.0 + step} for step in (1, 2)]
+    scores = [{"step": 6 * step, "f-score": score} for step, score in enumerate((0.5, 0.75, 0.75), 1)]
+    (tmp_path / "metrics.jsonl").write_text(lines(*speeds, *scores))
+    curves.draw(tmp_path / "metrics.jsonl", tmp_path / "curves.png", indicator="f-score")
+    speed, evaluation = figures[0].axes
     assert speed.get_ylim()[0] == 0
-    evaluations = ("similarity", [6, 12, 18], [0.5, 0.75, 0.75])
-    curves._panel(scores, "evaluation", [evaluations], evaluations)
-    legend = scores.get_legend()
+    legend = evaluation.get_legend()
     assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["similarity", "best: 0.7500 after step 12"]
+    assert [text.get_text() for text in legend.get_texts()] == ["f-score", "best: 0.7500 after step 12"]
 
 
 @pytest.mark.parametrize("indicator", ["acc", "f-score", None])

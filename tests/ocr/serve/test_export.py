@@ -174,9 +174,8 @@ def test_the_tolerance_allows_the_rounding_of_a_fine_tuned_recogniser(
 def test_the_file_is_compared_with_a_faster_form_of_the_network(tmp_path: Path) -> None:
     """If the faster form is another network, no file is written."""
     path = tmp_path / "network.mindir"
-    assert (
-        export.export(nn.ReLU(), (1, 3, 4, 4), path, {}, same=nn.SequentialCell(nn.ReLU(), nn.ReLU())).difference == 0
-    )
+    again = nn.SequentialCell(nn.ReLU(), nn.ReLU())
+    assert export.export(nn.ReLU(), (1, 3, 4, 4), path, {}, same=again).difference == 0
     path.unlink()
     with pytest.raises(export.DifferenceError):
         export.export(nn.ReLU(), (1, 3, 4, 4), path, {}, same=nn.Sigmoid())
@@ -248,7 +247,6 @@ def test_a_path_with_a_suffix_is_one_file_and_force_overwrites_it(tmp_path: Path
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--output", "nowhere/best"], "error: --output: the folder nowhere does not exist"),
         (["--format", "onnx"], "error: --output: best.onnx already exists"),
         (["--output", "best.onnx"], "error: --output: best.onnx already exists"),
         (

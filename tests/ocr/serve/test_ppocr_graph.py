@@ -128,7 +128,7 @@ def test_means_over_large_maps_are_exact(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
     for parameter in cell.get_parameters():
         parameter.set_data(Tensor(generator.uniform(-0.3, 0.3, parameter.shape).astype(np.float32)))
-    graph = Graph(ppocr_graph._PARTS)
+    graph = Graph(ppocr_graph.PARTS)
     sides, value = ["batch", 16, "height", "width"], onnx.helper.make_tensor_value_info
     ends = [value(name, onnx.TensorProto.FLOAT, sides) for name in ("x", graph.put(cell, "x"))]
     made = onnx.helper.make_graph(graph.nodes, "test", ends[:1], ends[1:], graph.weights)

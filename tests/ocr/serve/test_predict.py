@@ -9,7 +9,6 @@ import cv2
 import numpy as np
 import pytest
 from mindspore import nn
-from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import config, drawing
@@ -22,7 +21,7 @@ from hccl_kit.ocr.serve import predict
 from hccl_kit.ocr.serve.pages import PageOfText, Region, write_page
 from hccl_kit.ocr.serve.predict import Line
 from hccl_kit.ocr.tasks import recipes
-from tests.ocr.data.images import write_image
+from tests.ocr.data.images import write_image, write_png
 from tests.ocr.run_tool import CONFIG
 
 BATCH = 4
@@ -199,12 +198,6 @@ def test_lines_that_are_certainly_upside_down_are_rotated_before_reading(monkeyp
     for way, expected in ((None, ["left"] * 3), (turner, ["right", "left", "left"])):
         read = predict.read_texts(reader, page, image, way)
         assert [region.reading.text for region in read.regions if region.reading] == expected
-
-
-def write_png(path: Path, image: NDArray[np.uint8]) -> None:
-    done, data = cv2.imencode(".png", image)
-    assert done
-    path.write_bytes(data.tobytes())
 
 
 def test_results_are_written_in_the_format_of_a_label_file() -> None:

@@ -212,12 +212,6 @@ def test_duplicates_count_if_the_metric_is_configured_so() -> None:
     assert task(settings).count(page(TEXT), [right, right]) == BoxCounts(1, 1, 1)
 
 
-def test_sums_round_trip_through_the_all_reduce() -> None:
-    made = task()
-    sums = made.counts().to_array() + BoxCounts(3, 2, 1).to_array() + BoxCounts(1, 0, 4).to_array()
-    assert made.counts.from_array(sums) == BoxCounts(4, 2, 5)
-
-
 def test_a_batch_is_drawn_in_natural_colours_with_its_kernels_and_borders() -> None:
     """An image with mean 0 after normalisation has the mean colour of ImageNet, more red than blue."""
     images = np.zeros((6, 3, 32, 64), np.float32)

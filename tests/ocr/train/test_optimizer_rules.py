@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hccl_kit.ocr.train import optimizer, optimizer_rules
 from tests.ocr.tiny import Normed, values
-from tests.ocr.train.test_optimizer import a_section, apply
+from tests.ocr.train.test_optimizer import FACTORS, a_section, apply, rate_of
 
 pytestmark = pytest.mark.train
 
@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 RATES = (0.1, 0.02, 0.05)
 
 
-def nadam(weight: Array, gradients: list[Array], _: float) -> Array:
+def nadam(weight: Array, gradients: list[Array], _: float, part: float) -> Array:
     first = second = np.zeros_like(weight)
     product = 1.0
     for step, (gradient, rate) in enumerate(zip(gradients, RATES, strict=True), 1):
@@ -25,17 +25,17 @@ def nadam(weight: Array, gradients: list[Array], _: float) -> Array:
         product *= now
         first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
         way = then * first / (1 - product * then) + (1 - now) * gradient / (1 - product)
-        weight = weight - rate * way / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+        weight = weight - part * rate * way / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
     return weight
 
 
-def lamb(weight: Array, gradients: list[Array], decay: float) -> Array:
+def lamb(weight: Array, gradients: list[Array], decay: float, part: float) -> Array:
     first = second = np.zeros_like(weight)
     for step, (gradient, rate) in enumerate(zip(gradients, RATES, strict=True), 1):
         first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
         way = first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-6) + decay * weight
         length, norm = np.linalg.norm(weight), np.linalg.norm(way)
-        weight = weight - rate * (length / norm if length and norm else 1.0) * way
+        weight = weight - part * rate * (length / norm if length and norm else 1.0) * way
     return weight
 
 
@@ -60,11 +60,12 @@ def some_gradients() -> list[list[Array]]:
 @pytest.mark.parametrize(("opt", "formula"), [("nadam", nadam), ("lamb", lamb)])
 def test_three_steps_match_the_paper(opt: str, formula: Any) -> None:
     steps = some_gradients()
-    before, after = moved(a_section(opt=opt, weight_decay=0.3 if opt == "lamb" else 0.0, decay_as_named=True), steps)
+    decays = {"weight_decay": 0.3 if opt == "lamb" else 0.0, "decay_as_named": True}
+    before, after = moved(a_section(opt=opt, lr_factors=FACTORS, **decays), steps)
     names = [parameter.name for parameter in Normed().trainable_params()]
     for index, name in enumerate(names):
         decay = 0.3 if opt == "lamb" and name.endswith("weight") else 0.0
-        expected = formula(before[name].astype(np.float64), [row[index] for row in steps], decay)
+        expected = formula(before[name].astype(np.float64), [row[index] for row in steps], decay, rate_of(name))
         np.testing.assert_allclose(after[name], expected, rtol=2e-5, atol=2e-6, err_msg=name)
 
 
@@ -87,11 +88,12 @@ def test_steps_match_mindspore(opt: str, options: dict[str, Any], theirs: Any) -
     steps = some_gradients()
     network = Normed()
     before = values(network)
-    update = optimizer.build(a_section(opt=opt, weight_decay=0.0, **options), network)
+    update = optimizer.build(a_section(opt=opt, weight_decay=0.0, lr_factors=FACTORS, **options), network)
     other = Normed()
     for parameter in other.get_parameters():
         parameter.set_data(Tensor(before[parameter.name]))
-    their_update = theirs(other.trainable_params(), list(RATES))
+    rows = [{"params": [p], "lr": [rate_of(p.name) * rate for rate in RATES]} for p in other.trainable_params()]
+    their_update = theirs([*rows, {"order_params": other.trainable_params()}], list(RATES))
     for gradients, rate in zip(steps, RATES, strict=True):
         apply(update, gradients, rate)
         their_update(tuple(Tensor(gradient.astype(np.float32)) for gradient in gradients))

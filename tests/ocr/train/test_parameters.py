@@ -3,10 +3,9 @@
 import numpy as np
 from mindspore import Tensor
 
-from hccl_kit.ocr.run.consistency import gather_digests
 from hccl_kit.ocr.train import optimizer, parameters
 from hccl_kit.ocr.train.step import TrainStep
-from tests.ocr.tiny import ALONE, OPTIMIZER, Normed, Squares, values
+from tests.ocr.tiny import OPTIMIZER, Normed, Squares, values
 
 
 def test_the_digest_covers_every_parameter() -> None:
@@ -26,18 +25,6 @@ def test_equal_parameters_have_equal_digests() -> None:
     for source, target in zip(one.get_parameters(), two.get_parameters(), strict=True):
         target.set_data(Tensor(source.asnumpy()))
     assert parameters.digest(one) == parameters.digest(two)
-
-
-def test_gathered_digests_are_complete() -> None:
-    network = Normed()
-    assert gather_digests(ALONE, parameters.digest(network)) == [parameters.digest(network)]
-
-
-def test_one_process_broadcasts_nothing() -> None:
-    network = Normed()
-    before = parameters.digest(network)
-    parameters.broadcast(network.get_parameters(), ALONE)
-    assert parameters.digest(network) == before
 
 
 def test_a_copy_has_the_trained_parameters_and_does_not_change() -> None:

@@ -134,10 +134,6 @@ def test_after_the_cosine_the_rate_is_min_lr(case: tuple[dict[str, Any], int], l
     assert learning_rate(end + late, scheduler, steps) == pytest.approx(scheduler["min_lr"])
 
 
-def test_the_cosine_is_half_way_in_the_middle() -> None:
-    assert learning_rate(6, section(lr=1.0, min_lr=0.2, num_epochs=4, warmup_epochs=2), 2) == pytest.approx(0.6)
-
-
 def test_decay_epochs_may_end_before_the_last_epoch() -> None:
     short = section(lr=1.0, min_lr=0.1, num_epochs=10, warmup_epochs=0, decay_epochs=2)
     assert learning_rate(4, short, 2) == pytest.approx(0.1)

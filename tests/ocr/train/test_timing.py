@@ -1,7 +1,5 @@
 """Time measurements of training steps."""
 
-import math
-
 import pytest
 
 from hccl_kit.ocr.train.step import StepResult
@@ -31,10 +29,3 @@ def test_estimates_the_remaining_time(steps: int, left: str) -> None:
 def test_without_steps_there_are_no_times() -> None:
     assert StepTiming().row() == {"samples_per_s": None, "data_s": 0.0, "compute_s": 0.0, "communication_s": 0.0}
     assert str(StepTiming()) == "no step was timed"
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_step_is_finite_if_its_loss_and_its_gradient_are(bad: float) -> None:
-    assert StepResult(loss=1.0, norm=1.0, compute_s=0, communication_s=0).finite
-    assert not StepResult(loss=bad, norm=1.0, compute_s=0, communication_s=0).finite
-    assert not StepResult(loss=1.0, norm=bad, compute_s=0, communication_s=0).finite

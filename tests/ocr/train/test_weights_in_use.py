@@ -34,14 +34,6 @@ def test_the_weights_in_use_are_the_mean_of_initial_and_current_weights(share: f
         np.testing.assert_array_equal(values(network)[name], own[name], name)
 
 
-def test_before_the_first_step_they_equal_the_initial_weights() -> None:
-    network = Normed()
-    step, start = step_of(network, 0.3), values(network)
-    with step.weights_in_use():
-        for name, value in values(network).items():
-            np.testing.assert_array_equal(value, start[name], name)
-
-
 def test_with_a_moving_average_they_are_its_mean_with_the_initial_weights() -> None:
     network = Normed()
     ema, start = Ema(network, 0.9999), values(network)

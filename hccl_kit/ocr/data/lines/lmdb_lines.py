@@ -46,7 +46,7 @@ def find_folders(root: Path) -> list[Path]:
 
 
 class LmdbLines(Sequence[TextLine]):
-    """The lines of one folder; thread-safe.
+    """The lines of one folder of `find_folders`; thread-safe.
 
     Raises KitError if the folder cannot be opened or has no valid number of lines; then or later if the file is cut.
     """
@@ -55,11 +55,6 @@ class LmdbLines(Sequence[TextLine]):
         import lmdb  # noqa: PLC0415  # of the extra `train`, and only for such data sets
 
         self.folder = folder
-        if not (folder / FILE).is_file():
-            raise KitError(
-                Message("ocr.lmdb-lines.not-regular-file", "{folder} is not a regular file", folder=folder / FILE),
-                hint=Message("ocr.lmdb-lines.not-regular-file.fix", "set data_dir to a folder of LMDB"),
-            )
         try:
             # Without a lock file: data sets may be on read-only disks, and are not written while they are read.
             self._open: lmdb.Environment = lmdb.open(

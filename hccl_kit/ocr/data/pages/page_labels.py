@@ -19,6 +19,7 @@ from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
 from hccl_kit.ocr.data.pages.synth_text import read_mat
 from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
 from hccl_kit.ocr.data.sources import share, sources
+from hccl_kit.ocr.file_errors import cannot_read
 
 SYNTH_TEXT = "SynthTextDataset"
 MAX_PAGE_BYTES = 1 << 22
@@ -70,14 +71,7 @@ def read_folder(labels: Path, images: Path) -> Iterator[Page | str]:
         texts = (path for path in labels.iterdir() if path.suffix == ".txt")
         files, no_labels = by_name(texts, lambda stem: stem.removeprefix("gt_"))
     except OSError as error:
-        raise KitError(
-            Message(
-                "ocr.page-labels.cannot-read",
-                "cannot read {filename}: {reason}",
-                filename=error.filename,
-                reason=error.strerror,
-            )
-        ) from error
+        raise cannot_read(error.filename, error) from error
     yield from (*no_images, *no_labels)
     for name in sorted(pages.keys() | files.keys(), key=lambda name: (_natural(name), name)):
         if name not in pages:

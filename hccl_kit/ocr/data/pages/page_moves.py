@@ -151,15 +151,6 @@ def iaa_augment(
     if Fliplr is not None:
         moves.append(flip(**Fliplr))
     if Affine is not None:
-        if "rotate" not in Affine:
-            raise KitError(
-                Message(
-                    "ocr.page-moves.iaaaugment-affine-lacks",
-                    "IaaAugment: Affine lacks rotate, found {dict}",
-                    dict=dict(Affine),
-                ),
-                hint=Message("ocr.page-moves.iaaaugment-affine-lacks.fix", "Affine: {{rotate: [-10, 10]}}"),
-            )
         options = {name: value for name, value in Affine.items() if name != "rotate"}
         moves.append(rotate(degrees=Affine["rotate"], expand_canvas=False, **options))
     return join(moves)[0]
@@ -199,7 +190,7 @@ def _free(lows: NDArray[Any], highs: NDArray[Any], length: int) -> NDArray[np.in
 
 
 def _range(name: str, values: Sequence[float]) -> tuple[float, float]:
-    if len(values) != 2 or values[0] > values[1]:
+    if values[0] > values[1]:
         raise KitError(
             Message(
                 "ocr.page-moves.lowest-highest",

@@ -14,8 +14,6 @@ import cv2
 import numpy as np
 import shapely
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.pages.pages import Page, Shape, assert_drawable, pad_polygons
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import Transform, image_of
@@ -107,14 +105,6 @@ def resize(
     other options are, and also before padding. `force_divisable`: the target is rounded to multiples of `divisor`, and
     so are, upwards, sides that are not padded. The page's `shape` leads back to the source.
     """
-    if target_size is None and limit_type not in (*NO_LIMIT, "min", "max"):
-        raise KitError(
-            Message(
-                "ocr.page-transforms.detresize-limit-type",
-                "DetResize: limit_type is {limit_type!r}; accepted: min, max, None",
-                limit_type=limit_type,
-            )
-        )
     unit = divisor if force_divisable else 1
     target = target_of(target_size, force_divisable=force_divisable, divisor=divisor) if target_size else None
     canvas = target if keep_ratio and padding else None

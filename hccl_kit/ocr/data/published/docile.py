@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.published.json_file import as_list, as_object, field, load, numbered
 from hccl_kit.ocr.data.published.marked import Marked, box, legible, marked
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
+from hccl_kit.ocr.file_errors import cannot_read
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Region
@@ -70,9 +70,7 @@ def _documents(
     try:
         files = sorted(path for path in labels.iterdir() if path.suffix == ".json")
     except OSError as error:
-        raise KitError(
-            Message("ocr.docile.cannot-read", "cannot read {labels}: {reason}", labels=labels, reason=error.strerror)
-        ) from error
+        raise cannot_read(labels, error) from error
     for path in files:
         if not (images / path.stem).is_dir():
             yield f"{path}: {images} has no folder {path.stem} with images of its pages"

@@ -9,11 +9,10 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from unicodedata import category
 
-from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
 from hccl_kit.ocr.data.pages.limits import MAX_COORDINATE, MAX_CORNERS
 from hccl_kit.ocr.data.samples import BadSampleError
+from hccl_kit.ocr.file_errors import cannot_read
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.data.pages.pages import Region
@@ -65,14 +64,7 @@ def pairs(
         pages, no_images = by_name(path for path in images.iterdir() if path.suffix.lower() in SUFFIXES)
         files, no_labels = by_name((path for path in labels.iterdir() if path.suffix in suffixes), image_stem)
     except OSError as error:
-        raise KitError(
-            Message(
-                "ocr.marked.cannot-read",
-                "cannot read {filename}: {reason}",
-                filename=error.filename,
-                reason=error.strerror,
-            )
-        ) from error
+        raise cannot_read(error.filename, error) from error
     yield from (*no_images, *no_labels)
     for name in sorted(pages.keys() | files.keys()):
         if name not in pages:

@@ -92,11 +92,6 @@ def counted(count: str) -> Callable[[Path], object]:
     return write
 
 
-def a_pipe(path: Path) -> None:
-    (path / "data.mdb").unlink()
-    os.mkfifo(path / "data.mdb")
-
-
 def test_a_file_that_is_cut_while_it_is_read_is_an_error(folder: Path) -> None:
     """Such as by a second copy of the data set to the same place. SIGBUS would end the process without a word."""
     lines = LmdbLines(folder)
@@ -112,7 +107,6 @@ BROKEN: dict[str, Callable[[Path], object]] = {
         base(path / "x", {"a": b"1"}) and (path / "x/data.mdb").replace(path / "data.mdb")
     ),
     "num-samples is 999999999, but the database has only 1 rows": counted("999999999"),
-    "is not a regular file": a_pipe,
     "is cut: it has 8192 bytes, and [0-9]+ by its header": lambda path: os.truncate(path / "data.mdb", 2 * 4096),
     **{f"num-samples is '{count}'": counted(count) for count in ("-1", "0", "1000000000")},
 }

@@ -146,9 +146,3 @@ def test_maps_match_the_reference(case: str) -> None:
     expected[ON_A_CORNER] = thresholds[ON_A_CORNER]
     np.testing.assert_allclose(thresholds, expected, atol=1e-5)
     np.testing.assert_array_equal(mask, values[f"{case}_thresh_mask"])
-
-
-def test_the_mask_covers_the_text_and_its_border() -> None:
-    thresholds, mask = drawn(page_of(RECTANGLE))
-    assert (mask[thresholds > 0.3 + 0.05] == 1).all()
-    assert cv2.fillPoly(np.zeros((80, 130), np.uint8), [np.array(RECTANGLE, np.int32)], 1)[mask == 0].sum() == 0

@@ -259,20 +259,9 @@ def test_a_rotation_with_a_growing_canvas_loses_no_corner() -> None:
     assert (image_of(turned) > 0).mean() > 0.98
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: page_moves.rotate(degrees=[10, -10]),
-            r"RandomRotate: degrees is \[10, -10\]; accepted: \[lowest, hig",
-        ),
-        (lambda: page_moves.scale(scale_range=[1]), r"RandomScale: scale_range is \[1\]"),
-        (lambda: page_moves.iaa_augment(Affine={"p": 1.0}), "IaaAugment: Affine lacks rotate"),
-    ],
-)
-def test_an_invalid_option_is_refused(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(KitError, match=message):
-        make()
+def test_a_range_the_wrong_way_round_is_refused() -> None:
+    with pytest.raises(KitError, match=r"RandomRotate: degrees is \[10, -10\]; accepted: \[lowest, highest\]"):
+        page_moves.rotate(degrees=[10, -10])
 
 
 def test_a_pipeline_joins_its_moves() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.data.pages.pages import Page, Shape, pad_polygons, unreadable
+from hccl_kit.ocr.data.pages.pages import Page, Shape, pad_polygons
 
 corners = st.tuples(st.integers(-9, 999), st.integers(-9, 999))
 polygons = st.lists(st.lists(corners, min_size=3, max_size=9), max_size=6)
@@ -21,13 +21,6 @@ def test_padding_repeats_the_last_corner(polys: list[list[tuple[int, int]]]) -> 
     for row, poly in zip(padded.tolist(), polys, strict=True):
         assert [tuple(corner) for corner in row[: len(poly)]] == poly
         assert all(tuple(corner) == poly[-1] for corner in row[len(poly) :])
-
-
-def test_a_page_without_labels_has_no_polygons() -> None:
-    page = Page(Path("a.png"))
-    assert page.polys.shape == (0, 4, 2)
-    assert page.ignored.shape == (0,)
-    assert page.texts == ()
 
 
 def test_source_polygons_reverse_the_scale_of_each_axis() -> None:
@@ -44,7 +37,3 @@ def test_source_coordinates_are_correct_for_a_page_decoded_at_reduced_size() -> 
     assert page.polys.tolist() == [[[1, 2], [3, 2], [3, 4], [1, 4]]]
     assert page.shape == Shape(40, 80, 0.25, 0.25)
     assert page.source_polys.tolist() == [poly]
-
-
-def test_illegible_texts_are_marked() -> None:
-    assert unreadable(["a", "###", "", "*", "#"]).tolist() == [False, True, False, True, False]

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
 from hccl_kit.ocr.data.pages.shrink_map import shrink_binary_map
@@ -34,14 +32,6 @@ def test_the_offset_of_a_rectangle_follows_the_formula() -> None:
     assert kernels.dtype == mask.dtype == np.float32
     assert mask.shape == SIZE
     assert mask.all()
-
-
-@given(st.floats(0.05, 0.95), st.floats(0.05, 0.95))
-def test_a_lower_ratio_gives_a_smaller_kernel(one: float, other: float) -> None:
-    small, large = (
-        drawn(page_of(RECTANGLE), shrink_ratio=ratio).maps[0] for ratio in (min(one, other), max(one, other))
-    )
-    assert (small <= large).all()
 
 
 @pytest.mark.parametrize(
@@ -75,12 +65,6 @@ def test_the_minimum_text_size_is_an_option() -> None:
 def test_nothing_is_drawn_outside_the_image() -> None:
     moved = (np.array(RECTANGLE) + 1000).tolist()
     kernels, mask = drawn(page_of(moved)).maps
-    assert not kernels.any()
-    assert mask.all()
-
-
-def test_a_page_without_texts_has_maps_too() -> None:
-    kernels, mask = drawn(page_of()).maps
     assert not kernels.any()
     assert mask.all()
 

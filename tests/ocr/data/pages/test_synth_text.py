@@ -1,6 +1,5 @@
 """SynthText's MATLAB file: its pages, pages that are skipped and named, and invalid files."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.pages import synth_text
 from hccl_kit.ocr.data.pages.page_labels import read_pages
 
 QUAD = np.array([[1, 2], [11, 2], [11, 9], [1, 9]], float)
@@ -84,14 +82,6 @@ def test_a_file_without_its_columns_is_refused(tmp_path: Path, columns: dict[str
         read_pages(file(tmp_path, **columns))
 
 
-@pytest.mark.parametrize("content", [b"", b"text", b"\0" * 200, b"MATLAB 5.0 MAT-file" + b" " * 200])
-def test_an_invalid_file_is_refused(tmp_path: Path, content: bytes) -> None:
-    dataset = file(tmp_path)
-    (tmp_path / "gt.mat").write_bytes(content)
-    with pytest.raises(KitError, match=r"gt\.mat is damaged or not a MATLAB file|has no variable"):
-        read_pages(dataset)
-
-
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6), st.integers(0, 255), st.booleans(), st.booleans())
 def test_damage_never_causes_a_traceback(
@@ -110,9 +100,3 @@ def test_damage_never_causes_a_traceback(
 def test_a_page_may_have_no_words(tmp_path: Path) -> None:
     pages, _ = read_pages(file(tmp_path, wordBB=cells(np.zeros((2, 4, 0)), QUAD.T), txt=cells("", np.array(["two"]))))
     assert [page.texts for page in pages] == [(), ("two",)]
-
-
-def test_does_not_block_on_a_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "gt.mat")
-    with pytest.raises(KitError, match="not a regular file"):
-        list(synth_text.read_mat(tmp_path / "gt.mat", tmp_path))

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import cv2
 import numpy as np
 from scipy.io import savemat
+
+from tests.ocr.data.images import write_image
 
 Made = tuple[Path, Path]
 """The labels and the folder of the images."""
@@ -20,9 +21,7 @@ PLATE = "025-95_113-10&10_50&20-50&20_10&20_10&10_50&10-0_0_22_27_27_33_16-37-15
 
 def image(path: Path, shade: int = 80) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    done, data = cv2.imencode(".png", np.full((60, 90, 3), shade, np.uint8))
-    assert done
-    path.write_bytes(data.tobytes())
+    write_image(path, shade, height=60, width=90)
 
 
 def _rows(*names: str, text: str, encoding: str = "utf-8-sig") -> Callable[[Path], Made]:

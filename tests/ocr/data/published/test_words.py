@@ -1,12 +1,9 @@
 """Data sets of cropped words, IIIT 5K-word and CUTE80: valid, skipped and invalid files."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.io import savemat
 
 from hccl_kit.base.errors import KitError
@@ -46,30 +43,6 @@ def test_a_file_in_another_format_is_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(KitError, match="damaged or not a MATLAB file"):
             list(words.iiit5k(path, tmp_path))
-
-
-@pytest.mark.parametrize("compressed", [True, False])
-def test_a_truncated_file_is_refused(compressed: bool, tmp_path: Path) -> None:
-    labels, images = iiit5k(tmp_path, ("train/1_1.png", "YOU"), compressed=compressed)
-    whole = labels.read_bytes()
-    for end in (100, 128, 134, (128 + len(whole)) // 2, len(whole) - 1):
-        labels.write_bytes(whole[:end])
-        with pytest.raises(KitError):
-            list(words.iiit5k(labels, images))
-
-
-@settings(max_examples=8, deadline=None)  # each starts a process
-@given(st.integers(124, 900), st.binary(min_size=1, max_size=8))
-def test_a_file_with_changed_bytes_is_refused_or_read(
-    tmp_path_factory: pytest.TempPathFactory, place: int, change: bytes
-) -> None:
-    root = tmp_path_factory.getbasetemp() / "mat"
-    root.mkdir(exist_ok=True)
-    labels, images = iiit5k(root, ("train/1_1.png", "YOU"), compressed=False)
-    whole = labels.read_bytes()
-    labels.write_bytes((whole[:place] + change + whole[place + len(change) :])[: len(whole)])
-    with suppress(KitError):
-        list(words.iiit5k(labels, images))
 
 
 def test_the_words_of_cute80_are_read(tmp_path: Path) -> None:

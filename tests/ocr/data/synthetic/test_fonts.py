@@ -1,6 +1,5 @@
 """Texts in fonts of the user: every character is drawn or refused."""
 
-import os
 from pathlib import Path
 
 import cv2
@@ -9,8 +8,9 @@ import numpy as np
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.ocr.data.synthetic import fonts, render
+from hccl_kit.ocr.data.synthetic import fonts
 from hccl_kit.ocr.data.synthetic.fonts import LARGEST, SMALLEST, Font, Fonts
+from hccl_kit.ocr.programs import render_words
 from tests.ocr.run_tool import tool
 
 TTF = Path(mpl.get_data_path()) / "fonts" / "ttf"
@@ -48,13 +48,6 @@ def test_a_text_is_drawn_with_a_font_that_has_all_its_characters() -> None:
         fonts.assert_complete(["word", "中文"])
 
 
-def test_a_rendered_text_has_ink(tmp_path: Path) -> None:
-    image = render.render("naïve", np.random.default_rng(1), Fonts([SANS]).draw)
-    assert image.shape[2] == 3
-    spread = image.astype(float).mean(axis=2)
-    assert np.percentile(spread, 99) - np.percentile(spread, 1) > 50
-
-
 @pytest.mark.parametrize("content", [b"", b"no font", None])
 def test_a_file_that_is_not_a_font_is_refused(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "a.ttf"
@@ -63,12 +56,6 @@ def test_a_file_that_is_not_a_font_is_refused(tmp_path: Path, content: bytes | N
     with pytest.raises(KitError, match=r"a\.ttf is not a usable font") as caught:
         Font(path)
     assert ".otf" in str(caught.value.hint)
-
-
-def test_does_not_block_on_a_pipe(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.ttf")
-    with pytest.raises(KitError, match="it is not a regular file"):
-        Font(tmp_path / "a.ttf")
 
 
 def test_a_text_that_would_fill_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +104,18 @@ def test_the_program_draws_strings_of_a_dictionary(tmp_path: Path) -> None:
     ],
 )
 def test_the_program_refuses_texts_that_it_cannot_draw(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], expected: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[object],
+    expected: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     files = {"foreign": "a\n中文\n", "one": "a\n", "tab": "a\nb\tc\n", "empty": "\n", "split": "a\n中\n"}
     for name, text in files.items():
         Path(f"{name}.txt").write_text(text, encoding="utf-8")
-    done = tool("render_words", "--output", tmp_path / "out", *options)
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
-    assert expected in done.stderr
+    assert render_words.main(["--output", "out", *map(str, options)]) == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: ")
+    assert expected in errors
     assert not (tmp_path / "out").exists()

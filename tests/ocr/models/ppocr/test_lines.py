@@ -8,7 +8,6 @@ import pytest
 from mindspore import Tensor
 
 from hccl_kit.ocr.models.ppocr import lcnet_v4, lines
-from hccl_kit.ocr.models.ppocr.lcnet_v4 import PageBackbone
 
 pytestmark = pytest.mark.train
 
@@ -66,16 +65,6 @@ def test_the_backbone_output_has_the_expected_time_steps(size: str) -> None:
     backbone = lcnet_v4.LineBackbone(size=size)
     features = backbone(Tensor(np.zeros((1, 3, 48, 61), np.float32)))
     assert features.shape == (1, backbone.out_channels, 1, lcnet_v4.sequence_length(61))
-
-
-@pytest.mark.usefixtures("pynative")
-def test_the_page_backbone_has_maps_of_four_strides() -> None:
-    backbone = PageBackbone(size="small")
-    maps = backbone(Tensor(np.zeros((1, 3, 64, 96), np.float32)))
-    assert [tuple(each.shape) for each in maps] == [
-        (1, channels, 64 // stride, 96 // stride)
-        for channels, stride in zip(backbone.out_channels, (4, 8, 16, 32), strict=True)
-    ]
 
 
 @pytest.mark.usefixtures("pynative")

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.adapt import pretrained
 from hccl_kit.ocr.models.network import Network
-from hccl_kit.ocr.models.ppocr import lines, pages
-from tests.ocr.models.ppocr import test_lines
+from hccl_kit.ocr.models.ppocr import pages
 
 pytestmark = [pytest.mark.train, pytest.mark.usefixtures("pynative")]
 
@@ -69,12 +68,6 @@ def train(network: Network) -> Any:
     return network.set_train(True)(Tensor(image(64, 32)))
 
 
-def test_training_gives_the_binary_map_of_the_paper() -> None:
-    probability, threshold, binary = (each.asnumpy() for each in train(pages.build(SMALL)))
-    assert probability.shape == threshold.shape == binary.shape == (1, 1, 64, 32)
-    assert np.allclose(binary, 1 / (1 + np.exp(-50 * (probability - threshold))), atol=1e-5)
-
-
 def test_outputs_do_not_depend_on_the_batch() -> None:
     """There are no batch statistics: an image has the same maps alone and with others."""
     network = pages.build(SMALL)
@@ -124,16 +117,3 @@ def test_the_number_of_folded_parameters_is_the_published_one() -> None:
     """The ONNX file of PP-OCRv5 mobile has 1,171,721 weights, among them three normalisations that are not folded."""
     of_normalisations = (4 - 1) * 16 + (4 - 1) * 24 + 4 * 24
     assert count(in_form(MOBILE, branches=False, adaptive=False)) == 1_171_721 - of_normalisations
-
-
-@pytest.mark.parametrize(
-    ("detector", "recogniser", "millions"),
-    [(TINY, test_lines.TINY, 1.5), (SMALL, test_lines.SMALL, 7.7), (MEDIUM, test_lines.MEDIUM, 34.5)],
-    ids=["tiny", "small", "medium"],
-)
-def test_a_folded_pair_has_the_published_size(
-    detector: dict[str, dict[str, Any]], recogniser: dict[str, dict[str, Any]], millions: float
-) -> None:
-    """Published for detector and recogniser together; with dense large kernels, the medium pair would have 41."""
-    together = count(in_form(detector, branches=False, adaptive=False)) + count(lines.build(recogniser))
-    assert together / 1e6 == pytest.approx(millions, abs=0.15)

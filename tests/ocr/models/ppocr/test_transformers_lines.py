@@ -14,6 +14,7 @@ from mindspore import Tensor
 from hccl_kit.ocr.adapt import pretrained
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, lines
 from tests.ocr.models.ppocr.test_lines import MOBILE, SMALL, TINY
+from tests.ocr.models.ppocr.theirs import block_configs, randomised
 
 torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
@@ -24,32 +25,21 @@ pytestmark = [pytest.mark.train, pytest.mark.torch, pytest.mark.usefixtures("pyn
 CLASSES = 30
 
 
-def blocks_v4(size: str) -> list[Any]:
-    shape = lcnet_v4.LINES[size]
-    before, stages = shape.stem[1], []
-    for stage in shape.stages:
-        inputs = [before] + [stage.channels] * (len(stage.squeeze) - 1)
-        strides = [stage.stride] + [1] * (len(stage.squeeze) - 1)
-        stages.append(
-            [
-                [3, channels, stage.channels, list(stride) if isinstance(stride, tuple) else stride, squeeze]
-                for channels, stride, squeeze in zip(inputs, strides, stage.squeeze, strict=True)
-            ]
-        )
-        before = stage.channels
-    return stages
-
-
 def tiny() -> Any:
     backbone = transformers.PPLCNetV4Config(
-        block_configs=blocks_v4("tiny"), stem_channels=[3, 24, 48], stem_type="small", out_features=["stage4"]
+        block_configs=block_configs(lcnet_v4.LINES["tiny"]),
+        stem_channels=[3, 24, 48],
+        stem_type="small",
+        out_features=["stage4"],
     )
     config = transformers.PPOCRV6TinyRecConfig(backbone_config=backbone, hidden_size=80, head_out_channels=CLASSES)
     return transformers.PPOCRV6TinyRecForTextRecognition(config)
 
 
 def small() -> Any:
-    backbone = transformers.PPLCNetV4Config(block_configs=blocks_v4("small"), out_features=["stage4"])
+    backbone = transformers.PPLCNetV4Config(
+        block_configs=block_configs(lcnet_v4.LINES["small"]), out_features=["stage4"]
+    )
     config = transformers.PPOCRV6SmallRecConfig(backbone_config=backbone, head_out_channels=CLASSES)
     return transformers.PPOCRV6SmallRecForTextRecognition(config)
 
@@ -66,22 +56,6 @@ def mobile() -> Any:
     backbone = transformers.PPLCNetV3Config(block_configs=stages, scale=0.95, divisor=16, out_features=["stage5"])
     config = transformers.PPOCRV5MobileRecConfig(backbone_config=backbone, head_out_channels=CLASSES)
     return transformers.PPOCRV5MobileRecForTextRecognition(config)
-
-
-def randomised(network: Any, steep: float) -> Any:
-    torch.manual_seed(0)
-    for name, value in network.state_dict().items():
-        if name.endswith("num_batches_tracked"):
-            continue
-        if value.ndim > 1:
-            last = name in ("head.head.weight", "head.fc2.weight")  # so that probabilities differ
-            factor = steep if last else 0.3 if "symmetric" in name else 1  # several of these are added
-            value.normal_(std=factor * float(np.sqrt(1 / value[0].numel())))
-        elif name.endswith(("weight", "var", "scale")):
-            value.uniform_(0.5, 1.5)
-        else:
-            value.uniform_(-0.2, 0.2)
-    return network.eval()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from mindspore import Tensor
 from hccl_kit.ocr.adapt import pretrained
 from hccl_kit.ocr.models.ppocr import lcnet_v3, lcnet_v4, pages
 from tests.ocr.models.ppocr.test_pages import MEDIUM, MOBILE, SMALL, TINY
+from tests.ocr.models.ppocr.theirs import block_configs, randomised
 
 torch = pytest.importorskip("torch")
 safetensors = pytest.importorskip("safetensors.torch")
@@ -33,18 +34,8 @@ INTRA_CL = {
 
 def backbone_v4(size: str) -> Any:
     shape = lcnet_v4.PAGES[size]
-    before, stages = shape.stem[1], []
-    for stage in shape.stages:
-        inputs = [before] + [stage.channels] * (len(stage.squeeze) - 1)
-        stages.append(
-            [
-                [3, channels, stage.channels, stage.stride if number == 0 else 1, squeeze]
-                for number, (channels, squeeze) in enumerate(zip(inputs, stage.squeeze, strict=True))
-            ]
-        )
-        before = stage.channels
     return transformers.PPLCNetV4Config(
-        block_configs=stages,
+        block_configs=block_configs(shape),
         stem_channels=[3, *shape.stem],
         out_features=["stage1", "stage2", "stage3", "stage4"],
     )
@@ -75,21 +66,6 @@ def down_and_up(model: dict[str, Any]) -> Any:
 def mobile(_: dict[str, Any]) -> Any:
     """The only class whose default has the sizes of the published network."""
     return transformers.PPOCRV5MobileDetForObjectDetection(transformers.PPOCRV5MobileDetConfig())
-
-
-def randomised(network: Any) -> Any:
-    torch.manual_seed(0)
-    for name, value in network.state_dict().items():
-        if name.endswith("num_batches_tracked"):
-            continue
-        if value.ndim > 1:  # the initial ones are so small that only biases have an effect
-            factor = 0.3 if "symmetric" in name or "intraclass" in name else 1  # several of these are added
-            value.normal_(std=factor * float(np.sqrt(1 / value[0].numel())))
-        elif name.endswith(("weight", "var", "scale")):
-            value.uniform_(0.5, 1.5)
-        else:
-            value.uniform_(-0.2, 0.2)
-    return network.eval()
 
 
 def as_products(network: Any) -> None:
