@@ -126,6 +126,12 @@ LINES = (
         "",
     ),
     (
+        "RuntimeError: Maybe you are trying to call 'mindspore.communication.init()' without using 'mpirun', which will",
+        "cause",
+        "MindSpore got no role",
+        "",
+    ),
+    (
         "Failed to call bind, url: 10.9.8.7:8118 Address already in use",
         "cause",
         "scheduler could not listen",

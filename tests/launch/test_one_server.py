@@ -187,7 +187,7 @@ def test_a_reader_that_does_not_read_does_not_keep_a_failed_job_alive(tmp_path: 
 
 def test_a_job_with_closed_descriptors_ends(tmp_path: Path) -> None:
     job = python_job(tmp_path, "sys.exit(rank)", ranks=2)
-    closed = ["bash", "-c", 'exec bash "$0" <&- >&- 2>&-', job.script]
+    closed = ["bash", "-c", 'exec bash "$0" <&- >&- 2>&-', str(job.script)]
     done = subprocess.run(closed, cwd=tmp_path, env=clean_environ(), check=False, timeout=300)
     assert done.returncode == 1
     assert job.processes() == []
@@ -335,7 +335,7 @@ def test_another_shell_prints_that_bash_is_needed(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("true",))
     done = subprocess.run(["dash", job.script], check=False, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (2, f"error: start it with bash: bash {job.script}\n")
-    posix = ["bash", "--posix", job.script]
+    posix = ["bash", "--posix", str(job.script)]
     done = subprocess.run(posix, check=False, cwd=tmp_path, env=clean_environ(), capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -212,14 +212,18 @@ _STARTING = in_stage(
     ),
     KnownError(
         "MindSpore got no role for this process: it was not started by mpirun or msrun",
-        patterns=(r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",),
+        patterns=(
+            r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",
+            r"Maybe you are trying to call 'mindspore\.communication\.init\(\)' without using 'mpirun'",
+        ),
         causes=(
             "the script, or a notebook, calls init() but was started with python",
+            "device_target is CPU: there, init() needs mpirun or msrun, and a rank table with RANK_ID does not do",
             "MS_ROLE, MS_WORKER_NUM, MS_SCHED_HOST and MS_SCHED_PORT do not reach the process",
         ),
         tells_apart="env | grep '^MS_\\|RANK'",
         fix="start it with msrun --worker_num=8 --local_worker_num=8 SCRIPT (or mpirun); without several cards, do not"
-        " call init()",
+        " call init(); hccl-kit launch TABLE --to msrun, or --to mpirun, writes the script, also for CPU",
     ),
     KnownError(
         "MindSpore's scheduler could not listen: its port (MS_SCHED_PORT) is in use, or its address is of another host",

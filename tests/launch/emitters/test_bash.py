@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.cli.command import IN_CHECKOUT
-from hccl_kit.launch.emitters import bash, one_server
+from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
 from hccl_kit.launch.spares import Spare
@@ -94,7 +94,7 @@ def test_variable_names_are_only_defined_in_the_contract() -> None:
     names = [name for names in NAMES.values() for name in names]
     scripts = (ROOT / "hccl_kit" / "launch" / "scripts").rglob("*.sh")
     shell = (path for path in scripts if path.parent.name != "mpirun")  # whose own variables are read there
-    emitters = (Path(module.__file__) for module in (bash, one_server))
+    emitters = (Path(bash.__file__).with_name(f"{name}.py") for name in ("bash", "one_server"))
     sources = "".join(path.read_text(encoding="utf-8") for path in [*shell, *emitters])
     # RANK is also the word for a rank in comments.
     for name in [*names, *MISLEADING, RUN_ID, LOG_DIR]:

@@ -13,7 +13,7 @@ import pytest
 from mindspore import nn
 from mindspore.train.checkpoint_pb2 import Checkpoint
 
-from hccl_kit.base import temporary
+from hccl_kit.base import leftovers, temporary
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
@@ -160,7 +160,7 @@ def test_a_killed_write_leaves_a_file_that_is_swept(tmp_path: Path) -> None:
     )
     assert done.returncode == -signal.SIGKILL
     assert len([path for path in tmp_path.iterdir() if path.name.startswith(".")]) == 1
-    temporary.sweep(tmp_path)
+    leftovers.sweep(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["program.py"]
 
 
