@@ -41,24 +41,39 @@ def worker(framework: str, python: str) -> list[str]:
     return [python, "-u", str(HERE / ("launched_mindspore.py" if framework == MINDSPORE else "launched_torch.py"))]
 
 
-def script(ranks: int, folder: Path, command: list[str]) -> list[str]:
-    """Write a launch script with hccl-gen and return the command that runs it."""
+def script(name: str, framework: str, python: str) -> Launcher:
+    """The script of hccl-gen."""
+
+    def command(ranks: int, folder: Path) -> list[str]:
+        generate(ranks, folder, worker(framework, python))
+        return ["bash", str(folder / f"ascend{ranks}p.sh")]
+
+    return Launcher(name, framework, command, absent=missing(framework, python))
+
+
+def run(name: str, framework: str, python: str) -> Launcher:
+    """hccl-kit run, with a table of hccl-gen."""
+
+    def command(ranks: int, folder: Path) -> list[str]:
+        generate(ranks, folder, ["true"])
+        (table,) = folder.glob("hccl_*.json")
+        kit = [sys.executable, "-m", "hccl_kit.cli.kit", "run", str(table), "--log-dir", str(folder / "hccl_logs")]
+        return [*kit, "--", *worker(framework, python)]
+
+    return Launcher(name, framework, command, absent=missing(framework, python))
+
+
+def generate(ranks: int, folder: Path, command: list[str]) -> None:
+    """Write a table and a script into a folder."""
     gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", f"[0,{ranks})", "--simulate"]
     environ = {**os.environ, "PYTHONPATH": str(HERE.parent)}
     written = [*gen, "-o", str(folder), "--", *command]
     subprocess.run(written, env=environ, check=True, capture_output=True, timeout=PATIENCE)
-    return ["bash", str(folder / f"ascend{ranks}p.sh")]
 
 
-def ours(name: str) -> Launcher:
-    """The launch script of hccl-gen, with MindSpore."""
-    return Launcher(name, MINDSPORE, lambda ranks, folder: script(ranks, folder, worker(MINDSPORE, sys.executable)))
-
-
-def ours_torch(name: str, python: str) -> Launcher:
-    """The launch script of hccl-gen, with torch."""
-    _, absent = torch_of(python)
-    return Launcher(name, TORCH, lambda ranks, folder: script(ranks, folder, worker(TORCH, python)), absent=absent)
+def missing(framework: str, python: str) -> str:
+    """Why programs of a framework do not run with an interpreter; empty if they do."""
+    return torch_of(python)[1] if framework == TORCH else ""
 
 
 def msrun(name: str) -> Launcher:
@@ -133,13 +148,15 @@ def first_line(argv: list[str]) -> str:
 
 
 LAUNCHERS: Mapping[str, Callable[[str, str], Launcher]] = {
-    "ours": lambda name, _: ours(name),
+    "run": lambda name, _: run(name, MINDSPORE, sys.executable),
+    "script": lambda name, _: script(name, MINDSPORE, sys.executable),
     "msrun": lambda name, _: msrun(name),
     "mpirun": lambda name, _: mpirun(name, str(BIN / "mpirun")),
     "system-mpirun": lambda name, _: mpirun(name, shutil.which("mpirun", path=path_without_ours()) or "mpirun"),
     "srun": lambda name, _: srun(name),
     "srun-K": lambda name, _: srun(name, "--kill-on-bad-exit=1"),
     "torchrun": torchrun,
-    "ours-torch": ours_torch,
+    "run-torch": lambda name, python: run(name, TORCH, python),
+    "script-torch": lambda name, python: script(name, TORCH, python),
 }
 """Name -> function that finds this launcher, given its name and the interpreter that has torch."""

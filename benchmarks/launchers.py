@@ -67,24 +67,35 @@ def main() -> None:
 def rows(*, full: bool) -> Iterator[Row]:
     """For `python -m benchmarks`: two ranks, against the launchers that come with the frameworks."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    for framework, mine, other in ((MINDSPORE, "ours", "msrun"), (TORCH, "ours-torch", "torchrun")):
-        pair = [LAUNCHERS[name](name, sys.executable) for name in (mine, other)]
-        absent = [launcher.absent for launcher in pair if launcher.absent]
-        if absent:
-            yield Row(f"`bash ascend2p.sh`, {framework}", other, missing=absent[0])
-            continue
-        rounds = range(3 if full else 1)
-        outcomes = [[{end: run(one, 2, end) for end in (RAISE, KILL)} for one in pair] for _ in rounds]
-        sides = [[row[side] for row in outcomes] for side in (0, 1)]
-        started, others = (middle(side, lambda row: row[KILL].start.total) for side in sides)
-        yield Row(f"`bash ascend2p.sh`, {framework}: start to first all-reduce", other, "s", started, others)
-        for end, what in ((RAISE, "a rank raises"), (KILL, "a rank gets SIGKILL")):
-            ours_gone, others_gone = (statistics.median([took(row[end]) for row in side]) for side in sides)
-            title = f"`bash ascend2p.sh`, {framework}: {what}, until no process is left"
-            if max(ours_gone, others_gone) < NEVER:
-                yield Row(title, other, "s", ours_gone, others_gone)
-            else:
-                yield Row(title, other, missing=f"processes were left after {LIMIT:.0f} s")
+    kit, page = "`hccl-kit run`", "`bash ascend2p.sh`"
+    for title, framework, names in (
+        (kit, MINDSPORE, ("run", "msrun")),
+        (page, MINDSPORE, ("script", "msrun")),
+        (kit, TORCH, ("run-torch", "torchrun")),
+        (page, TORCH, ("script-torch", "torchrun")),
+    ):
+        yield from _rows(f"{title}, {framework}", names, 3 if full else 1)
+
+
+def _rows(title: str, names: tuple[str, str], rounds: int) -> Iterator[Row]:
+    """The rows of one of our launchers and its peer, which start in turn."""
+    pair = [LAUNCHERS[name](name, sys.executable) for name in names]
+    peer = names[1]
+    absent = [launcher.absent for launcher in pair if launcher.absent]
+    if absent:
+        yield Row(title, peer, missing=absent[0])
+        return
+    outcomes = [[{end: run(one, 2, end) for end in (RAISE, KILL)} for one in pair] for _ in range(rounds)]
+    sides = [[row[side] for row in outcomes] for side in (0, 1)]
+    started, others = (middle(side, lambda row: row[KILL].start.total) for side in sides)
+    yield Row(f"{title}: start to first all-reduce", peer, "s", started, others)
+    for end, what in ((RAISE, "a rank raises"), (KILL, "a rank gets SIGKILL")):
+        ours_gone, others_gone = (statistics.median([took(row[end]) for row in side]) for side in sides)
+        words = f"{title}: {what}, until no process is left"
+        if max(ours_gone, others_gone) < NEVER:
+            yield Row(words, peer, "s", ours_gone, others_gone)
+        else:
+            yield Row(words, peer, missing=f"processes were left after {LIMIT:.0f} s")
 
 
 def parser() -> argparse.ArgumentParser:

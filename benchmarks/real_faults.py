@@ -4,7 +4,7 @@
     python -m benchmarks.real_faults --runs 12 --train              hccl-kit train of a small CRNN, two ranks
     python -m benchmarks.real_faults --runs 100 --torch             programs of torch with gloo, real_faults_torch.py
 
-A run starts a job by the script that `hccl-kit launch --to bash` writes, plants a fault at a random moment in a random
+A run starts a job by `hccl-kit run`, plants a fault at a random moment in a random
 rank, waits for the job to die (a rank that stands still by --heartbeat-timeout) and reads the run folder. Right: the
 rank, the kind and the step (the one that was planted, or one beside it). Dead hosts are network namespaces
 (tests/lab), a full disk is a small tmpfs: both need root.
@@ -39,9 +39,6 @@ from benchmarks.real_fault_kinds import (
     draw,
     score,
 )
-from hccl_kit.launch.emitters import bash
-from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.plan import plan
 from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import generate
 from tests.lab.hosts import Hosts, hosts
@@ -114,7 +111,7 @@ def _run(
     kinds: Mapping[str, str] = KINDS,
 ) -> Result:
     """The job from its start to the diagnosis."""
-    job = _start(_script(folder, fault.ranks, command), environ, timeout)
+    job = _start(_table(folder, fault.ranks), command, environ, timeout)
     stack.callback(_kill_all, folder)
     if fault.kind != "check":  # which ends the job before its first step
         _wait(lambda: _steps(folder) >= 1, job)
@@ -135,20 +132,18 @@ def _environ(folder: Path, fault: Fault) -> dict[str, str]:
     )
 
 
-def _script(folder: Path, ranks: int, command: Sequence[str]) -> Path:
+def _table(folder: Path, ranks: int) -> Path:
     table = generate("127.0.0.1", [(rank, f"192.0.2.{rank + 1}") for rank in range(ranks)])
-    text = formats.write(table)
-    (folder / "table.json").write_text(text, encoding="utf-8")
-    (folder / "job.sh").write_text(bash.script(plan(table, command), TableFile("table.json", text)), encoding="utf-8")
-    return folder / "job.sh"
+    (folder / "table.json").write_text(formats.write(table), encoding="utf-8")
+    return folder / "table.json"
 
 
-def _start(script: Path, environ: dict[str, str], timeout: int) -> subprocess.Popen[bytes]:
-    command = ["bash", str(script), "--heartbeat-timeout", str(timeout)]
-    with script.with_name("screen").open("wb") as out:
+def _start(table: Path, command: Sequence[str], environ: dict[str, str], timeout: int) -> subprocess.Popen[bytes]:
+    kit = [sys.executable, "-m", "hccl_kit.cli.kit", "run", str(table), "--heartbeat-timeout", str(timeout)]
+    with table.with_name("screen").open("wb") as out:
         return subprocess.Popen(
-            command,
-            cwd=script.parent,
+            [*kit, "--", *command],
+            cwd=table.parent,
             env=environ,
             stdin=subprocess.DEVNULL,
             stdout=out,
