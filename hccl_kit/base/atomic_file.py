@@ -42,7 +42,7 @@ def write_atomically(
         _sync_folder(path.parent)
     except OSError as error:
         raise KitError(
-            Message("base.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror or error)
+            "base.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror or error
         ) from error
     except ValueError as error:  # a NUL character
         message = Message("base.cannot-write-name", "cannot write {path!r}: {reason}", path=str(path), reason=error)
@@ -58,14 +58,14 @@ def assert_no_device(path: Path) -> None:
         is_other = path.exists() and not path.is_file()
     except OSError as error:  # its name is too long
         raise KitError(
-            Message("base.cannot-look", "cannot write {path}: {reason}", path=str(path)[:200], reason=error.strerror)
+            "base.cannot-look", "cannot write {path}: {reason}", path=str(path)[:200], reason=error.strerror
         ) from error
     if is_other:
         if path.is_dir():
             message = Message("base.target-folder", "{path} is a folder, so the file cannot be written", path=path)
             raise KitError(message)
         raise KitError(
-            Message("base.target-not-regular", "{path} is not a regular file, so the file cannot be written", path=path)
+            "base.target-not-regular", "{path} is not a regular file, so the file cannot be written", path=path
         )
 
 

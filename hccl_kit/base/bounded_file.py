@@ -24,7 +24,7 @@ def read_bounded(path: str | Path, limit: int) -> bytes:
     # The size first: a sparse file of terabytes is refused without reading it.
     data = None if _is_larger(path, limit) else read_start(path, limit + 1)
     if data is None or len(data) > limit:
-        raise KitError(Message("base.larger", "{path} is larger than {limit} bytes", path=path, limit=limit))
+        raise KitError("base.larger", "{path} is larger than {limit} bytes", path=path, limit=limit)
     return data
 
 
@@ -56,7 +56,7 @@ def read_start(path: str | Path, size: int) -> bytes:
             os.close(descriptor)
     except OSError as error:
         raise KitError(
-            Message("base.cannot-read", "cannot read {path}: {reason}", path=path or repr(path), reason=error.strerror)
+            "base.cannot-read", "cannot read {path}: {reason}", path=path or repr(path), reason=error.strerror
         ) from error
     except ValueError as error:  # a NUL character
         message = Message("base.cannot-read-name", "cannot read {path}: {reason}", path=path, reason=error)
@@ -78,7 +78,7 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
             piece = os.read(descriptor, min(left, before.st_size + 1 if before.st_size else _PIECE))
         except BlockingIOError:
             if not waits:
-                raise KitError(Message("base.no-end", "cannot read {name}: it has no end", name=name)) from None
+                raise KitError("base.no-end", "cannot read {name}: it has no end", name=name) from None
             select([descriptor], [], [])
             continue
         if not piece:

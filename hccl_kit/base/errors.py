@@ -30,15 +30,29 @@ EXIT_TERMINATED = 143
 class KitError(Exception):
     """An error that the user can act on; programs print it without a traceback.
 
-    `message` holds the value found, its place and the accepted values; `hint` is the next step.
+        KitError("table.not-json", "{path} is not JSON", fix="hccl-check {path}", path=path)
+
+    `message` holds the value found, its place and the accepted values; `hint` is the next step. They are Messages of
+    the templates, by the ids ID and ID.fix, with the same values. A Message that exists already is given alone, and one
+    for the next step as `hint`.
     """
 
     exit_code = EXIT_CANNOT_RUN
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        id_or_message: str,
+        template: str | None = None,
+        /,
+        *,
+        fix: str | None = None,
+        hint: str | None = None,
+        **values: object,
+    ) -> None:
+        message = id_or_message if template is None else Message(id_or_message, template, **values)
         super().__init__(message)
         self.message = message
-        self.hint = hint
+        self.hint = hint if fix is None else Message(f"{id_or_message}.fix", fix, **values)
 
     def render(self) -> str:
         """The text for the terminal, without control characters: `error: ...` and, with a hint, `  fix: ...`."""
@@ -51,8 +65,20 @@ class KitError(Exception):
 class ParseError(KitError):
     """A text that does not match its grammar; `column` counts characters from 0, a caret is drawn under it."""
 
-    def __init__(self, message: str, *, source: str, column: int, width: int = 1, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self,
+        id_or_message: str,
+        template: str | None = None,
+        /,
+        *,
+        source: str,
+        column: int,
+        width: int = 1,
+        fix: str | None = None,
+        hint: str | None = None,
+        **values: object,
+    ) -> None:
+        super().__init__(id_or_message, template, fix=fix, hint=hint, **values)
         self.source = source
         self.column = column
         self.width = width
@@ -72,7 +98,7 @@ def under_way() -> Iterator[None]:
     except BrokenPipeError:  # has a code of its own
         raise
     except OSError as error:
-        stopped = KitError(Message("base.stopped", "cannot read or write: {reason}", reason=error))
+        stopped = KitError("base.stopped", "cannot read or write: {reason}", reason=error)
         stopped.exit_code = EXIT_FINDINGS
         raise stopped from error
     except KitError as error:

@@ -59,7 +59,7 @@ def fold(names: Sequence[str]) -> str:
     Raises KitError if `names` is empty, or if a name is empty or contains a character of the grammar.
     """
     if not names:
-        raise KitError(Message("base.hostlist-empty", "a host list needs at least one host"))
+        raise KitError("base.hostlist-empty", "a host list needs at least one host")
     for name in names:
         if not name or len(name) > MAX_NAME or _UNFIT.search(name):
             message = Message(

@@ -24,7 +24,7 @@ def make_private(folder: Path) -> None:
     status = folder.stat()
     if status.st_uid not in (os.geteuid(), 0):
         hint = Message("base.folder-of-another.fix", "set HCCL_KIT_CACHE to a folder of your own")
-        raise KitError(Message("base.folder-of-another", "{folder} belongs to another user", folder=folder), hint=hint)
+        raise KitError("base.folder-of-another", "{folder} belongs to another user", hint=hint, folder=folder)
     _assert(folder, status.st_mode & WRITABLE_BY_OTHERS)
     # There, others could replace the folder, unless its sticky bit is set, as that of /tmp.
     mode = folder.parent.stat().st_mode
@@ -34,4 +34,4 @@ def make_private(folder: Path) -> None:
 def _assert(folder: Path, is_open: object) -> None:
     if is_open:
         hint = Message("base.folder-open.fix", "chmod go-w {folder}", folder=shlex.quote(str(folder)))
-        raise KitError(Message("base.folder-open", "others may write into {folder}", folder=folder), hint=hint)
+        raise KitError("base.folder-open", "others may write into {folder}", hint=hint, folder=folder)

@@ -17,7 +17,6 @@ from contextlib import closing, contextmanager
 from typing import Any, TextIO, TypeVar
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import clean
 
 DELAY = 0.5
@@ -99,7 +98,7 @@ def _named(file: TextIO) -> Iterator[None]:
     except OSError as error:
         if file is not sys.stdout:
             raise
-        raise KitError(Message("base.standard-output", "standard output: {reason}", reason=error.strerror)) from error
+        raise KitError("base.standard-output", "standard output: {reason}", reason=error.strerror) from error
 
 
 def line_break() -> str:

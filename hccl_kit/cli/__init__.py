@@ -13,7 +13,6 @@ from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest l
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.current_folder import NOTE, leave_out
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import settle, wants_color
 
 YOUNG_OBJECTS = 100_000
@@ -30,7 +29,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
     gc.set_threshold(YOUNG_OBJECTS)
     try:
         if sys.stdout is None:
-            raise KitError(Message("cli.cli.standard-output-closed", "standard output is closed"))
+            raise KitError("cli.cli.standard-output-closed", "standard output is closed")
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")  # so that a terminal without UTF-8 prints any text
         if "PATH" in leave_out(os.environ):
@@ -47,9 +46,7 @@ def exit_code_of(program: Callable[[], int]) -> int:
         place = f"{error.filename or 'standard output'}: " if error.strerror else ""
         return _stopped(
             EXIT_CANNOT_RUN,
-            KitError(
-                Message("cli.cli.reason", "{place}{reason}", place=place, reason=error.strerror or error)
-            ).render(),
+            KitError("cli.cli.reason", "{place}{reason}", place=place, reason=error.strerror or error).render(),
         )
     return code
 

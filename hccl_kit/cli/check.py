@@ -28,7 +28,6 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.colors import with_changes
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import check_text
@@ -190,20 +189,17 @@ def _with_netmask(product: Product | None, netmask: str | None) -> Product | Non
         return product
     if product is None:
         raise KitError(
-            Message(
-                "cli.check.netmask-needs-product",
-                "--netmask needs --product, since the number of networks of a server depends on it",
-            ),
-            hint=Message("cli.check.netmask-needs-product.fix", "--product 910 --netmask {netmask}", netmask=netmask),
+            "cli.check.netmask-needs-product",
+            "--netmask needs --product, since the number of networks of a server depends on it",
+            fix="--product 910 --netmask {netmask}",
+            netmask=netmask,
         )
     prefix = prefix_length(netmask.removeprefix("/"))
     if prefix is None:
         raise KitError(
-            Message(
-                "cli.check.netmask-not-valid",
-                "--netmask {netmask!r} is not a valid netmask; accepted: 255.255.255.0, 24",
-                netmask=netmask,
-            )
+            "cli.check.netmask-not-valid",
+            "--netmask {netmask!r} is not a valid netmask; accepted: 255.255.255.0, 24",
+            netmask=netmask,
         )
     return product._replace(prefix=prefix)
 
@@ -234,12 +230,10 @@ def _write(result: FixResult, name: str, data: bytes) -> None:
     if name == STDIN:
         if len(data) > MAX_BYTES:  # the rest was not read
             raise KitError(
-                Message(
-                    "cli.check.stdin-too-large",
-                    "cannot fix {stdin}: it is larger than {max_bytes} bytes",
-                    stdin=STDIN,
-                    max_bytes=MAX_BYTES,
-                )
+                "cli.check.stdin-too-large",
+                "cannot fix {stdin}: it is larger than {max_bytes} bytes",
+                stdin=STDIN,
+                max_bytes=MAX_BYTES,
             )
         sys.stdout.buffer.write(result.text.encode("utf-8") if result.applied else data)
         sys.stdout.buffer.flush()
@@ -247,8 +241,10 @@ def _write(result: FixResult, name: str, data: bytes) -> None:
         path = Path(name).resolve()
         if not path.is_file():
             raise KitError(
-                Message("cli.check.not-regular", "cannot fix {name}: it is not a regular file", name=name),
-                hint=Message("cli.check.not-regular.fix", 'for a pipe use "-": hccl-check --fix -'),
+                "cli.check.not-regular",
+                "cannot fix {name}: it is not a regular file",
+                fix='for a pipe use "-": hccl-check --fix -',
+                name=name,
             )
         write_atomically(path, result.text, like=path.stat())
 

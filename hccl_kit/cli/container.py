@@ -23,7 +23,6 @@ import yaml
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.tables import read_table
@@ -97,13 +96,10 @@ def _server(table: RankTable, wanted: str | None) -> Server:
     if server is None:
         known = listed(shown(server.id) for server in table.servers)
         raise KitError(
-            Message(
-                "cli.container.machine-matches-no",
-                "this machine matches no server of the table, or more than one: {known}",
-                known=known,
-            ),
-            hint=Message(
-                "cli.container.machine-matches-no.fix", "name it with --server ID or {server}=ID", server=SERVER
-            ),
+            "cli.container.machine-matches-no",
+            "this machine matches no server of the table, or more than one: {known}",
+            fix="name it with --server ID or {server}=ID",
+            known=known,
+            server=SERVER,
         )
     return server

@@ -30,7 +30,6 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_headings, with_labels
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.paragraph import paragraph_width
 from hccl_kit.base.progress import show_progress
 from hccl_kit.base.terminal import clean, printable, wants_color
@@ -108,8 +107,10 @@ def _diagnose(request: DiagnoseRequest) -> int:
     remote = _remote(request, table)
     if not (logs or remote):
         raise KitError(
-            Message("cli.diagnose.rank-table-no", "{logs} is a rank table, and no log is given", logs=request.logs[0]),
-            hint=Message("cli.diagnose.rank-table-no.fix", "name the folder of the logs too, or read them with --ssh"),
+            "cli.diagnose.rank-table-no",
+            "{logs} is a rank table, and no log is given",
+            fix="name the folder of the logs too, or read them with --ssh",
+            logs=request.logs[0],
         )
     try:
         with show_progress("reading logs") as progress:
@@ -152,9 +153,7 @@ def _table_and_logs(arguments: Sequence[str]) -> tuple[RankTable | None, list[Pa
     tables = {name: table for name in arguments if (table := _table(name)) is not None}
     if len(tables) > 1:
         raise KitError(
-            Message(
-                "cli.diagnose.two-rank-tables", "two rank tables: {tables}; a job has one", tables=", ".join(tables)
-            )
+            "cli.diagnose.two-rank-tables", "two rank tables: {tables}; a job has one", tables=", ".join(tables)
         )
     return next(iter(tables.values()), None), [Path(name) for name in arguments if name not in tables]
 
@@ -163,12 +162,13 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
     """The servers of the table, if their logs are asked for. Raises KitError if there is no table."""
     if not request.ssh:
         if request.ssh_option or request.remote_folder:
-            raise KitError(Message("cli.diagnose.ssh-option-remote", "--ssh-option and --remote-folder need --ssh"))
+            raise KitError("cli.diagnose.ssh-option-remote", "--ssh-option and --remote-folder need --ssh")
         return None
     if table is None:
         raise KitError(
-            Message("cli.diagnose.ssh-needs-rank", "--ssh needs a rank table that lists the servers"),
-            hint=Message("cli.diagnose.ssh-needs-rank.fix", "hccl-kit diagnose TABLE --ssh"),
+            "cli.diagnose.ssh-needs-rank",
+            "--ssh needs a rank table that lists the servers",
+            fix="hccl-kit diagnose TABLE --ssh",
         )
     hosts = [Host(server.id, address_of(server)) for server in table.servers]
     return Remote(hosts, ssh_command(os.environ, request.ssh_option), request.remote_folder, request.timeout)

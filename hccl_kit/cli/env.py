@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain, exit_code_of
@@ -112,7 +111,7 @@ def make_parser() -> Parser:
 def print_plan(request: EnvRequest) -> int:
     """Print the plan, or what differs from it; returns the exit code. Raises KitError if there can be no plan."""
     if "" in (request.check or ()):  # an unset variable; as a folder it would be the current one
-        raise KitError(Message("cli.env.check-not-path", "--check: '' is not a path or process id"))
+        raise KitError("cli.env.check-not-path", "--check: '' is not a path or process id")
     table = read_table(request.table)
     wanted = Wanted(
         request.job, JOBS if request.jobs is None else request.jobs, request.connect_timeout, request.exec_timeout
@@ -170,8 +169,7 @@ def _only(table: RankTable, request: EnvRequest) -> str | None:
     if server is None:
         problem = "matches several servers of the table" if servers_here(table) else "is not in the table"
         raise KitError(
-            Message("cli.env.machine", "this machine {problem}", problem=problem),
-            hint=Message("cli.env.machine.fix", "--server ID, as it is in the table"),
+            "cli.env.machine", "this machine {problem}", fix="--server ID, as it is in the table", problem=problem
         )
     return server.id
 

@@ -26,7 +26,6 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.paragraph import paragraph_width
 from hccl_kit.base.terminal import clean, printable, wants_color
 from hccl_kit.check.engine import check_text
@@ -80,8 +79,11 @@ def make_parser() -> Parser:
 def _explain(request: ExplainRequest) -> int:
     if len(request.what) == 1 and _is_folder(request.what[0]):
         raise KitError(
-            Message("cli.explain.folder", "{what} is a folder", what=request.what[0]),
-            hint=Message("cli.explain.folder.fix", "hccl-kit diagnose {quote}", quote=shlex.quote(request.what[0])),
+            "cli.explain.folder",
+            "{what} is a folder",
+            fix="hccl-kit diagnose {quote}",
+            what=request.what[0],
+            quote=shlex.quote(request.what[0]),
         )
     files = [word for word in request.what if _is_file(word)]
     text = " ".join(word for word in request.what if word not in files)
@@ -90,12 +92,10 @@ def _explain(request: ExplainRequest) -> int:
     logs = [(file, stream) for file, stream in sources if stream is not None and not _is_table(stream)]
     if not (text.strip() or logs):
         raise KitError(
-            Message("cli.explain.nothing-explain", "nothing to explain: only files are given"),
-            hint=Message(
-                "cli.explain.nothing-explain.fix",
-                "hccl-check {files} reports everything in a table",
-                files=files[0] if files else "FILE",
-            ),
+            "cli.explain.nothing-explain",
+            "nothing to explain: only files are given",
+            fix="hccl-check {files} reports everything in a table",
+            files=files[0] if files else "FILE",
         )
     explanations = [explain(text)] if text.strip() else []
     explanations += [explain_log(stream, STDIN if file == "-" else file) for file, stream in logs]
@@ -153,7 +153,7 @@ def _opened(file: str) -> BufferedReader | None:
     """A stream of what may be a log; None for a file with the name of a table."""
     if file == "-":
         if sys.stdin is None:
-            raise KitError(Message("cli.explain.cannot-read-standard", "cannot read standard input: it is closed"))
+            raise KitError("cli.explain.cannot-read-standard", "cannot read standard input: it is closed")
         return opened(sys.stdin.fileno(), closes=False)
     return None if file.endswith(".json") else open_log(Path(file))
 

@@ -14,7 +14,6 @@ from hccl_kit.base import hostlist
 from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.host_name import check_host
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import shown
 from hccl_kit.base.wording import listed
 from hccl_kit.check.device_choice import check_devices
@@ -210,11 +209,9 @@ def _hosts(text: str, *, simulate: bool) -> tuple[str, ...] | Literal["all"]:
         duplicates = [name for name, count in Counter(names).items() if count > 1]
         if duplicates:
             raise KitError(
-                Message(
-                    "cli.duplicate-hosts",
-                    "{hosts} listed twice; each server may appear once",
-                    hosts=listed(duplicates, _SHOWN),
-                )
+                "cli.duplicate-hosts",
+                "{hosts} listed twice; each server may appear once",
+                hosts=listed(duplicates, _SHOWN),
             )
     return names
 
@@ -224,51 +221,40 @@ def _check_search(search: ServerSearch, *, is_mpi: bool) -> None:
     versions = " and ".join(filter(None, product.table_versions))
     if search.version not in (None, *product.table_versions):
         raise KitError(
-            Message(
-                "cli.table-version",
-                "HCCL of {product} reads rank tables of version {versions}, not {version} (--table-version)",
-                product=product.title,
-                versions=versions,
-                version=search.version,
-            )
+            "cli.table-version",
+            "HCCL of {product} reads rank tables of version {versions}, not {version} (--table-version)",
+            product=product.title,
+            versions=versions,
+            version=search.version,
         )
     if "1.0" not in product.table_versions and (search.inventory is None or is_mpi):
         raise KitError(
-            Message(
-                "cli.needs-levels",
-                "HCCL of {product} reads rank tables of version {versions}, which contain the local id of every card"
-                " and its addresses in every network; no tool of the driver prints them",
-                product=product.title,
-                versions=versions,
-            ),
-            hint=Message(
-                "cli.needs-levels.fix",
-                "give them as local_id and level_list of every card: --hosts all --inventory FILE\n"
-                "the rootinfo file of a server has them under these names",
-            ),
+            "cli.needs-levels",
+            "HCCL of {product} reads rank tables of version {versions}, which contain the local id of every card"
+            " and its addresses in every network; no tool of the driver prints them",
+            fix="give them as local_id and level_list of every card: --hosts all --inventory FILE\n"
+            "the rootinfo file of a server has them under these names",
+            product=product.title,
+            versions=versions,
         )
     if search.server is not None:
         with named_option("--server_ip"):
             check_host(search.server)
         if search.hosts is not None:
-            raise KitError(Message("cli.hosts-and-server", "--hosts and --server_ip are mutually exclusive"))
+            raise KitError("cli.hosts-and-server", "--hosts and --server_ip are mutually exclusive")
     if search.hosts is not None and search.inventory is None and not search.simulate:
         raise KitError(
-            Message(
-                "cli.hosts-without-cards",
-                "--hosts names servers, but not where the addresses of their cards come from",
-            ),
-            hint=Message(
-                "cli.hosts-without-cards.fix",
-                "--inventory FILE    a YAML file of servers and their cards\n"
-                "--simulate          addresses that exist in no network\n"
-                "or let mpirun start a process on every server, which queries its own cards: --mpi",
-            ),
+            "cli.hosts-without-cards",
+            "--hosts names servers, but not where the addresses of their cards come from",
+            fix="--inventory FILE    a YAML file of servers and their cards\n"
+            "--simulate          addresses that exist in no network\n"
+            "or let mpirun start a process on every server, which queries its own cards: --mpi",
         )
     if is_mpi and search.simulate:
         raise KitError(
-            Message("cli.mpi-and-simulate", "--mpi and --simulate are mutually exclusive"),
-            hint=Message("cli.mpi-and-simulate.fix", "hccl-gen --hosts LIST --simulate"),
+            "cli.mpi-and-simulate",
+            "--mpi and --simulate are mutually exclusive",
+            fix="hccl-gen --hosts LIST --simulate",
         )
 
 

@@ -116,10 +116,11 @@ def _unknown(verb: str) -> KitError:
         else Message("cli.kit.not-verb.fix-otherwise", "hccl-kit --help lists them")
     )
     return KitError(
-        Message(
-            "cli.kit.not-verb", "{verb!r} is not a verb; accepted: {verbs}", verb=verb[:80], verbs=", ".join(VERBS)
-        ),
+        "cli.kit.not-verb",
+        "{verb!r} is not a verb; accepted: {verbs}",
         hint=hint,
+        verb=verb[:80],
+        verbs=", ".join(VERBS),
     )
 
 

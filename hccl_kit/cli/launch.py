@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.command import command_of, command_of_script, note_on_cards, steps_of_script
@@ -112,13 +111,11 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> LaunchReq
     if given["framework"] not in (None, *launcher.frameworks):
         others = [row.name for row in LAUNCHERS.values() if given["framework"] in row.frameworks]
         raise KitError(
-            Message(
-                "cli.launch.framework-not",
-                "--framework {framework} is for --to {others}, not for --to {launcher}",
-                framework=given["framework"],
-                others=", ".join(others),
-                launcher=launcher.name,
-            )
+            "cli.launch.framework-not",
+            "--framework {framework} is for --to {others}, not for --to {launcher}",
+            framework=given["framework"],
+            others=", ".join(others),
+            launcher=launcher.name,
         )
     return LaunchRequest(
         launcher=launcher,
@@ -152,13 +149,11 @@ def _take_launcher_options(launcher: Launcher, given: dict[str, Any]) -> dict[st
         if launcher.name not in launchers:
             flag = f"--{option.name.replace('_', '-')}"
             raise KitError(
-                Message(
-                    "cli.launch.not",
-                    "{flag} is for --to {launchers}, not for --to {launcher}",
-                    flag=flag,
-                    launchers=", ".join(launchers),
-                    launcher=launcher.name,
-                )
+                "cli.launch.not",
+                "{flag} is for --to {launchers}, not for --to {launcher}",
+                flag=flag,
+                launchers=", ".join(launchers),
+                launcher=launcher.name,
             )
         taken[option.name] = value
     return taken
@@ -234,15 +229,10 @@ def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, 
         return options, [f"resource: {numbered.RESOURCE} (default; --resource NAME for other cards)"]
     if name not in kubernetes.HARDWARE:
         raise KitError(
-            Message(
-                "cli.launch-steps.resource-kubernetes-not",
-                "the resource of {name} in Kubernetes is not known",
-                name=name,
-            ),
-            hint=Message(
-                "cli.launch-steps.resource-kubernetes-not.fix",
-                "--resource NAME, as kubectl describe node lists it under Capacity",
-            ),
+            "cli.launch-steps.resource-kubernetes-not",
+            "the resource of {name} in Kubernetes is not known",
+            fix="--resource NAME, as kubectl describe node lists it under Capacity",
+            name=name,
         )
     resource = kubernetes.HARDWARE[name].resource
     return {**options, "resource": resource}, [f"resource: {resource} (product {name}: {why})"]
@@ -258,12 +248,10 @@ def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFil
     file = Path(given).resolve().name if given != "-" else file_name(table)
     if not file.endswith(".json"):
         raise KitError(
-            Message(
-                "cli.launch-steps.hccl-reads-rank",
-                "HCCL only reads rank tables whose name ends in .json, got {file!r}",
-                file=file,
-            ),
+            "cli.launch-steps.hccl-reads-rank",
+            "HCCL only reads rank tables whose name ends in .json, got {file!r}",
             hint=shlex.join(["mv", "--", given, str(Path(given).with_suffix(".json"))]),
+            file=file,
         )
     return table, TableFile(file, data.decode()), warnings
 
@@ -283,13 +271,11 @@ def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> 
     if errors:
         first, more = errors[0], len(errors) - 1
         raise KitError(
-            Message(
-                "cli.launch-steps.reason",
-                "{text}{more}",
-                text=printable(f"{first.rule}: {first.message}"),
-                more=f" (and {more} more)" if more else "",
-            ),
+            "cli.launch-steps.reason",
+            "{text}{more}",
             hint=first.hint,
+            text=printable(f"{first.rule}: {first.message}"),
+            more=f" (and {more} more)" if more else "",
         )
     warnings = [f"{found.severity}: {found.rule}: {found.message}" for found in findings]
     if request.launcher.shows_all_cards and (note := note_on_cards(made)):

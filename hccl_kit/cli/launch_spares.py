@@ -39,7 +39,7 @@ def with_spares(
     hosts, source = given.pop("spares", None), given.pop("inventory", None)
     if hosts is None:
         if source is not None:
-            raise KitError(Message("cli.launch-spares.inventory-needs-spares", "--inventory needs --spares"))
+            raise KitError("cli.launch-spares.inventory-needs-spares", "--inventory needs --spares")
         return given
     with named_option("--spares"):
         names = hostlist.expand(hosts)

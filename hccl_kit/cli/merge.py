@@ -113,12 +113,10 @@ def _refuse_input(path: Path, files: Sequence[str]) -> None:
     """Raises KitError if `path` is one of the files to read, which would be overwritten."""
     if path.exists() and any(Path(file).exists() and path.samefile(file) for file in files):
         raise KitError(
-            Message(
-                "cli.merge.both-output-tables", "{path} is both the output and one of the tables to merge", path=path
-            ),
-            hint=Message(
-                "cli.merge.both-output-tables.fix", "-o OTHER.json; or move it away, if an earlier merge wrote it"
-            ),
+            "cli.merge.both-output-tables",
+            "{path} is both the output and one of the tables to merge",
+            fix="-o OTHER.json; or move it away, if an earlier merge wrote it",
+            path=path,
         )
 
 
@@ -127,7 +125,7 @@ def _files(given: Sequence[str]) -> list[str]:
     files: list[str] = []
     for path in given:
         if not path:  # an unset variable; as a folder it would be the root of all
-            raise KitError(Message("cli.merge.not-path-table", "'' is not the path of a table"))
+            raise KitError("cli.merge.not-path-table", "'' is not the path of a table")
         if Path(path).is_dir():
             files += _in_folder(escape(path.rstrip("/") or path), path)
         elif has_magic(path) and not Path(path).exists():
@@ -136,7 +134,7 @@ def _files(given: Sequence[str]) -> list[str]:
             files.append(path)
     twice = [file for file, times in Counter(files).items() if times > 1]
     if twice:
-        raise KitError(Message("cli.merge.listed-twice", "{twice} is listed twice", twice=twice[0]))
+        raise KitError("cli.merge.listed-twice", "{twice} is listed twice", twice=twice[0])
     return files
 
 
@@ -156,13 +154,11 @@ def _matching(pattern: str, given: str, hint: str | None = None) -> list[str]:
     rest = [file for file in files if file not in set(merged)]
     if not rest:
         raise KitError(
-            Message(
-                "cli.merge.contains-no-rank",
-                "{given} contains no rank table; looked for {pattern}",
-                given=given,
-                pattern=pattern,
-            ),
+            "cli.merge.contains-no-rank",
+            "{given} contains no rank table; looked for {pattern}",
             hint=hint,
+            given=given,
+            pattern=pattern,
         )
     return rest
 

@@ -101,9 +101,7 @@ def whole(option: str) -> Callable[[str], int]:
     def convert(text: str) -> int:
         if not re.fullmatch("[0-9]{1,10}", text):
             raise KitError(
-                Message(
-                    "cli.whole-number", "{option} must be a whole number, got {text!r}", option=option, text=text[:40]
-                )
+                "cli.whole-number", "{option} must be a whole number, got {text!r}", option=option, text=text[:40]
             )
         return int(text)
 
@@ -119,9 +117,7 @@ def path_with(suffix: str, option: str) -> Callable[[str], Path]:
     def convert(text: str) -> Path:
         if not text.endswith(suffix):
             raise KitError(
-                Message(
-                    "cli.suffix", "{option} {text!r} does not end in {suffix}", option=option, text=text, suffix=suffix
-                )
+                "cli.suffix", "{option} {text!r} does not end in {suffix}", option=option, text=text, suffix=suffix
             )
         return Path(text)
 
@@ -139,5 +135,5 @@ def number(text: str) -> float:
 def _seconds(text: str) -> float:
     seconds = number(text)
     if not 0 < seconds < math.inf:
-        raise KitError(Message("cli.timeout", "--timeout must be greater than 0 seconds, got {text}", text=text))
+        raise KitError("cli.timeout", "--timeout must be greater than 0 seconds, got {text}", text=text)
     return seconds

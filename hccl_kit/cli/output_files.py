@@ -36,12 +36,10 @@ def check_folder(folder: Path, *, may_be_new: bool = False) -> None:
     check_writable(_nearest(folder) if may_be_new else folder)
     if ".json" in str(folder.resolve()):
         raise KitError(
-            Message(
-                "cli.output-files.hk008-contains-json",
-                "HK008: {resolve} contains .json, which HCCL takes for the end of a table's path",
-                resolve=folder.resolve(),
-            ),
-            hint=Message("cli.output-files.hk008-contains-json.fix", "write to another folder"),
+            "cli.output-files.hk008-contains-json",
+            "HK008: {resolve} contains .json, which HCCL takes for the end of a table's path",
+            fix="write to another folder",
+            resolve=folder.resolve(),
         )
 
 
@@ -56,8 +54,7 @@ def check_new_file(path: Path, *, force: bool) -> None:
     check_file(path)
     if os.path.lexists(path) and not force:
         raise KitError(
-            Message("cli.output-files.exists", "{path} exists", path=path),
-            hint=Message("cli.output-files.exists.fix", "--force overwrites it, or write to another file"),
+            "cli.output-files.exists", "{path} exists", fix="--force overwrites it, or write to another file", path=path
         )
 
 
@@ -67,29 +64,27 @@ def check_writable(folder: Path) -> None:
         is_folder, is_there = folder.is_dir(), folder.exists()
     except (OSError, ValueError) as error:  # ValueError: a NUL character
         raise KitError(
-            Message(
-                "cli.output-files.cannot-write-2",
-                "cannot write to {folder}: {reason}",
-                folder=folder,
-                reason=getattr(error, "strerror", None) or error,
-            )
+            "cli.output-files.cannot-write-2",
+            "cannot write to {folder}: {reason}",
+            folder=folder,
+            reason=getattr(error, "strerror", None) or error,
         ) from error
     if not is_folder:
         raise KitError(
-            Message("cli.output-files.not-folder", "{folder} is not a folder", folder=folder),
+            "cli.output-files.not-folder",
+            "{folder} is not a folder",
             hint=None
             if is_there
             else Message(
                 "cli.output-files.not-folder.fix-otherwise", "mkdir -p {quote}", quote=shlex.quote(str(folder))
             ),
+            folder=folder,
         )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise KitError(
-            Message(
-                "cli.output-files.cannot-write",
-                "cannot write to {folder}: permission denied, or a read-only file system",
-                folder=folder,
-            )
+            "cli.output-files.cannot-write",
+            "cannot write to {folder}: permission denied, or a read-only file system",
+            folder=folder,
         )
 
 
@@ -136,12 +131,10 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise KitError(
-            Message(
-                "cli.output-files.cannot-create-folder",
-                "cannot create the folder {folder}: {reason}",
-                folder=folder,
-                reason=error.strerror,
-            )
+            "cli.output-files.cannot-create-folder",
+            "cannot create the folder {folder}: {reason}",
+            folder=folder,
+            reason=error.strerror,
         ) from error
 
 
@@ -158,12 +151,12 @@ def _refuse_to_overwrite(states: Sequence[tuple[OutputFile, State]], *, force: b
     if others and not force:
         exist, them = ("exists", "it") if len(others) == 1 else ("exist", "them")
         raise KitError(
-            Message(
-                "cli.output-files.content", "{others} {exist} with other content", others=", ".join(others), exist=exist
-            ),
-            hint=Message(
-                "cli.output-files.content.fix", "--force overwrites {them}, or write to another folder", them=them
-            ),
+            "cli.output-files.content",
+            "{others} {exist} with other content",
+            fix="--force overwrites {them}, or write to another folder",
+            others=", ".join(others),
+            exist=exist,
+            them=them,
         )
 
 
@@ -174,8 +167,10 @@ def _states(files: Sequence[OutputFile]) -> list[tuple[OutputFile, State]]:
         place = os.path.realpath(file.path)
         if place in places:
             raise KitError(
-                Message("cli.output-files.named-two-outputs", "{path} is named for two outputs", path=file.path),
-                hint=Message("cli.output-files.named-two-outputs.fix", "name another file for one of them"),
+                "cli.output-files.named-two-outputs",
+                "{path} is named for two outputs",
+                fix="name another file for one of them",
+                path=file.path,
             )
         places.add(place)
     return [(file, _state(file)) for file in files]
@@ -193,9 +188,7 @@ def _state(file: OutputFile) -> State:
         there = file.path.read_bytes()
     except OSError as error:
         raise KitError(
-            Message(
-                "cli.output-files.cannot-read", "cannot read {path}: {reason}", path=file.path, reason=error.strerror
-            )
+            "cli.output-files.cannot-read", "cannot read {path}: {reason}", path=file.path, reason=error.strerror
         ) from error
     if there == data:
         return "same"

@@ -21,7 +21,6 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.hostlist import expand
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import exit_code_of
@@ -136,7 +135,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 def _file(name: str) -> Path:
     if name == "-":
-        raise KitError(Message("cli.place.output-cannot-standard", "--output cannot be - (standard output) here"))
+        raise KitError("cli.place.output-cannot-standard", "--output cannot be - (standard output) here")
     return Path(name)
 
 
@@ -149,11 +148,10 @@ def _place(request: PlaceRequest) -> int:
         return _for_scheduler(request, request.to)
     _reject(request, ("inventory", "nodes"), f"needs --to; accepted: --to {', '.join(WRITERS)}")
     if request.color and not request.svg:
-        raise KitError(Message("cli.place.color-needs-svg", "--color needs --svg FILE"))
+        raise KitError("cli.place.color-needs-svg", "--color needs --svg FILE")
     if request.table is None:
         raise KitError(
-            Message("cli.place.rank-table-missing", "the rank table is missing"),
-            hint=Message("cli.place.rank-table-missing.fix", "hccl-kit place TABLE --tp N --pp N"),
+            "cli.place.rank-table-missing", "the rank table is missing", fix="hccl-kit place TABLE --tp N --pp N"
         )
     return _placed(request, request.table)
 
@@ -161,7 +159,7 @@ def _place(request: PlaceRequest) -> int:
 def _reject(request: PlaceRequest, fields: Sequence[str], why: str) -> None:
     for name in fields:
         if getattr(request, name) is not None:
-            raise KitError(Message("cli.place.reason", "--{replace} {why}", replace=name.replace("_", "-"), why=why))
+            raise KitError("cli.place.reason", "--{replace} {why}", replace=name.replace("_", "-"), why=why)
 
 
 def _for_scheduler(request: PlaceRequest, to: str) -> int:
@@ -176,7 +174,7 @@ def _for_scheduler(request: PlaceRequest, to: str) -> int:
 def _domains(request: PlaceRequest) -> tuple[Domain, ...]:
     nodes = None if request.nodes is None else expand(request.nodes)
     if (request.table is None) == (request.inventory is None):
-        raise KitError(Message("cli.place.takes-source", "--to takes one source: a rank table, or --inventory FILE"))
+        raise KitError("cli.place.takes-source", "--to takes one source: a rank table, or --inventory FILE")
     if request.table is not None:
         return domains_of_table(read_table(request.table), nodes)
     assert request.inventory is not None

@@ -136,10 +136,8 @@ def _check_this(read: Callable[[], PreflightRequest]) -> tuple[PreflightJob | Re
         form = request.format
         if request.table == "-":
             raise KitError(
-                Message(
-                    "cli.preflight.mpi-cannot-read",
-                    "--mpi cannot read the table from standard input: every process needs the file",
-                )
+                "cli.preflight.mpi-cannot-read",
+                "--mpi cannot read the table from standard input: every process needs the file",
             )
         job = _open_job(request)
         return job, form, by_mpi.check_server(job, request.server)
@@ -234,8 +232,7 @@ def _assert_selects_a_check(select: frozenset[str] | None, ignore: frozenset[str
             max=max(of_node),
         )
     raise KitError(
-        Message("cli.preflight.select-ignore-leave", "--select and --ignore leave no check of this machine"),
-        hint=hint,
+        "cli.preflight.select-ignore-leave", "--select and --ignore leave no check of this machine", hint=hint
     )
 
 

@@ -203,9 +203,9 @@ def _supervised(told: Assignment) -> int:
         over = supervise(told, facts=facts)
     except PortError as error:
         hint = Message("run.port.fix", "unset {name}, or leave out --master-port, to use a free port", name=_PORT)
-        raise KitError(Message("run.port", "{reason}", reason=error), hint=hint) from error
+        raise KitError("run.port", "{reason}", hint=hint, reason=error) from error
     except OSError as error:
-        raise KitError(Message("run.log", "cannot write the logs: {reason}", reason=error)) from error
+        raise KitError("run.log", "cannot write the logs: {reason}", reason=error) from error
     if over.code and not isinstance(over.cause, Signalled):
         with suppress(KeyboardInterrupt):  # it never changes the exit code of the job
             diagnose(Path(told.logs(over.attempt)))
@@ -216,11 +216,12 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunReques
     given = vars(make_parser().parse([_with_hyphens(word) for word in words]))
     if (given["table"] is None) == (given["devices"] is None):
         raise KitError(
-            Message("run.no-table", "give a rank table, or --devices, and not both"),
-            hint=Message("run.no-table.fix", 'hccl-kit run --devices "[0,8)" -- python train.py'),
+            "run.no-table",
+            "give a rank table, or --devices, and not both",
+            fix='hccl-kit run --devices "[0,8)" -- python train.py',
         )
     if given["table"] is not None and (given["product"] or given["simulate"]):
-        raise KitError(Message("run.made-table", "--product and --simulate are for --devices, not for a table"))
+        raise KitError("run.made-table", "--product and --simulate are for --devices, not for a table")
     limits = Limits(
         given.pop("max_restarts"),
         given.pop("heartbeat_timeout"),
@@ -240,9 +241,7 @@ def _with_hyphens(word: str) -> str:
 def _extra(text: str) -> Extra:
     match = _VARIABLE.fullmatch(text)
     if match is None:
-        raise KitError(
-            Message("run.variable", "--env {text}; accepted: NAME=VALUE, or RANK:NAME=VALUE", text=shown(text[:80]))
-        )
+        raise KitError("run.variable", "--env {text}; accepted: NAME=VALUE, or RANK:NAME=VALUE", text=shown(text[:80]))
     return Extra(match["name"], match["value"], None if match["rank"] is None else int(match["rank"]))
 
 
@@ -268,16 +267,11 @@ def _plan(request: RunRequest, job: TableOfJob) -> LaunchPlan:
     made = plan(job.table, request.command, variables, request.framework)
     if len(made.nodes) > 1:
         raise KitError(
-            Message(
-                "run.several-servers",
-                "the table has {count} servers; this starts the ranks of one",
-                count=len(made.nodes),
-            ),
-            hint=Message(
-                "run.several-servers.fix",
-                "hccl-kit launch {table} --to bash, slurm, mpirun, ... writes the files that start such a job",
-                table=shlex.quote(request.table or "-"),
-            ),
+            "run.several-servers",
+            "the table has {count} servers; this starts the ranks of one",
+            fix="hccl-kit launch {table} --to bash, slurm, mpirun, ... writes the files that start such a job",
+            count=len(made.nodes),
+            table=shlex.quote(request.table or "-"),
         )
     return made
 
@@ -287,7 +281,7 @@ def _port(given: int | None, environ: Mapping[str, str], made: LaunchPlan) -> in
     of_user = parse_integer(_PORT, environ[_PORT], least=1) if environ.get(_PORT) else None
     port = given or of_user or made.master_port
     if port is not None and not 0 < port <= 65535:
-        raise KitError(Message("run.no-port", "port {port}; accepted: 1 to 65535", port=port))
+        raise KitError("run.no-port", "port {port}; accepted: 1 to 65535", port=port)
     return port
 
 
@@ -298,8 +292,9 @@ def _check_server(job: TableOfJob) -> None:
     done = subprocess.run(own_program("hccl_kit", *words), check=False, input=text, text=True, stdout=sys.stderr)
     if done.returncode:
         raise KitError(
-            Message("run.preflight", "this server did not pass its checks, so nothing was started"),
-            hint=Message("run.preflight.fix", "repair it, or start without --preflight"),
+            "run.preflight",
+            "this server did not pass its checks, so nothing was started",
+            fix="repair it, or start without --preflight",
         )
 
 
@@ -311,7 +306,7 @@ def _log_folder(parent: Path) -> Path:
         run = new_run(logs, name_of_run())
     except UnsafeError as error:
         message, _, fix = str(error).partition("\n  fix: ")
-        raise KitError(Message("run.unsafe", "{what}", what=message), hint=fix) from error
+        raise KitError("run.unsafe", "{what}", hint=fix, what=message) from error
     except OSError as error:
         what = Message(
             "run.no-log-folder",

@@ -123,9 +123,7 @@ def make_parser() -> Parser:
 def _fraction(text: str) -> float:
     fraction = number(text)
     if not 0 < fraction < 1:
-        raise KitError(
-            Message("cli.selftest.slow-must-between", "--slow must be between 0 and 1, got {text}", text=text[:40])
-        )
+        raise KitError("cli.selftest.slow-must-between", "--slow must be between 0 and 1, got {text}", text=text[:40])
     return fraction
 
 
@@ -133,12 +131,10 @@ def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
     operator, _, path = text.partition("=")
     if operator not in OPERATORS or not path:
         raise KitError(
-            Message(
-                "cli.selftest.hccl-test-not",
-                "--hccl-test {text!r} is not OPERATOR=FILE; operators: {operators}",
-                text=text[:80],
-                operators=", ".join(OPERATORS),
-            )
+            "cli.selftest.hccl-test-not",
+            "--hccl-test {text!r} is not OPERATOR=FILE; operators: {operators}",
+            text=text[:80],
+            operators=", ".join(OPERATORS),
         )
     return operator, Path(path)
 
@@ -154,8 +150,9 @@ def _selftest(request: SelftestRequest) -> int:
         (output, *more) = request.hccl_test
         if more:
             raise KitError(
-                Message("cli.selftest.hccl-test-can", "--hccl-test can be given only once"),
-                hint=Message("cli.selftest.hccl-test-can.fix", "check the outputs one after the other"),
+                "cli.selftest.hccl-test-can",
+                "--hccl-test can be given only once",
+                fix="check the outputs one after the other",
             )
         measured = _read(job, *output)
         _assert_comparable(request, measured, baseline)

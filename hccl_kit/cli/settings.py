@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.check.selection import chosen_rules
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
@@ -72,8 +71,10 @@ def _in_folder(folder: Path) -> Settings | None:
     if os.path.lexists(file):
         if not os.path.isfile(file):  # noqa: PTH113 - Path.is_file raises if a folder may not be read
             raise KitError(
-                Message("cli.settings.not-file", "{file} is not a file", file=file),
-                hint=Message("cli.settings.not-file.fix", "remove it, or write the settings into it"),
+                "cli.settings.not-file",
+                "{file} is not a file",
+                fix="remove it, or write the settings into it",
+                file=file,
             )
         return _settings(_toml(file, read_text(file, MAX_BYTES)), str(file))
     if not os.path.isfile(project):  # noqa: PTH113
@@ -91,7 +92,7 @@ def _toml(path: Path, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # ValueError: TOMLDecodeError, and integers of thousands of digits
         raise KitError(
-            Message("cli.settings.not-valid-toml", "{path} is not valid TOML: {reason}", path=path, reason=error)
+            "cli.settings.not-valid-toml", "{path} is not valid TOML: {reason}", path=path, reason=error
         ) from error
 
 
@@ -99,44 +100,40 @@ def _settings(values: object, place: str) -> Settings:
     """The settings in a TOML table; `place` names it in messages."""
     if not isinstance(values, Mapping):
         raise KitError(
-            Message(
-                "cli.settings.table",
-                "{place} is {values!r}; accepted: a table with {accepted}",
-                place=place,
-                values=values,
-                accepted=", ".join(_ACCEPTED),
-            )
+            "cli.settings.table",
+            "{place} is {values!r}; accepted: a table with {accepted}",
+            place=place,
+            values=values,
+            accepted=", ".join(_ACCEPTED),
         )
     for key, value in values.items():
         if key not in _ACCEPTED:
             raise KitError(
-                Message(
-                    "cli.settings.not-setting",
-                    "{place}: {key!r} is not a setting; accepted: {accepted}",
-                    place=place,
-                    key=key[:40],
-                    accepted=", ".join(_ACCEPTED),
-                )
+                "cli.settings.not-setting",
+                "{place}: {key!r} is not a setting; accepted: {accepted}",
+                place=place,
+                key=key[:40],
+                accepted=", ".join(_ACCEPTED),
             )
         if not _is_valid(key, value):
             raise KitError(
-                Message(
-                    "cli.settings.reason",
-                    "{place}: {key} is {value!r}; accepted: {accepted}",
-                    place=place,
-                    key=key,
-                    value=str(value)[:80],
-                    accepted=_ACCEPTED[key],
-                )
+                "cli.settings.reason",
+                "{place}: {key} is {value!r}; accepted: {accepted}",
+                place=place,
+                key=key,
+                value=str(value)[:80],
+                accepted=_ACCEPTED[key],
             )
         try:
             chosen_rules(value if isinstance(value, list) else ())
         except KitError as error:
             raise KitError(
-                Message(
-                    "cli.settings.reason-2", "{place}: {key}: {reason}", place=place, key=key, reason=error.message
-                ),
+                "cli.settings.reason-2",
+                "{place}: {key}: {reason}",
                 hint=error.hint,
+                place=place,
+                key=key,
+                reason=error.message,
             ) from error
     return Settings(**values)
 

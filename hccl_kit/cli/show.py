@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as report_as_text
@@ -77,12 +76,10 @@ def make_parser() -> Parser:
 def _width(text: str) -> int:
     if not text.isdecimal() or int(text) < MIN_WIDTH:
         raise KitError(
-            Message(
-                "cli.show.width-not-valid",
-                "--width {text} is not a valid width; accepted: {min_width} or more",
-                text=text,
-                min_width=MIN_WIDTH,
-            )
+            "cli.show.width-not-valid",
+            "--width {text} is not a valid width; accepted: {min_width} or more",
+            text=text,
+            min_width=MIN_WIDTH,
         )
     return int(text)
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.cli import exit_code_of
 from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table
@@ -63,10 +62,8 @@ def _split(request: SplitRequest) -> int:
     parts = {request.output / file_name(part): part for part in tables}
     if len(parts) < len(tables):
         raise KitError(
-            Message(
-                "cli.split.two-servers-would",
-                "two servers would share a file: their ids differ only in characters not allowed in file names",
-            )
+            "cli.split.two-servers-would",
+            "two servers would share a file: their ids differ only in characters not allowed in file names",
         )
     files = [OutputFile(path, write(part)) for path, part in parts.items()]
     print(*write_files(files, force=request.force), sep="\n")

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Collection, Sequence
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_table, check_text
 from hccl_kit.check.result import Report
@@ -80,13 +79,11 @@ def valid_text(
     for finding in report.findings:
         if finding.severity == "error" or (strict_topology and RULE_BY_ID[finding.rule].family == TOPOLOGY):
             raise KitError(
-                Message(
-                    "cli.tables.table-written",
-                    "{rule}: {reason}, in the table to be written",
-                    rule=finding.rule,
-                    reason=finding.message,
-                ),
+                "cli.tables.table-written",
+                "{rule}: {reason}, in the table to be written",
                 hint=finding.hint,
+                rule=finding.rule,
+                reason=finding.message,
             )
     for line in _lines([finding for finding in _warnings(report) if finding.rule not in silent]):
         complain(line)
@@ -114,8 +111,11 @@ def _table(file: str, report: Report) -> RankTable:
 def _refused(file: str, report: Report, finding: Finding) -> KitError:
     place = f"{report.name}:{finding.span.line}:{finding.span.column}"
     return KitError(
-        Message(
-            "cli.tables.reason", "{place}: {rule}: {reason}", place=place, rule=finding.rule, reason=finding.message
-        ),
-        hint=Message("cli.tables.reason.fix", "hccl-check {quote}", quote=shlex.quote(file)),
+        "cli.tables.reason",
+        "{place}: {rule}: {reason}",
+        fix="hccl-check {quote}",
+        place=place,
+        rule=finding.rule,
+        reason=finding.message,
+        quote=shlex.quote(file),
     )

@@ -110,12 +110,10 @@ def _interval(text: str) -> float:
     seconds = number(text)
     if not LEAST <= seconds <= 86400:
         raise KitError(
-            Message(
-                "cli.watch.interval-must-86400",
-                "--interval must be {least:g} to 86400 seconds, got {text!r}",
-                least=LEAST,
-                text=text[:40],
-            )
+            "cli.watch.interval-must-86400",
+            "--interval must be {least:g} to 86400 seconds, got {text!r}",
+            least=LEAST,
+            text=text[:40],
         )
     return seconds
 
@@ -139,11 +137,9 @@ def _source(request: WatchRequest) -> Source:
     runs = [name for name in request.run if name not in tables]
     if len(runs) > 1 or len(tables) > 1:
         raise KitError(
-            Message(
-                "cli.watch.arguments-run-ssh",
-                "{count} arguments; accepted: RUN, and with --ssh a rank table",
-                count=len(request.run),
-            )
+            "cli.watch.arguments-run-ssh",
+            "{count} arguments; accepted: RUN, and with --ssh a rank table",
+            count=len(request.run),
         )
     if not request.ssh:
         if tables or request.ssh_option or request.remote:
@@ -155,8 +151,9 @@ def _source(request: WatchRequest) -> Source:
         return Folder(run_folder.find(Path(runs[0]) if runs else None))
     if not tables:
         raise KitError(
-            Message("cli.watch.ssh-needs-rank", "--ssh needs a rank table that lists the servers"),
-            hint=Message("cli.watch.ssh-needs-rank.fix", "hccl-kit watch TABLE --ssh"),
+            "cli.watch.ssh-needs-rank",
+            "--ssh needs a rank table that lists the servers",
+            fix="hccl-kit watch TABLE --ssh",
         )
     given = Path(runs[0]) if runs else run_folder.DEFAULT
     here = run_folder.find(given) if given.is_dir() else given  # its name is the same on all servers of a start

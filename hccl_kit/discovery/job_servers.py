@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, may_be_file, npu_smi, simulate
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
@@ -137,12 +136,11 @@ def _in_super_pod(host: Host) -> Host:
 def _no_source() -> KitError:
     places = ", ".join(("hccn_tool on PATH", *hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
     return KitError(
-        Message("discovery.no-source", "no source for card addresses found; looked for: {places}", places=places),
-        hint=Message(
-            "discovery.no-source.fix",
-            "on a machine with cards, install the driver; in a container, mount hccn_tool and /etc/hccn.conf\n"
-            "--hccn-conf FILE    read a copy of the driver's file\n"
-            "--inventory FILE    read a YAML file, server to device id to address\n"
-            "--simulate          use addresses that exist in no network, to try things out without hardware",
-        ),
+        "discovery.no-source",
+        "no source for card addresses found; looked for: {places}",
+        fix="on a machine with cards, install the driver; in a container, mount hccn_tool and /etc/hccn.conf\n"
+        "--hccn-conf FILE    read a copy of the driver's file\n"
+        "--inventory FILE    read a YAML file, server to device id to address\n"
+        "--simulate          use addresses that exist in no network, to try things out without hardware",
+        places=places,
     )

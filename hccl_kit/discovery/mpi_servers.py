@@ -56,11 +56,9 @@ def _refuse_errors(answers: Sequence[Answer], error_here: KitError | None) -> No
     releases = sorted({answer["release"] for answer in answers})
     if len(releases) > 1:
         raise KitError(
-            Message(
-                "discovery.mpi-releases",
-                "the servers have different releases of hccl-kit: {releases}",
-                releases=", ".join(releases),
-            )
+            "discovery.mpi-releases",
+            "the servers have different releases of hccl-kit: {releases}",
+            releases=", ".join(releases),
         )
     failed = [number for number, answer in enumerate(answers) if "error" in answer]
     if not failed:
@@ -71,14 +69,12 @@ def _refuse_errors(answers: Sequence[Answer], error_here: KitError | None) -> No
     lines = shortened([f"process {n} on {answers[n]['machine']}: {answers[n]['error']}" for n in failed], _SHOWN)
     hints = list(dict.fromkeys(answers[number]["hint"] for number in failed if answers[number]["hint"]))
     raise KitError(
-        Message(
-            "discovery.mpi-failed",
-            "{failed} of {servers} servers failed:{lines}",
-            failed=len(failed),
-            servers=len(answers),
-            lines=indented(lines),
-        ),
+        "discovery.mpi-failed",
+        "{failed} of {servers} servers failed:{lines}",
         hint=Message("discovery.mpi-failed.fix", "{hints}", hints="\n".join(hints[:_SHOWN])) if hints else None,
+        failed=len(failed),
+        servers=len(answers),
+        lines=indented(lines),
     )
 
 
@@ -89,10 +85,8 @@ def _refuse_duplicates(answers: Sequence[Answer]) -> None:
     duplicates = [f"{name}: processes {', '.join(map(str, n[:_SHOWN]))}" for name, n in processes.items() if len(n) > 1]
     if duplicates:
         raise KitError(
-            Message(
-                "discovery.mpi-duplicates",
-                "with --mpi every process must run on another server; these run on the same one:{lines}",
-                lines=indented(duplicates[:_SHOWN]),
-            ),
-            hint=Message("discovery.mpi-duplicates.fix", "start one process per server: mpirun --map-by ppr:1:node"),
+            "discovery.mpi-duplicates",
+            "with --mpi every process must run on another server; these run on the same one:{lines}",
+            fix="start one process per server: mpirun --map-by ppr:1:node",
+            lines=indented(duplicates[:_SHOWN]),
         )

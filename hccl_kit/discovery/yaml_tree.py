@@ -107,7 +107,7 @@ class Tree:
 
     def error(self, node: Node, message: Message) -> KitError:
         """The message with the place of the node in front."""
-        return KitError(Message("discovery.yaml-place", "{place}: {message}", place=self.place(node), message=message))
+        return KitError("discovery.yaml-place", "{place}: {message}", place=self.place(node), message=message)
 
 
 def read_tree(path: Path, limit: int, shape: str) -> Tree:
@@ -130,7 +130,7 @@ def read_tree(path: Path, limit: int, shape: str) -> Tree:
         )
         raise KitError(message) from None
     if root is None:
-        raise KitError(Message("discovery.yaml-empty", "{path} is empty; {shape}", path=path, shape=shape))
+        raise KitError("discovery.yaml-empty", "{path} is empty; {shape}", path=path, shape=shape)
     return Tree(path, root, shape)
 
 
@@ -172,9 +172,7 @@ def _root(events: Iterator[yaml.Event], path: Path) -> Node | None:
 
 
 def _too_deep(place: str) -> KitError:
-    return KitError(
-        Message("discovery.yaml-too-deep", "{place}: nested deeper than {most} levels", place=place, most=MAX_DEPTH)
-    )
+    return KitError("discovery.yaml-too-deep", "{place}: nested deeper than {most} levels", place=place, most=MAX_DEPTH)
 
 
 def _place(path: Path, mark: Any) -> str:

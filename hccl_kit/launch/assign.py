@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from hccl_kit.agent.assignment import AssignedRank, Assignment
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.plan import LaunchPlan
@@ -134,37 +133,30 @@ def _assert_visible(environ: Mapping[str, str], cards: str) -> None:
     given = environ.get(VISIBLE_DEVICES)
     if given not in (None, cards):
         raise KitError(
-            Message(
-                "launch.visible-cards",
-                "{name}={given}; the cards of this job are {cards}",
-                name=VISIBLE_DEVICES,
-                given=printable(str(given)[:80]),
-                cards=cards,
-            ),
-            hint=Message(
-                "launch.visible-cards.fix",
-                "unset {name}, or set it to {cards}; for other cards, make a table with them",
-                name=VISIBLE_DEVICES,
-                cards=cards,
-            ),
+            "launch.visible-cards",
+            "{name}={given}; the cards of this job are {cards}",
+            fix="unset {name}, or set it to {cards}; for other cards, make a table with them",
+            name=VISIBLE_DEVICES,
+            given=printable(str(given)[:80]),
+            cards=cards,
         )
 
 
 def _assert_free(row: Extra, plan: LaunchPlan) -> None:
     if row.name in OF_THE_JOB:
         raise KitError(
-            Message("launch.variable-of-job", "{name} is set by the launcher, for each rank", name=row.name),
-            hint=Message("launch.variable-of-job.fix", "leave out --env {name}", name=row.name),
+            "launch.variable-of-job",
+            "{name} is set by the launcher, for each rank",
+            fix="leave out --env {name}",
+            name=row.name,
         )
     if row.rank is not None and not 0 <= row.rank < plan.size:
         raise KitError(
-            Message(
-                "launch.variable-of-no-rank",
-                "{name} is for rank {rank}; this job has ranks 0 to {last}",
-                name=row.name,
-                rank=row.rank,
-                last=plan.size - 1,
-            )
+            "launch.variable-of-no-rank",
+            "{name} is for rank {rank}; this job has ranks 0 to {last}",
+            name=row.name,
+            rank=row.rank,
+            last=plan.size - 1,
         )
 
 

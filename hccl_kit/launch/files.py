@@ -6,7 +6,6 @@ import hashlib
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 EXECUTABLE = 0o755
 
@@ -26,11 +25,9 @@ class TableFile(NamedTuple):
         """Raises KitError if the name is a path; the script expects the table in its own folder."""
         if not self.name or "/" in self.name or "\0" in self.name:
             raise KitError(
-                Message(
-                    "launch.files.rank-table",
-                    "the rank table is {name!r}; accepted: a file name, in the folder of the script",
-                    name=self.name,
-                )
+                "launch.files.rank-table",
+                "the rank table is {name!r}; accepted: a file name, in the folder of the script",
+                name=self.name,
             )
 
 

@@ -124,8 +124,10 @@ def script_variables(table: RankTable, job: int | None, jobs: int | None = None)
     if job is None:
         if jobs is not None:
             raise KitError(
-                Message("launch.hccl-variables.jobs-per-host", "--jobs-per-host {jobs} without --job", jobs=jobs),
-                hint=Message("launch.hccl-variables.jobs-per-host.fix", "--job K, from 0: the number of this job"),
+                "launch.hccl-variables.jobs-per-host",
+                "--jobs-per-host {jobs} without --job",
+                fix="--job K, from 0: the number of this job",
+                jobs=jobs,
             )
         return []
     planned = plan_variables(table, Wanted(job, JOBS if jobs is None else jobs), {}).variables
@@ -163,35 +165,29 @@ def _timeout_variables(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]
     execute = wanted.execute if wanted.execute is not None else max(EXEC, connect + 120)
     if not LEAST_CONNECT <= connect <= MOST_CONNECT:
         raise KitError(
-            Message(
-                "launch.hccl-variables.connect-timeout",
-                "--connect-timeout is {connect}; accepted: {least_connect} to {most_connect} seconds",
-                connect=connect,
-                least_connect=LEAST_CONNECT,
-                most_connect=MOST_CONNECT,
-            )
+            "launch.hccl-variables.connect-timeout",
+            "--connect-timeout is {connect}; accepted: {least_connect} to {most_connect} seconds",
+            connect=connect,
+            least_connect=LEAST_CONNECT,
+            most_connect=MOST_CONNECT,
         )
     if not 0 <= execute <= MOST_EXEC:
         raise KitError(
-            Message(
-                "launch.hccl-variables.exec-timeout",
-                "--exec-timeout is {execute}; accepted: 0 (no limit) to {most_exec} seconds",
-                execute=execute,
-                most_exec=MOST_EXEC,
-            )
+            "launch.hccl-variables.exec-timeout",
+            "--exec-timeout is {execute}; accepted: 0 (no limit) to {most_exec} seconds",
+            execute=execute,
+            most_exec=MOST_EXEC,
         )
     if 0 < execute <= connect:
         raise KitError(
-            Message(
-                "launch.hccl-variables.exec-timeout-not",
-                "--exec-timeout {execute} is not above --connect-timeout {connect}: an operator would "
-                "time out while its links are still being established",
-                execute=execute,
-                connect=connect,
-            ),
+            "launch.hccl-variables.exec-timeout-not",
+            "--exec-timeout {execute} is not above --connect-timeout {connect}: an operator would "
+            "time out while its links are still being established",
             hint=Message(
                 "launch.hccl-variables.exec-timeout-not.fix", "--exec-timeout {connect}", connect=connect + 120
             ),
+            execute=execute,
+            connect=connect,
         )
     where = "on several servers ranks start minutes apart" if several else "the ranks of one server start together"
     limit = "no limit" if execute == 0 else "longer than the time for links, so that the first error is the cause"

@@ -101,25 +101,21 @@ def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> Job
     """
     if not 1 <= jobs <= MAX_JOBS:
         raise KitError(
-            Message(
-                "launch.job-ports.jobs-host-jobs",
-                "{jobs} jobs on a host (--jobs-per-host); accepted: 1 to {max_jobs}",
-                jobs=jobs,
-                max_jobs=MAX_JOBS,
-            )
+            "launch.job-ports.jobs-host-jobs",
+            "{jobs} jobs on a host (--jobs-per-host); accepted: 1 to {max_jobs}",
+            jobs=jobs,
+            max_jobs=MAX_JOBS,
         )
     if not 0 <= job < jobs:
         raise KitError(
-            Message(
-                "launch.job-ports.job-host",
-                "job {job} of {jobs} on a host; accepted: 0 to {jobs_2}",
-                job=job,
-                jobs=jobs,
-                jobs_2=jobs - 1,
-            ),
+            "launch.job-ports.job-host",
+            "job {job} of {jobs} on a host; accepted: 0 to {jobs_2}",
             hint=Message("launch.job-ports.job-host.fix", "--jobs-per-host {job}, the same for every job", job=job + 1)
             if jobs <= job < MAX_JOBS
             else None,
+            job=job,
+            jobs=jobs,
+            jobs_2=jobs - 1,
         )
     known = [*kernels] or [Kernel()]
     for block in _blocks(job, jobs):
@@ -128,20 +124,15 @@ def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> Job
     needed = Ports(min(next(_blocks(number, jobs)).first for number in range(jobs)), HIGHEST)
     low, high = min(kernel.ephemeral[0] for kernel in known), max(kernel.ephemeral[1] for kernel in known)
     raise KitError(
-        Message(
-            "launch.job-ports.job-no-ports",
-            "job {job} has no ports: outgoing connections may get all of its blocks "
-            "(net.ipv4.ip_local_port_range is {low} to {high})",
-            job=job,
-            low=low,
-            high=high,
-        ),
-        hint=Message(
-            "launch.job-ports.job-no-ports.fix",
-            "sysctl -w net.ipv4.ip_local_reserved_ports={needed} on every server (append to the "
-            "ports that are already reserved)",
-            needed=needed,
-        ),
+        "launch.job-ports.job-no-ports",
+        "job {job} has no ports: outgoing connections may get all of its blocks "
+        "(net.ipv4.ip_local_port_range is {low} to {high})",
+        fix="sysctl -w net.ipv4.ip_local_reserved_ports={needed} on every server (append to the "
+        "ports that are already reserved)",
+        job=job,
+        low=low,
+        high=high,
+        needed=needed,
     )
 
 

@@ -101,12 +101,10 @@ def plan(
     """
     if framework not in (None, *FRAMEWORKS):
         raise KitError(
-            Message(
-                "launch.plan.unknown-framework",
-                "unknown framework {framework!r}; accepted: {frameworks}",
-                framework=framework,
-                frameworks=", ".join(FRAMEWORKS),
-            )
+            "launch.plan.unknown-framework",
+            "unknown framework {framework!r}; accepted: {frameworks}",
+            framework=framework,
+            frameworks=", ".join(FRAMEWORKS),
         )
     if command is not None:
         _check_command(command)
@@ -116,11 +114,9 @@ def plan(
     if not devices or [device.rank for _, device in devices] != list(range(size)):
         found = ", ".join(str(device.rank) for _, device in devices[:20]) or "none"
         raise KitError(
-            Message(
-                "launch.plan.ranks-table",
-                "the ranks of the table are {value}; accepted: 0, 1, 2 and so on, each once",
-                value=found,
-            )
+            "launch.plan.ranks-table",
+            "the ranks of the table are {value}; accepted: 0, 1, 2 and so on, each once",
+            value=found,
         )
     refuse_launcher(command or (), size)
     servers = list({id(server): server for server, _ in devices}.values())  # in the order of their first ranks
@@ -166,17 +162,12 @@ def assert_ascending(node: Node) -> None:
     """Raises KitError if local rank i would not find its card as the i-th of the visible ones, which ascend."""
     if list(node.devices) != sorted(node.devices):
         raise KitError(
-            Message(
-                "launch.plan.server-cards-order",
-                "server {id} has cards {devices} in the order of its ranks; programs of PyTorch take the "
-                "i-th visible card for local rank i, and visible cards ascend",
-                id=shown(node.id),
-                devices=listed(node.devices, 16),
-            ),
-            hint=Message(
-                "launch.plan.server-cards-order.fix",
-                "generate the table again with hccl-gen, which numbers ranks by card",
-            ),
+            "launch.plan.server-cards-order",
+            "server {id} has cards {devices} in the order of its ranks; programs of PyTorch take the "
+            "i-th visible card for local rank i, and visible cards ascend",
+            fix="generate the table again with hccl-gen, which numbers ranks by card",
+            id=shown(node.id),
+            devices=listed(node.devices, 16),
         )
 
 
@@ -208,29 +199,24 @@ def _check_names(table: RankTable) -> None:
 def _check_command(command: Sequence[str]) -> None:
     if isinstance(command, str):
         raise KitError(
-            Message("launch.plan.command-text-not", "the command is one text, not a list of words"),
-            hint=Message("launch.plan.command-text-not.fix", "write shlex.split(command)"),
+            "launch.plan.command-text-not",
+            "the command is one text, not a list of words",
+            fix="write shlex.split(command)",
         )
     if not command or not command[0]:
-        raise KitError(
-            Message("launch.plan.command-empty", "the command is empty; accepted: a program and its arguments")
-        )
+        raise KitError("launch.plan.command-empty", "the command is empty; accepted: a program and its arguments")
     for word in command:
         if "\0" in word:
             raise KitError(
-                Message(
-                    "launch.plan.argument-contains-nul",
-                    "argument {word!r} contains a NUL character, which cannot be passed to a program",
-                    word=word,
-                )
+                "launch.plan.argument-contains-nul",
+                "argument {word!r} contains a NUL character, which cannot be passed to a program",
+                word=word,
             )
         try:
             word.encode("utf-8")
         except UnicodeEncodeError as error:
             raise KitError(
-                Message(
-                    "launch.plan.argument-not-valid",
-                    "argument {word!r} is not valid UTF-8, so it cannot be written to a script",
-                    word=word,
-                )
+                "launch.plan.argument-not-valid",
+                "argument {word!r} is not valid UTF-8, so it cannot be written to a script",
+                word=word,
             ) from error

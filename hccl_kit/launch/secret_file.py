@@ -7,7 +7,6 @@ import secrets
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 SUFFIX = ".secret"
 BYTES = 32
@@ -29,9 +28,7 @@ def make_secret(path: Path) -> bool:
         return False
     except OSError as error:
         raise KitError(
-            Message(
-                "launch.secret-file.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror
-            )
+            "launch.secret-file.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror
         ) from error
     with os.fdopen(descriptor, "w") as file:
         file.write(secrets.token_hex(BYTES) + "\n")

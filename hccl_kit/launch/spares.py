@@ -46,31 +46,25 @@ def check_names(names: Sequence[str], table: RankTable) -> None:
         )
     if len(table.servers) < 2:
         raise KitError(
-            Message(
-                "launch.spares.table-server-no",
-                "a table of one server has no spares: --spares is for jobs that start over ssh",
-            )
+            "launch.spares.table-server-no",
+            "a table of one server has no spares: --spares is for jobs that start over ssh",
         )
     if len(names) > MAX_SPARES:
         raise KitError(
-            Message(
-                "launch.spares.spares",
-                "{count} spares; accepted: at most {max_spares}",
-                count=len(names),
-                max_spares=MAX_SPARES,
-            )
+            "launch.spares.spares",
+            "{count} spares; accepted: at most {max_spares}",
+            count=len(names),
+            max_spares=MAX_SPARES,
         )
     known = {_plain(name) for server in table.servers for name in (server.id, address_of(server))}
     for number, name in enumerate(names):
         check_host(name)
         if _plain(name) in known:
             raise KitError(
-                Message(
-                    "launch.spares.spare-already-server", "spare {name} is already a server of the table", name=name
-                )
+                "launch.spares.spare-already-server", "spare {name} is already a server of the table", name=name
             )
         if _plain(name) in map(_plain, names[:number]):
-            raise KitError(Message("launch.spares.spare-listed-twice", "spare {name} is listed twice", name=name))
+            raise KitError("launch.spares.spare-listed-twice", "spare {name} is listed twice", name=name)
 
 
 def _plain(name: str) -> str:
@@ -165,28 +159,24 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
     try:
         made = new_table(file.text, Path(file.name), Path(), texts)
     except MisfitError as why:
-        raise KitError(Message("launch.spares.spare-not-fit-3", "the spare does not fit: {why}", why=why)) from why
+        raise KitError("launch.spares.spare-not-fit-3", "the spare does not fit: {why}", why=why) from why
     report = check_text(made.text, file.name, product)
     for finding in report.findings:
         if finding.severity == "error":
             spare_in_place = " and ".join(f"{spare.id} in the place of {server.id}" for server, spare in pairs[:3])
             raise KitError(
-                Message(
-                    "launch.spares.table",
-                    "{rule}: {reason}, in the table with {spare_in_place}",
-                    rule=finding.rule,
-                    reason=finding.message,
-                    spare_in_place=spare_in_place,
-                ),
+                "launch.spares.table",
+                "{rule}: {reason}, in the table with {spare_in_place}",
                 hint=finding.hint,
+                rule=finding.rule,
+                reason=finding.message,
+                spare_in_place=spare_in_place,
             )
     if report.table is None or not _differs_only_in(report.table, table, pairs):
         raise KitError(
-            Message(
-                "launch.spares.no-plain-list",
-                "{file} has no plain list of servers, so a spare cannot take a place in it",
-                file=file.name,
-            )
+            "launch.spares.no-plain-list",
+            "{file} has no plain list of servers, so a spare cannot take a place in it",
+            file=file.name,
         )
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from hccl_kit.base import shipped
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import rapidocr
 
 ALPHANUMERIC = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -43,12 +42,10 @@ class Charset:
         if len(set(characters)) != len(characters):
             duplicate = next(c for n, c in enumerate(characters) if c in characters[:n])
             raise KitError(
-                Message(
-                    "ocr.charset.dictionary-lists-twice",
-                    "the dictionary {path} lists {duplicate!r} twice",
-                    path=path,
-                    duplicate=duplicate,
-                )
+                "ocr.charset.dictionary-lists-twice",
+                "the dictionary {path} lists {duplicate!r} twice",
+                path=path,
+                duplicate=duplicate,
             )
         return cls(characters)
 
@@ -95,12 +92,10 @@ def _read(path: Path) -> list[str]:
     for number, line in enumerate(characters, 1):
         if len(line) > 1:
             raise KitError(
-                Message(
-                    "ocr.charset.expected-character-found",
-                    "{path}:{number}: expected one character, found {line!r}",
-                    path=path,
-                    number=number,
-                    line=line[:20],
-                )
+                "ocr.charset.expected-character-found",
+                "{path}:{number}: expected one character, found {line!r}",
+                path=path,
+                number=number,
+                line=line[:20],
             )
     return characters

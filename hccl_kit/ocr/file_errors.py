@@ -16,7 +16,7 @@ OF_A_RUN = Message("ocr.file-errors.run-folder.fix", "see train.ckpt_save_dir")
 def cannot_read(path: object, error: Exception) -> KitError:
     """The error for a file or folder that the system, or a limit of ours, keeps from being read."""
     reason = getattr(error, "strerror", None) or error
-    return KitError(Message("ocr.file-errors.cannot-read", "cannot read {path}: {reason}", path=path, reason=reason))
+    return KitError("ocr.file-errors.cannot-read", "cannot read {path}: {reason}", path=path, reason=reason)
 
 
 def cannot_write(path: Path, error: OSError, *, hint: Message | None = None) -> KitError:
@@ -32,17 +32,15 @@ def writing_into(folder: Path, *, hint: Message | None = None) -> Iterator[None]
         yield
     except OSError as error:
         raise KitError(
-            Message(
-                "ocr.file-errors.cannot-write-into",
-                "cannot write into {folder}: {reason}",
-                folder=folder,
-                reason=error.strerror,
-            ),
+            "ocr.file-errors.cannot-write-into",
+            "cannot write into {folder}: {reason}",
             hint=hint,
+            folder=folder,
+            reason=error.strerror,
         ) from error
 
 
 def assert_file(path: Path) -> None:
     """Raises KitError if there is no regular file: opening a named pipe would wait for a writer."""
     if not path.is_file():
-        raise KitError(Message("ocr.file-errors.no-file", "there is no file {path}", path=path))
+        raise KitError("ocr.file-errors.no-file", "there is no file {path}", path=path)

@@ -42,54 +42,51 @@ def path(name: str) -> Path:
     """
     if name not in FILES:
         raise KitError(
-            Message("ocr.rapidocr.unknown-name", "unknown name {name}", name=name),
-            hint=Message("ocr.rapidocr.unknown-name.fix", "accepted: {files}", files=" or ".join(FILES)),
+            "ocr.rapidocr.unknown-name",
+            "unknown name {name}",
+            fix="accepted: {files}",
+            name=name,
+            files=" or ".join(FILES),
         )
     inside, expected = FILES[name]
     try:
         package = metadata.distribution("rapidocr")
     except metadata.PackageNotFoundError:
         raise KitError(
-            Message(
-                "ocr.rapidocr.package-rapidocr-not",
-                "{name} is in the package rapidocr, which is not installed",
-                name=name,
-            ),
+            "ocr.rapidocr.package-rapidocr-not",
+            "{name} is in the package rapidocr, which is not installed",
             hint=INSTALL,
+            name=name,
         ) from None
     file = Path(str(package.locate_file(inside)))
     try:
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError as error:
         raise KitError(
-            Message(
-                "ocr.rapidocr.rapidocr-no",
-                "{name}: rapidocr {version} has no {inside}: {reason}",
-                name=name,
-                version=package.version,
-                inside=inside,
-                reason=error.strerror,
-            ),
+            "ocr.rapidocr.rapidocr-no",
+            "{name}: rapidocr {version} has no {inside}: {reason}",
             hint=INSTALL,
+            name=name,
+            version=package.version,
+            inside=inside,
+            reason=error.strerror,
         ) from error
     if digest != expected:
         raise KitError(
-            Message(
-                "ocr.rapidocr.rapidocr-sha-256",
-                "{name}: {file} of rapidocr {version} has the SHA-256 {digest}; that of {version_2} has {expected}",
-                name=name,
-                file=file,
-                version=package.version,
-                digest=digest,
-                version_2=VERSION,
-                expected=expected,
-            ),
+            "ocr.rapidocr.rapidocr-sha-256",
+            "{name}: {file} of rapidocr {version} has the SHA-256 {digest}; that of {version_2} has {expected}",
             hint=Message(
                 "ocr.rapidocr.rapidocr-sha-256.fix",
                 "{install} installs {version}; name another file by its path",
                 install=INSTALL,
                 version=VERSION,
             ),
+            name=name,
+            file=file,
+            version=package.version,
+            digest=digest,
+            version_2=VERSION,
+            expected=expected,
         )
     return file
 
@@ -101,10 +98,10 @@ def characters(name: str) -> tuple[str, ...]:
     characters = listed_characters({row.key: row.value for row in model.metadata_props})
     if characters is None:
         raise KitError(
-            Message("ocr.rapidocr.no-dictionary", "{name} has no dictionary", name=name),
-            hint=Message(
-                "ocr.rapidocr.no-dictionary.fix", "accepted: rapidocr:rec, or a file with one character per line"
-            ),
+            "ocr.rapidocr.no-dictionary",
+            "{name} has no dictionary",
+            fix="accepted: rapidocr:rec, or a file with one character per line",
+            name=name,
         )
     return characters
 

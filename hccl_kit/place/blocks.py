@@ -68,13 +68,11 @@ def cluster_of(table: RankTable) -> Cluster:
     """
     if table.version not in VERSIONS:
         raise KitError(
-            Message(
-                "place.form",
-                "the table is of {form}; the ranks can be placed of versions {versions}",
-                form=table.form,
-                versions=", ".join(VERSIONS),
-            ),
+            "place.form",
+            "the table is of {form}; the ranks can be placed of versions {versions}",
             hint=Message("place.form.fix", "hccl-kit convert TABLE --to 1.0") if table.version == "" else None,
+            form=table.form,
+            versions=", ".join(VERSIONS),
         )
     servers = {server.id: _server(server) for server in table.servers if server.devices}
     if table.super_pods is None:

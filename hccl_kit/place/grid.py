@@ -58,7 +58,7 @@ def grid_of(size: int, *, tp: int = 1, pp: int = 1, dp: int | None = None, ep: i
     """
     for name, value in (("--tp", tp), ("--pp", pp), ("--dp", dp), ("--ep", ep)):
         if value is not None and value < 1:
-            raise KitError(Message("place.too-small", "{name} must be 1 or more, got {value}", name=name, value=value))
+            raise KitError("place.too-small", "{name} must be 1 or more, got {value}", name=name, value=value)
     if dp is None:
         if size % (tp * pp):
             message = Message(

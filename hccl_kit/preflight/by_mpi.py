@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight.answer import Answer, answer, to_value
 from hccl_kit.preflight.cluster_rules import Round, differences
@@ -94,13 +93,9 @@ def _refuse_duplicates(servers: Sequence[str]) -> None:
     for server, numbers in processes.items():
         if server and len(numbers) > 1:
             raise KitError(
-                Message(
-                    "preflight.several-processes",
-                    "processes {processes} all check server {server}; one is enough",
-                    processes=", ".join(map(str, numbers[:_SHOWN])),
-                    server=shown(server),
-                ),
-                hint=Message(
-                    "preflight.several-processes.fix", "start one process per server: mpirun --map-by ppr:1:node"
-                ),
+                "preflight.several-processes",
+                "processes {processes} all check server {server}; one is enough",
+                fix="start one process per server: mpirun --map-by ppr:1:node",
+                processes=", ".join(map(str, numbers[:_SHOWN])),
+                server=shown(server),
             )

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.schemas import mismatch, refuse_constant
 from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
 from hccl_kit.table.finding import Finding
@@ -80,13 +79,11 @@ def answer_in(value: Any) -> Answer:
     """The answer in a value of `to_value` that another process sent. Raises KitError if it is not one."""
     if wrong := mismatch(value, "preflight_report", "server"):
         raise KitError(
-            Message(
-                "preflight.answer-of-process",
-                "the answer of a process does not match the schema: {place}: {reason}",
-                place=wrong.place,
-                reason=wrong.reason,
-            ),
-            hint=Message("preflight.answer-of-process.fix", "install one version of hccl-kit on all servers"),
+            "preflight.answer-of-process",
+            "the answer of a process does not match the schema: {place}: {reason}",
+            fix="install one version of hccl-kit on all servers",
+            place=wrong.place,
+            reason=wrong.reason,
         )
     return from_value(value)
 

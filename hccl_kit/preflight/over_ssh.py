@@ -17,7 +17,6 @@ from typing import IO, NamedTuple, cast
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
 from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
-from hccl_kit.base.message import Message
 from hccl_kit.base.progress import track
 from hccl_kit.discovery.driver_tool import killed_on_error, wait
 
@@ -55,12 +54,10 @@ def ssh_command(environ: Mapping[str, str], options: Sequence[str]) -> tuple[str
         start = shlex.split(environ.get(SSH_VARIABLE) or "ssh")
     except ValueError as error:
         raise KitError(
-            Message(
-                "preflight.ssh-command",
-                "{variable} cannot be parsed as a command: {reason}",
-                variable=SSH_VARIABLE,
-                reason=error,
-            )
+            "preflight.ssh-command",
+            "{variable} cannot be parsed as a command: {reason}",
+            variable=SSH_VARIABLE,
+            reason=error,
         ) from error
     return (*start, *(word for option in options for word in ("-o", option)), *OPTIONS)
 
@@ -75,12 +72,10 @@ def program_there(remote: str | None) -> list[str]:
             return shlex.split(remote)
         except ValueError as error:
             raise KitError(
-                Message(
-                    "preflight.remote-command",
-                    "--remote {remote!r} cannot be parsed as a command: {reason}",
-                    remote=remote,
-                    reason=error,
-                )
+                "preflight.remote-command",
+                "--remote {remote!r} cannot be parsed as a command: {reason}",
+                remote=remote,
+                reason=error,
             ) from error
     started = Path(sys.argv[0])
     return [str(started.absolute())] if started.name == "hccl-kit" and started.is_file() else ["hccl-kit"]

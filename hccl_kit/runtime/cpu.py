@@ -37,10 +37,9 @@ def rendezvous(env: WorkerEnv) -> Any:
 
     if env.master_addr is None or env.master_port is None:
         raise KitError(
-            Message("runtime.no-rendezvous", "no rendezvous address: MASTER_ADDR and MASTER_PORT are not set"),
-            hint=Message(
-                "runtime.no-rendezvous.fix", "start the job with the script that hccl-gen writes, or with mpirun"
-            ),
+            "runtime.no-rendezvous",
+            "no rendezvous address: MASTER_ADDR and MASTER_PORT are not set",
+            fix="start the job with the script that hccl-gen writes, or with mpirun",
         )
     address = address_to_join(env, env.master_addr)
     if env.rank == 0:
@@ -55,16 +54,14 @@ def rendezvous(env: WorkerEnv) -> Any:
     except RuntimeError as error:
         first = str(error).strip().split("\n")[0]
         raise KitError(
-            Message(
-                "runtime.not-joined",
-                "rank {rank} of {size} could not join the group at {address}:{port}: {reason}",
-                rank=env.rank,
-                size=env.size,
-                address=env.master_addr,
-                port=env.master_port,
-                reason=first,
-            ),
-            hint=Message("runtime.not-joined.fix", "check that every rank was started; each has its own log"),
+            "runtime.not-joined",
+            "rank {rank} of {size} could not join the group at {address}:{port}: {reason}",
+            fix="check that every rank was started; each has its own log",
+            rank=env.rank,
+            size=env.size,
+            address=env.master_addr,
+            port=env.master_port,
+            reason=first,
         ) from error
     return store
 
@@ -82,29 +79,19 @@ def address_to_join(env: WorkerEnv, host: str) -> str:
     except (OSError, UnicodeError) as error:  # UnicodeError: an empty label, or one of more than 63 characters
         reason = error.strerror if isinstance(error, OSError) else "it is not a name of a host"
         raise KitError(
-            Message(
-                "runtime.address-not-resolved",
-                "MASTER_ADDR={host} cannot be resolved: {reason}",
-                host=host,
-                reason=reason,
-            ),
-            hint=Message(
-                "runtime.address-not-resolved.fix",
-                "export MASTER_ADDR=<an address of the host of rank 0> for all ranks",
-            ),
+            "runtime.address-not-resolved",
+            "MASTER_ADDR={host} cannot be resolved: {reason}",
+            fix="export MASTER_ADDR=<an address of the host of rank 0> for all ranks",
+            host=host,
+            reason=reason,
         ) from error
     if env.rank == 0 and address != host and is_loopback(address) and env.local_size < env.size:
         raise KitError(
-            Message(
-                "runtime.loopback",
-                "MASTER_ADDR={host} is {address} on this host, where other hosts cannot reach rank 0",
-                host=host,
-                address=address,
-            ),
-            hint=Message(
-                "runtime.loopback.fix",
-                "export MASTER_ADDR=<an address of this host> for all ranks, or correct /etc/hosts",
-            ),
+            "runtime.loopback",
+            "MASTER_ADDR={host} is {address} on this host, where other hosts cannot reach rank 0",
+            fix="export MASTER_ADDR=<an address of this host> for all ranks, or correct /etc/hosts",
+            host=host,
+            address=address,
         )
     return address
 
@@ -142,14 +129,12 @@ class _WaitLog:
         waited = self.logged - self.began
         if waited > JOIN_TIMEOUT:
             raise KitError(
-                Message(
-                    "runtime.timed-out",
-                    "{who} timed out after {seconds:.0f} s waiting for {subject}",
-                    who=self.who,
-                    seconds=waited,
-                    subject=subject,
-                ),
+                "runtime.timed-out",
+                "{who} timed out after {seconds:.0f} s waiting for {subject}",
                 hint=self.hint,
+                who=self.who,
+                seconds=waited,
+                subject=subject,
             )
         sys.stderr.write(f"{self.who} is waiting for {subject}, {waited:.0f} s so far\n")
         sys.stderr.flush()
@@ -162,15 +147,11 @@ def _assert_free(port: int) -> None:
             probe.bind(("", port))
     except OSError as error:
         raise KitError(
-            Message(
-                "runtime.port-not-free",
-                "port {port} on this host cannot be used for the rendezvous: {reason}",
-                port=port,
-                reason=error.strerror,
-            ),
-            hint=Message(
-                "runtime.port-not-free.fix", "is another job running? export MASTER_PORT=<a free port> for all ranks"
-            ),
+            "runtime.port-not-free",
+            "port {port} on this host cannot be used for the rendezvous: {reason}",
+            fix="is another job running? export MASTER_PORT=<a free port> for all ranks",
+            port=port,
+            reason=error.strerror,
         ) from error
 
 
@@ -200,15 +181,13 @@ def finalize(store: Any, env: WorkerEnv) -> None:
         while done < env.size:
             if time.monotonic() > end:
                 raise KitError(
-                    Message(
-                        "runtime.not-done",
-                        "rank {rank} is done, but only {done} of {size} ranks are after {seconds} s",
-                        rank=env.rank,
-                        done=done,
-                        size=env.size,
-                        seconds=JOIN_TIMEOUT,
-                    ),
-                    hint=Message("runtime.not-done.fix", "see the logs of the other ranks"),
+                    "runtime.not-done",
+                    "rank {rank} is done, but only {done} of {size} ranks are after {seconds} s",
+                    fix="see the logs of the other ranks",
+                    rank=env.rank,
+                    done=done,
+                    size=env.size,
+                    seconds=JOIN_TIMEOUT,
                 )
             time.sleep(POLL)
             done = store.add(DONE, 0)

@@ -48,12 +48,10 @@ def detect(environ: Mapping[str, str], *, launcher: str | None = None) -> Launch
     if launcher is not None:
         if launcher not in LAUNCHERS:
             raise KitError(
-                Message(
-                    "runtime.unknown-launcher",
-                    "unknown launcher {launcher!r}; accepted: {accepted}",
-                    launcher=launcher,
-                    accepted=", ".join(LAUNCHERS),
-                )
+                "runtime.unknown-launcher",
+                "unknown launcher {launcher!r}; accepted: {accepted}",
+                launcher=launcher,
+                accepted=", ".join(LAUNCHERS),
             )
         return Launch(launcher, "--launcher was given", LAUNCHERS[launcher](environ))
     for name, variables in VARIABLES:
@@ -73,17 +71,13 @@ def _assert_alone(environ: Mapping[str, str]) -> None:
             if sets:
                 accepted = Message("runtime.variable-sets", " with it: {sets}", sets=sets)
             raise KitError(
-                Message(
-                    "runtime.incomplete",
-                    "{variable}={value} indicates several ranks, but no launcher's variable set is complete; "
-                    "accepted{accepted}",
-                    variable=size,
-                    value=environ[size],
-                    accepted=accepted,
-                ),
-                hint=Message(
-                    "runtime.incomplete.fix", "export what is missing, or train in one process: --launcher single"
-                ),
+                "runtime.incomplete",
+                "{variable}={value} indicates several ranks, but no launcher's variable set is complete; "
+                "accepted{accepted}",
+                fix="export what is missing, or train in one process: --launcher single",
+                variable=size,
+                value=environ[size],
+                accepted=accepted,
             )
 
 
@@ -146,45 +140,36 @@ def _shell_loop(environ: Mapping[str, str]) -> WorkerEnv:
     table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ)
     if size != table.world_size:
         raise KitError(
-            Message(
-                "runtime.other-size",
-                "RANK_SIZE={size}, but {path} has {ranks} ranks",
-                size=size,
-                path=path,
-                ranks=table.world_size,
-            ),
-            hint=Message(
-                "runtime.other-size.fix",
-                "export the size of the table, or point RANK_TABLE_FILE at the table of this job",
-            ),
+            "runtime.other-size",
+            "RANK_SIZE={size}, but {path} has {ranks} ranks",
+            fix="export the size of the table, or point RANK_TABLE_FILE at the table of this job",
+            size=size,
+            path=path,
+            ranks=table.world_size,
         )
     home, planned = next(((s, d) for s, d in table.by_rank() if d.rank == rank), (None, None))
     if home is None or planned is None:
         raise KitError(
-            Message(
-                "runtime.no-rank",
-                "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
-                rank=rank,
-                path=path,
-                last=table.world_size - 1,
-            )
+            "runtime.no-rank",
+            "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
+            rank=rank,
+            path=path,
+            last=table.world_size - 1,
         )
     if planned.id != device:
         raise KitError(
-            Message(
-                "runtime.other-device",
-                "DEVICE_ID={device} for rank {rank}, but {path} gives it device {planned} (HCCL: EI0014)",
-                device=device,
-                rank=rank,
-                path=path,
-                planned=planned.id,
-            ),
+            "runtime.other-device",
+            "DEVICE_ID={device} for rank {rank}, but {path} gives it device {planned} (HCCL: EI0014)",
             hint=Message(
                 "runtime.other-device.fix",
                 "export DEVICE_ID={device} for RANK_ID={rank}; hccl-gen writes a script that does",
                 device=planned.id,
                 rank=rank,
             ),
+            device=device,
+            rank=rank,
+            path=path,
+            planned=planned.id,
         )
     ranks = sorted(d.rank for d in home.devices)
     one_server = len(table.servers) == 1

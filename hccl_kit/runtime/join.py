@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.runtime import cpu, mpi
 from hccl_kit.runtime.detect import TABLE_LAUNCHERS, Launch
 from hccl_kit.runtime.flight_recorder import FlightRecorder, recorder
@@ -161,22 +160,16 @@ def _join_ascend(launch: Launch, env: WorkerEnv) -> None:
         return
     if launch.launcher == "torchrun" and env.table is None:
         raise KitError(
-            Message(
-                "runtime.torchrun",
-                "torchrun's variables do not describe the cards for HCCL, and {variable} is not set",
-                variable=RANK_TABLE_FILE,
-            ),
-            hint=Message(
-                "runtime.torchrun.fix", "start the job with the script that hccl-gen writes, with mpirun or with msrun"
-            ),
+            "runtime.torchrun",
+            "torchrun's variables do not describe the cards for HCCL, and {variable} is not set",
+            fix="start the job with the script that hccl-gen writes, with mpirun or with msrun",
+            variable=RANK_TABLE_FILE,
         )
     if launch.launcher == "srun":
         raise KitError(
-            Message("runtime.srun", "srun's variables do not describe the cards for HCCL"),
-            hint=Message(
-                "runtime.srun.fix",
-                "start the job with the script that hccl-kit launch TABLE --to slurm writes from its rank table",
-            ),
+            "runtime.srun",
+            "srun's variables do not describe the cards for HCCL",
+            fix="start the job with the script that hccl-kit launch TABLE --to slurm writes from its rank table",
         )
     init("hccl")
 
@@ -196,16 +189,11 @@ def _schedule() -> NoReturn:
     except RuntimeError as error:
         place = f"{os.environ.get('MS_SCHED_HOST')}:{os.environ.get('MS_SCHED_PORT')}"
         raise KitError(
-            Message(
-                "runtime.scheduler",
-                "msrun's scheduler at {place} ended: {reason}",
-                place=place,
-                reason=str(error).splitlines()[0],
-            ),
-            hint=Message(
-                "runtime.scheduler.fix",
-                "if another program uses the port: msrun --master_port=PORT; if a rank ended: see its worker_N.log",
-            ),
+            "runtime.scheduler",
+            "msrun's scheduler at {place} ended: {reason}",
+            fix="if another program uses the port: msrun --master_port=PORT; if a rank ended: see its worker_N.log",
+            place=place,
+            reason=str(error).splitlines()[0],
         ) from error
     sys.exit(EXIT_OK)
 
@@ -216,16 +204,11 @@ def _assert_ranks(env: WorkerEnv) -> None:
     reported = (get_rank(), get_group_size())
     if reported != (env.rank, env.size):
         raise KitError(
-            Message(
-                "runtime.mindspore-rank",
-                "MindSpore reports rank {found_rank} of {found_size}, the launcher rank {rank} of {size}",
-                found_rank=reported[0],
-                found_size=reported[1],
-                rank=env.rank,
-                size=env.size,
-            ),
-            hint=Message(
-                "runtime.mindspore-rank.fix",
-                "the environment has variables of another launcher, or --launcher is wrong",
-            ),
+            "runtime.mindspore-rank",
+            "MindSpore reports rank {found_rank} of {found_size}, the launcher rank {rank} of {size}",
+            fix="the environment has variables of another launcher, or --launcher is wrong",
+            found_rank=reported[0],
+            found_size=reported[1],
+            rank=env.rank,
+            size=env.size,
         )

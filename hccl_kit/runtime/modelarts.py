@@ -40,26 +40,22 @@ def read(environ: Mapping[str, str], clock: Clock = CLOCK) -> WorkerEnv:
     table, data, path = wait_for_table(Path(consistent(environ, (RANK_TABLE_FILE,))), environ, clock)
     if environ.get("RANK_SIZE") and integer(environ, "size") != table.world_size:
         raise KitError(
-            Message(
-                "runtime.size-of-table",
-                "RANK_SIZE={size}, but {path} has {ranks} ranks",
-                size=environ["RANK_SIZE"],
-                path=path,
-                ranks=table.world_size,
-            )
+            "runtime.size-of-table",
+            "RANK_SIZE={size}, but {path} has {ranks} ranks",
+            size=environ["RANK_SIZE"],
+            path=path,
+            ranks=table.world_size,
         )
     if environ.get("RANK_ID"):
         rank = integer(environ, "rank")
         held = next((held for _, held in _containers(table) if rank in [device.rank for device in held]), ())
         if not held:
             raise KitError(
-                Message(
-                    "runtime.rank-of-table",
-                    "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
-                    rank=rank,
-                    path=path,
-                    last=table.world_size - 1,
-                )
+                "runtime.rank-of-table",
+                "RANK_ID={rank} is not in {path}, which has ranks 0..{last}",
+                rank=rank,
+                path=path,
+                last=table.world_size - 1,
             )
     else:
         held = _own(table, environ)
@@ -106,16 +102,11 @@ def _own(table: RankTable, environ: Mapping[str, str]) -> tuple[Device, ...]:
         if len(matches) == 1:
             return matches[0]
     raise KitError(
-        Message(
-            "runtime.container",
-            "this container is not in the rank table: {container}, the table has {names}",
-            container=_container(known),
-            names=listed(names[0] for names, _ in held),
-        ),
-        hint=Message(
-            "runtime.container.fix",
-            "export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME: the name of this container in the table",
-        ),
+        "runtime.container",
+        "this container is not in the rank table: {container}, the table has {names}",
+        fix="export RANK_ID for every process, or MA_CURRENT_INSTANCE_NAME: the name of this container in the table",
+        container=_container(known),
+        names=listed(names[0] for names, _ in held),
     )
 
 
@@ -139,26 +130,19 @@ def _card(devices: tuple[Device, ...], environ: Mapping[str, str]) -> Device:
         if len(cards) == 1:
             return cards[0]
         raise KitError(
-            Message(
-                "runtime.one-process",
-                "this container has {cards} cards, but was started once, and no variable names the card of a process",
-                cards=len(cards),
-            ),
-            hint=Message(
-                "runtime.one-process.fix",
-                "start one process for each card: hccl-kit launch TABLE --to bash -- COMMAND writes a script that "
-                "does; to train in one process: --launcher single",
-            ),
+            "runtime.one-process",
+            "this container has {cards} cards, but was started once, and no variable names the card of a process",
+            fix="start one process for each card: hccl-kit launch TABLE --to bash -- COMMAND writes a script that "
+            "does; to train in one process: --launcher single",
+            cards=len(cards),
         )
     value = environ[name]
     if not (value.isascii() and value.isdecimal() and len(value) <= 9 and int(value) < len(cards)):
         raise KitError(
-            Message(
-                "runtime.no-such-card",
-                "{variable}={value!r} is not a card of this container, which has cards 0 to {last}",
-                variable=name,
-                value=value,
-                last=len(cards) - 1,
-            )
+            "runtime.no-such-card",
+            "{variable}={value!r} is not a card of this container, which has cards 0 to {last}",
+            variable=name,
+            value=value,
+            last=len(cards) - 1,
         )
     return cards[int(value)]

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.runtime.consistency import assert_identical
 from hccl_kit.runtime.pieces import pieces
@@ -36,18 +35,13 @@ def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
     world = mpi.COMM_WORLD
     if (world.Get_rank(), world.Get_size()) != (env.rank, env.size):
         raise KitError(
-            Message(
-                "runtime.mpi-rank",
-                "mpirun reports rank {rank} of {size}, mpi4py {mpi_rank} of {mpi_size}",
-                rank=env.rank,
-                size=env.size,
-                mpi_rank=world.Get_rank(),
-                mpi_size=world.Get_size(),
-            ),
-            hint=Message(
-                "runtime.mpi-rank.fix",
-                "mpi4py and mpirun come from different MPI installations; pip install 'hccl-kit[mpi]' brings a pair",
-            ),
+            "runtime.mpi-rank",
+            "mpirun reports rank {rank} of {size}, mpi4py {mpi_rank} of {mpi_size}",
+            fix="mpi4py and mpirun come from different MPI installations; pip install 'hccl-kit[mpi]' brings a pair",
+            rank=env.rank,
+            size=env.size,
+            mpi_rank=world.Get_rank(),
+            mpi_size=world.Get_size(),
         )
     host = socket.gethostname()
     port = _free_port() if env.rank == 0 else None
@@ -94,10 +88,10 @@ def _start_mpi() -> Any:
         from mpi4py import MPI  # noqa: PLC0415  # starts MPI
     except (ImportError, RuntimeError) as error:
         raise KitError(
-            Message(
-                "runtime.no-mpi4py", "mpirun started this program, but mpi4py cannot be loaded: {reason}", reason=error
-            ),
-            hint=Message("runtime.no-mpi4py.fix", "pip install 'hccl-kit[mpi]'"),
+            "runtime.no-mpi4py",
+            "mpirun started this program, but mpi4py cannot be loaded: {reason}",
+            fix="pip install 'hccl-kit[mpi]'",
+            reason=error,
         ) from error
     return MPI
 

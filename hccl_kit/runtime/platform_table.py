@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.runtime.worker_env import RANK_TABLE_FILE, TABLE_TIMEOUT
 from hccl_kit.table import document, formats
@@ -70,8 +69,10 @@ def wait_for_table(given: Path, environ: Mapping[str, str], clock: Clock = CLOCK
     table = formats.read(value, kind) if kind and has_servers else None
     if not isinstance(table, RankTable):
         raise KitError(
-            Message("runtime.not-a-table", "{path} is not a rank table that this program reads", path=path),
-            hint=Message("runtime.not-a-table.fix", "hccl-check {path}", path=path),
+            "runtime.not-a-table",
+            "{path} is not a rank table that this program reads",
+            fix="hccl-check {path}",
+            path=path,
         )
     return PlatformTable(table, data, path.resolve() if table.version else _as_version_1(table))
 
@@ -93,23 +94,21 @@ def _wait(given: Path, limit: float, clock: Clock) -> tuple[Path, Any, bytes]:
             return path, value, data
         elif not is_being_written or now - usable > SETTLE:
             raise KitError(
-                Message("runtime.table-state", "{variable}: {state}", variable=RANK_TABLE_FILE, state=state),
-                hint=Message("runtime.table-state.fix", "hccl-gen writes a rank table"),
+                "runtime.table-state",
+                "{variable}: {state}",
+                fix="hccl-gen writes a rank table",
+                variable=RANK_TABLE_FILE,
+                state=state,
             )
         if now - start >= limit:
             raise KitError(
-                Message(
-                    "runtime.table-not-completed",
-                    "the rank table {path} is not completed after {seconds:.0f} s: {state}",
-                    path=path,
-                    seconds=limit,
-                    state=state,
-                ),
-                hint=Message(
-                    "runtime.table-not-completed.fix",
-                    "check that all containers of the job run, or increase the limit: {variable}=SECONDS",
-                    variable=TABLE_TIMEOUT,
-                ),
+                "runtime.table-not-completed",
+                "the rank table {path} is not completed after {seconds:.0f} s: {state}",
+                fix="check that all containers of the job run, or increase the limit: {variable}=SECONDS",
+                path=path,
+                seconds=limit,
+                state=state,
+                variable=TABLE_TIMEOUT,
             )
         if now - logged >= LOG_INTERVAL:
             clock.log(f"waiting for the rank table {path} to be completed: {state}")

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
 from hccl_kit.base.integer import environ_integer
-from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, derived_port
 from hccl_kit.runtime.worker_env import NAMES, WorkerEnv, integer
 
@@ -33,16 +32,12 @@ def read(environ: Mapping[str, str]) -> WorkerEnv:
     for name in OTHER_SIZES:
         if environ.get(name) and environ[name] != str(size):
             raise KitError(
-                Message(
-                    "runtime.srun-size",
-                    "the environment contradicts itself: {variable}={value}, but srun started {size} tasks",
-                    variable=name,
-                    value=environ[name],
-                    size=size,
-                ),
-                hint=Message(
-                    "runtime.srun-size.fix", "unset {variable}, or name the launcher: --launcher", variable=name
-                ),
+                "runtime.srun-size",
+                "the environment contradicts itself: {variable}={value}, but srun started {size} tasks",
+                fix="unset {variable}, or name the launcher: --launcher",
+                variable=name,
+                value=environ[name],
+                size=size,
             )
     if size == 1:  # also a shell that srun --pty has opened
         return WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0)
@@ -51,20 +46,19 @@ def read(environ: Mapping[str, str]) -> WorkerEnv:
     node, local_rank = environ_integer(environ, "SLURM_NODEID"), environ_integer(environ, "SLURM_LOCALID")
     if sum(counts) != size or len(counts) != len(nodes) or node >= len(nodes):
         raise KitError(
-            Message(
-                "runtime.srun-tasks",
-                "SLURM_STEP_TASKS_PER_NODE={counts} does not fit {size} tasks, {nodes} nodes and SLURM_NODEID={node}",
-                counts=environ["SLURM_STEP_TASKS_PER_NODE"],
-                size=size,
-                nodes=len(nodes),
-                node=node,
-            )
+            "runtime.srun-tasks",
+            "SLURM_STEP_TASKS_PER_NODE={counts} does not fit {size} tasks, {nodes} nodes and SLURM_NODEID={node}",
+            counts=environ["SLURM_STEP_TASKS_PER_NODE"],
+            size=size,
+            nodes=len(nodes),
+            node=node,
         )
     master = environ.get("MASTER_ADDR") or (LOOPBACK if len(nodes) == 1 else nodes[0])
     if environ.get("SLURM_DISTRIBUTION") == "arbitrary" and not environ.get("MASTER_ADDR"):
         raise KitError(
-            Message("runtime.srun-arbitrary", "with -m arbitrary, rank 0 may be on any node"),
-            hint=Message("runtime.srun-arbitrary.fix", "export MASTER_ADDR=<the host of rank 0>"),
+            "runtime.srun-arbitrary",
+            "with -m arbitrary, rank 0 may be on any node",
+            fix="export MASTER_ADDR=<the host of rank 0>",
         )
     return WorkerEnv(
         rank=environ_integer(environ, "SLURM_PROCID"),
@@ -83,13 +77,11 @@ def _nodes(environ: Mapping[str, str]) -> tuple[str, ...]:
         return hostlist.expand(environ.get(name, ""))
     except ParseError as error:
         raise KitError(
-            Message(
-                "runtime.srun-nodes",
-                "{variable}={value!r}: {reason}",
-                variable=name,
-                value=environ.get(name, "")[:80],
-                reason=error.message,
-            )
+            "runtime.srun-nodes",
+            "{variable}={value!r}: {reason}",
+            variable=name,
+            value=environ.get(name, "")[:80],
+            reason=error.message,
         ) from error
 
 
@@ -101,11 +93,9 @@ def tasks_of_nodes(text: str) -> tuple[int, ...]:
         times = int(match[2] or 1) if match else 0
         if match is None or not 0 < times <= hostlist.MAX_HOSTS - len(counts):
             raise KitError(
-                Message(
-                    "runtime.srun-counts",
-                    'SLURM_STEP_TASKS_PER_NODE={text!r} is not a list of counts; accepted: "2(x3),1"',
-                    text=text[:80],
-                )
+                "runtime.srun-counts",
+                'SLURM_STEP_TASKS_PER_NODE={text!r} is not a list of counts; accepted: "2(x3),1"',
+                text=text[:80],
             )
         counts += [int(match[1])] * times
     return tuple(counts)

@@ -40,7 +40,6 @@ from dataclasses import dataclass, fields
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
-from hccl_kit.base.message import Message
 
 RANK_TABLE_FILE = "RANK_TABLE_FILE"
 VISIBLE_DEVICES = "ASCEND_RT_VISIBLE_DEVICES"
@@ -137,24 +136,20 @@ class WorkerEnv:
         """Raises KitError if a value is out of range."""
         if not 0 <= self.rank < self.size:
             raise KitError(
-                Message("runtime.rank-outside", "rank {rank} is outside 0..{last}", rank=self.rank, last=self.size - 1)
+                "runtime.rank-outside", "rank {rank} is outside 0..{last}", rank=self.rank, last=self.size - 1
             )
         if not 0 <= self.local_rank < self.local_size <= self.size:
             raise KitError(
-                Message(
-                    "runtime.local-rank",
-                    "local rank {rank} of {local_size} does not fit a job of {size}",
-                    rank=self.local_rank,
-                    local_size=self.local_size,
-                    size=self.size,
-                )
+                "runtime.local-rank",
+                "local rank {rank} of {local_size} does not fit a job of {size}",
+                rank=self.local_rank,
+                local_size=self.local_size,
+                size=self.size,
             )
         if self.device < 0:
-            raise KitError(Message("runtime.negative-device", "device {device} is negative", device=self.device))
+            raise KitError("runtime.negative-device", "device {device} is negative", device=self.device)
         if self.master_port is not None and not 1 <= self.master_port <= 65535:
-            raise KitError(
-                Message("runtime.master-port", "master port {port} is outside 1..65535", port=self.master_port)
-            )
+            raise KitError("runtime.master-port", "master port {port} is outside 1..65535", port=self.master_port)
 
     def to_environ(self) -> dict[str, str]:
         """The variables of this worker, for both frameworks."""
@@ -201,12 +196,14 @@ def consistent(environ: Mapping[str, str], names: tuple[str, ...]) -> str:
     """The common value of those of `names` that are set. Raises KitError if they differ or none is set."""
     values = {name: environ[name] for name in names if environ.get(name)}
     if not values:
-        raise KitError(Message("runtime.not-set", "{names} is not set", names=" or ".join(names)))
+        raise KitError("runtime.not-set", "{names} is not set", names=" or ".join(names))
     if len(set(values.values())) > 1:
         shown = " but ".join(f"{name}={value}" for name, value in values.items())
         raise KitError(
-            Message("runtime.contradiction", "the environment contradicts itself: {variables}", variables=shown),
-            hint=Message("runtime.contradiction.fix", "unset the wrong one"),
+            "runtime.contradiction",
+            "the environment contradicts itself: {variables}",
+            fix="unset the wrong one",
+            variables=shown,
         )
     return next(iter(values.values()))
 

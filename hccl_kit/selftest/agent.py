@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.wording import killed_by
 from hccl_kit.runtime.worker_env import MISLEADING, VISIBLE_DEVICES
@@ -249,8 +248,7 @@ def write(line: bytes) -> None:
 
 def _needs_order() -> KitError:
     return KitError(
-        Message("selftest.no-order", "--agent reads its ranks from standard input"),
-        hint=Message("selftest.no-order.fix", "start hccl-kit selftest TABLE instead"),
+        "selftest.no-order", "--agent reads its ranks from standard input", fix="start hccl-kit selftest TABLE instead"
     )
 
 

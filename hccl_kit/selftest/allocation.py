@@ -9,7 +9,6 @@ from contextlib import suppress
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.launch.plan import Node
 
@@ -19,17 +18,15 @@ def nodes_of(environ: Mapping[str, str]) -> tuple[str, ...]:
     text = environ.get("SLURM_JOB_NODELIST", "")
     if not text:
         raise KitError(
-            Message(
-                "selftest.no-allocation",
-                "--slurm works inside an allocation of Slurm, and SLURM_JOB_NODELIST is not set",
-            ),
-            hint=Message("selftest.no-allocation.fix", "salloc --nodes=2 hccl-kit selftest TABLE --slurm"),
+            "selftest.no-allocation",
+            "--slurm works inside an allocation of Slurm, and SLURM_JOB_NODELIST is not set",
+            fix="salloc --nodes=2 hccl-kit selftest TABLE --slurm",
         )
     try:
         return hostlist.expand(text)
     except ParseError as error:
         raise KitError(
-            Message("selftest.node-list", "SLURM_JOB_NODELIST={text!r}: {reason}", text=text[:80], reason=error.message)
+            "selftest.node-list", "SLURM_JOB_NODELIST={text!r}: {reason}", text=text[:80], reason=error.message
         ) from error
 
 
@@ -54,14 +51,12 @@ def matched(
         nodes = [name for name in names if name in known_as] or [name for name in names if known_as & addresses[name]]
         if len(nodes) != 1:
             raise KitError(
-                Message(
-                    "selftest.node-of-server",
-                    "server {server!r} matches {nodes} of this allocation by name or address: {known}",
-                    server=server.id,
-                    nodes=counted(len(nodes), "node") if nodes else "no node",
-                    known=listed((f"{name} ({listed(sorted(addresses[name])) or 'no address'})" for name in names), 4),
-                ),
-                hint=Message("selftest.node-of-server.fix", "request its node: salloc --nodelist=NAME,..."),
+                "selftest.node-of-server",
+                "server {server!r} matches {nodes} of this allocation by name or address: {known}",
+                fix="request its node: salloc --nodelist=NAME,...",
+                server=server.id,
+                nodes=counted(len(nodes), "node") if nodes else "no node",
+                known=listed((f"{name} ({listed(sorted(addresses[name])) or 'no address'})" for name in names), 4),
             )
         node_of[server.id] = nodes[0]
     return node_of

@@ -71,23 +71,20 @@ def read_rows(text: str, name: str) -> tuple[Row, ...]:
             continue
         if len(rows) == MAX_ROWS:
             raise KitError(
-                Message(
-                    "selftest.many-rows", "{path} has more than {most} rows of hccl_test", path=name, most=MAX_ROWS
-                ),
-                hint=Message("selftest.many-rows.fix", "cut it to one run"),
+                "selftest.many-rows",
+                "{path} has more than {most} rows of hccl_test",
+                fix="cut it to one run",
+                path=name,
+                most=MAX_ROWS,
             )
         seconds, bandwidth = float(match["time"]) / 1e6, float(match["bandwidth"])
         rows.append(Row(number, int(match["size"]), seconds, bandwidth, _check(match["check"])))
     if not rows:
         raise KitError(
-            Message(
-                "selftest.no-row",
-                "{path} has no row of hccl_test; a row has the size, time, bandwidth and check result",
-                path=name,
-            ),
-            hint=Message(
-                "selftest.no-row.fix", "give the whole output of all_reduce_test or another test of hccl_test"
-            ),
+            "selftest.no-row",
+            "{path} has no row of hccl_test; a row has the size, time, bandwidth and check result",
+            fix="give the whole output of all_reduce_test or another test of hccl_test",
+            path=name,
         )
     return tuple(rows)
 

@@ -93,7 +93,7 @@ def read_baseline(path: Path) -> Measured:
     except ValueError as error:
         reason = str(error)[:200]
         raise KitError(
-            Message("selftest.baseline-not-json", "{path} is not JSON: {reason}", path=path, reason=reason), hint=_HOW
+            "selftest.baseline-not-json", "{path} is not JSON: {reason}", hint=_HOW, path=path, reason=reason
         ) from error
     return measured_of(document, str(path))
 
@@ -105,25 +105,21 @@ def measured_of(document: Any, name: str) -> Measured:
     """The measurements in a document of `as_json`. Raises KitError if it does not match the schema."""
     if isinstance(document, dict) and document.get("version") not in (JSON_VERSION, None):
         raise KitError(
-            Message(
-                "selftest.baseline-version",
-                "{path} has version {version} of the report; accepted: {accepted}",
-                path=name,
-                version=repr(document["version"])[:40],
-                accepted=JSON_VERSION,
-            ),
+            "selftest.baseline-version",
+            "{path} has version {version} of the report; accepted: {accepted}",
             hint=_HOW,
+            path=name,
+            version=repr(document["version"])[:40],
+            accepted=JSON_VERSION,
         )
     if wrong := mismatch(document, "selftest_report"):
         raise KitError(
-            Message(
-                "selftest.not-a-baseline",
-                "{path} is not a report of a selftest: {place}: {reason}",
-                path=name,
-                place=wrong.place,
-                reason=wrong.reason,
-            ),
+            "selftest.not-a-baseline",
+            "{path} is not a report of a selftest: {place}: {reason}",
             hint=_HOW,
+            path=name,
+            place=wrong.place,
+            reason=wrong.reason,
         )
     return Measured(
         backend=document["backend"],
@@ -136,27 +132,21 @@ def assert_comparable(measured: Measured, baseline: Measured, name: str) -> None
     """Raises KitError if the baseline is of another framework or of other cards: its figures are not comparable."""
     if measured.backend != baseline.backend:
         raise KitError(
-            Message(
-                "selftest.other-backend",
-                "{path} was measured with --backend {before}, this run with {now}",
-                path=name,
-                before=baseline.backend,
-                now=measured.backend,
-            ),
-            hint=Message(
-                "selftest.other-backend.fix", "--backend {before}, or a new baseline", before=baseline.backend
-            ),
+            "selftest.other-backend",
+            "{path} was measured with --backend {before}, this run with {now}",
+            fix="--backend {before}, or a new baseline",
+            path=name,
+            before=baseline.backend,
+            now=measured.backend,
         )
     if set(measured.cards) != set(baseline.cards):
         other = min(set(measured.cards) ^ set(baseline.cards))
         raise KitError(
-            Message(
-                "selftest.other-cards",
-                "{path} is of other cards: rank {rank} ({server}, card {card}) is in one of the two",
-                path=name,
-                rank=other.rank,
-                server=other.server,
-                card=other.device,
-            ),
-            hint=Message("selftest.other-cards.fix", "give a baseline of the same table, or write a new one"),
+            "selftest.other-cards",
+            "{path} is of other cards: rank {rank} ({server}, card {card}) is in one of the two",
+            fix="give a baseline of the same table, or write a new one",
+            path=name,
+            rank=other.rank,
+            server=other.server,
+            card=other.device,
         )

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import is_host
-from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 from hccl_kit.launch.passed_on import is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, Node
@@ -33,8 +32,9 @@ def backend_here() -> str:
     backend = next((name for name, package in BACKENDS.items() if find_spec(package)), None)
     if backend is None:
         raise KitError(
-            Message("selftest.no-framework", "neither torch, mindspore nor mpi4py is installed here"),
-            hint=Message("selftest.no-framework.fix", "pip install torch, or 'hccl-kit[mpi]'"),
+            "selftest.no-framework",
+            "neither torch, mindspore nor mpi4py is installed here",
+            fix="pip install torch, or 'hccl-kit[mpi]'",
         )
     return backend
 
@@ -90,8 +90,7 @@ def program_here(name: str) -> str:
     path = shutil.which(name)
     if path is None:
         raise KitError(
-            Message("selftest.no-program", "{program} is not on PATH", program=name),
-            hint=Message("selftest.no-program.fix", "--ssh starts the ranks without it"),
+            "selftest.no-program", "{program} is not on PATH", fix="--ssh starts the ranks without it", program=name
         )
     return path
 
@@ -99,13 +98,11 @@ def program_here(name: str) -> str:
 def _address(node: Node) -> str:
     if not is_host(node.address):
         raise KitError(
-            Message(
-                "selftest.no-address",
-                "server {server!r} has no address for ssh or mpirun: {address!r}",
-                server=node.id,
-                address=node.address,
-            ),
-            hint=Message("selftest.no-address.fix", 'add "host_ip", an address of that host, to it in the table'),
+            "selftest.no-address",
+            "server {server!r} has no address for ssh or mpirun: {address!r}",
+            fix='add "host_ip", an address of that host, to it in the table',
+            server=node.id,
+            address=node.address,
         )
     return node.address
 

@@ -61,8 +61,11 @@ def _json_files(folder: str) -> Iterator[str]:
         count += len(names)
         if count > MAX_FILES:
             raise KitError(
-                Message("table.folder-too-full", "{folder} has more than {most} files", folder=folder, most=MAX_FILES),
-                hint=Message("table.folder-too-full.fix", "name a folder with fewer, or the tables"),
+                "table.folder-too-full",
+                "{folder} has more than {most} files",
+                fix="name a folder with fewer, or the tables",
+                folder=folder,
+                most=MAX_FILES,
             )
         paths = (os.path.join(place, name) for name in names if name.endswith(".json"))  # noqa: PTH118 - of os.walk
         yield from (path.removeprefix("./") for path in paths if os.path.isfile(path))  # noqa: PTH113
@@ -70,5 +73,5 @@ def _json_files(folder: str) -> Iterator[str]:
 
 def _refuse(error: OSError) -> None:
     raise KitError(
-        Message("table.folder-unreadable", "cannot read {path}: {reason}", path=error.filename, reason=error.strerror)
+        "table.folder-unreadable", "cannot read {path}: {reason}", path=error.filename, reason=error.strerror
     ) from error

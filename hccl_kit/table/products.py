@@ -129,13 +129,11 @@ def find_product(name: str) -> Product:
             return product
     near = _near(name)
     raise KitError(
-        Message(
-            "table.unknown-product",
-            "unknown product {name!r}; accepted: {products}",
-            name=name[:40],
-            products=", ".join(PRODUCT_NAMES),
-        ),
+        "table.unknown-product",
+        "unknown product {name!r}; accepted: {products}",
         hint=Message("table.unknown-product.fix", "did you mean {near}?", near=near) if near else None,
+        name=name[:40],
+        products=", ".join(PRODUCT_NAMES),
     )
 
 

@@ -26,7 +26,7 @@ def load(file: str) -> tuple[bytes, str]:
             _name_the_table_in(file)
         return read_start(file, MAX_BYTES + 1), file
     if sys.stdin is None:
-        raise KitError(Message("table.stdin-closed", "cannot read standard input: it is closed"))
+        raise KitError("table.stdin-closed", "cannot read standard input: it is closed")
     try:
         return read_descriptor(sys.stdin.fileno(), MAX_BYTES + 1, STDIN), STDIN
     except OSError as error:

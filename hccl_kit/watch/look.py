@@ -28,10 +28,10 @@ class Folder:
             if training_folder.is_training(self.path):
                 return training_folder.read(self.path, now)._replace(run=printable(str(self.path)))
             raise KitError(
-                Message("watch.no-run", "{folder} has no files of a run", folder=attempt.folder),
-                hint=Message(
-                    "watch.no-run.fix", "name the log folder of a run (hccl_logs/latest), or the folder of a training"
-                ),
+                "watch.no-run",
+                "{folder} has no files of a run",
+                fix="name the log folder of a run (hccl_logs/latest), or the folder of a training",
+                folder=attempt.folder,
             )
         if self._ages is None or attempt.restarts != self._restarts:  # a restart begins with new files
             self._ages, self._restarts = run_folder.Ages(now, monotonic), attempt.restarts

@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.plan import address_of
 from hccl_kit.launch.shell import words
@@ -44,8 +43,10 @@ class Servers:
                 lost.append(printable(f"{server.id}: {reply.stderr or error}"))
         if not answers:
             raise KitError(
-                Message("watch.no-answer", "no server answered; {first}", first=lost[0]),
-                hint=Message("watch.no-answer.fix", "set HCCL_KIT_SSH or --remote if it is reached in another way"),
+                "watch.no-answer",
+                "no server answered; {first}",
+                fix="set HCCL_KIT_SSH or --remote if it is reached in another way",
+                first=lost[0],
             )
         return joined(printable(self.run), answers, lost)
 

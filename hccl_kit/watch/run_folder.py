@@ -68,23 +68,24 @@ def find(given: Path | None) -> Path:
     if given is None:
         if not DEFAULT.is_dir():
             raise KitError(
-                Message("watch.no-logs", "there is no {folder} here", folder=DEFAULT),
-                hint=Message(
-                    "watch.no-logs.fix",
-                    "name the log folder of a run, or the folder of a training (train.ckpt_save_dir)",
-                ),
+                "watch.no-logs",
+                "there is no {folder} here",
+                fix="name the log folder of a run, or the folder of a training (train.ckpt_save_dir)",
+                folder=DEFAULT,
             )
         return _named(DEFAULT)
     try:
         is_folder = given.is_dir()
     except ValueError as error:  # a NUL character
         raise KitError(
-            Message("watch.folder-not-read", "cannot read {folder!r}: {reason}", folder=str(given), reason=error)
+            "watch.folder-not-read", "cannot read {folder!r}: {reason}", folder=str(given), reason=error
         ) from error
     if not is_folder:
         raise KitError(
-            Message("watch.not-a-folder", "{path} is not a folder", path=given),
-            hint=Message("watch.not-a-folder.fix", "name the log folder of a run, such as hccl_logs/latest"),
+            "watch.not-a-folder",
+            "{path} is not a folder",
+            fix="name the log folder of a run, such as hccl_logs/latest",
+            path=given,
         )
     return _named(given / "latest") if (given / "latest").is_dir() else given
 
@@ -106,7 +107,7 @@ def attempt(run: Path) -> Attempt:
             names = os.listdir(folder)  # noqa: PTH208
     except OSError as error:
         raise KitError(
-            Message("watch.not-read", "cannot read {path}: {reason}", path=error.filename, reason=error.strerror)
+            "watch.not-read", "cannot read {path}: {reason}", path=error.filename, reason=error.strerror
         ) from error
     files: dict[str, list[int]] = {"facts": [], "rank": [], "launcher": []}
     for name in names:

@@ -13,6 +13,8 @@ PLAIN = {
     "diagnosis",
 }
 """Rooms whose messages are texts without an id."""
+ERRORS: dict[str, tuple[str, ...]] = {"KitError": (), "ParseError": ("source", "column", "width")}
+"""What makes its message from an id and a template, and what else it is given by name."""
 TEXTS = {"KitError": ("message", "hint"), "ParseError": ("message", "hint"), "Finding": ("message", "hint")}
 """What takes messages, and which of its arguments are some, in their order."""
 
@@ -39,26 +41,39 @@ def test_a_message_can_be_copied_and_sent_to_another_process() -> None:
         assert (copied, copied.id, copied.values) == (message, message.id, message.values)
 
 
+def messages() -> Iterator[tuple[str, str, list[str], set[str]]]:
+    """Every message of the package: its place, id, templates (with that of the next step), the names of its values."""
+    for place, call in calls("Message", *ERRORS):
+        assert isinstance(call.func, ast.Name)
+        if call.func.id in ERRORS and len(call.args) < 2:
+            continue  # it is given a message
+        if place.startswith("base/errors.py:") and call.func.id == "Message":
+            continue  # what makes them
+        name, template, *more = [ast.literal_eval(argument) for argument in call.args]
+        assert not more, f"{place}: a message has an id and a template"
+        own = {"fix", "hint", *ERRORS[call.func.id]} if call.func.id in ERRORS else set()
+        fixes = [ast.literal_eval(keyword.value) for keyword in call.keywords if keyword.arg == "fix"]
+        yield place, name, [template, *fixes], {str(keyword.arg) for keyword in call.keywords} - own
+
+
 def test_every_template_is_a_literal_whose_fields_are_its_values() -> None:
-    for place, call in calls("Message"):
-        texts = [ast.literal_eval(argument) for argument in call.args]
-        assert len(texts) == 2, f"{place}: a message has an id and a template"
-        fields = {name for _, name, _, _ in Formatter().parse(texts[1]) if name is not None}
-        assert fields == {keyword.arg for keyword in call.keywords}, place
+    for place, _, templates, values in messages():
+        parts = [part for template in templates for part in Formatter().parse(template)]
+        assert {name for _, name, _, _ in parts if name is not None} == values, place
 
 
 def test_every_id_stands_for_one_template() -> None:
     places: dict[str, str] = {}
-    for place, call in calls("Message"):
-        name = ast.literal_eval(call.args[0])
-        assert name not in places, f"{name} is at {places[name]} and at {place}"
-        places[name] = place
+    for place, name, templates, _ in messages():
+        for id_ in [name, f"{name}.fix"][: len(templates)]:
+            assert id_ not in places, f"{id_} is at {places[id_]} and at {place}"
+            places[id_] = place
 
 
 def test_errors_and_findings_are_given_messages_and_not_texts() -> None:
     texts = (ast.Constant, ast.JoinedStr, ast.BinOp)
     for place, call in calls(*TEXTS):
-        if place.partition("/")[0] in PLAIN:
+        if place.partition("/")[0] in PLAIN or (ast.unparse(call.func) in ERRORS and len(call.args) > 1):
             continue
         assert isinstance(call.func, ast.Name)
         given = dict(zip(TEXTS[call.func.id], call.args, strict=False))

@@ -126,7 +126,7 @@ LINES = (
         "",
     ),
     (
-        "RuntimeError: Maybe you are trying to call 'mindspore.communication.init()' without using 'mpirun', which will",
+        "RuntimeError: Maybe you are trying to call 'mindspore.communication.init()' without using 'mpirun', which",
         "cause",
         "MindSpore got no role",
         "",

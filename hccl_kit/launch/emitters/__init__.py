@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS
-from hccl_kit.base.message import Message
 
 if TYPE_CHECKING:
     from hccl_kit.launch.files import LaunchFile, TableFile
@@ -174,14 +173,12 @@ def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -
     """
     if launcher not in LAUNCHERS:
         raise KitError(
-            Message(
-                "launch.emitters.not-launcher",
-                "{launcher!r} is not a launcher; accepted: {launchers}",
-                launcher=launcher,
-                launchers=", ".join(LAUNCHERS),
-            )
+            "launch.emitters.not-launcher",
+            "{launcher!r} is not a launcher; accepted: {launchers}",
+            launcher=launcher,
+            launchers=", ".join(LAUNCHERS),
         )
     if not plan.command and not (LAUNCHERS[launcher].takes_command and len(plan.nodes) == 1):
-        raise KitError(Message("launch.emitters.no-command", "the plan has no command for the ranks"))
+        raise KitError("launch.emitters.no-command", "the plan has no command for the ranks")
     files: tuple[LaunchFile, ...] = import_module(f"{__name__}.{launcher}").emit(plan, table, **options)
     return files

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.emitters import one_server, servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
@@ -43,7 +42,7 @@ def emit(plan: LaunchPlan, table: TableFile, *, spares: Sequence[Spare] = ()) ->
     table.assert_is_name()
     if len(plan.nodes) == 1:
         if spares:
-            raise KitError(Message("launch.bash.spares", "spares are for a job of several servers; this one has one"))
+            raise KitError("launch.bash.spares", "spares are for a job of several servers; this one has one")
         return (LaunchFile(name, one_server.script(plan, table, name), EXECUTABLE),)
     return (LaunchFile(name, script(plan, table, spares), EXECUTABLE),)
 

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import PYTORCH
-from hccl_kit.base.message import Message
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.emitters.manifest import Value, config_map, to_yaml, verb
@@ -92,22 +91,17 @@ def hardware_of(product: str | None) -> Hardware:
     accepted = ", ".join(HARDWARE)
     if product is None:
         raise KitError(
-            Message(
-                "launch.kubernetes.product-missing",
-                "the product is missing: it decides which cards the pods ask for, and on which nodes they run",
-            ),
-            hint=Message(
-                "launch.kubernetes.product-missing.fix", "--product NAME; accepted: {accepted}", accepted=accepted
-            ),
+            "launch.kubernetes.product-missing",
+            "the product is missing: it decides which cards the pods ask for, and on which nodes they run",
+            fix="--product NAME; accepted: {accepted}",
+            accepted=accepted,
         )
     if product not in HARDWARE:
         raise KitError(
-            Message(
-                "launch.kubernetes.product-no-known",
-                "product {product!r} has no known resource in Kubernetes; accepted: {accepted}",
-                product=product,
-                accepted=accepted,
-            )
+            "launch.kubernetes.product-no-known",
+            "product {product!r} has no known resource in Kubernetes; accepted: {accepted}",
+            product=product,
+            accepted=accepted,
         )
     return HARDWARE[product]
 
@@ -126,16 +120,15 @@ def pod_job(
     _assert_label("namespace", namespace, _MAX_LABEL, "such as default")
     if not image:
         raise KitError(
-            Message("launch.kubernetes.container-image-missing", "the container image is missing"),
-            hint=Message("launch.kubernetes.container-image-missing.fix", "--image REGISTRY/NAME:TAG"),
+            "launch.kubernetes.container-image-missing",
+            "the container image is missing",
+            fix="--image REGISTRY/NAME:TAG",
         )
     if not _IMAGE.fullmatch(image):
         raise KitError(
-            Message(
-                "launch.kubernetes.image-not-valid",
-                "image {image} is not a valid image name; accepted: REGISTRY/NAME:TAG",
-                image=shown(image),
-            )
+            "launch.kubernetes.image-not-valid",
+            "image {image} is not a valid image name; accepted: REGISTRY/NAME:TAG",
+            image=shown(image),
         )
     return PodJob(
         name=name,
@@ -153,15 +146,13 @@ def pod_job(
 def _assert_label(what: str, text: str, longest: int, why: str) -> None:
     if len(text) > longest or not _LABEL.fullmatch(text):
         raise KitError(
-            Message(
-                "launch.kubernetes.not-valid",
-                "{what} {text} is not valid; accepted: at most {longest} lower-case letters, digits and "
-                "hyphens, with a letter first and no hyphen last ({why})",
-                what=what,
-                text=shown(text),
-                longest=longest,
-                why=why,
-            )
+            "launch.kubernetes.not-valid",
+            "{what} {text} is not valid; accepted: at most {longest} lower-case letters, digits and "
+            "hyphens, with a letter first and no hyphen last ({why})",
+            what=what,
+            text=shown(text),
+            longest=longest,
+            why=why,
         )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.table.document import shown
 
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
@@ -34,26 +33,19 @@ def topology(text: str | None, *, has_queue: bool) -> dict[str, str]:
         return {}
     if not has_queue:
         raise KitError(
-            Message(
-                "launch.kueue.kueue-topology-needs",
-                "--kueue-topology needs --kueue-queue: only a job in a queue is placed by Kueue",
-            )
+            "launch.kueue.kueue-topology-needs",
+            "--kueue-topology needs --kueue-queue: only a job in a queue is placed by Kueue",
         )
     if text == UNCONSTRAINED:
         return {_ANNOTATION.format(UNCONSTRAINED): "true"}
     match = _WITH_LEVEL.fullmatch(text)
     if not match or len(match[2]) > _LONGEST:
         raise KitError(
-            Message(
-                "launch.kueue.kueue-topology",
-                "--kueue-topology is {text}; accepted: required=LABEL, preferred=LABEL (a level of the "
-                "Topology of Kueue) or {unconstrained}",
-                text=shown(text),
-                unconstrained=UNCONSTRAINED,
-            ),
-            hint=Message(
-                "launch.kueue.kueue-topology.fix",
-                "hccl-kit place TABLE --to kueue-topology prints one: required=hccl-kit/super-pod",
-            ),
+            "launch.kueue.kueue-topology",
+            "--kueue-topology is {text}; accepted: required=LABEL, preferred=LABEL (a level of the "
+            "Topology of Kueue) or {unconstrained}",
+            fix="hccl-kit place TABLE --to kueue-topology prints one: required=hccl-kit/super-pod",
+            text=shown(text),
+            unconstrained=UNCONSTRAINED,
         )
     return {_ANNOTATION.format(match[1]): match[2]}

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.table.document import decode
 
 Value = dict[str, Any]
@@ -48,13 +47,11 @@ def _assert_fits(name: str, values: Sequence[bytes]) -> None:
     size = sum(map(len, values))
     if size > MAX_MAP:
         raise KitError(
-            Message(
-                "launch.manifest.configmap-would-bytes",
-                "ConfigMap {name} would have {size} bytes; Kubernetes accepts {max_map}",
-                name=name,
-                size=size,
-                max_map=MAX_MAP,
-            )
+            "launch.manifest.configmap-would-bytes",
+            "ConfigMap {name} would have {size} bytes; Kubernetes accepts {max_map}",
+            name=name,
+            size=size,
+            max_map=MAX_MAP,
         )
 
 

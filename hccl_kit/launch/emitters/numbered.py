@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
-from hccl_kit.base.message import Message
 from hccl_kit.launch.emitters import kubernetes, kueue, pod_table, restarts
 from hccl_kit.launch.emitters.kubernetes import CONTAINER, Hardware, PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -211,13 +210,11 @@ def _restarts(kind: Kind, text: str | None) -> int:
         return 0
     if not kind.restarts_all:
         raise KitError(
-            Message(
-                "launch.numbered.max-restarts-not",
-                "--max-restarts is not for --to {kind}: its controller starts single pods again, and the "
-                "ranks of the others would wait for them",
-                kind=kind.name,
-            ),
-            hint=Message("launch.numbered.max-restarts-not.fix", "--to jobset, trainjob or rayjob starts all of them"),
+            "launch.numbered.max-restarts-not",
+            "--max-restarts is not for --to {kind}: its controller starts single pods again, and the "
+            "ranks of the others would wait for them",
+            fix="--to jobset, trainjob or rayjob starts all of them",
+            kind=kind.name,
         )
     return restarts.number(text, most=restarts.MOST)
 
@@ -225,29 +222,26 @@ def _restarts(kind: Kind, text: str | None) -> int:
 def _assert_host_network(table_map: str | None, *, host_network: bool) -> None:
     if table_map is not None:
         raise KitError(
-            Message("launch.numbered.fixed-table-table", "--fixed-table and --table-map are mutually exclusive"),
-            hint=Message("launch.numbered.fixed-table-table.fix", "leave one of them out"),
+            "launch.numbered.fixed-table-table",
+            "--fixed-table and --table-map are mutually exclusive",
+            fix="leave one of them out",
         )
     if not host_network:
         raise KitError(
-            Message(
-                "launch.numbered.fixed-table-needs",
-                "--fixed-table needs --host-network: a rank table has the addresses of hosts",
-            )
+            "launch.numbered.fixed-table-needs",
+            "--fixed-table needs --host-network: a rank table has the addresses of hosts",
         )
 
 
 def _checked(what: str, text: str, why: str) -> str:
     if not _NAME.fullmatch(text):
         raise KitError(
-            Message(
-                "launch.numbered.not-valid",
-                "{what} {text} is not valid; accepted: at most 63 lower-case letters, digits, hyphens "
-                "and dots, with a letter or digit first and last and beside each dot ({why})",
-                what=what,
-                text=shown(text),
-                why=why,
-            )
+            "launch.numbered.not-valid",
+            "{what} {text} is not valid; accepted: at most 63 lower-case letters, digits, hyphens "
+            "and dots, with a letter or digit first and last and beside each dot ({why})",
+            what=what,
+            text=shown(text),
+            why=why,
         )
     return text
 
@@ -255,12 +249,10 @@ def _checked(what: str, text: str, why: str) -> str:
 def _resource(text: str) -> str:
     if not _RESOURCE.fullmatch(text):
         raise KitError(
-            Message(
-                "launch.numbered.resource-not-valid",
-                "resource {text} is not valid; accepted: DOMAIN/NAME as in the allocatable resources of "
-                "a node, such as {resource}",
-                text=shown(text),
-                resource=RESOURCE,
-            )
+            "launch.numbered.resource-not-valid",
+            "resource {text} is not valid; accepted: DOMAIN/NAME as in the allocatable resources of "
+            "a node, such as {resource}",
+            text=shown(text),
+            resource=RESOURCE,
         )
     return text

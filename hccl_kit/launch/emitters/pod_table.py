@@ -48,18 +48,14 @@ def given(job: PodJob, plan: LaunchPlan, table: TableFile) -> Value:
     packed = gzip.compress(text.encode(), mtime=0)
     if len(packed) > manifest.MAX_MAP:
         raise KitError(
-            Message(
-                "launch.pod-table.rank-table-ranks",
-                "the rank table for {size} ranks has {count} bytes without whitespace, {count_2} "
-                "compressed; a ConfigMap holds {max_map}",
-                size=plan.size,
-                count=len(text.encode()),
-                count_2=len(packed),
-                max_map=manifest.MAX_MAP,
-            ),
-            hint=Message(
-                "launch.pod-table.rank-table-ranks.fix", "leave out --fixed-table, or start the job with --to slurm"
-            ),
+            "launch.pod-table.rank-table-ranks",
+            "the rank table for {size} ranks has {count} bytes without whitespace, {count_2} "
+            "compressed; a ConfigMap holds {max_map}",
+            fix="leave out --fixed-table, or start the job with --to slurm",
+            size=plan.size,
+            count=len(text.encode()),
+            count_2=len(packed),
+            max_map=manifest.MAX_MAP,
         )
     return manifest.binary_map(name, job.namespace, {PACKED_KEY: packed})
 
@@ -74,18 +70,13 @@ def assert_can_be_written(plan: LaunchPlan, table: TableFile) -> None:
     size = len(manifest.compact(table.text).encode())
     if size > manifest.MAX_MAP:
         raise KitError(
-            Message(
-                "launch.pod-table.rank-table-ranks-bytes",
-                "a rank table for {size} ranks has {size_2} bytes without whitespace; the ConfigMap that "
-                "the cluster writes holds {max_map}",
-                size=plan.size,
-                size_2=size,
-                max_map=manifest.MAX_MAP,
-            ),
-            hint=Message(
-                "launch.pod-table.rank-table-ranks-bytes.fix",
-                "leave out --table-map: pods are numbered, and ranks need no table",
-            ),
+            "launch.pod-table.rank-table-ranks-bytes",
+            "a rank table for {size} ranks has {size_2} bytes without whitespace; the ConfigMap that "
+            "the cluster writes holds {max_map}",
+            fix="leave out --table-map: pods are numbered, and ranks need no table",
+            size=plan.size,
+            size_2=size,
+            max_map=manifest.MAX_MAP,
         )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.table.document import shown
 
 MOST = 1000
@@ -17,11 +16,9 @@ def number(text: str | None, *, most: int) -> int:
         return 0
     if not re.fullmatch("[0-9]{1,4}", text, re.ASCII) or int(text) > most:
         raise KitError(
-            Message(
-                "launch.restarts.max-restarts",
-                "--max-restarts is {text}; accepted: 0 to {most}",
-                text=shown(text),
-                most=most,
-            )
+            "launch.restarts.max-restarts",
+            "--max-restarts is {text}; accepted: 0 to {most}",
+            text=shown(text),
+            most=most,
         )
     return int(text)

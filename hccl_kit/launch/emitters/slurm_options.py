@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
@@ -89,25 +88,21 @@ def checked(plan: LaunchPlan, given: Mapping[str, str | None], *, hetjob: bool) 
         pattern, accepted = _OPTIONS[option]
         if not re.fullmatch(pattern, value, re.ASCII):
             raise KitError(
-                Message(
-                    "launch.slurm-options.reason",
-                    "--{option} is {value}; accepted: {accepted}",
-                    option=option,
-                    value=shown(value),
-                    accepted=accepted,
-                )
+                "launch.slurm-options.reason",
+                "--{option} is {value}; accepted: {accepted}",
+                option=option,
+                value=shown(value),
+                accepted=accepted,
             )
     _assert_nodes(plan, values)
     _assert_together(values, hetjob=hetjob)
     made = Options(values, _parts(plan) if hetjob else (_whole(plan),))
     if hetjob and not made.is_het:
         raise KitError(
-            Message(
-                "launch.slurm-options.hetjob-servers-different",
-                "--hetjob is for servers with different numbers of cards; here each has {tasks}",
-                tasks=made.parts[0].tasks,
-            ),
-            hint=Message("launch.slurm-options.hetjob-servers-different.fix", "leave it out"),
+            "launch.slurm-options.hetjob-servers-different",
+            "--hetjob is for servers with different numbers of cards; here each has {tasks}",
+            fix="leave it out",
+            tasks=made.parts[0].tasks,
         )
     return made
 
@@ -162,13 +157,11 @@ def _assert_nodes(plan: LaunchPlan, values: Mapping[str, str]) -> None:
     names = hostlist.expand(values["nodelist"])
     if len(set(names)) != len(plan.nodes) or len(names) != len(plan.nodes):
         raise KitError(
-            Message(
-                "launch.slurm-options.nodelist-names-table",
-                "--nodelist names {count}, the table has {count_2}; accepted: a node for each server, in "
-                "the order of the table",
-                count=counted(len(set(names)), "node"),
-                count_2=counted(len(plan.nodes), "server"),
-            )
+            "launch.slurm-options.nodelist-names-table",
+            "--nodelist names {count}, the table has {count_2}; accepted: a node for each server, in "
+            "the order of the table",
+            count=counted(len(set(names)), "node"),
+            count_2=counted(len(plan.nodes), "server"),
         )
 
 
@@ -176,57 +169,41 @@ def _assert_together(values: Mapping[str, str], *, hetjob: bool) -> None:
     """Raises KitError for options that are mutually exclusive, or that need another one."""
     if hetjob and "array" in values:
         raise KitError(
-            Message(
-                "launch.slurm-options.hetjob-array-mutually", "--hetjob and --array are mutually exclusive in Slurm"
-            ),
-            hint=Message("launch.slurm-options.hetjob-array-mutually.fix", "leave one of them out"),
+            "launch.slurm-options.hetjob-array-mutually",
+            "--hetjob and --array are mutually exclusive in Slurm",
+            fix="leave one of them out",
         )
     if hetjob and "mpi" in values:
         raise KitError(
-            Message(
-                "launch.slurm-options.hetjob-mpi-mutually",
-                "--hetjob and --mpi are mutually exclusive: Slurm orders ranks within a part only",
-            ),
-            hint=Message(
-                "launch.slurm-options.hetjob-mpi-mutually.fix",
-                "without --hetjob, every node is asked for as many tasks as the largest server has cards",
-            ),
+            "launch.slurm-options.hetjob-mpi-mutually",
+            "--hetjob and --mpi are mutually exclusive: Slurm orders ranks within a part only",
+            fix="without --hetjob, every node is asked for as many tasks as the largest server has cards",
         )
     if hetjob and re.search(r":[0-9]+(,|$)", values.get("gres", "").partition(",")[0]):
         raise KitError(
-            Message(
-                "launch.slurm-options.gres-hetjob-would",
-                "--gres {gres} with --hetjob would ask for one number of cards on all nodes",
-                gres=values["gres"],
-            ),
-            hint=Message(
-                "launch.slurm-options.gres-hetjob-would.fix",
-                "--gres {rpartition}, which asks for those of each server",
-                rpartition=values["gres"].rpartition(":")[0],
-            ),
+            "launch.slurm-options.gres-hetjob-would",
+            "--gres {gres} with --hetjob would ask for one number of cards on all nodes",
+            fix="--gres {rpartition}, which asks for those of each server",
+            gres=values["gres"],
+            rpartition=values["gres"].rpartition(":")[0],
         )
     if "container-image" in values and "apptainer-image" in values:
         raise KitError(
-            Message(
-                "launch.slurm-options.container-image-pyxis",
-                "--container-image (pyxis) and --apptainer-image are mutually exclusive",
-            ),
-            hint=Message("launch.slurm-options.container-image-pyxis.fix", "leave one of them out"),
+            "launch.slurm-options.container-image-pyxis",
+            "--container-image (pyxis) and --apptainer-image are mutually exclusive",
+            fix="leave one of them out",
         )
     if "container-mounts" in values and not {"container-image", "apptainer-image"} & set(values):
         raise KitError(
-            Message("launch.slurm-options.container-mounts-needs", "--container-mounts needs an image"),
-            hint=Message("launch.slurm-options.container-mounts-needs.fix", "--container-image or --apptainer-image"),
+            "launch.slurm-options.container-mounts-needs",
+            "--container-mounts needs an image",
+            fix="--container-image or --apptainer-image",
         )
     if values.get("max-restarts", "0") != "0" and re.match("(B:)?(TERM|INT)@", values.get("signal", "")):
         raise KitError(
-            Message(
-                "launch.slurm-options.signal-max-restarts",
-                "--signal {signal} with --max-restarts: a job that you cancel gets this signal too, and "
-                "would be queued again",
-                signal=values["signal"],
-            ),
-            hint=Message(
-                "launch.slurm-options.signal-max-restarts.fix", "--signal USR2@SECONDS, or leave --max-restarts out"
-            ),
+            "launch.slurm-options.signal-max-restarts",
+            "--signal {signal} with --max-restarts: a job that you cancel gets this signal too, and "
+            "would be queued again",
+            fix="--signal USR2@SECONDS, or leave --max-restarts out",
+            signal=values["signal"],
         )

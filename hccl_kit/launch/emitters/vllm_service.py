@@ -92,23 +92,19 @@ def service_of(plan: LaunchPlan, table: TableFile, tensor: str | None, nic: str 
     size = _tensor_size(plan, tensor)
     if nic is not None and not _INTERFACE.fullmatch(nic):
         raise KitError(
-            Message(
-                "launch.vllm-service.nic",
-                "--nic is {nic}; accepted: the name of a network interface, such as eth0",
-                nic=shown(nic),
-            )
+            "launch.vllm-service.nic",
+            "--nic is {nic}; accepted: the name of a network interface, such as eth0",
+            nic=shown(nic),
         )
     _assert_hosts(plan)
     api_port = _api_port(plan)
     rpc_port = plan.master_port or port_of_digest(table.sha256)
     if api_port == rpc_port:
         raise KitError(
-            Message(
-                "launch.vllm-service.api-data-parallel",
-                "the API and the data parallel ranks would both use port {rpc_port}",
-                rpc_port=rpc_port,
-            ),
-            hint=Message("launch.vllm-service.api-data-parallel.fix", "another --port"),
+            "launch.vllm-service.api-data-parallel",
+            "the API and the data parallel ranks would both use port {rpc_port}",
+            fix="another --port",
+            rpc_port=rpc_port,
         )
     counts = tuple(len(node.workers) // size for node in plan.nodes)
     return Service(plan, size, counts, rpc_port, api_port, nic)
@@ -119,10 +115,11 @@ def _assert_command(command: Sequence[str]) -> None:
     if ("vllm", "serve") not in zip(names, command[1:], strict=False):
         found = " ".join(command[:4])
         raise KitError(
-            Message(
-                "launch.vllm-service.command", "the command is {value}; accepted: {use}", value=shown(found), use=_USE
-            ),
-            hint=Message("launch.vllm-service.command.fix", "hccl-kit launch ... -- vllm serve MODEL"),
+            "launch.vllm-service.command",
+            "the command is {value}; accepted: {use}",
+            fix="hccl-kit launch ... -- vllm serve MODEL",
+            value=shown(found),
+            use=_USE,
         )
     for one in command:
         name = one.partition("=")[0]
@@ -134,24 +131,17 @@ def _assert_command(command: Sequence[str]) -> None:
                 else None
             )
             raise KitError(
-                Message(
-                    "launch.vllm-service.command-plan-sets",
-                    "the command has {name}, which the plan sets; leave it out",
-                    name=shown(name),
-                ),
+                "launch.vllm-service.command-plan-sets",
+                "the command has {name}, which the plan sets; leave it out",
                 hint=hint,
+                name=shown(name),
             )
         if plain in _UNSUPPORTED or name in filter(None, _UNSUPPORTED.values()):
             raise KitError(
-                Message(
-                    "launch.vllm-service.command-2",
-                    "the command has {name}; a plan has tensor and data parallel ranks, with one API server",
-                    name=shown(name),
-                ),
-                hint=Message(
-                    "launch.vllm-service.command-2.fix",
-                    "write the commands of this deployment by hand, with the variables of the plan",
-                ),
+                "launch.vllm-service.command-2",
+                "the command has {name}; a plan has tensor and data parallel ranks, with one API server",
+                fix="write the commands of this deployment by hand, with the variables of the plan",
+                name=shown(name),
             )
 
 
@@ -160,28 +150,21 @@ def _tensor_size(plan: LaunchPlan, given: str | None) -> int:
     fewest = min(len(node.workers) for node in plan.nodes)
     if given is not None and not re.fullmatch(r"[1-9][0-9]{0,4}", given, re.ASCII):
         raise KitError(
-            Message(
-                "launch.vllm-service.tensor-parallel-size",
-                "--tensor-parallel-size is {given}; accepted: a number of cards, such as {fewest}",
-                given=shown(given),
-                fewest=fewest,
-            )
+            "launch.vllm-service.tensor-parallel-size",
+            "--tensor-parallel-size is {given}; accepted: a number of cards, such as {fewest}",
+            given=shown(given),
+            fewest=fewest,
         )
     size = fewest if given is None else int(given)
     for node in plan.nodes:
         if len(node.workers) % size:
             raise KitError(
-                Message(
-                    "launch.vllm-service.server-tensor-parallel",
-                    "server {id} has {count}, which --tensor-parallel-size {size} does not divide",
-                    id=shown(node.id),
-                    count=counted(len(node.workers), "card"),
-                    size=size,
-                ),
-                hint=Message(
-                    "launch.vllm-service.server-tensor-parallel.fix",
-                    "a divisor of the cards of every server; a rank of vLLM does not leave its server here",
-                ),
+                "launch.vllm-service.server-tensor-parallel",
+                "server {id} has {count}, which --tensor-parallel-size {size} does not divide",
+                fix="a divisor of the cards of every server; a rank of vLLM does not leave its server here",
+                id=shown(node.id),
+                count=counted(len(node.workers), "card"),
+                size=size,
             )
     return size
 
@@ -192,29 +175,22 @@ def _assert_hosts(plan: LaunchPlan) -> None:
     for node in plan.nodes:
         if len(plan.nodes) > 1 and not is_address(node.address):
             raise KitError(
-                Message(
-                    "launch.vllm-service.server-no-address",
-                    "server {id} has no address, which HCCL and vLLM need",
-                    id=shown(node.id),
-                ),
-                hint=Message(
-                    "launch.vllm-service.server-no-address.fix",
-                    'add "host_ip" to it in the table: the address of the host',
-                ),
+                "launch.vllm-service.server-no-address",
+                "server {id} has no address, which HCCL and vLLM need",
+                fix='add "host_ip" to it in the table: the address of the host',
+                id=shown(node.id),
             )
         for device in node.devices:
             other = owners.setdefault((node.address, device), node)
             if other is not node:
                 raise KitError(
-                    Message(
-                        "launch.vllm-service.servers-pods-both",
-                        "servers {id} and {id_2} are pods of {address}, and both have card {device}",
-                        id=shown(other.id),
-                        id_2=shown(node.id),
-                        address=node.address,
-                        device=device,
-                    ),
-                    hint=Message("launch.vllm-service.servers-pods-both.fix", "give each pod cards of its own"),
+                    "launch.vllm-service.servers-pods-both",
+                    "servers {id} and {id_2} are pods of {address}, and both have card {device}",
+                    fix="give each pod cards of its own",
+                    id=shown(other.id),
+                    id_2=shown(node.id),
+                    address=node.address,
+                    device=device,
                 )
 
 
@@ -227,22 +203,16 @@ def _api_port(plan: LaunchPlan) -> int:
     if found is None:
         if plan.master_port is not None:
             raise KitError(
-                Message(
-                    "launch.vllm-service.job-two-services",
-                    "with --job, two services of a host would both listen on port {api_port}",
-                    api_port=API_PORT,
-                ),
-                hint=Message(
-                    "launch.vllm-service.job-two-services.fix", "name one in the command: vllm serve MODEL --port N"
-                ),
+                "launch.vllm-service.job-two-services",
+                "with --job, two services of a host would both listen on port {api_port}",
+                fix="name one in the command: vllm serve MODEL --port N",
+                api_port=API_PORT,
             )
         return API_PORT
     if not re.fullmatch(r"[1-9][0-9]{0,4}", found, re.ASCII) or int(found) > 65535:
         raise KitError(
-            Message(
-                "launch.vllm-service.port-command",
-                "--port of the command is {value}; accepted: 1 to 65535",
-                value=shown(found),
-            )
+            "launch.vllm-service.port-command",
+            "--port of the command is {value}; accepted: 1 to 65535",
+            value=shown(found),
         )
     return int(found)

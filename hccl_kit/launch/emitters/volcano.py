@@ -11,7 +11,6 @@ pkg/controllers/job/state/running.go and restarting.go.
 from __future__ import annotations
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.launch.emitters import kubernetes, manifest, pod_table, restarts
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -46,15 +45,10 @@ def emit(
     most = restarts.number(max_restarts, most=restarts.MOST)
     if most and not fixed_table:
         raise KitError(
-            Message(
-                "launch.volcano.max-restarts-volcano",
-                "--max-restarts of --to volcano needs --fixed-table: the table that the cluster writes "
-                "is not rewritten after a restart, and pods on other servers would read the old one",
-            ),
-            hint=Message(
-                "launch.volcano.max-restarts-volcano.fix",
-                "--to ascendjob, jobset, trainjob or rayjob starts all pods again without a table",
-            ),
+            "launch.volcano.max-restarts-volcano",
+            "--max-restarts of --to volcano needs --fixed-table: the table that the cluster writes "
+            "is not rewritten after a restart, and pods on other servers would read the old one",
+            fix="--to ascendjob, jobset, trainjob or rayjob starts all pods again without a table",
         )
     config = _config(job, plan, table if fixed_table else None)
     port = plan.master_port or job.port

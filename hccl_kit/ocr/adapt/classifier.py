@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.ocr.adapt.onnx_weights import DENSE, Layer
 from hccl_kit.ocr.charset import SPECIAL_TOKENS
@@ -77,10 +76,8 @@ def align(given: Sequence[Token], wanted: Sequence[Token]) -> Alignment:
     new = [token for token in wanted if token not in places]
     if not any(isinstance(token, str) and token in places for token in wanted):
         raise KitError(
-            Message(
-                "ocr.classifier.dictionary-file-no",
-                "the dictionary of the file has no character in common with the configuration's",
-            )
+            "ocr.classifier.dictionary-file-no",
+            "the dictionary of the file has no character in common with the configuration's",
         )
     dropped = len(places) - (len(wanted) - len(new))
     parts = [
@@ -102,12 +99,10 @@ def converted(layer: Layer, given: Sequence[str | None], wanted: Sequence[str | 
     """
     if layer.kind != DENSE or len(layer.arrays["weight"]) != len(given):
         raise KitError(
-            Message(
-                "ocr.classifier.last-layer",
-                "the last layer is a {layer}; expected {count} classes for its dictionary",
-                layer=layer,
-                count=len(given),
-            )
+            "ocr.classifier.last-layer",
+            "the last layer is a {layer}; expected {count} classes for its dictionary",
+            layer=layer,
+            count=len(given),
         )
     alignment = align(given, wanted)
     return Layer(layer.kind, {name: alignment.taken(array) for name, array in layer.arrays.items()}), alignment.note
@@ -128,13 +123,11 @@ def by_character(
             size = rows[name].shape[place.axis] if rows[name].ndim > place.axis else 0
             if size < len(tokens) or (not place.axis and size > len(tokens)):
                 raise KitError(
-                    Message(
-                        "ocr.classifier.classes",
-                        "{name} has {size} classes; expected {count} for its dictionary",
-                        name=name,
-                        size=size,
-                        count=len(tokens),
-                    )
+                    "ocr.classifier.classes",
+                    "{name} has {size} classes; expected {count} for its dictionary",
+                    name=name,
+                    size=size,
+                    count=len(tokens),
                 )
             changed[name] = align(tokens, place.tokens(wanted)).taken(rows[name], place.axis)
     note = align(given, wanted).note

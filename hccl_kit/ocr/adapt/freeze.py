@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from mindspore import nn
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.adapt.batch_norm import batch_norms
 
 
@@ -27,11 +26,9 @@ def freeze(network: nn.Cell, prefixes: Sequence[str]) -> int:
     frozen = [parameter for parameter in network.trainable_params() if parameter.name in frozen_names]
     if len(frozen) == len(network.trainable_params()):
         raise KitError(
-            Message(
-                "ocr.freeze.model-freeze-leave",
-                "model.freeze: {prefixes} leave nothing to train",
-                prefixes=", ".join(prefixes),
-            )
+            "ocr.freeze.model-freeze-leave",
+            "model.freeze: {prefixes} leave nothing to train",
+            prefixes=", ".join(prefixes),
         )
     for parameter in frozen:
         parameter.requires_grad = False
@@ -51,16 +48,11 @@ def unknown_prefix(key: str, prefix: str, names: Sequence[str]) -> KitError:
     parts = {".".join(name.split(".")[:end]) for name in names for end in range(1, name.count(".") + 2)}
     near = difflib.get_close_matches(prefix, sorted(parts), n=1)
     return KitError(
-        Message(
-            "ocr.freeze.no-parameter-named",
-            "{key}: no parameter is named {prefix}{near}",
-            key=key,
-            prefix=prefix,
-            near=f"; did you mean {near[0]}?" if near else "",
-        ),
-        hint=Message(
-            "ocr.freeze.no-parameter-named.fix",
-            "the parts of this network are {fromkeys}",
-            fromkeys=", ".join(dict.fromkeys(name.split(".")[0] for name in names)),
-        ),
+        "ocr.freeze.no-parameter-named",
+        "{key}: no parameter is named {prefix}{near}",
+        fix="the parts of this network are {fromkeys}",
+        key=key,
+        prefix=prefix,
+        near=f"; did you mean {near[0]}?" if near else "",
+        fromkeys=", ".join(dict.fromkeys(name.split(".")[0] for name in names)),
     )

@@ -17,7 +17,6 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import rapidocr
 from hccl_kit.ocr.file_errors import assert_file, cannot_read
 from hccl_kit.ocr.models.ppocr import folding, lcnet_v3
@@ -58,12 +57,10 @@ def read(path: Path) -> OnnxWeights:
         layers = tuple(_layers(model.graph))
     except KitError as error:
         raise KitError(
-            Message("ocr.onnx-weights.reason", "{path}: {reason}", path=path, reason=error.message), hint=error.hint
+            "ocr.onnx-weights.reason", "{path}: {reason}", hint=error.hint, path=path, reason=error.message
         ) from error
     except (ValueError, TypeError, LookupError, MemoryError, RecursionError) as error:  # types and sizes that disagree
-        raise KitError(
-            Message("ocr.onnx-weights.damaged", "{path} is damaged: {reason}", path=path, reason=error)
-        ) from error
+        raise KitError("ocr.onnx-weights.damaged", "{path} is damaged: {reason}", path=path, reason=error) from error
     return OnnxWeights(layers, {row.key: row.value for row in model.metadata_props})
 
 
@@ -78,12 +75,10 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
     layers = _folded(layers, [_KINDS[type(cell)] for _, cell in cells])
     if not layers or len(layers) > len(cells):
         raise KitError(
-            Message(
-                "ocr.onnx-weights.layers-weights-network",
-                "it has {given} layers with weights, this network has {count}",
-                given=given,
-                count=len(cells),
-            )
+            "ocr.onnx-weights.layers-weights-network",
+            "it has {given} layers with weights, this network has {count}",
+            given=given,
+            count=len(cells),
         )
     placed: dict[str, Array] = {}
     for number, (layer, (name, cell)) in enumerate(zip(layers, cells, strict=False), 1):
@@ -97,17 +92,14 @@ def place(layers: tuple[Layer, ...], network: nn.Cell) -> dict[str, Array]:
         ):
             first = next(iter(shapes.values()))
             raise KitError(
-                Message(
-                    "ocr.onnx-weights.layer-file-network",
-                    "layer {number} of the file is a {layer}, that of this network, {name}, a {kinds} "
-                    "{value}{with_bias}",
-                    number=number,
-                    layer=layer,
-                    name=name,
-                    kinds=_KINDS[type(cell)],
-                    value="x".join(map(str, first)),
-                    with_bias=_with_bias(shapes),
-                )
+                "ocr.onnx-weights.layer-file-network",
+                "layer {number} of the file is a {layer}, that of this network, {name}, a {kinds} {value}{with_bias}",
+                number=number,
+                layer=layer,
+                name=name,
+                kinds=_KINDS[type(cell)],
+                value="x".join(map(str, first)),
+                with_bias=_with_bias(shapes),
             )
         placed |= {parameters[key].name: layer.arrays[key] for key in shapes}
     return placed
@@ -157,13 +149,11 @@ def _model(path: Path) -> onnx.ModelProto:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise KitError(
-            Message(
-                "ocr.onnx-weights.bytes",
-                "{path} has {size} bytes; accepted: at most {max_bytes}",
-                path=path,
-                size=size,
-                max_bytes=MAX_BYTES,
-            )
+            "ocr.onnx-weights.bytes",
+            "{path} has {size} bytes; accepted: at most {max_bytes}",
+            path=path,
+            size=size,
+            max_bytes=MAX_BYTES,
         )
     try:
         model = onnx.load(path, load_external_data=False)
@@ -171,13 +161,11 @@ def _model(path: Path) -> onnx.ModelProto:
         raise cannot_read(path, error) from error
     except (DecodeError, ValueError) as error:
         raise KitError(
-            Message("ocr.onnx-weights.damaged-not-onnx-file", "{path} is damaged or not an ONNX file", path=path)
+            "ocr.onnx-weights.damaged-not-onnx-file", "{path} is damaged or not an ONNX file", path=path
         ) from error
     if not model.graph.node:
         raise KitError(
-            Message(
-                "ocr.onnx-weights.damaged-not-onnx", "{path} is damaged or not an ONNX file: it has no graph", path=path
-            )
+            "ocr.onnx-weights.damaged-not-onnx", "{path} is damaged or not an ONNX file: it has no graph", path=path
         )
     return model
 
@@ -227,8 +215,10 @@ class _Graph:
         row = self.rows[name]
         if row.data_location == row.EXTERNAL:
             raise KitError(
-                Message("ocr.onnx-weights.stores-another-file", "it stores {name!r:.80} in another file", name=name),
-                hint=Message("ocr.onnx-weights.stores-another-file.fix", "save it as one file"),
+                "ocr.onnx-weights.stores-another-file",
+                "it stores {name!r:.80} in another file",
+                fix="save it as one file",
+                name=name,
             )
         if any(side < 1 for side in row.dims):
             raise ValueError(f"{name!r:.80} has the dimensions {list(row.dims)[:8]}")

@@ -92,18 +92,16 @@ def load(
     ]
     if skipped and (strict or not fitting):
         raise KitError(
-            Message(
-                "ocr.pretrained.not-fit-network",
-                "{key}: {path} does not fit this network:\n       {skipped}",
-                key=key,
-                path=path,
-                skipped="\n       ".join(skipped),
-            ),
+            "ocr.pretrained.not-fit-network",
+            "{key}: {path} does not fit this network:\n       {skipped}",
             hint=Message(
                 "ocr.pretrained.not-fit-network.fix", "model.pretrained_strict: False takes the parameters that fit"
             )
             if fitting and key != IN_USE
             else None,
+            key=key,
+            path=path,
+            skipped="\n       ".join(skipped),
         )
     for parameter in fitting:
         parameter.set_data(Tensor(rows[parameter.name], parameter.dtype))
@@ -129,19 +127,17 @@ def _onnx(
     except KitError as error:
         branched = any(parameter.name.endswith(".bn.gamma") for parameter in network.get_parameters())
         raise KitError(
-            Message(
-                "ocr.pretrained.weights-another-network",
-                "{key}: {path} has the weights of another network: {reason}",
-                key=key,
-                path=path,
-                reason=error.message,
-            ),
+            "ocr.pretrained.weights-another-network",
+            "{key}: {path} has the weights of another network: {reason}",
             hint=Message(
                 "ocr.pretrained.weights-another-network.fix",
                 "ONNX files of PP-OCR hold folded convolutions: set model.backbone.branches: False",
             )
             if branched
             else None,
+            key=key,
+            path=path,
+            reason=error.message,
         ) from error
 
 
@@ -160,7 +156,7 @@ def _checkpoint(path: Path, characters: str, say: Callable[[str], None], *, stri
     except KitError as error:
         if strict:
             raise KitError(
-                Message("ocr.pretrained.reason", "{path}: {reason}", path=path, reason=error.message), hint=error.hint
+                "ocr.pretrained.reason", "{path}: {reason}", hint=error.hint, path=path, reason=error.message
             ) from error
         note = "the classifier is left out"
         rows = {name: value for name, value in rows.items() if name not in classifier.PLACES}
@@ -186,17 +182,13 @@ def _assert_known_types(path: Path) -> None:
             found = file.get_slice(name).get_dtype()
             if found not in TYPES:
                 raise KitError(
-                    Message(
-                        "ocr.pretrained.type",
-                        "{path}: {name} is of type {value}; accepted: {types}",
-                        path=path,
-                        name=name,
-                        value=found,
-                        types=", ".join(sorted(TYPES)),
-                    ),
-                    hint=Message(
-                        "ocr.pretrained.type.fix", "convert the weights to float32 (F32) where they come from"
-                    ),
+                    "ocr.pretrained.type",
+                    "{path}: {name} is of type {value}; accepted: {types}",
+                    fix="convert the weights to float32 (F32) where they come from",
+                    path=path,
+                    name=name,
+                    value=found,
+                    types=", ".join(sorted(TYPES)),
                 )
 
 

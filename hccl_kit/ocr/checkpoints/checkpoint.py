@@ -83,12 +83,10 @@ def save(
             temporary.replace(path)
     except (OSError, RuntimeError) as error:
         raise KitError(
-            Message(
-                "ocr.checkpoint.cannot-write-checkpoint",
-                "cannot write the checkpoint {path}: {reason}",
-                path=path,
-                reason=error,
-            )
+            "ocr.checkpoint.cannot-write-checkpoint",
+            "cannot write the checkpoint {path}: {reason}",
+            path=path,
+            reason=error,
         ) from error
     finally:
         for left in (temporary, temporary.with_suffix(".tmp")):  # the second is MindSpore's own temporary file
@@ -136,12 +134,10 @@ def load(
     if problems:
         shown = "\n       ".join(shortened(problems, 5))
         raise KitError(
-            Message(
-                "ocr.checkpoint.not-fit-configuration",
-                "{path} does not fit this configuration:\n       {shown}",
-                path=path,
-                shown=shown,
-            )
+            "ocr.checkpoint.not-fit-configuration",
+            "{path} does not fit this configuration:\n       {shown}",
+            path=path,
+            shown=shown,
         )
     progress = _progress(path, rows)
     for parameter in wanted:
@@ -178,20 +174,24 @@ def read(path: Path, *, say: Callable[[str], None] = lambda _: None) -> Mapping[
     """
     if path.exists() and not path.is_file():
         raise KitError(
-            Message("ocr.checkpoint.not-file", "{path} is not a file", path=path),
-            hint=Message("ocr.checkpoint.not-file.fix", "name a checkpoint, such as best.ckpt of a run"),
+            "ocr.checkpoint.not-file",
+            "{path} is not a file",
+            fix="name a checkpoint, such as best.ckpt of a run",
+            path=path,
         )
     if not path.is_file():
         raise KitError(
-            Message("ocr.checkpoint.no-checkpoint", "there is no checkpoint {path}", path=path),
-            hint=Message("ocr.checkpoint.no-checkpoint.fix", "train first, or name a file that exists"),
+            "ocr.checkpoint.no-checkpoint",
+            "there is no checkpoint {path}",
+            fix="train first, or name a file that exists",
+            path=path,
         )
     if path.suffix != ".ckpt":  # MindSpore reads no other, and the file may be complete
         raise KitError(
-            Message(
-                "ocr.checkpoint.checkpoint-no-name", "the checkpoint {path} has no name that ends in .ckpt", path=path
-            ),
-            hint=Message("ocr.checkpoint.checkpoint-no-name.fix", "rename it if it is one, or name another file"),
+            "ocr.checkpoint.checkpoint-no-name",
+            "the checkpoint {path} has no name that ends in .ckpt",
+            fix="rename it if it is one, or name another file",
+            path=path,
         )
     try:
         has_checksum = _has_checksum(path)
@@ -233,13 +233,11 @@ def assert_finite(path: Path, values: Mapping[str, NDArray[Any]]) -> None:
         if not is_fine:
             hint = Message("ocr.checkpoint.holds-numbers-not.fix", "take weights of a training that did not diverge")
             raise KitError(
-                Message(
-                    "ocr.checkpoint.holds-numbers-not",
-                    "{path}: {name} holds numbers that are not finite",
-                    path=path,
-                    name=name,
-                ),
+                "ocr.checkpoint.holds-numbers-not",
+                "{path}: {name} holds numbers that are not finite",
                 hint=hint,
+                path=path,
+                name=name,
             )
 
 

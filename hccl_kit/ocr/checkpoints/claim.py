@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.file_errors import OF_A_RUN, writing_into
 
 PATIENCE = 5.0
@@ -41,13 +40,10 @@ def claim(folder: Path, *, patience: float = PATIENCE) -> None:
         if time.monotonic() > end:
             os.close(descriptor)
             raise KitError(
-                Message(
-                    "ocr.claim.another-training-writing", "another training is writing into {folder}", folder=folder
-                ),
-                hint=Message(
-                    "ocr.claim.another-training-writing.fix",
-                    "wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
-                ),
+                "ocr.claim.another-training-writing",
+                "another training is writing into {folder}",
+                fix="wait for its end, or give this run a folder of its own: -o train.ckpt_save_dir=...",
+                folder=folder,
             )
         time.sleep(0.1)
     _CLAIMED.add((status.st_dev, status.st_ino))

@@ -10,7 +10,6 @@ import numpy as np
 from mindspore import Parameter, Tensor
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError
 
 NAME, CHARACTERS = "hccl_kit.dictionary", "hccl_kit.characters"
@@ -51,13 +50,8 @@ def characters(path: Path, rows: Mapping[str, Parameter]) -> str | None:
 def other(path: Path) -> KitError:
     """The error for weights in `path` that were trained with another dictionary, which the file does not have."""
     return KitError(
-        Message(
-            "ocr.dictionary-mark.was-trained-another",
-            "{path} was trained with another dictionary than this configuration has",
-            path=path,
-        ),
-        hint=Message(
-            "ocr.dictionary-mark.was-trained-another.fix",
-            "set postprocess.character_dict_path and use_space_char as in its train_config.yaml",
-        ),
+        "ocr.dictionary-mark.was-trained-another",
+        "{path} was trained with another dictionary than this configuration has",
+        fix="set postprocess.character_dict_path and use_space_char as in its train_config.yaml",
+        path=path,
     )

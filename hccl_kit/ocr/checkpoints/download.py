@@ -14,7 +14,6 @@ from collections.abc import Callable
 from typing import IO
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 MAX_BYTES = 4 << 30
 MAX_REDIRECTS = 5
@@ -33,23 +32,17 @@ def copy(url: str, file: IO[bytes], say: Say) -> str:
         while block := _read(answer):
             count += len(block)
             if count > MAX_BYTES:
-                raise KitError(
-                    Message("ocr.download.larger-bytes", "it is larger than {max_bytes} bytes", max_bytes=MAX_BYTES)
-                )
+                raise KitError("ocr.download.larger-bytes", "it is larger than {max_bytes} bytes", max_bytes=MAX_BYTES)
             if time.monotonic() > end:
-                raise KitError(
-                    Message("ocr.download.took-longer-s", "it took longer than {deadline:.0f} s", deadline=DEADLINE)
-                )
+                raise KitError("ocr.download.took-longer-s", "it took longer than {deadline:.0f} s", deadline=DEADLINE)
             digest.update(block)
             file.write(block)
     if not count or (size is not None and count != size):
         raise KitError(
-            Message(
-                "ocr.download.incomplete-bytes",
-                "incomplete: {count}{size} bytes",
-                count=count,
-                size="" if size is None else f" of {size}",
-            )
+            "ocr.download.incomplete-bytes",
+            "incomplete: {count}{size} bytes",
+            count=count,
+            size="" if size is None else f" of {size}",
         )
     return digest.hexdigest()
 
@@ -80,20 +73,18 @@ def _size(answer: http.client.HTTPResponse, file: IO[bytes]) -> int | None:
     if answer.status != http.client.OK:
         raise KitError(_answered(answer.status, answer.reason))
     if answer.headers.get_content_type() == "text/html":
-        raise KitError(Message("ocr.download.server-returned-html", "the server returned an HTML page"))
+        raise KitError("ocr.download.server-returned-html", "the server returned an HTML page")
     announced = answer.headers.get("Content-Length") or ""
     if not re.fullmatch("[0-9]{1,18}", announced):
         return None
     size, free = int(announced), shutil.disk_usage(file.fileno()).free
     if size > min(MAX_BYTES, free):
         raise KitError(
-            Message(
-                "ocr.download.bytes",
-                "it has {size} bytes; accepted: up to {max_bytes}, and the disk has {free} free",
-                size=size,
-                max_bytes=MAX_BYTES,
-                free=free,
-            )
+            "ocr.download.bytes",
+            "it has {size} bytes; accepted: up to {max_bytes}, and the disk has {free} free",
+            size=size,
+            max_bytes=MAX_BYTES,
+            free=free,
         )
     return size
 
@@ -103,7 +94,7 @@ def _read(answer: http.client.HTTPResponse) -> bytes:
         return answer.read1(BLOCK)  # returns what has arrived, so that the deadline also stops a slow server
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise KitError(
-            Message("ocr.download.connection-broke", "the connection broke: {name}", name=error or type(error).__name__)
+            "ocr.download.connection-broke", "the connection broke: {name}", name=error or type(error).__name__
         ) from error
 
 
@@ -127,11 +118,7 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         refusal = reason_to_refuse(*(urllib.parse.urlsplit(url) for url in (req.full_url, newurl)))
         if refusal:
             raise KitError(
-                Message(
-                    "ocr.download.redirects-not-followed",
-                    "it redirects {refusal}, which is not followed",
-                    refusal=refusal,
-                )
+                "ocr.download.redirects-not-followed", "it redirects {refusal}, which is not followed", refusal=refusal
             )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

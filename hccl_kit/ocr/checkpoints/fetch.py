@@ -79,18 +79,19 @@ def local_path(key: str, name: str, environ: Mapping[str, str]) -> Path:
         return Path(urllib.parse.unquote(parts.path))
     if scheme not in ("http", "https") or not parts.hostname:
         raise KitError(
-            Message(
-                "ocr.fetch.path-url-begins",
-                "{key} is {name}; accepted: a path, or a URL that begins with https://, http:// or file:///",
-                key=key,
-                name=name,
-            )
+            "ocr.fetch.path-url-begins",
+            "{key} is {name}; accepted: a path, or a URL that begins with https://, http:// or file:///",
+            key=key,
+            name=name,
         )
     file = re.sub("[^A-Za-z0-9._+-]", "_", urllib.parse.unquote(parts.path).rsplit("/", 1)[-1])[-128:]
     if not file.strip("."):
         raise KitError(
-            Message("ocr.fetch.names-no-file", "{key} is {name}, which names no file", key=key, name=name),
-            hint=Message("ocr.fetch.names-no-file.fix", "give the URL of a .ckpt or .safetensors file"),
+            "ocr.fetch.names-no-file",
+            "{key} is {name}, which names no file",
+            fix="give the URL of a .ckpt or .safetensors file",
+            key=key,
+            name=name,
         )
     return cache(environ) / hashlib.sha256(name.encode()).hexdigest()[:12] / file
 
@@ -104,8 +105,10 @@ def cache(environ: Mapping[str, str]) -> Path:
         return (user if user.is_absolute() else Path(environ.get("HOME") or "~").expanduser() / ".cache") / "hccl_kit"
     except RuntimeError as error:  # a container may run as a number without a user
         raise KitError(
-            Message("ocr.fetch.user-no-home", "this user has no home folder for a cache"),
-            hint=Message("ocr.fetch.user-no-home.fix", "set {cache} to a folder", cache=CACHE),
+            "ocr.fetch.user-no-home",
+            "this user has no home folder for a cache",
+            fix="set {cache} to a folder",
+            cache=CACHE,
         ) from error
 
 
@@ -117,37 +120,29 @@ def _scheme(name: str) -> str | None:
 def _split(key: str, name: str) -> urllib.parse.SplitResult:
     if not name.isascii() or not name.isprintable() or " " in name:
         raise KitError(
-            Message(
-                "ocr.fetch.url-visible-ascii",
-                "{key} is {name!r}; accepted: a URL of visible ASCII characters, others as %20 and the like",
-                key=key,
-                name=name,
-            )
+            "ocr.fetch.url-visible-ascii",
+            "{key} is {name!r}; accepted: a URL of visible ASCII characters, others as %20 and the like",
+            key=key,
+            name=name,
         )
     try:
         parts = urllib.parse.urlsplit(name)
         _ = parts.port  # ValueError if it is not a number
     except ValueError as error:
         raise KitError(
-            Message(
-                "ocr.fetch.not-valid-url",
-                "{key} is {name!r}, which is not a valid URL: {reason}",
-                key=key,
-                name=name,
-                reason=error,
-            )
+            "ocr.fetch.not-valid-url",
+            "{key} is {name!r}, which is not a valid URL: {reason}",
+            key=key,
+            name=name,
+            reason=error,
         ) from error
     if "@" in parts.netloc:
         raise KitError(
-            Message(
-                "ocr.fetch.holds-user-name",
-                "{key} holds a user name or a password before {hostname}; no credentials are sent",
-                key=key,
-                hostname=parts.hostname,
-            ),
-            hint=Message(
-                "ocr.fetch.holds-user-name.fix", "download the file manually, and give its path instead of the URL"
-            ),
+            "ocr.fetch.holds-user-name",
+            "{key} holds a user name or a password before {hostname}; no credentials are sent",
+            fix="download the file manually, and give its path instead of the URL",
+            key=key,
+            hostname=parts.hostname,
         )
     return parts
 
@@ -191,28 +186,19 @@ def _recorded(record: Path) -> str:
     """The SHA-256 that was recorded after the download. Raises KitError if the record is not a checksum."""
     text = read_text(record, 4096).partition(" ")[0]
     if not _SUM.fullmatch(text):
-        raise KitError(
-            Message("ocr.fetch.holds-no-sha", "{record} holds no SHA-256", record=record),
-            hint=Message("ocr.fetch.holds-no-sha.fix", "rm {record}", record=record),
-        )
+        raise KitError("ocr.fetch.holds-no-sha", "{record} holds no SHA-256", fix="rm {record}", record=record)
     return text
 
 
 def _assert_sum(path: Path, digest: str, expected: str) -> None:
     if digest != expected.lower():
         raise KitError(
-            Message(
-                "ocr.fetch.sha-256",
-                "{path} has the SHA-256 {digest}; expected {lower}",
-                path=path,
-                digest=digest,
-                lower=expected.lower(),
-            ),
-            hint=Message(
-                "ocr.fetch.sha-256.fix",
-                "it is damaged or another file: remove {path} and download it again, or correct the checksum",
-                path=path,
-            ),
+            "ocr.fetch.sha-256",
+            "{path} has the SHA-256 {digest}; expected {lower}",
+            fix="it is damaged or another file: remove {path} and download it again, or correct the checksum",
+            path=path,
+            digest=digest,
+            lower=expected.lower(),
         )
 
 
@@ -273,18 +259,15 @@ def _download(url: str, path: Path, expected: str | None, say: Say) -> str:
             os.fsync(file.fileno())
         if expected and digest != expected.lower():
             raise KitError(
-                Message(
-                    "ocr.fetch.download-sha-256",
-                    "the download has the SHA-256 {digest}; expected {lower}",
-                    digest=digest,
-                    lower=expected.lower(),
-                )
+                "ocr.fetch.download-sha-256",
+                "the download has the SHA-256 {digest}; expected {lower}",
+                digest=digest,
+                lower=expected.lower(),
             )
         temporary.replace(path)
     except KitError as error:
         raise KitError(
-            Message("ocr.fetch.cannot-download", "cannot download {url}: {reason}", url=url, reason=error.message),
-            hint=by_hand,
+            "ocr.fetch.cannot-download", "cannot download {url}: {reason}", hint=by_hand, url=url, reason=error.message
         ) from error
     finally:
         temporary.unlink(missing_ok=True)

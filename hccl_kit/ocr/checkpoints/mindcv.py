@@ -7,7 +7,6 @@ eight digits in each name are the start of a checksum of the file, see `fetch`.
 from __future__ import annotations
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 PREFIX = "mindcv:"
 _FOLDER = "https://download.mindspore.cn/toolkits/mindcv/"
@@ -29,17 +28,18 @@ def resolved(key: str, name: str) -> str:
         return name
     if not key.startswith("model.backbone."):
         raise KitError(
-            Message("ocr.mindcv.weights-backbone", "{key} is {name}, the weights of a backbone", key=key, name=name),
-            hint=Message("ocr.mindcv.weights-backbone.fix", "set model.backbone.pretrained: {name}", name=name),
+            "ocr.mindcv.weights-backbone",
+            "{key} is {name}, the weights of a backbone",
+            fix="set model.backbone.pretrained: {name}",
+            key=key,
+            name=name,
         )
     if name not in URLS:
         raise KitError(
-            Message(
-                "ocr.mindcv.path-url",
-                "{key} is {name}; accepted: {urls}, a path or a URL",
-                key=key,
-                name=name,
-                urls=", ".join(URLS),
-            )
+            "ocr.mindcv.path-url",
+            "{key} is {name}; accepted: {urls}, a path or a URL",
+            key=key,
+            name=name,
+            urls=", ".join(URLS),
         )
     return URLS[name]

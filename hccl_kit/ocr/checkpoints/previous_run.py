@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.integer import parse_integer
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.config import ARCHIVE, BEST
 from hccl_kit.ocr.file_errors import OF_A_RUN, writing_into
@@ -103,12 +102,10 @@ def make_room(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
         (folder / MARK).unlink(missing_ok=True)
     except OSError as error:
         raise KitError(
-            Message(
-                "ocr.previous-run.cannot-move-aside",
-                "cannot move {filename} aside: {reason}",
-                filename=error.filename,
-                reason=error.strerror,
-            )
+            "ocr.previous-run.cannot-move-aside",
+            "cannot move {filename} aside: {reason}",
+            filename=error.filename,
+            reason=error.strerror,
         ) from error
     return (f"{folder} holds the results of an earlier run; they are now in {aside}",)
 
@@ -125,17 +122,12 @@ def _earlier_results(config: Config, environ: Mapping[str, str]) -> list[Path]:
     for key, source in _read_at_the_start(config, environ).items():
         if _is_one_of(source, left):
             raise KitError(
-                Message(
-                    "ocr.previous-run.result-earlier-run",
-                    "{key} is {source}, a result of the earlier run in {folder}, and a new run moves these aside",
-                    key=key,
-                    source=source,
-                    folder=folder,
-                ),
-                hint=Message(
-                    "ocr.previous-run.result-earlier-run.fix",
-                    "give the new run a folder of its own: -o train.ckpt_save_dir=...",
-                ),
+                "ocr.previous-run.result-earlier-run",
+                "{key} is {source}, a result of the earlier run in {folder}, and a new run moves these aside",
+                fix="give the new run a folder of its own: -o train.ckpt_save_dir=...",
+                key=key,
+                source=source,
+                folder=folder,
             )
     return left
 
@@ -190,8 +182,9 @@ def _new_folder(folder: Path) -> Path:
             (aside := folder / f"earlier_{number}").mkdir()
             return aside
     raise KitError(
-        Message(
-            "ocr.previous-run.holds-earlier-runs", "{folder} holds {most} earlier runs", folder=folder, most=MOST - 1
-        ),
-        hint=Message("ocr.previous-run.holds-earlier-runs.fix", "remove some, or set train.ckpt_save_dir"),
+        "ocr.previous-run.holds-earlier-runs",
+        "{folder} holds {most} earlier runs",
+        fix="remove some, or set train.ckpt_save_dir",
+        folder=folder,
+        most=MOST - 1,
     )

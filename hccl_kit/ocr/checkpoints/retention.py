@@ -18,7 +18,6 @@ from mindspore import Parameter
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.checkpoints.previous_run import KEPT
 
@@ -62,12 +61,14 @@ def read(folder: Path) -> list[Kept]:
         ]
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise KitError(
-            Message("ocr.retention.damaged", "{path} is damaged: {reason}", path=path, reason=error),
-            hint=Message("ocr.retention.damaged.fix", "remove it; the files that it lists stay"),
+            "ocr.retention.damaged",
+            "{path} is damaged: {reason}",
+            fix="remove it; the files that it lists stay",
+            path=path,
+            reason=error,
         ) from error
     if any(row.file != f"step_{row.step}.ckpt" or row.step < 0 or not math.isfinite(row.score) for row in rows):
         raise KitError(
-            Message("ocr.retention.lists-files-run", "{path} lists files that a run does not write", path=path),
-            hint=Message("ocr.retention.lists-files-run.fix", "remove it"),
+            "ocr.retention.lists-files-run", "{path} lists files that a run does not write", fix="remove it", path=path
         )
     return rows

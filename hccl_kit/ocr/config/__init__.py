@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import layers, schema, yaml_text
 
 BEST = layers.BEST
@@ -41,10 +40,11 @@ class Config:
         """The section of that name. Raises KitError if the file has none."""
         if section not in self.values:
             raise KitError(
-                Message(
-                    "ocr.config.no-section", "{source} has no section {section}", source=self.source, section=section
-                ),
-                hint=Message("ocr.config.no-section.fix", "an evaluation, a prediction and an export need it"),
+                "ocr.config.no-section",
+                "{source} has no section {section}",
+                fix="an evaluation, a prediction and an export need it",
+                source=self.source,
+                section=section,
             )
         return self.values[section]
 
@@ -130,18 +130,13 @@ def _assert_evaluation(values: Mapping[str, Any], source: str) -> None:
     absent = [section for section in EVALUATION if section not in values]
     if absent and (values["system"]["val_while_train"] or len(absent) < len(EVALUATION)):
         raise KitError(
-            Message(
-                "ocr.config.missing",
-                "{source}: {absent} {count} missing",
-                source=source,
-                absent=", ".join(absent),
-                count="is" if len(absent) == 1 else "are",
-            ),
-            hint=Message(
-                "ocr.config.missing.fix",
-                "system.val_while_train: False, without {evaluation}, trains without an evaluation",
-                evaluation=", ".join(EVALUATION),
-            ),
+            "ocr.config.missing",
+            "{source}: {absent} {count} missing",
+            fix="system.val_while_train: False, without {evaluation}, trains without an evaluation",
+            source=source,
+            absent=", ".join(absent),
+            count="is" if len(absent) == 1 else "are",
+            evaluation=", ".join(EVALUATION),
         )
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from hccl_kit.base import shipped
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import yaml_text
 from hccl_kit.ocr.config.yaml_text import dotted, value_at
 from hccl_kit.table.pointer import Pointer
@@ -96,24 +95,18 @@ class Parts:
         keys = name.strip().split(".")
         if not sign or not all(keys):
             raise KitError(
-                Message(
-                    "ocr.layers.expected-key-value",
-                    "{source}: expected key=value, such as train.ckpt_save_dir=./out",
-                    source=source,
-                )
+                "ocr.layers.expected-key-value",
+                "{source}: expected key=value, such as train.ckpt_save_dir=./out",
+                source=source,
             )
         pointer = self._pointer(keys, source)
         if keys[0] == COMMON and not self.uses.get(pointer):
             raise KitError(
-                Message(
-                    "ocr.layers.no-section-uses",
-                    "{source}: no other section uses an anchor of {strip}, so it has no effect",
-                    source=source,
-                    strip=name.strip(),
-                ),
-                hint=Message(
-                    "ocr.layers.no-section-uses.fix", "name the key that is used, such as train.loader.batch_size"
-                ),
+                "ocr.layers.no-section-uses",
+                "{source}: no other section uses an anchor of {strip}, so it has no effect",
+                fix="name the key that is used, such as train.loader.batch_size",
+                source=source,
+                strip=name.strip(),
             )
         value, _ = yaml_text.parse(text, f"{source}: the value")
         self._drop(TWINS.get(pointer))
@@ -126,25 +119,21 @@ class Parts:
             if isinstance(target, list):
                 if not _INDEX.fullmatch(key) or int(key) >= len(target):
                     raise KitError(
-                        Message(
-                            "ocr.layers.list",
-                            "{source}: {dotted} is a list; accepted: 0 to {count}",
-                            source=source,
-                            dotted=dotted(pointer),
-                            count=len(target) - 1,
-                        )
+                        "ocr.layers.list",
+                        "{source}: {dotted} is a list; accepted: 0 to {count}",
+                        source=source,
+                        dotted=dotted(pointer),
+                        count=len(target) - 1,
                     )
                 pointer, target = (*pointer, int(key)), target[int(key)]
             elif isinstance(target, (dict, type(None))):
                 pointer, target = (*pointer, key), (target or {}).get(key)
             else:
                 raise KitError(
-                    Message(
-                        "ocr.layers.value-not-section",
-                        "{source}: {dotted} is a value, not a section",
-                        source=source,
-                        dotted=dotted(pointer),
-                    )
+                    "ocr.layers.value-not-section",
+                    "{source}: {dotted} is a value, not a section",
+                    source=source,
+                    dotted=dotted(pointer),
                 )
         return pointer
 
@@ -181,13 +170,11 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
     count = count or iter(range(MAX_FILES))
     if next(count, None) is None:
         raise KitError(
-            Message(
-                "ocr.layers.extends-files",
-                "{above} extends more than {max_files} files by {base}",
-                above=above[0],
-                max_files=MAX_FILES,
-                base=BASE,
-            )
+            "ocr.layers.extends-files",
+            "{above} extends more than {max_files} files by {base}",
+            above=above[0],
+            max_files=MAX_FILES,
+            base=BASE,
         )
     extending = _read_one(path)
     if BASE not in extending.values:
@@ -198,23 +185,21 @@ def read(path: Path, above: tuple[Path, ...] = (), count: Iterator[int] | None =
         line = extending.places[(BASE,)]
         if not isinstance(name, str) or not name.isprintable():
             raise KitError(
-                Message(
-                    "ocr.layers.path-list-paths",
-                    "{line}: {base} is {name!r}; accepted: a path or a list of paths",
-                    line=line,
-                    base=BASE,
-                    name=name,
-                )
+                "ocr.layers.path-list-paths",
+                "{line}: {base} is {name!r}; accepted: a path or a list of paths",
+                line=line,
+                base=BASE,
+                name=name,
             )
         base = path.parent / name
         base = base if os.path.lexists(base) else shipped.config(Path(name)) or base
         if os.path.realpath(base) in map(os.path.realpath, (*above, path)):
-            raise KitError(Message("ocr.layers.extends-itself", "{line}: {base} extends itself", line=line, base=base))
+            raise KitError("ocr.layers.extends-itself", "{line}: {base} extends itself", line=line, base=base)
         try:
             parts.merge(read(base, (*above, path), count))
         except KitError as error:
             raise KitError(
-                Message("ocr.layers.reason", "{line}: {reason}", line=line, reason=error.message), hint=error.hint
+                "ocr.layers.reason", "{line}: {reason}", hint=error.hint, line=line, reason=error.message
             ) from error
     parts.merge(extending)
     return parts
@@ -224,8 +209,7 @@ def _read_one(path: Path) -> Parts:
     values, root = yaml_text.parse(read_text(path, MAX_BYTES), str(path))
     if not isinstance(values, dict):
         raise KitError(
-            Message("ocr.layers.no-sections", "{path} has no sections", path=path),
-            hint=Message("ocr.layers.no-sections.fix", "see configs/rec/crnn/crnn_small.yaml"),
+            "ocr.layers.no-sections", "{path} has no sections", fix="see configs/rec/crnn/crnn_small.yaml", path=path
         )
     _drop_own_best(values)
     nodes = list(yaml_text.nodes(root))

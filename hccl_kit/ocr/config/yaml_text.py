@@ -10,7 +10,6 @@ from typing import Any
 import yaml
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.table.pointer import Pointer
 
 MAX_VALUES = 10_000
@@ -62,19 +61,15 @@ def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
         return copied(loader.construct_document(root)), root
     except yaml.YAMLError as error:
         raise KitError(
-            Message("ocr.yaml-text.not-valid-yaml", "{source} is not valid YAML: {reason}", source=source, reason=error)
+            "ocr.yaml-text.not-valid-yaml", "{source} is not valid YAML: {reason}", source=source, reason=error
         ) from error
     except RecursionError:
-        raise KitError(
-            Message("ocr.yaml-text.nested-too-deeply", "{source} is nested too deeply", source=source)
-        ) from None
+        raise KitError("ocr.yaml-text.nested-too-deeply", "{source} is nested too deeply", source=source) from None
     except (ValueError, LookupError, AttributeError) as error:  # PyYAML's own, at dates such as 2024-13-45
         raise KitError(
-            Message(
-                "ocr.yaml-text.cannot-read-number",
-                "{first_unreadable} cannot be read as a number or a date",
-                first_unreadable=_first_unreadable(root, source),
-            )
+            "ocr.yaml-text.cannot-read-number",
+            "{first_unreadable} cannot be read as a number or a date",
+            first_unreadable=_first_unreadable(root, source),
         ) from error
 
 
@@ -130,22 +125,18 @@ def _bound(node: yaml.Node, source: str, counter: Iterator[int]) -> None:
     """Bound the number of nodes before values are constructed: nested aliases, also by '<<', grow exponentially."""
     if next(counter) > MAX_VALUES:
         raise KitError(
-            Message(
-                "ocr.yaml-text.values",
-                "{source} has more than {max_values} values; an alias counts at each use",
-                source=source,
-                max_values=MAX_VALUES,
-            )
+            "ocr.yaml-text.values",
+            "{source} has more than {max_values} values; an alias counts at each use",
+            source=source,
+            max_values=MAX_VALUES,
         )
     if isinstance(node, yaml.ScalarNode) and _NO_TEXT.search(node.value):
         raise KitError(
-            Message(
-                "ocr.yaml-text.contains-character-no",
-                "{source}:{line}: {value!r} contains a character that no file name can have (NUL or a lone surrogate)",
-                source=source,
-                line=node.start_mark.line + 1,
-                value=node.value[:40],
-            )
+            "ocr.yaml-text.contains-character-no",
+            "{source}:{line}: {value!r} contains a character that no file name can have (NUL or a lone surrogate)",
+            source=source,
+            line=node.start_mark.line + 1,
+            value=node.value[:40],
         )
     if isinstance(node, yaml.MappingNode):
         _assert_no_duplicates(node, source)
@@ -162,13 +153,11 @@ def _assert_no_duplicates(node: yaml.MappingNode, source: str) -> None:
         line = key.start_mark.line + 1
         if key.value in seen:
             raise KitError(
-                Message(
-                    "ocr.yaml-text.given-twice-first",
-                    "{source}:{line}: {value} is given twice, first in line {seen}",
-                    source=source,
-                    line=line,
-                    value=key.value,
-                    seen=seen[key.value],
-                )
+                "ocr.yaml-text.given-twice-first",
+                "{source}:{line}: {value} is given twice, first in line {seen}",
+                source=source,
+                line=line,
+                value=key.value,
+                seen=seen[key.value],
             )
         seen[key.value] = line

@@ -97,11 +97,9 @@ class HostMemory:
         except ConnectionError:
             time.sleep(GRACE)
             raise KitError(
-                Message(
-                    "cpu.ended-rank",
-                    "another rank has ended; this one waited for it in the all-reduce of the gradients",
-                ),
-                hint=Message("cpu.ended-rank.fix", "see the logs of the other ranks: the first error has the cause"),
+                "cpu.ended-rank",
+                "another rank has ended; this one waited for it in the all-reduce of the gradients",
+                fix="see the logs of the other ranks: the first error has the cause",
             ) from None
         if answer != count:
             raise JointError(
@@ -128,14 +126,12 @@ def connect(world: World) -> HostMemory | None:
         return _invite(world, nbytes) if world.is_main else _follow(world, nbytes)
     except OSError as error:
         raise KitError(
-            Message(
-                "cpu.no-shared-memory",
-                "rank {rank} of {size} cannot share memory with the others: {reason}",
-                rank=world.rank,
-                size=world.size,
-                reason=error,
-            ),
-            hint=Message("cpu.no-shared-memory.fix", "set parallel.strategy: framework"),
+            "cpu.no-shared-memory",
+            "rank {rank} of {size} cannot share memory with the others: {reason}",
+            fix="set parallel.strategy: framework",
+            rank=world.rank,
+            size=world.size,
+            reason=error,
         ) from error
 
 

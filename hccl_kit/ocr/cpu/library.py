@@ -54,9 +54,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
     path = folder / f"operators-{digest[:16]}.so"
     if ":" in str(path):
         raise KitError(
-            Message(
-                "cpu.path-with-colon", "MindSpore loads no library from a path with a colon: {folder}", folder=folder
-            )
+            "cpu.path-with-colon", "MindSpore loads no library from a path with a colon: {folder}", folder=folder
         )
     try:
         make_private(folder)
@@ -65,12 +63,7 @@ def library(folder: Path, environ: Mapping[str, str]) -> Path:
             _compile((*_compiler(environ), *OPTIONS), called, path, environ)
     except OSError as error:
         raise KitError(
-            Message(
-                "cpu.cache-folder",
-                "{path}: {reason}",
-                path=error.filename or folder,
-                reason=error.strerror or error,
-            )
+            "cpu.cache-folder", "{path}: {reason}", path=error.filename or folder, reason=error.strerror or error
         ) from error
     return path
 
@@ -84,8 +77,11 @@ def hold(path: Path) -> None:
         ctypes.CDLL(str(path), mode=os.RTLD_NOW)
     except OSError as error:
         raise KitError(
-            Message("cpu.not-loaded", "{path} cannot be loaded: {reason}", path=path, reason=error),
+            "cpu.not-loaded",
+            "{path} cannot be loaded: {reason}",
             hint=Message("cpu.not-loaded.fix", "rm {path}", path=shlex.quote(str(path))),
+            path=path,
+            reason=error,
         ) from error
 
 
@@ -96,7 +92,7 @@ def _called() -> list[Path]:
     files = [folder / name for name in LIBRARIES]
     absent = [file.name for file in files if not file.is_file()]
     if absent:
-        raise KitError(Message("cpu.no-library", "this installation of MindSpore has no {library}", library=absent[0]))
+        raise KitError("cpu.no-library", "this installation of MindSpore has no {library}", library=absent[0])
     return files
 
 
@@ -104,17 +100,14 @@ def _compiler(environ: Mapping[str, str]) -> Sequence[str]:
     try:
         command = shlex.split(environ.get("CXX", ""))
     except ValueError as error:
-        raise KitError(
-            Message("cpu.bad-compiler", "CXX cannot be parsed as a command: {reason}", reason=error)
-        ) from error
+        raise KitError("cpu.bad-compiler", "CXX cannot be parsed as a command: {reason}", reason=error) from error
     if command:
         return command
     for name in COMPILERS:
         if shutil.which(name, path=environ.get("PATH")):
             return (name,)
     raise KitError(
-        Message("cpu.no-compiler", "there is no C++ compiler ({names})", names=", ".join(COMPILERS)),
-        hint=Message("cpu.no-compiler.fix", "apt-get install g++"),
+        "cpu.no-compiler", "there is no C++ compiler ({names})", fix="apt-get install g++", names=", ".join(COMPILERS)
     )
 
 
@@ -146,7 +139,7 @@ def _compile(command: Sequence[str], called: Sequence[Path], path: Path, environ
             return
         reason = os.pread(descriptor, MOST_OF_REASON, 0).decode(errors="replace")
         if has_waited and reason:
-            raise KitError(Message("cpu.failed-elsewhere", "{reason}", reason=printable(reason)))
+            raise KitError("cpu.failed-elsewhere", "{reason}", reason=printable(reason))
         os.ftruncate(descriptor, 0)
         try:
             _run_compiler(command, called, path, environ)
@@ -186,20 +179,16 @@ def _run_compiler(command: Sequence[str], called: Sequence[Path], path: Path, en
         if done.returncode:
             reason = _reason(done.stderr.decode(errors="replace").splitlines()) or f"exit code {done.returncode}"
             raise KitError(
-                Message(
-                    "cpu.not-compiled",
-                    "{compiler} cannot compile {source}: {reason}",
-                    compiler=command[0],
-                    source=SOURCE.name,
-                    reason=printable(reason[:200]),
-                )
+                "cpu.not-compiled",
+                "{compiler} cannot compile {source}: {reason}",
+                compiler=command[0],
+                source=SOURCE.name,
+                reason=printable(reason[:200]),
             )
         made.rename(path)
     except subprocess.TimeoutExpired as error:
         raise KitError(
-            Message(
-                "cpu.slow-compiler", "{compiler} took longer than {seconds} s", compiler=command[0], seconds=TIMEOUT
-            )
+            "cpu.slow-compiler", "{compiler} took longer than {seconds} s", compiler=command[0], seconds=TIMEOUT
         ) from error
     finally:
         made.unlink(missing_ok=True)

@@ -11,7 +11,6 @@ import importlib.metadata
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 MINDSPORE = "2.10.0"
 ONEDNN = (3, 10)
@@ -32,12 +31,10 @@ def assert_mindspore() -> None:
     """Raises KitError if another MindSpore is installed than the one whose private interfaces are used."""
     if installed() != MINDSPORE:
         raise KitError(
-            Message(
-                "cpu.other-mindspore",
-                "the operators are made for MindSpore {made_for}, and {installed} is installed",
-                made_for=MINDSPORE,
-                installed=installed(),
-            )
+            "cpu.other-mindspore",
+            "the operators are made for MindSpore {made_for}, and {installed} is installed",
+            made_for=MINDSPORE,
+            installed=installed(),
         )
 
 
@@ -46,18 +43,14 @@ def assert_onednn(path: Path) -> None:
     try:
         version = ctypes.CDLL(str(path)).dnnl_version
     except (OSError, AttributeError) as error:
-        raise KitError(
-            Message("cpu.onednn-not-loaded", "{path} cannot be loaded: {reason}", path=path, reason=error)
-        ) from error
+        raise KitError("cpu.onednn-not-loaded", "{path} cannot be loaded: {reason}", path=path, reason=error) from error
     version.restype = ctypes.POINTER(_Version)
     onednn = version().contents
     if (onednn.major, onednn.minor) != ONEDNN:
         raise KitError(
-            Message(
-                "cpu.other-onednn",
-                "the operators are made for oneDNN {made_for}, and MindSpore has {major}.{minor}",
-                made_for=".".join(map(str, ONEDNN)),
-                major=onednn.major,
-                minor=onednn.minor,
-            )
+            "cpu.other-onednn",
+            "the operators are made for oneDNN {made_for}, and MindSpore has {major}.{minor}",
+            made_for=".".join(map(str, ONEDNN)),
+            major=onednn.major,
+            minor=onednn.minor,
         )

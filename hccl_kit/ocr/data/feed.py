@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.data.kept_samples import KeptSamples
 from hccl_kit.ocr.data.pipeline import pipeline
@@ -51,20 +50,19 @@ class Feed:
         self._make = partial(loader.train_batch, transform=transform, collate=collate, kept=kept)
         if not self.samples:
             raise KitError(
-                Message("ocr.feed.no-sample-train", "no sample of train.dataset can be used"),
-                hint=Message("ocr.feed.no-sample-train.fix", "the warnings above name the reasons"),
+                "ocr.feed.no-sample-train",
+                "no sample of train.dataset can be used",
+                fix="the warnings above name the reasons",
             )
         if not self.steps_per_epoch:
             raise KitError(
-                Message(
-                    "ocr.feed.samples-too-few",
-                    "{count} samples are too few for one step of {joint_batch} ({size} ranks x {batch})",
-                    count=len(self.samples),
-                    joint_batch=self.joint_batch,
-                    size=size,
-                    batch=batch,
-                ),
-                hint=Message("ocr.feed.samples-too-few.fix", "set train.loader.batch_size lower"),
+                "ocr.feed.samples-too-few",
+                "{count} samples are too few for one step of {joint_batch} ({size} ranks x {batch})",
+                fix="set train.loader.batch_size lower",
+                count=len(self.samples),
+                joint_batch=self.joint_batch,
+                size=size,
+                batch=batch,
             )
 
     def batches(self, first: int, last: int, *, seed: int) -> Iterator[tuple[int, loader.Batch]]:
@@ -110,10 +108,8 @@ class _Stretched(Sequence[Any]):
 def _range(stretch: Sequence[float] | None) -> tuple[float, float] | None:
     if stretch and stretch[0] > stretch[1]:
         raise KitError(
-            Message(
-                "ocr.feed.train-loader-stretch",
-                "train.loader.stretch is {stretch}; accepted: [lowest, highest]",
-                stretch=list(stretch),
-            )
+            "ocr.feed.train-loader-stretch",
+            "train.loader.stretch is {stretch}; accepted: [lowest, highest]",
+            stretch=list(stretch),
         )
     return (stretch[0], stretch[1]) if stretch else None

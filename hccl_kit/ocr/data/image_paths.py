@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 MAX_STEM_BYTES = 200
@@ -20,7 +19,7 @@ def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path
     Raises KitError if a path does not exist, is not a regular file, there are no images, or `limit` is below 1.
     """
     if limit is not None and limit < 1:
-        raise KitError(Message("ocr.image-paths.limit", "--limit is {limit}; accepted: 1 or more", limit=limit))
+        raise KitError("ocr.image-paths.limit", "--limit is {limit}; accepted: 1 or more", limit=limit)
     images: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -29,15 +28,20 @@ def find_images(paths: Sequence[Path], *, limit: int | None = None) -> list[Path
             images.append(path)
         elif path.exists():
             raise KitError(
-                Message("ocr.image-paths.not-regular-file", "{path} is not a regular file", path=path),
-                hint=Message("ocr.image-paths.not-regular-file.fix", "name images and folders of images"),
+                "ocr.image-paths.not-regular-file",
+                "{path} is not a regular file",
+                fix="name images and folders of images",
+                path=path,
             )
         else:
-            raise KitError(Message("ocr.image-paths.no-image-folder", "there is no image or folder {path}", path=path))
+            raise KitError("ocr.image-paths.no-image-folder", "there is no image or folder {path}", path=path)
     if not images:
         raise KitError(
-            Message("ocr.image-paths.no-images", "no images in {value}", value=", ".join(map(str, paths))),
-            hint=Message("ocr.image-paths.no-images.fix", "accepted: {suffixes}", suffixes=" ".join(SUFFIXES)),
+            "ocr.image-paths.no-images",
+            "no images in {value}",
+            fix="accepted: {suffixes}",
+            value=", ".join(map(str, paths)),
+            suffixes=" ".join(SUFFIXES),
         )
     return images[:limit]
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.kept_samples import KeptSamples
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 from hccl_kit.ocr.data.transforms import Transform, image_of
@@ -131,12 +130,10 @@ def train_batch(
             bad.append((samples[index], str(error)))
     if not good:
         raise KitError(
-            Message(
-                "ocr.loader.no-sample-whole",
-                "no sample of a whole batch can be used; the first: {path}: {bad}",
-                path=bad[0][0].path,
-                bad=bad[0][1],
-            )
+            "ocr.loader.no-sample-whole",
+            "no sample of a whole batch can be used; the first: {path}: {bad}",
+            path=bad[0][0].path,
+            bad=bad[0][1],
         )
     rows = [good[n % len(good)] for n in range(len(indices))]
     return Batch(*collate(rows), tuple(rows), tuple(bad))
@@ -173,14 +170,9 @@ def stack_images(rows: Sequence[Sample]) -> NDArray[np.float32]:
     shapes = {image_of(row).shape for row in rows}
     if len(shapes) != 1:
         raise KitError(
-            Message(
-                "ocr.loader.images-batch-different",
-                "the images of a batch have different shapes {shapes}",
-                shapes=sorted(shapes),
-            ),
-            hint=Message(
-                "ocr.loader.images-batch-different.fix",
-                "add a transform that gives them one size (RecResizeImg, RandomCropWithBBox), or set batch_size: 1",
-            ),
+            "ocr.loader.images-batch-different",
+            "the images of a batch have different shapes {shapes}",
+            fix="add a transform that gives them one size (RecResizeImg, RandomCropWithBBox), or set batch_size: 1",
+            shapes=sorted(shapes),
         )
     return np.stack([image_of(row) for row in rows])

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.limited_child import Limits, limited_program, why_ended
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_file import open_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 from hccl_kit.ocr.file_errors import cannot_read
@@ -46,16 +45,11 @@ def read(path: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]:
         raise cannot_read(path, error) from error
     except _DamagedError as error:
         raise KitError(
-            Message(
-                "ocr.mat-file.damaged-not-matlab",
-                "{path} is damaged or not a MATLAB file: {reason}",
-                path=path,
-                reason=error,
-            ),
-            hint=Message(
-                "ocr.mat-file.damaged-not-matlab.fix",
-                "get it again; a file of MATLAB 7.3 must be saved as version 7 (save -v7)",
-            ),
+            "ocr.mat-file.damaged-not-matlab",
+            "{path} is damaged or not a MATLAB file: {reason}",
+            fix="get it again; a file of MATLAB 7.3 must be saved as version 7 (save -v7)",
+            path=path,
+            reason=error,
         ) from error
     except MemoryError as error:  # the trial had it
         raise cannot_read(path, MemoryError("this machine has no memory left for it")) from error

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,15 +78,13 @@ def read_labels(path: Path) -> list[tuple[str, str]]:
         name, tab, text = line.partition("\t")
         if not tab or not name:
             raise KitError(
-                Message(
-                    "ocr.samples.expected-path-tab",
-                    "{path}:{number}: expected path TAB text, found {line!r}",
-                    path=path,
-                    number=number,
-                    line=line[:60],
-                )
+                "ocr.samples.expected-path-tab",
+                "{path}:{number}: expected path TAB text, found {line!r}",
+                path=path,
+                number=number,
+                line=line[:60],
             )
         rows.append((name, text))
     if not rows:
-        raise KitError(Message("ocr.samples.label-file-holds", "the label file {path} holds no samples", path=path))
+        raise KitError("ocr.samples.label-file-holds", "the label file {path} holds no samples", path=path)
     return rows

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,38 +26,33 @@ def sources(dataset: Mapping[str, Any]) -> list[tuple[Path, Path, float]]:
     ratios = _as_list(dataset.get("sample_ratio", 1.0))
     if not {len(folders), len(ratios)} <= {1, len(labels)}:
         raise KitError(
-            Message(
-                "ocr.sources.label-file-data",
-                "{count} label_file, {count_2} data_dir and {count_3} sample_ratio differ in number",
-                count=len(labels),
-                count_2=len(folders),
-                count_3=len(ratios),
-            ),
-            hint=Message("ocr.sources.label-file-data.fix", "give each label_file its own, or one to all of them"),
+            "ocr.sources.label-file-data",
+            "{count} label_file, {count_2} data_dir and {count_3} sample_ratio differ in number",
+            fix="give each label_file its own, or one to all of them",
+            count=len(labels),
+            count_2=len(folders),
+            count_3=len(ratios),
         )
     folders, ratios = (values * len(labels) if len(values) == 1 else values for values in (folders, ratios))
     if kind == "label_file" and "" in labels:
         raise KitError(
-            Message("ocr.sources.label-file-empty", "label_file is empty"),
-            hint=Message(
-                "ocr.sources.label-file-empty.fix",
-                "name it below {root}, such as train_gt.txt, or . for the folder itself",
-                root=root,
-            ),
+            "ocr.sources.label-file-empty",
+            "label_file is empty",
+            fix="name it below {root}, such as train_gt.txt, or . for the folder itself",
+            root=root,
         )
     parts = [(root / label, root / folder, ratio) for label, folder, ratio in zip(labels, folders, ratios, strict=True)]
     for label, folder, _ in parts:
         if not label.exists():
             raise KitError(
-                Message("ocr.sources.no-label-file", "there is no label file or folder {label}", label=label),
-                hint=Message(
-                    "ocr.sources.no-label-file.fix",
-                    "set dataset_root, data_dir and label_file; hccl-kit render-words makes a first data "
-                    "set, hccl-kit convert-dataset converts published ones",
-                ),
+                "ocr.sources.no-label-file",
+                "there is no label file or folder {label}",
+                fix="set dataset_root, data_dir and label_file; hccl-kit render-words makes a first data "
+                "set, hccl-kit convert-dataset converts published ones",
+                label=label,
             )
         if not folder.is_dir():
-            raise KitError(Message("ocr.sources.data-dir-not", "data_dir {folder} is not a folder", folder=folder))
+            raise KitError("ocr.sources.data-dir-not", "data_dir {folder} is not a folder", folder=folder)
     return parts
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_file import MAX_PIXELS, NOT_AN_IMAGE, read_image
 from hccl_kit.ocr.data.samples import BadSampleError, Sample
 
@@ -67,10 +66,8 @@ def image_of(sample: Sample) -> NDArray[Any]:
     """The image of a sample. Raises KitError if it has not been decoded."""
     if sample.image is None:
         raise KitError(
-            Message(
-                "ocr.transforms.transform-pipeline-needs",
-                "transform_pipeline needs DecodeImage before the other transforms",
-            )
+            "ocr.transforms.transform-pipeline-needs",
+            "transform_pipeline needs DecodeImage before the other transforms",
         )
     return sample.image
 
@@ -140,7 +137,7 @@ def normalize(
     )
     if not scale.all():
         raise KitError(
-            Message("ocr.transforms.normalizeimage-std-holds", "NormalizeImage: std {std} holds a zero", std=list(std))
+            "ocr.transforms.normalizeimage-std-holds", "NormalizeImage: std {std} holds a zero", std=list(std)
         )
     tables = (np.arange(256, dtype=np.float32) - shift[:, None]) / scale[:, None]
     swap = bgr_to_rgb or rgb_to_bgr
@@ -219,11 +216,9 @@ def _around_one(name: str, value: float | Sequence[float]) -> tuple[float, float
     low, high = (max(0.0, 1 - value), 1 + value) if isinstance(value, (int, float)) else value
     if not 0 <= low <= high:
         raise KitError(
-            Message(
-                "ocr.transforms.randomcoloradjust-number-0",
-                "RandomColorAdjust: {name} is {value}; accepted: a number from 0 on, or [lowest, highest]",
-                name=name,
-                value=value,
-            )
+            "ocr.transforms.randomcoloradjust-number-0",
+            "RandomColorAdjust: {name} is {value}; accepted: a number from 0 on, or [lowest, highest]",
+            name=name,
+            value=value,
         )
     return low, high

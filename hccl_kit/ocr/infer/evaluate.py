@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
 from hccl_kit.ocr.drawing import Image
@@ -71,14 +70,10 @@ class Evaluator:
         sums = self.world.all_reduce(np.append(totals, unread).astype(np.float32))
         if sums[-1] == len(self.samples):
             raise KitError(
-                Message(
-                    "ocr.evaluate.none-images-evaluation",
-                    "none of the {count} images of the evaluation can be read",
-                    count=len(self.samples),
-                ),
-                hint=Message(
-                    "ocr.evaluate.none-images-evaluation.fix", "check eval.dataset: dataset_root, data_dir, label_file"
-                ),
+                "ocr.evaluate.none-images-evaluation",
+                "none of the {count} images of the evaluation can be read",
+                fix="check eval.dataset: dataset_root, data_dir, label_file",
+                count=len(self.samples),
             )
         return Scores(self.task.counts.from_array(sums[:-1]), distances)
 

@@ -14,7 +14,6 @@ from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Normal
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 
 class Row(NamedTuple):
@@ -184,14 +183,9 @@ def _last_of_strides(rows: tuple[Row, ...]) -> tuple[int, ...]:
 def _assert_stages(stages: tuple[int, ...], entries: int) -> None:
     if list(stages) != sorted(set(stages)) or stages[-1] >= entries:
         raise KitError(
-            Message(
-                "ocr.mobilenet-v3.model-backbone-out",
-                "model.backbone.out_stages is {stages}: four entries are needed, ascending, from 0 to {entries}",
-                stages=list(stages),
-                entries=entries - 1,
-            ),
-            hint=Message(
-                "ocr.mobilenet-v3.model-backbone-out.fix",
-                "leave the key out for the last entry of each of the strides 4, 8, 16 and 32",
-            ),
+            "ocr.mobilenet-v3.model-backbone-out",
+            "model.backbone.out_stages is {stages}: four entries are needed, ascending, from 0 to {entries}",
+            fix="leave the key out for the last entry of each of the strides 4, 8, 16 and 32",
+            stages=list(stages),
+            entries=entries - 1,
         )

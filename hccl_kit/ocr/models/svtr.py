@@ -13,7 +13,6 @@ import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import options_of
 from hccl_kit.ocr.models.ctc_head import CTCHead
 from hccl_kit.ocr.models.dropout import Dropout
@@ -138,12 +137,10 @@ def build(model: Mapping[str, Any]) -> Svtr:
     transform = rectifier(**options_of(model["transform"])) if model.get("transform") else nn.Identity()
     if model.get("transform") and tuple(transform.outputs) != tuple(shape.img_size):
         raise KitError(
-            Message(
-                "ocr.svtr.model-transform-tps",
-                "model.transform.tps_outputsize {outputs} must equal model.backbone.img_size {img_size}",
-                outputs=list(transform.outputs),
-                img_size=list(shape.img_size),
-            ),
-            hint=Message("ocr.svtr.model-transform-tps.fix", "set both to the same height and width"),
+            "ocr.svtr.model-transform-tps",
+            "model.transform.tps_outputsize {outputs} must equal model.backbone.img_size {img_size}",
+            fix="set both to the same height and width",
+            outputs=list(transform.outputs),
+            img_size=list(shape.img_size),
         )
     return Svtr(transform, SVTRNet(shape), Img2Seq(), CTCHead(shape.out_channels, **options_of(model["head"])))

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 STRIDE = 4
 """Side of a patch."""
@@ -69,12 +68,10 @@ class SvtrShape:
 
 def _wrong(key: str, found: object, accepted: str) -> KitError:
     return KitError(
-        Message(
-            "ocr.svtr-shape.model-backbone",
-            "model.backbone.{key} is {value}: {accepted}",
-            key=key,
-            value=found,
-            accepted=accepted,
-        ),
-        hint=Message("ocr.svtr-shape.model-backbone.fix", "leave it out for SVTR-Tiny"),
+        "ocr.svtr-shape.model-backbone",
+        "model.backbone.{key} is {value}: {accepted}",
+        fix="leave it out for SVTR-Tiny",
+        key=key,
+        value=found,
+        accepted=accepted,
     )

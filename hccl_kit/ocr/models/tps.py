@@ -13,7 +13,6 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.models.sample import Resize, Sample
 
 CHANNELS = (32, 64, 128, 256, 256, 256)
@@ -134,11 +133,9 @@ def rectifier(
 def _assert_pair(key: str, value: Any, *, at_least: int) -> None:
     if not all(at_least <= side <= 4096 for side in value):
         raise KitError(
-            Message(
-                "ocr.tps.model-transform",
-                "model.transform.{key} is {value}: height and width are needed, each from {at_least} to 4096",
-                key=key,
-                value=list(value),
-                at_least=at_least,
-            )
+            "ocr.tps.model-transform",
+            "model.transform.{key} is {value}: height and width are needed, each from {at_least} to 4096",
+            key=key,
+            value=list(value),
+            at_least=at_least,
         )

@@ -163,13 +163,12 @@ def _assert_places(request: Request) -> None:
     tasks = sets.tasks(request.dataset)
     if request.task not in tasks:
         raise KitError(
-            Message(
-                "ocr.convert-dataset.no-labels-task",
-                "{dataset} has no labels for --task {task}",
-                dataset=request.dataset,
-                task=request.task,
-            ),
-            hint=Message("ocr.convert-dataset.no-labels-task.fix", "--task {tasks}", tasks=" or ".join(tasks)),
+            "ocr.convert-dataset.no-labels-task",
+            "{dataset} has no labels for --task {task}",
+            fix="--task {tasks}",
+            dataset=request.dataset,
+            task=request.task,
+            tasks=" or ".join(tasks),
         )
     if not request.is_list:
         _assert_folders(request)
@@ -179,12 +178,10 @@ def _assert_places(request: Request) -> None:
         if not output.suffix:
             hint = Message("ocr.convert-dataset.output-path-name.fix", "--output_path {output}.txt", output=output)
             raise KitError(
-                Message(
-                    "ocr.convert-dataset.output-path-name",
-                    "--output_path {output} is the name of the images' folder too",
-                    output=output,
-                ),
+                "ocr.convert-dataset.output-path-name",
+                "--output_path {output} is the name of the images' folder too",
                 hint=hint,
+                output=output,
             )
         assert_free_folder(request.folder, "--output_path", force=request.force)
 
@@ -193,8 +190,11 @@ def _assert_folders(request: Request) -> None:
     label, image, published = request.labels, request.images, sets.PAGE_SETS[request.dataset]
     if not label.exists():
         raise KitError(
-            Message("ocr.convert-dataset.label-dir-not", "--label_dir {label} does not exist", label=label),
-            hint=Message("ocr.convert-dataset.label-dir-not.fix", "name {labels}", labels=published.labels),
+            "ocr.convert-dataset.label-dir-not",
+            "--label_dir {label} does not exist",
+            fix="name {labels}",
+            label=label,
+            labels=published.labels,
         )
     fits = {"a folder": label.is_dir(), "a file": label.is_file(), "a folder or a file": label.exists()}
     if not fits[published.labels]:
@@ -209,39 +209,35 @@ def _assert_folders(request: Request) -> None:
                 "only the word list of ic15 is a file: --task rec --label_dir gt.txt",
             )
         raise KitError(
-            Message(
-                "ocr.convert-dataset.label-dir-not-2",
-                "--label_dir {label} is not {labels}",
-                label=label,
-                labels=published.labels,
-            ),
+            "ocr.convert-dataset.label-dir-not-2",
+            "--label_dir {label} is not {labels}",
             hint=hint,
+            label=label,
+            labels=published.labels,
         )
     if image is None:
         raise KitError(
-            Message(
-                "ocr.convert-dataset.image-dir-missing",
-                "--image_dir is missing, the folder of the pages that {label} labels",
-                label=label,
-            ),
-            hint=Message("ocr.convert-dataset.image-dir-missing.fix", "add -i FOLDER"),
+            "ocr.convert-dataset.image-dir-missing",
+            "--image_dir is missing, the folder of the pages that {label} labels",
+            fix="add -i FOLDER",
+            label=label,
         )
     if not image.is_dir():
         raise KitError(
-            Message("ocr.convert-dataset.image-dir-not", "--image_dir {image} is not a folder", image=image),
-            hint=Message("ocr.convert-dataset.image-dir-not.fix", "name the folder of the pages"),
+            "ocr.convert-dataset.image-dir-not",
+            "--image_dir {image} is not a folder",
+            fix="name the folder of the pages",
+            image=image,
         )
 
 
 def _assert_some(lines: Sequence[str], left_out: Sequence[str], label: Path) -> None:
     if not lines:
         raise KitError(
-            Message(
-                "ocr.convert-dataset.nothing-can-used",
-                "nothing in {label} can be used{left_out}",
-                label=label,
-                left_out=f"; the first: {left_out[0]}" if left_out else "",
-            )
+            "ocr.convert-dataset.nothing-can-used",
+            "nothing in {label} can be used{left_out}",
+            label=label,
+            left_out=f"; the first: {left_out[0]}" if left_out else "",
         )
 
 

@@ -27,7 +27,6 @@ from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_picture
 from hccl_kit.base.terminal import printable
 from hccl_kit.ocr.run import engine, program
@@ -91,9 +90,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     """Raises KitError, before any heavy import, if there are no weights, or the picture cannot be written."""
     most = MOST.get(config["model"]["type"], MOST_LINES)
     if not 1 <= request.worst <= most:
-        raise KitError(
-            Message("ocr.eval.worst", "--worst is {worst}; accepted: 1 to {most}", worst=request.worst, most=most)
-        )
+        raise KitError("ocr.eval.worst", "--worst is {worst}; accepted: 1 to {most}", worst=request.worst, most=most)
     if request.picture is not None and env.rank == 0:
         assert_free_picture(request.picture, "--picture", force=request.force)
     program.weights_in_use(config, speaks=env.rank == 0)

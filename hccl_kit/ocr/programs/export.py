@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, NoReturn
 from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files
 from hccl_kit.ocr.run import program
 
@@ -65,18 +64,13 @@ class Request:
             kind = output.suffix.removeprefix(".")
             if self.format not in (None, kind):
                 raise KitError(
-                    Message(
-                        "ocr.export.output-names-file",
-                        "--output {output} names one file of format {kind}, and --format is {format}",
-                        output=output,
-                        kind=kind,
-                        format=self.format,
-                    ),
-                    hint=Message(
-                        "ocr.export.output-names-file.fix",
-                        "omit one of the two, or --output {with_suffix}",
-                        with_suffix=output.with_suffix(""),
-                    ),
+                    "ocr.export.output-names-file",
+                    "--output {output} names one file of format {kind}, and --format is {format}",
+                    fix="omit one of the two, or --output {with_suffix}",
+                    output=output,
+                    kind=kind,
+                    format=self.format,
+                    with_suffix=output.with_suffix(""),
                 )
             output, wanted = output.with_suffix(""), kind
         prefix = output or config.weights.with_suffix("")
@@ -120,12 +114,11 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     lacking = [name for name in ("onnx", "onnxruntime") if not find_spec(name)]
     if lacking and any(path.suffix == ".onnx" for path in paths):
         raise KitError(
-            Message("ocr.export.cannot-imported", "{lacking} cannot be imported", lacking=" and ".join(lacking)),
-            hint=Message(
-                "ocr.export.cannot-imported.fix",
-                "{install_extra}\nor --format mindir",
-                install_extra=program.install_extra("export"),
-            ),
+            "ocr.export.cannot-imported",
+            "{lacking} cannot be imported",
+            fix="{install_extra}\nor --format mindir",
+            lacking=" and ".join(lacking),
+            install_extra=program.install_extra("export"),
         )
     program.weights_in_use(config)
     assert_free_files(paths, "--output", force=request.force)

@@ -34,7 +34,6 @@ from typing import TYPE_CHECKING, NoReturn
 from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import escaped
 from hccl_kit.ocr.config import UPSIDE_DOWN
 from hccl_kit.ocr.data.image_paths import find_images, short
@@ -140,16 +139,16 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
     kind = config["model"]["type"]
     if kind == "det" and request.labels:
         raise KitError(
-            Message("ocr.predict.labels-lines-config", "--labels is for lines, and --config is a detection"),
-            hint=Message("ocr.predict.labels-lines-config.fix", "hccl-kit eval scores a detection"),
+            "ocr.predict.labels-lines-config",
+            "--labels is for lines, and --config is a detection",
+            fix="hccl-kit eval scores a detection",
         )
     for other in (request.read, request.turn):
         if other.overrides and other.path is None:
-            raise KitError(Message("ocr.predict.opt-requires", "{option}-opt requires {option}", option=other.option))
+            raise KitError("ocr.predict.opt-requires", "{option}-opt requires {option}", option=other.option)
     if request.turn.path is not None and request.read.path is None:
         raise KitError(
-            Message("ocr.predict.turn-requires-read", "--turn requires --read"),
-            hint=Message("ocr.predict.turn-requires-read.fix", "it turns the lines that --read reads"),
+            "ocr.predict.turn-requires-read", "--turn requires --read", fix="it turns the lines that --read reads"
         )
     reader, turner = request.read.load(), request.turn.load()
     for other, loaded in ((request.read, reader), (request.turn, turner)):
@@ -170,34 +169,26 @@ def _assert_chain(kind: str, reader: Config | None, turner: Config | None) -> No
     """Raises KitError if a configuration is not of the type that its option takes."""
     if reader is not None and (kind, reader["model"]["type"]) != ("det", "rec"):
         raise KitError(
-            Message(
-                "ocr.predict.config-type-read",
-                "--config is of type {kind} and --read of type {type}",
-                kind=kind,
-                type=reader["model"]["type"],
-            ),
-            hint=Message(
-                "ocr.predict.config-type-read.fix", "--config takes a detection (det) and --read a recognition (rec)"
-            ),
+            "ocr.predict.config-type-read",
+            "--config is of type {kind} and --read of type {type}",
+            fix="--config takes a detection (det) and --read a recognition (rec)",
+            kind=kind,
+            type=reader["model"]["type"],
         )
     if turner is not None:
         if turner["model"]["type"] != "cls":
             raise KitError(
-                Message(
-                    "ocr.predict.turn-type",
-                    "--turn is of type {type}; accepted: a classification (cls)",
-                    type=turner["model"]["type"],
-                )
+                "ocr.predict.turn-type",
+                "--turn is of type {type}; accepted: a classification (cls)",
+                type=turner["model"]["type"],
             )
         labels = turner["postprocess"]["label_list"]
         if UPSIDE_DOWN not in labels:
             raise KitError(
-                Message(
-                    "ocr.predict.turn-classes",
-                    "--turn has the classes {labels}; {upside_down}, upside down, is missing",
-                    labels=", ".join(labels),
-                    upside_down=UPSIDE_DOWN,
-                )
+                "ocr.predict.turn-classes",
+                "--turn has the classes {labels}; {upside_down}, upside down, is missing",
+                labels=", ".join(labels),
+                upside_down=UPSIDE_DOWN,
             )
 
 

@@ -30,7 +30,6 @@ from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, assert_free_picture
 from hccl_kit.base.terminal import escaped, printable
 from hccl_kit.base.wording import counted
@@ -140,8 +139,10 @@ def assert_free(json: Path | None, picture: Path | None, *, force: bool, are_pag
     """Raises KitError if an output cannot be written; the pictures of pages are a folder, that of lines is a file."""
     if json and json == picture:
         raise KitError(
-            Message("ocr.read.named-two-outputs", "{json} is named for two outputs", json=json),
-            hint=Message("ocr.read.named-two-outputs.fix", "name another file for --json or --picture"),
+            "ocr.read.named-two-outputs",
+            "{json} is named for two outputs",
+            fix="name another file for --json or --picture",
+            json=json,
         )
     if json:
         assert_free_files([json], "--json", force=force)

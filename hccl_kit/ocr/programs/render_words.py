@@ -29,7 +29,6 @@ from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted
@@ -66,14 +65,10 @@ class Request:
     def __post_init__(self) -> None:
         if not all(1 <= count <= MAX_IMAGES for count in self.counts.values()):
             raise KitError(
-                Message(
-                    "ocr.render-words.train-test-take",
-                    "--train and --test take 1 to {max_images}",
-                    max_images=MAX_IMAGES,
-                )
+                "ocr.render-words.train-test-take", "--train and --test take 1 to {max_images}", max_images=MAX_IMAGES
             )
         if self.seed < 0:
-            raise KitError(Message("ocr.render-words.seed", "--seed is {seed}; accepted: 0 or more", seed=self.seed))
+            raise KitError("ocr.render-words.seed", "--seed is {seed}; accepted: 0 or more", seed=self.seed)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -151,33 +146,27 @@ def _own_texts(path: Path) -> dict[str, list[str]]:
     lines = [line.strip() for _, line in islice(numbered_lines(path), MAX_TEXTS + 1)]
     if len(lines) > MAX_TEXTS:
         raise KitError(
-            Message(
-                "ocr.render-words.holds-texts",
-                "{path} holds more than {max_texts} texts",
-                path=path,
-                max_texts=MAX_TEXTS,
-            ),
-            hint=Message("ocr.render-words.holds-texts.fix", "take a sample: shuf -n 100000"),
+            "ocr.render-words.holds-texts",
+            "{path} holds more than {max_texts} texts",
+            fix="take a sample: shuf -n 100000",
+            path=path,
+            max_texts=MAX_TEXTS,
         )
     sets = {"train": [line for number, line in enumerate(lines) if number % TENTH], "test": lines[::TENTH]}
     if not sets["train"]:
         raise KitError(
-            Message(
-                "ocr.render-words.holds-least-two",
-                "{path} holds {count}; at least two are needed, one for the test",
-                path=path,
-                count=counted(len(lines), "text"),
-            )
+            "ocr.render-words.holds-least-two",
+            "{path} holds {count}; at least two are needed, one for the test",
+            path=path,
+            count=counted(len(lines), "text"),
         )
     tab = next((line for line in lines if "\t" in line), None)
     if tab is not None:
         raise KitError(
-            Message(
-                "ocr.render-words.holds-text-label",
-                "{path} holds {tab!r}: a text of a label file cannot contain a TAB",
-                path=path,
-                tab=tab[:40],
-            )
+            "ocr.render-words.holds-text-label",
+            "{path} holds {tab!r}: a text of a label file cannot contain a TAB",
+            path=path,
+            tab=tab[:40],
         )
     return sets
 
@@ -187,9 +176,7 @@ def _characters(path: Path) -> str:
         return common_chinese()
     characters = Charset.load(str(path), use_space_char=False).characters
     if not characters.strip():
-        raise KitError(
-            Message("ocr.render-words.dictionary-holds-no", "the dictionary {path} holds no character", path=path)
-        )
+        raise KitError("ocr.render-words.dictionary-holds-no", "the dictionary {path} holds no character", path=path)
     return characters
 
 
@@ -209,8 +196,10 @@ def _pen(request: Request, texts: Mapping[str, Sequence[str]]) -> Draw:
         foreign = next((text for text in drawn_texts if not (text.isascii() and text.isprintable())), None)
         if foreign is not None:
             raise KitError(
-                Message("ocr.render-words.not-ascii", "{foreign!r} is not ASCII", foreign=foreign[:40]),
-                hint=Message("ocr.render-words.not-ascii.fix", "name a font file that has its characters: --font"),
+                "ocr.render-words.not-ascii",
+                "{foreign!r} is not ASCII",
+                fix="name a font file that has its characters: --font",
+                foreign=foreign[:40],
             )
         return render.strokes
     drawn = fonts.Fonts(request.fonts)

@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import rapidocr
 
 AUTO, MINDSPORE, ONNXRUNTIME = "auto", "mindspore", "onnxruntime"
@@ -28,13 +27,11 @@ def chosen(wanted: str, target: str) -> str:
     installed = find_spec("onnxruntime") is not None
     if wanted == ONNXRUNTIME and not installed:
         raise KitError(
-            Message("ocr.engine.onnxruntime-not-installed", "onnxruntime is not installed"),
-            hint=Message(
-                "ocr.engine.onnxruntime-not-installed.fix",
-                "{install}\nor --engine {mindspore}",
-                install=rapidocr.INSTALL,
-                mindspore=MINDSPORE,
-            ),
+            "ocr.engine.onnxruntime-not-installed",
+            "onnxruntime is not installed",
+            fix="{install}\nor --engine {mindspore}",
+            install=rapidocr.INSTALL,
+            mindspore=MINDSPORE,
         )
     if wanted == AUTO:
         return ONNXRUNTIME if installed and target == "CPU" else MINDSPORE

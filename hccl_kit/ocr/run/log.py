@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from hccl_kit.base import progress
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.ocr import drawing, interrupt
 from hccl_kit.ocr.checkpoints.claim import assert_writable
@@ -131,12 +130,10 @@ class RunLog:
                 (self.folder / name).unlink(missing_ok=True)
             except OSError as error:
                 raise KitError(
-                    Message(
-                        "ocr.log.cannot-remove",
-                        "cannot remove {folder}: {reason}",
-                        folder=self.folder / name,
-                        reason=error.strerror,
-                    )
+                    "ocr.log.cannot-remove",
+                    "cannot remove {folder}: {reason}",
+                    folder=self.folder / name,
+                    reason=error.strerror,
                 ) from error
 
     def write(self, name: str, text: str) -> None:

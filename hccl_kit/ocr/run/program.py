@@ -112,12 +112,10 @@ def load(given: Path, overrides: Sequence[str]) -> Config:
         else Message("ocr.program.cannot-read.fix-otherwise", "--list-configs prints the names of the shipped ones")
     )
     raise KitError(
-        Message(
-            "ocr.program.cannot-read",
-            "cannot read {given}: it does not exist, and no shipped configuration has this name",
-            given=given,
-        ),
+        "ocr.program.cannot-read",
+        "cannot read {given}: it does not exist, and no shipped configuration has this name",
         hint=hint,
+        given=given,
     )
 
 
@@ -242,21 +240,17 @@ def assert_alone(env: WorkerEnv, verb: str) -> None:
     """Raises KitError if several ranks were started for a program of one process."""
     if env.size > 1:
         raise KitError(
-            Message(
-                "ocr.program.one-process",
-                "hccl-kit {verb} runs as one process, {size} were started",
-                verb=verb,
-                size=env.size,
-            )
+            "ocr.program.one-process",
+            "hccl-kit {verb} runs as one process, {size} were started",
+            verb=verb,
+            size=env.size,
         )
 
 
 def assert_read(unread: int, images: int) -> None:
     """Raises KitError if no image could be read, and UnreadError if only some could."""
     if unread == images:
-        raise KitError(
-            Message("ocr.program.none-images-could", "none of the {unread} images could be read", unread=unread)
-        )
+        raise KitError("ocr.program.none-images-could", "none of the {unread} images could be read", unread=unread)
     if unread:
         raise UnreadError(f"{unread} of {images} images could not be read", hint="see the warnings above")
 
@@ -271,8 +265,11 @@ def assert_files(config: Config, data: Sequence[str] = ()) -> None:
             sources(config[section]["dataset"])
         except KitError as error:
             raise KitError(
-                Message("ocr.program.dataset", "{section}.dataset: {reason}", section=section, reason=error.message),
+                "ocr.program.dataset",
+                "{section}.dataset: {reason}",
                 hint=error.hint,
+                section=section,
+                reason=error.message,
             ) from error
         for number, step in enumerate(config[section]["dataset"]["transform_pipeline"]):
             for name, options in step.items():
@@ -288,13 +285,11 @@ def _assert_dictionary(options: Mapping[str, Any], place: str) -> None:
             error.hint or "it is relative to the current folder; MindOCR's are in mindocr/utils/dict of its repository"
         )
         raise KitError(
-            Message(
-                "ocr.program.character-dict-path",
-                "{place}.character_dict_path: {reason}",
-                place=place,
-                reason=error.message,
-            ),
+            "ocr.program.character-dict-path",
+            "{place}.character_dict_path: {reason}",
             hint=hint,
+            place=place,
+            reason=error.message,
         ) from error
 
 
@@ -307,17 +302,12 @@ def weights_in_use(config: Config, option: str = "-o", *, speaks: bool = True) -
     if not path.is_file():
         name = shlex.quote(shipped.short_name(config.source))
         raise KitError(
-            Message(
-                "ocr.program.no-checkpoint-eval",
-                "there is no checkpoint {weights} (eval.ckpt_load_path, or best.ckpt of a run)",
-                weights=config.weights,
-            ),
-            hint=Message(
-                "ocr.program.no-checkpoint-eval.fix",
-                "train first: hccl-kit train -c {name}\nor name another: {option} eval.ckpt_load_path=FILE",
-                name=name,
-                option=option,
-            ),
+            "ocr.program.no-checkpoint-eval",
+            "there is no checkpoint {weights} (eval.ckpt_load_path, or best.ckpt of a run)",
+            fix="train first: hccl-kit train -c {name}\nor name another: {option} eval.ckpt_load_path=FILE",
+            weights=config.weights,
+            name=name,
+            option=option,
         )
     weights = WeightsFile.of(path)
     if speaks:
@@ -329,13 +319,11 @@ def missing(error: ImportError) -> KitError:
     """The error for a package that cannot be imported, with the extra to install; an installed MindSpore is kept."""
     extra = "train" if error.name == "mindspore" or find_spec("mindspore") is None else "ocr"
     return KitError(
-        Message(
-            "ocr.program.cannot-imported",
-            "{a_package} cannot be imported: {reason}",
-            a_package=error.name or "a package",
-            reason=error,
-        ),
+        "ocr.program.cannot-imported",
+        "{a_package} cannot be imported: {reason}",
         hint=install_extra(extra),
+        a_package=error.name or "a package",
+        reason=error,
     )
 
 
@@ -368,7 +356,7 @@ def leave(code: int, world: World | None) -> NoReturn:
 def _ready_output() -> None:
     """Let standard output take text that the terminal cannot show. Raises KitError if it is closed."""
     if sys.stdout is None:
-        raise KitError(Message("ocr.program.standard-output-closed", "standard output is closed"))
+        raise KitError("ocr.program.standard-output-closed", "standard output is closed")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -395,12 +383,10 @@ def _fail(error: BaseException, env: WorkerEnv | None) -> int:
         error = missing(error)
     elif isinstance(error, OSError):
         error = KitError(
-            Message(
-                "ocr.program.reason",
-                "{cannot_read}: {reason}",
-                cannot_read=printable(str(error.filename or "cannot read or write")),
-                reason=error.strerror or error,
-            )
+            "ocr.program.reason",
+            "{cannot_read}: {reason}",
+            cannot_read=printable(str(error.filename or "cannot read or write")),
+            reason=error.strerror or error,
         )
     record(error, env=env)
     _complain(error.render() if isinstance(error, KitError) else "".join(traceback.format_exception(error)).rstrip())

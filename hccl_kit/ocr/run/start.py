@@ -10,7 +10,6 @@ from typing import Any
 
 from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.config import Config
 from hccl_kit.runtime import Launch, World, join, prepare
@@ -33,14 +32,12 @@ def start(config: Config, launch: Launch, *, say: Callable[[str], None], plain_c
     """
     if launch.env.size > 1 and not config["system"]["distribute"]:
         raise KitError(
-            Message(
-                "ocr.start.ranks-were-started",
-                "{size} ranks were started ({reason}), but system.distribute is False: each rank would "
-                "train its own network",
-                size=launch.env.size,
-                reason=launch.reason,
-            ),
-            hint=Message("ocr.start.ranks-were-started.fix", "set system.distribute: True, or start one process"),
+            "ocr.start.ranks-were-started",
+            "{size} ranks were started ({reason}), but system.distribute is False: each rank would "
+            "train its own network",
+            fix="set system.distribute: True, or start one process",
+            size=launch.env.size,
+            reason=launch.reason,
         )
     target = device_target(config["system"]["device_target"])
     if target == "CPU":
@@ -72,8 +69,9 @@ def device_target(wanted: str) -> str:
     cards = [path for path in Path("/dev").glob("davinci*") if path.name.removeprefix("davinci").isdecimal()]
     if wanted == "Ascend" and not cards:
         raise KitError(
-            Message("ocr.start.system-device-target", "system.device_target is Ascend, but there is no /dev/davinci*"),
-            hint=Message("ocr.start.system-device-target.fix", "set it to auto or CPU"),
+            "ocr.start.system-device-target",
+            "system.device_target is Ascend, but there is no /dev/davinci*",
+            fix="set it to auto or CPU",
         )
     if wanted == "auto":
         return "Ascend" if cards else "CPU"

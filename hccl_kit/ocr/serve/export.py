@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import interrupt
 
 if TYPE_CHECKING:
@@ -94,17 +93,16 @@ def export(
         expected = same(Tensor(images)).asnumpy()
     except ERRORS as error:
         raise KitError(
-            Message(
-                "ocr.export.network-not-accept",
-                "the network does not accept images of {tuple}: {first_line}",
-                tuple=tuple(shape),
-                first_line=_first_line(error),
-            )
+            "ocr.export.network-not-accept",
+            "the network does not accept images of {tuple}: {first_line}",
+            tuple=tuple(shape),
+            first_line=_first_line(error),
         ) from error
     if not np.isfinite(expected).all():
         raise KitError(
-            Message("ocr.export.outputs-network-not", "the outputs of the network are not finite"),
-            hint=Message("ocr.export.outputs-network-not.fix", "check the weights: eval.ckpt_load_path"),
+            "ocr.export.outputs-network-not",
+            "the outputs of the network are not finite",
+            fix="check the weights: eval.ckpt_load_path",
         )
     with interrupt.scratch() as folder:
         # MindSpore chooses the names of files, and its ONNX writer rejects names with a space.
@@ -130,11 +128,9 @@ def _mindir(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str
         output: Array = nn.GraphCell(ms.load(str(path)))(Tensor(images)).asnumpy()
     except ERRORS as error:
         raise KitError(
-            Message(
-                "ocr.export.network-cannot-exported",
-                "the network cannot be exported as MINDIR: {first_line}",
-                first_line=_first_line(error),
-            )
+            "ocr.export.network-cannot-exported",
+            "the network cannot be exported as MINDIR: {first_line}",
+            first_line=_first_line(error),
         ) from error
     return output
 
@@ -155,12 +151,10 @@ def _onnx(network: nn.Cell, images: Array, path: Path, facts: Mapping[str, str],
         output: Array = session.run(None, {session.get_inputs()[0].name: images})[0]
     except Exception as error:  # its exceptions have no other base class
         raise KitError(
-            Message(
-                "ocr.export.onnxruntime-cannot-run",
-                "onnxruntime cannot run the file: {first_line}",
-                first_line=_first_line(error),
-            ),
+            "ocr.export.onnxruntime-cannot-run",
+            "onnxruntime cannot run the file: {first_line}",
             hint=OTHER_FORMAT,
+            first_line=_first_line(error),
         ) from error
     if not order:
         return output

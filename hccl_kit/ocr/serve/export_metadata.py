@@ -8,7 +8,6 @@ from inspect import signature
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.pages import page_transforms
@@ -41,15 +40,13 @@ def input_shape(config: Config, given: Sequence[int] | None, batch: int) -> tupl
     height, width = _page_size(config, given) if is_page else _line_size(config, given)
     if batch < 1 or min(height, width) < 1 or batch * height * width > MAX_PIXELS:
         raise KitError(
-            Message(
-                "ocr.export-metadata.images-x",
-                "{batch} images of {height} x {width}; accepted: 1 to {max_pixels} pixels in total",
-                batch=batch,
-                height=height,
-                width=width,
-                max_pixels=MAX_PIXELS,
-            ),
-            hint=Message("ocr.export-metadata.images-x.fix", "see --batch and --shape"),
+            "ocr.export-metadata.images-x",
+            "{batch} images of {height} x {width}; accepted: 1 to {max_pixels} pixels in total",
+            fix="see --batch and --shape",
+            batch=batch,
+            height=height,
+            width=width,
+            max_pixels=MAX_PIXELS,
         )
     return batch, 3, height, width
 
@@ -60,14 +57,13 @@ def _page_size(config: Config, given: Sequence[int] | None) -> Size:
     if height % stride or width % stride:
         near = " ".join(str(max(1, round(side / stride)) * stride) for side in (height, width))
         raise KitError(
-            Message(
-                "ocr.export-metadata.images-x-2",
-                "images of {height} x {width}: the network takes multiples of {stride}",
-                height=height,
-                width=width,
-                stride=stride,
-            ),
-            hint=Message("ocr.export-metadata.images-x-2.fix", "--shape {near}", near=near),
+            "ocr.export-metadata.images-x-2",
+            "images of {height} x {width}: the network takes multiples of {stride}",
+            fix="--shape {near}",
+            height=height,
+            width=width,
+            stride=stride,
+            near=near,
         )
     return height, width
 
@@ -79,11 +75,9 @@ def _fixed_size(config: Config) -> Size:
         if target and (name == "ScalePadImage" or options.get("padding") or not options.get("keep_ratio", True)):
             return page_transforms.target_of(**options) if name == "DetResize" else (target[0], target[1])
     raise KitError(
-        Message(
-            "ocr.export-metadata.evaluation-uses-pages",
-            "the evaluation uses pages of different sizes, but an exported network accepts only one size",
-        ),
-        hint=Message("ocr.export-metadata.evaluation-uses-pages.fix", "add --shape 736 1280"),
+        "ocr.export-metadata.evaluation-uses-pages",
+        "the evaluation uses pages of different sizes, but an exported network accepts only one size",
+        fix="add --shape 736 1280",
     )
 
 
@@ -91,14 +85,12 @@ def _line_size(config: Config, given: Sequence[int] | None) -> Size:
     height, width = line_images.image_shape(config, "eval")
     if given and given[0] != height:
         raise KitError(
-            Message(
-                "ocr.export-metadata.shape-evaluation-resizes",
-                "--shape {given} {given_2}: the evaluation resizes lines to height {height}",
-                given=given[0],
-                given_2=given[1],
-                height=height,
-            ),
-            hint=Message("ocr.export-metadata.shape-evaluation-resizes.fix", "--shape {height} WIDTH", height=height),
+            "ocr.export-metadata.shape-evaluation-resizes",
+            "--shape {given} {given_2}: the evaluation resizes lines to height {height}",
+            fix="--shape {height} WIDTH",
+            given=given[0],
+            given_2=given[1],
+            height=height,
         )
     return height, given[1] if given else width
 
@@ -119,15 +111,10 @@ def paddle_order(classes: Sequence[str | None]) -> list[int]:
     breaking = [token for token in classes if token is not None and token.splitlines() != [token]]
     if breaking:
         raise KitError(
-            Message(
-                "ocr.export-metadata.dictionary-program-reads",
-                "the dictionary has {breaking!r}, at which a program that reads the ONNX file would break a line",
-                breaking=breaking[0],
-            ),
-            hint=Message(
-                "ocr.export-metadata.dictionary-program-reads.fix",
-                "remove it from the dictionary, or use --format mindir",
-            ),
+            "ocr.export-metadata.dictionary-program-reads",
+            "the dictionary has {breaking!r}, at which a program that reads the ONNX file would break a line",
+            fix="remove it from the dictionary, or use --format mindir",
+            breaking=breaking[0],
         )
     numbers = {token: number for number, token in enumerate(classes)}
     inner = [number for token, number in numbers.items() if token not in (None, " ")]

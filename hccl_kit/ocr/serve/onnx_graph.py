@@ -11,7 +11,6 @@ from mindspore import nn
 from onnx import helper, numpy_helper
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 Part = Callable[["Graph", Any, Any], Any]
 """Writes a cell: from the graph, the cell and the name of its input, or several names, to those of its output."""
@@ -48,12 +47,10 @@ class Graph:
         """The nodes of a cell; returns its output, or a tuple of them."""
         if type(cell) not in self.parts:
             raise KitError(
-                Message(
-                    "ocr.onnx-graph.cannot-exported-onnx", "{name} cannot be exported as ONNX", name=type(cell).__name__
-                ),
-                hint=Message(
-                    "ocr.onnx-graph.cannot-exported-onnx.fix", "--format mindir, or model.backbone.branches: False"
-                ),
+                "ocr.onnx-graph.cannot-exported-onnx",
+                "{name} cannot be exported as ONNX",
+                fix="--format mindir, or model.backbone.branches: False",
+                name=type(cell).__name__,
             )
         return self.parts[type(cell)](self, cell, x)
 

@@ -10,7 +10,6 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config, options_of
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
@@ -92,12 +91,10 @@ class Classification(Task):
         known = [number for number, row in enumerate(rows) if row.text in self.labels]
         if not known:
             raise KitError(
-                Message(
-                    "ocr.classification.no-label",
-                    "no label is one of {labels}; the first is {text!r}",
-                    labels=", ".join(self.labels),
-                    text=rows[0].text[:40],
-                )
+                "ocr.classification.no-label",
+                "no label is one of {labels}; the first is {text!r}",
+                labels=", ".join(self.labels),
+                text=rows[0].text[:40],
             )
         if len(known) < len(rows):
             unknown = next(row for row in rows if row.text not in self.labels)
@@ -111,23 +108,19 @@ def labels_of(config: Config) -> tuple[str, ...]:
     classes = config["model"]["head"]["num_classes"]
     if classes != len(labels):
         raise KitError(
-            Message(
-                "ocr.classification.model-head-num",
-                "model.head.num_classes is {classes}, and postprocess.label_list has {count} names",
-                classes=classes,
-                count=len(labels),
-            ),
-            hint=Message("ocr.classification.model-head-num.fix", "set num_classes to {count}", count=len(labels)),
+            "ocr.classification.model-head-num",
+            "model.head.num_classes is {classes}, and postprocess.label_list has {count} names",
+            fix="set num_classes to {count}",
+            classes=classes,
+            count=len(labels),
         )
     transforms = dict(config.transforms("train"))
     if ENCODE not in transforms:
         raise lacks("train", ENCODE)
     if tuple(transforms[ENCODE]["label_list"]) != labels:
         raise KitError(
-            Message(
-                "ocr.classification.postprocess-different-label",
-                "{encode} and postprocess have different label_lists",
-                encode=ENCODE,
-            )
+            "ocr.classification.postprocess-different-label",
+            "{encode} and postprocess have different label_lists",
+            encode=ENCODE,
         )
     return labels

@@ -10,7 +10,6 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config, options_of
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
@@ -88,7 +87,7 @@ class Detection(Task):
             warn(f"evaluation: {len(bad)} of {len(pages) + len(bad)} pages are left out: {'; '.join(bad[:3])}")
         if all(page.ignored.all() for page in pages):
             raise KitError(
-                Message("ocr.detection.no-page-evaluation", "no page of the evaluation has a text that is not ignored")
+                "ocr.detection.no-page-evaluation", "no page of the evaluation has a text that is not ignored"
             )
         return pages
 
@@ -165,23 +164,19 @@ def _assert_parts(config: Config, head: DetectionHead) -> None:
     if drawn != head.targets:
         found = ", ".join(drawn) or "none of them"
         raise KitError(
-            Message(
-                "ocr.detection.train-dataset-transform",
-                "train.dataset.transform_pipeline must have {targets}; found: {value}",
-                targets=" and then ".join(head.targets),
-                value=found,
-            )
+            "ocr.detection.train-dataset-transform",
+            "train.dataset.transform_pipeline must have {targets}; found: {value}",
+            targets=" and then ".join(head.targets),
+            value=found,
         )
     if head is PSE:
         kernels = next(options.get("kernel_num", 7) for name, options in transforms if name in head.targets)
         if kernels != model["out_channels"]:
             raise KitError(
-                Message(
-                    "ocr.detection.model-head-out",
-                    "model.head.out_channels is {out_channels}, and PSEGtDecode.kernel_num {kernels}",
-                    out_channels=model["out_channels"],
-                    kernels=kernels,
-                )
+                "ocr.detection.model-head-out",
+                "model.head.out_channels is {out_channels}, and PSEGtDecode.kernel_num {kernels}",
+                out_channels=model["out_channels"],
+                kernels=kernels,
             )
 
 
@@ -190,14 +185,12 @@ def _assert_sizes(config: Config, section: str, stride: int) -> None:
         size = options.get(SIZES[name]) if name in SIZES else None
         if size and np.any(np.mod(size, stride)):
             raise KitError(
-                Message(
-                    "ocr.detection.dataset-transform-pipeline",
-                    "{section}.dataset.transform_pipeline: {name}.{sizes} is {size}; the network takes "
-                    "multiples of {stride}",
-                    section=section,
-                    name=name,
-                    sizes=SIZES[name],
-                    size=size,
-                    stride=stride,
-                )
+                "ocr.detection.dataset-transform-pipeline",
+                "{section}.dataset.transform_pipeline: {name}.{sizes} is {size}; the network takes "
+                "multiples of {stride}",
+                section=section,
+                name=name,
+                sizes=SIZES[name],
+                size=size,
+                stride=stride,
             )

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines.line_sources import read_lines
@@ -48,11 +47,9 @@ def beam_search(config: Config, texts: Sequence[str], charset: Charset) -> BeamS
         return None
     if post["name"] != "RecCTCLabelDecode":
         raise KitError(
-            Message(
-                "ocr.language.postprocess-language-model",
-                "postprocess.language_model is for RecCTCLabelDecode, and postprocess.name is {name}",
-                name=post["name"],
-            )
+            "ocr.language.postprocess-language-model",
+            "postprocess.language_model is for RecCTCLabelDecode, and postprocess.name is {name}",
+            name=post["name"],
         )
     if not texts:
         return None
@@ -66,9 +63,7 @@ def _read(path: Path) -> list[str]:
     """The texts of a file: one in each line, or after a path and a tab. Raises KitError if the file holds no text."""
     texts = [line.partition("\t")[2] if "\t" in line else line for _, line in numbered_lines(path)]
     if not any(texts):
-        raise KitError(
-            Message("ocr.language.holds-no-texts", "{path} holds no texts for postprocess.language_model", path=path)
-        )
+        raise KitError("ocr.language.holds-no-texts", "{path} holds no texts for postprocess.language_model", path=path)
     return [text for text in texts if text]
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import drawing
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch
@@ -50,25 +49,21 @@ def image_width(config: Config, height: int | None) -> int:
     train, evaluation = (image_shape(config, section) for section in ("train", "eval"))
     if train != evaluation:
         raise KitError(
-            Message(
-                "ocr.line-images.images-train-eval",
-                "images are {train} in train and {evaluation} in eval",
-                train=train,
-                evaluation=evaluation,
-            ),
-            hint=Message("ocr.line-images.images-train-eval.fix", "see image_shape of the resizing"),
+            "ocr.line-images.images-train-eval",
+            "images are {train} in train and {evaluation} in eval",
+            fix="see image_shape of the resizing",
+            train=train,
+            evaluation=evaluation,
         )
     if height not in (None, train[0]):
         name = config["model"]["backbone"]["name"]
         raise KitError(
-            Message(
-                "ocr.line-images.images",
-                "images are {train}; {name} takes images {height} high",
-                train=train,
-                name=name,
-                height=height,
-            ),
-            hint=Message("ocr.line-images.images.fix", "image_shape: [{height}, ...]", height=height),
+            "ocr.line-images.images",
+            "images are {train}; {name} takes images {height} high",
+            fix="image_shape: [{height}, ...]",
+            train=train,
+            name=name,
+            height=height,
         )
     return train[1]
 
@@ -95,11 +90,9 @@ def bucket_widths(config: Config, section: str, width: int) -> list[int]:
     for key in ("bucket_widths", "stretch"):
         if loader.get(key) and not pads:
             raise KitError(
-                Message(
-                    "ocr.line-images.loader-needs-resizing",
-                    "{section}.loader.{key} needs a resizing with padding: True",
-                    section=section,
-                    key=key,
-                )
+                "ocr.line-images.loader-needs-resizing",
+                "{section}.loader.{key} needs a resizing with padding: True",
+                section=section,
+                key=key,
             )
     return sorted(bucket for bucket in loader["bucket_widths"] or () if bucket < width)

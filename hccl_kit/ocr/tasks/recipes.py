@@ -23,7 +23,6 @@ from typing import Any, Protocol
 from mindspore import nn
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.models import (
     cls_mobilenet_v3,
@@ -78,12 +77,10 @@ def _svtr_task(config: Config) -> Recognition:
     def sequence_length(given: int) -> int:
         if given != width and not rectifies:
             raise KitError(
-                Message(
-                    "ocr.recipes.images-wide",
-                    "images are {given} wide; model.backbone.img_size is {width} wide",
-                    given=given,
-                    width=width,
-                )
+                "ocr.recipes.images-wide",
+                "images are {given} wide; model.backbone.img_size is {width} wide",
+                given=given,
+                width=width,
             )
         return svtr.sequence_length(width)
 
@@ -149,12 +146,10 @@ def find(config: Config) -> Recipe:
             return recipe
     known = "; ".join(" + ".join(recipe.parts) for recipe in RECIPES)
     raise KitError(
-        Message(
-            "ocr.recipes.unsupported-combination",
-            "unsupported combination {names}; supported: {known}",
-            names=" + ".join(names),
-            known=known,
-        )
+        "ocr.recipes.unsupported-combination",
+        "unsupported combination {names}; supported: {known}",
+        names=" + ".join(names),
+        known=known,
     )
 
 
@@ -163,27 +158,21 @@ def _assert_used(model: Mapping[str, Any]) -> None:
     name, head = model["backbone"]["name"], model["head"]
     if model.get("transform") and name != "SVTRNet":
         raise KitError(
-            Message(
-                "ocr.recipes.model-transform-no",
-                "model.transform is {name}, but {name_2} has no rectifier in this release",
-                name=model["transform"]["name"],
-                name_2=name,
-            ),
-            hint=Message(
-                "ocr.recipes.model-transform-no.fix", "set model.transform: null; the backbone SVTRNet has one"
-            ),
+            "ocr.recipes.model-transform-no",
+            "model.transform is {name}, but {name_2} has no rectifier in this release",
+            fix="set model.transform: null; the backbone SVTRNet has one",
+            name=model["transform"]["name"],
+            name_2=name,
         )
     for key, start in (("weight_init", "normal"), ("bias_init", "zeros")):
         if name in crnn_small.BACKBONES and head.get(key, start) != start:
             raise KitError(
-                Message(
-                    "ocr.recipes.model-head-head",
-                    "model.head.{key} is {head}, but the head of {name} is initialised as MindSpore's Dense",
-                    key=key,
-                    head=head[key],
-                    name=name,
-                ),
-                hint=Message("ocr.recipes.model-head-head.fix", "leave model.head.{key} out", key=key),
+                "ocr.recipes.model-head-head",
+                "model.head.{key} is {head}, but the head of {name} is initialised as MindSpore's Dense",
+                fix="leave model.head.{key} out",
+                key=key,
+                head=head[key],
+                name=name,
             )
 
 

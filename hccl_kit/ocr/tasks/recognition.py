@@ -13,7 +13,6 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
@@ -108,9 +107,7 @@ class Recognition:
         kept = [number for number, row in enumerate(rows) if self._truth(row.text).strip()]
         if not kept:
             raise KitError(
-                Message(
-                    "ocr.recognition.no-word-evaluation", "no word of the evaluation has a character of the dictionary"
-                )
+                "ocr.recognition.no-word-evaluation", "no word of the evaluation has a character of the dictionary"
             )
         if len(kept) < len(rows):
             warn(f"evaluation: {len(rows) - len(kept)} of {len(rows)} words are left out: no known character")
@@ -193,25 +190,20 @@ def _charset_of(config: Config) -> Charset:
     classes = len(head.classes(charset))
     if model["out_channels"] != classes:
         raise KitError(
-            Message(
-                "ocr.recognition.model-head-out",
-                "model.head.out_channels is {out_channels}, but the dictionary makes {classes} for {name}",
-                out_channels=model["out_channels"],
-                classes=classes,
-                name=model["name"],
-            ),
-            hint=Message(
-                "ocr.recognition.model-head-out.fix",
-                "set out_channels to {classes}, or postprocess.character_dict_path to the right file",
-                classes=classes,
-            ),
+            "ocr.recognition.model-head-out",
+            "model.head.out_channels is {out_channels}, but the dictionary makes {classes} for {name}",
+            fix="set out_channels to {classes}, or postprocess.character_dict_path to the right file",
+            out_channels=model["out_channels"],
+            classes=classes,
+            name=model["name"],
         )
     options = _label_options(config)
     labels = Charset.load(options.get("character_dict_path"), use_space_char=options.get("use_space_char", False))
     if labels != charset:
         raise KitError(
-            Message("ocr.recognition.labels-postprocess-use", "the labels and postprocess use different dictionaries"),
-            hint=Message("ocr.recognition.labels-postprocess-use.fix", "see character_dict_path"),
+            "ocr.recognition.labels-postprocess-use",
+            "the labels and postprocess use different dictionaries",
+            fix="see character_dict_path",
         )
     return charset
 
@@ -230,18 +222,13 @@ def _assert_joins_fit(config: Config, longest: int, min_length: Callable[[text_h
         joined = options.get("max_text_length", line_join.MAX_TEXT_LENGTH)
         if name == "RecConAug" and (joined > longest or min_length(tuple(range(joined))) > steps):
             raise KitError(
-                Message(
-                    "ocr.recognition.recconaug-max-text",
-                    "RecConAug.max_text_length is {joined}, max_text_len of the labels {longest}; the "
-                    "network gives {steps} time steps",
-                    joined=joined,
-                    longest=longest,
-                    steps=steps,
-                ),
-                hint=Message(
-                    "ocr.recognition.recconaug-max-text.fix",
-                    "lower it, or raise max_text_len and the width of image_shape",
-                ),
+                "ocr.recognition.recconaug-max-text",
+                "RecConAug.max_text_length is {joined}, max_text_len of the labels {longest}; the "
+                "network gives {steps} time steps",
+                fix="lower it, or raise max_text_len and the width of image_shape",
+                joined=joined,
+                longest=longest,
+                steps=steps,
             )
 
 
@@ -249,11 +236,9 @@ def _assert_case(config: Config) -> None:
     """Raises KitError if `loss.ignore_case` is set for a loss that does not support it."""
     if "loss" in config and config["loss"]["ignore_case"] and config["loss"]["name"] != "CTCLoss":
         raise KitError(
-            Message(
-                "ocr.recognition.loss-ignore-case",
-                "loss.ignore_case is for CTCLoss, and loss.name is {name}",
-                name=config["loss"]["name"],
-            )
+            "ocr.recognition.loss-ignore-case",
+            "loss.ignore_case is for CTCLoss, and loss.name is {name}",
+            name=config["loss"]["name"],
         )
 
 
@@ -262,13 +247,9 @@ def _assert_max_length(config: Config, longest: int) -> None:
     steps = config["model"]["head"].get("batch_max_length", longest)
     if steps != longest:
         raise KitError(
-            Message(
-                "ocr.recognition.model-head-batch",
-                "model.head.batch_max_length is {steps}, max_text_len of the labels {longest}; they must be equal",
-                steps=steps,
-                longest=longest,
-            ),
-            hint=Message(
-                "ocr.recognition.model-head-batch.fix", "set model.head.batch_max_length to {longest}", longest=longest
-            ),
+            "ocr.recognition.model-head-batch",
+            "model.head.batch_max_length is {steps}, max_text_len of the labels {longest}; they must be equal",
+            fix="set model.head.batch_max_length to {longest}",
+            steps=steps,
+            longest=longest,
         )

@@ -86,27 +86,20 @@ def assert_names(config: Config, **needed: str) -> None:
     for section, name in needed.items():
         if section in config and config[section]["name"] != name:
             raise KitError(
-                Message(
-                    "ocr.task.name",
-                    "{section}.name is {name}; {name_2} needs {name_3}",
-                    section=section,
-                    name=config[section]["name"],
-                    name_2=config["model"]["head"]["name"],
-                    name_3=name,
-                ),
+                "ocr.task.name",
+                "{section}.name is {name}; {name_2} needs {name_3}",
                 hint=Message("ocr.task.name.fix", "-o {section}.name={name}", section=section, name=name),
+                section=section,
+                name=config[section]["name"],
+                name_2=config["model"]["head"]["name"],
+                name_3=name,
             )
 
 
 def lacks(section: str, needed: str) -> KitError:
     """The error of the pipeline of a section without a transform that its task needs."""
     return KitError(
-        Message(
-            "ocr.task.pipeline-lacks",
-            "{section}.dataset.transform_pipeline lacks {needed}",
-            section=section,
-            needed=needed,
-        )
+        "ocr.task.pipeline-lacks", "{section}.dataset.transform_pipeline lacks {needed}", section=section, needed=needed
     )
 
 
@@ -115,11 +108,9 @@ def assert_no_bucketing(config: Config, task: str) -> None:
     for section, key in (("train", "bucket_widths"), ("train", "stretch"), ("eval", "bucket_widths")):
         if section in config and config[section]["loader"][key]:
             raise KitError(
-                Message(
-                    "ocr.task.loader-text-recognition",
-                    "{section}.loader.{key} is for text recognition, and this is a {task}",
-                    section=section,
-                    key=key,
-                    task=task,
-                )
+                "ocr.task.loader-text-recognition",
+                "{section}.loader.{key} is for text recognition, and this is a {task}",
+                section=section,
+                key=key,
+                task=task,
             )

@@ -127,18 +127,16 @@ def batch_of_a_rank(config: Config, world: World) -> int:
     if train["batch_size_is"] == "global":
         if size % world.size:
             raise KitError(
-                Message(
-                    "ocr.build.train-loader-batch",
-                    "train.loader.batch_size {size} is that of all ranks (train.batch_size_is: global) and "
-                    "does not divide by {size_2} ranks",
-                    size=size,
-                    size_2=world.size,
-                ),
+                "ocr.build.train-loader-batch",
+                "train.loader.batch_size {size} is that of all ranks (train.batch_size_is: global) and "
+                "does not divide by {size_2} ranks",
                 hint=Message(
                     "ocr.build.train-loader-batch.fix",
                     "set it to {size}",
                     size=size // world.size * world.size or world.size,
                 ),
+                size=size,
+                size_2=world.size,
             )
         size //= world.size
     samples: int = size * parts

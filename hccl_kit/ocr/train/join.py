@@ -15,7 +15,6 @@ from mindspore import Parameter, ParameterTuple, Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.runtime.flight_recorder import OFF, FlightRecorder
 
 Gradients = tuple[Tensor, ...]
@@ -99,13 +98,11 @@ def total_of_vector(function: Callable[[NDArray[np.float32]], NDArray[np.float32
         summed = function(vector)
         if summed.shape != shape or summed.dtype != np.float32:
             raise KitError(
-                Message(
-                    "ocr.join.parallel-strategy-returned",
-                    "parallel.strategy returned {dtype} {shape} for a float32 vector {shape_2}",
-                    dtype=summed.dtype,
-                    shape=summed.shape,
-                    shape_2=shape,
-                )
+                "ocr.join.parallel-strategy-returned",
+                "parallel.strategy returned {dtype} {shape} for a float32 vector {shape_2}",
+                dtype=summed.dtype,
+                shape=summed.shape,
+                shape_2=shape,
             )
         ends = np.cumsum([array.size for array in sums])
         for piece, into in zip(np.split(summed, ends[:-1]), sums, strict=True):

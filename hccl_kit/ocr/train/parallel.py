@@ -17,7 +17,6 @@ from mindspore import nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.train.join import DeviceJoin, HostJoin, Join, Total, total_of_vector
 from hccl_kit.runtime import World, mpi
@@ -46,16 +45,11 @@ def _chosen(strategy: str, world: World) -> tuple[str, Total | None]:
     with_mpi = is_cpu and world.launcher == "mpirun"
     if strategy == "mpi" and not with_mpi:
         raise KitError(
-            Message(
-                "ocr.parallel.parallel-strategy-mpi",
-                "parallel.strategy is mpi, but these ranks were started by {launcher} on {device_target}",
-                launcher=world.launcher,
-                device_target=world.device_target,
-            ),
-            hint=Message(
-                "ocr.parallel.parallel-strategy-mpi.fix",
-                "start them with mpirun on CPU, or set parallel.strategy: auto",
-            ),
+            "ocr.parallel.parallel-strategy-mpi",
+            "parallel.strategy is mpi, but these ranks were started by {launcher} on {device_target}",
+            fix="start them with mpirun on CPU, or set parallel.strategy: auto",
+            launcher=world.launcher,
+            device_target=world.device_target,
         )
     if strategy == "mpi" or (strategy == "auto" and with_mpi):
         return "mpi", mpi.sum_over_ranks
@@ -63,16 +57,11 @@ def _chosen(strategy: str, world: World) -> tuple[str, Total | None]:
         return "memory", total
     if strategy == "memory":
         raise KitError(
-            Message(
-                "ocr.parallel.parallel-strategy-memory",
-                "parallel.strategy is memory, but these {size} ranks on {device_target} cannot share any",
-                size=world.size,
-                device_target=world.device_target,
-            ),
-            hint=Message(
-                "ocr.parallel.parallel-strategy-memory.fix",
-                "it needs ranks of one user on CPU, on one host with Linux; or set parallel.strategy: auto",
-            ),
+            "ocr.parallel.parallel-strategy-memory",
+            "parallel.strategy is memory, but these {size} ranks on {device_target} cannot share any",
+            fix="it needs ranks of one user on CPU, on one host with Linux; or set parallel.strategy: auto",
+            size=world.size,
+            device_target=world.device_target,
         )
     return ("framework", None) if strategy in ("auto", "framework") else (strategy, total_of_vector(load(strategy)))
 
@@ -84,23 +73,17 @@ def load(path: str) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
         function: Any = getattr(importlib.import_module(module), name) if module else None
     except (ImportError, AttributeError) as error:
         raise KitError(
-            Message(
-                "ocr.parallel.parallel-strategy-cannot",
-                "parallel.strategy: {path} cannot be loaded: {reason}",
-                path=path,
-                reason=error,
-            ),
-            hint=Message(
-                "ocr.parallel.parallel-strategy-cannot.fix", "Python must find its module: add its folder to PYTHONPATH"
-            ),
+            "ocr.parallel.parallel-strategy-cannot",
+            "parallel.strategy: {path} cannot be loaded: {reason}",
+            fix="Python must find its module: add its folder to PYTHONPATH",
+            path=path,
+            reason=error,
         ) from error
     if not callable(function):
         raise KitError(
-            Message(
-                "ocr.parallel.parallel-strategy",
-                "parallel.strategy is {path!r}; accepted: auto, framework, memory, mpi, or module.function",
-                path=path,
-            )
+            "ocr.parallel.parallel-strategy",
+            "parallel.strategy is {path!r}; accepted: auto, framework, memory, mpi, or module.function",
+            path=path,
         )
     called: Callable[[NDArray[np.float32]], NDArray[np.float32]] = function
     return called

@@ -15,7 +15,6 @@ from typing import Any
 from mindspore import Parameter
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
 from hccl_kit.ocr.checkpoints.checkpoint import DamagedError, Progress
 from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME, own_checkpoints, wanted_start
@@ -130,15 +129,10 @@ def _last_good(paths: list[Path], state: _State) -> Start:
 
 def _other_job(path: Path) -> KitError:
     return KitError(
-        Message(
-            "ocr.resume.was-written-another",
-            "{path} was written with another configuration or number of ranks than this restart has",
-            path=path,
-        ),
-        hint=Message(
-            "ocr.resume.was-written-another.fix",
-            "restart with the same command; without {restart}, -o system.resume=True resumes in any "
-            "case; if the file is of an earlier run, remove it",
-            restart=RESTART,
-        ),
+        "ocr.resume.was-written-another",
+        "{path} was written with another configuration or number of ranks than this restart has",
+        fix="restart with the same command; without {restart}, -o system.resume=True resumes in any "
+        "case; if the file is of an earlier run, remove it",
+        path=path,
+        restart=RESTART,
     )

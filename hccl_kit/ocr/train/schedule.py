@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 Section = Mapping[str, Any]
 
@@ -101,10 +100,8 @@ def _steps(epoch: float, scheduler: Section) -> float:
     every: float | None = scheduler["decay_epochs"]
     if every == 0:
         raise KitError(
-            Message(
-                "ocr.schedule.scheduler-decay-epochs",
-                "scheduler.decay_epochs is 0: step_decay needs the epochs between two steps, such as 10",
-            )
+            "ocr.schedule.scheduler-decay-epochs",
+            "scheduler.decay_epochs is 0: step_decay needs the epochs between two steps, such as 10",
         )
     return _lowered(0 if every is None else math.floor(math.floor(epoch) / every), scheduler)
 
@@ -119,13 +116,11 @@ def _lowered(times: float, scheduler: Section) -> float:
     factor: float = scheduler["decay_rate"]
     if factor > 1:
         raise KitError(
-            Message(
-                "ocr.schedule.scheduler-decay-rate",
-                "scheduler.decay_rate is {factor}: {scheduler} multiplies the learning rate by it; "
-                "accepted: above 0 and at most 1",
-                factor=factor,
-                scheduler=scheduler["scheduler"],
-            )
+            "ocr.schedule.scheduler-decay-rate",
+            "scheduler.decay_rate is {factor}: {scheduler} multiplies the learning rate by it; "
+            "accepted: above 0 and at most 1",
+            factor=factor,
+            scheduler=scheduler["scheduler"],
         )
     return float(factor**times)
 

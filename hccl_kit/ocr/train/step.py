@@ -20,7 +20,6 @@ from mindspore import Tensor, nn
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.adapt.precision import LossScale, Scaling
 from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.models import dropout
@@ -159,12 +158,10 @@ class TrainStep:
         count, left = divmod(len(batch.images), parts)
         if left:
             raise KitError(
-                Message(
-                    "ocr.step.batch-samples-not",
-                    "a batch of {count} samples does not divide into {parts} parts to accumulate",
-                    count=len(batch.images),
-                    parts=parts,
-                )
+                "ocr.step.batch-samples-not",
+                "a batch of {count} samples does not divide into {parts} parts to accumulate",
+                count=len(batch.images),
+                parts=parts,
             )
         factor = Tensor(np.float32(scale / parts))
         loss, gradients = Tensor(np.float32(0)), ()

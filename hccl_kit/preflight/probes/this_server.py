@@ -6,7 +6,6 @@ import ipaddress
 import socket
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.launch.plan import HOST_IP
@@ -24,12 +23,10 @@ def find_server(table: RankTable, wanted: str | None = None) -> Server | None:
             if server.id == wanted:
                 return server
         raise KitError(
-            Message(
-                "preflight.unknown-server",
-                "the table has no server {server}; it has {known}",
-                server=shown(wanted),
-                known=listed(shown(server.id) for server in table.servers),
-            )
+            "preflight.unknown-server",
+            "the table has no server {server}; it has {known}",
+            server=shown(wanted),
+            known=listed(shown(server.id) for server in table.servers),
         )
     servers = servers_here(table)
     return servers[0] if len(servers) == 1 else None

@@ -51,7 +51,7 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[Message, ..
         )
         raise KitError(message)
     if version == table.version:
-        raise KitError(Message("table.convert-same", "the table already is of {form}", form=table.form))
+        raise KitError("table.convert-same", "the table already is of {form}", form=table.form)
     lost: list[Message] = []
     plain = _as_server_list(table, lost)
     if version == "1.2":

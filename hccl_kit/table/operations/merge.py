@@ -149,21 +149,19 @@ def _merged_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: Message)
 
 def _reject_incompatible(tables: Sequence[RankTable], names: Sequence[str]) -> None:
     if not tables:
-        raise KitError(Message("table.merge-nothing", "no table to merge"))
+        raise KitError("table.merge-nothing", "no table to merge")
     first = tables[0]
     for table, name in zip(tables, names, strict=True):
         if table.version not in VERSIONS:
             raise KitError(
-                Message(
-                    "table.merge-form",
-                    "{name} is of {form}; only versions {versions} can be merged",
-                    name=name,
-                    form=table.form,
-                    versions=", ".join(VERSIONS),
-                ),
+                "table.merge-form",
+                "{name} is of {form}; only versions {versions} can be merged",
                 hint=Message("table.merge-form.fix", "hccl-kit convert {path} --to 1.0", path=quote(name))
                 if table.version == ""
                 else None,
+                name=name,
+                form=table.form,
+                versions=", ".join(VERSIONS),
             )
         if table.version != first.version:
             message = Message(

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.data.transforms import Mix, image_of
 
@@ -38,10 +37,9 @@ def join_lines(
     def mix(line: TextLine, generator: np.random.Generator, another: Callable[[], TextLine | None]) -> TextLine:
         if line.label:
             raise KitError(
-                Message(
-                    "ocr.line-join.recconaug-follows-transform", "RecConAug follows the transform that encodes labels"
-                ),
-                hint=Message("ocr.line-join.recconaug-follows-transform.fix", "put it before that one"),
+                "ocr.line-join.recconaug-follows-transform",
+                "RecConAug follows the transform that encodes labels",
+                fix="put it before that one",
             )
         if generator.random() >= prob:
             return line

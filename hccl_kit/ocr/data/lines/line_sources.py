@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.lines.lmdb_lines import LmdbLines, find_folders
 from hccl_kit.ocr.data.samples import TextLine, read_labels
 from hccl_kit.ocr.data.sources import LMDB, share, sources
@@ -69,23 +68,16 @@ def read_lines(dataset: Mapping[str, Any]) -> Lines:
     if dataset.get("split"):
         if any(ratio > 1 for _, ratio in parts):
             raise KitError(
-                Message(
-                    "ocr.line-sources.split-sample-ratio",
-                    "split with a sample_ratio above 1: copies of one line would be in both parts",
-                ),
-                hint=Message(
-                    "ocr.line-sources.split-sample-ratio.fix",
-                    "leave sample_ratio at 1, or give the evaluation label files of its own",
-                ),
+                "ocr.line-sources.split-sample-ratio",
+                "split with a sample_ratio above 1: copies of one line would be in both parts",
+                fix="leave sample_ratio at 1, or give the evaluation label files of its own",
             )
         chosen = chosen[between(len(chosen), dataset["split"], seed=dataset.get("split_seed", 0))]
     if not len(chosen):
         raise KitError(
-            Message(
-                "ocr.line-sources.sample-ratio-split",
-                "sample_ratio and split leave none of the {start} lines of the data set",
-                start=start,
-            )
+            "ocr.line-sources.sample-ratio-split",
+            "sample_ratio and split leave none of the {start} lines of the data set",
+            start=start,
         )
     return Lines([part for part, _ in parts], chosen)
 

@@ -9,7 +9,6 @@ import cv2
 import numpy as np
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.data.transforms import Transform, image_of, normalize
@@ -83,19 +82,15 @@ def resize(
     keeps_ratio = padding or (infer_mode and character_dict_path is not None)
     if min_width > 1 and not keeps_ratio:
         raise KitError(
-            Message(
-                "ocr.line-transforms.recresizeimg-min-width",
-                "RecResizeImg: min_width needs padding: True, else every line is stretched to the whole width",
-            )
+            "ocr.line-transforms.recresizeimg-min-width",
+            "RecResizeImg: min_width needs padding: True, else every line is stretched to the whole width",
         )
     if min_width > width:
         raise KitError(
-            Message(
-                "ocr.line-transforms.recresizeimg-min-width-image",
-                "RecResizeImg: min_width is {min_width}; accepted: at most the {width} of image_shape",
-                min_width=min_width,
-                width=width,
-            )
+            "ocr.line-transforms.recresizeimg-min-width-image",
+            "RecResizeImg: min_width is {min_width}; accepted: at most the {width} of image_shape",
+            min_width=min_width,
+            width=width,
         )
 
     def apply(line: TextLine, _: np.random.Generator) -> TextLine:
@@ -164,12 +159,10 @@ def dark_on_light(*, contrast: float = 50) -> Transform[TextLine]:
         image = image_of(line)
         if image.dtype != np.uint8:
             raise KitError(
-                Message(
-                    "ocr.line-transforms.darkonlight-takes-pixels",
-                    "DarkOnLight takes pixels of uint8, these are {dtype}",
-                    dtype=image.dtype,
-                ),
-                hint=Message("ocr.line-transforms.darkonlight-takes-pixels.fix", "put it before NormalizeImage"),
+                "ocr.line-transforms.darkonlight-takes-pixels",
+                "DarkOnLight takes pixels of uint8, these are {dtype}",
+                fix="put it before NormalizeImage",
+                dtype=image.dtype,
             )
         grey = cv2.cvtColor(image, cv2.COLOR_BGR2GRAY).astype(np.float32)
         grey -= grey.mean()

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 
 if TYPE_CHECKING:
@@ -34,13 +33,11 @@ def find_folders(root: Path) -> list[Path]:
     folders = sorted(path.parent for path in root.rglob(FILE) if path.is_file()) if root.is_dir() else []
     if not folders:
         raise KitError(
-            Message(
-                "ocr.lmdb-lines.neither-nor-folder",
-                "neither {root} nor a folder in it has {file}",
-                root=root,
-                file=FILE,
-            ),
-            hint=Message("ocr.lmdb-lines.neither-nor-folder.fix", "set data_dir to a folder of LMDB"),
+            "ocr.lmdb-lines.neither-nor-folder",
+            "neither {root} nor a folder in it has {file}",
+            fix="set data_dir to a folder of LMDB",
+            root=root,
+            file=FILE,
         )
     return folders
 
@@ -69,33 +66,27 @@ class LmdbLines(Sequence[TextLine]):
             text = self._start("num-samples", 20).decode("ascii", "replace")
         except (lmdb.Error, OSError) as error:
             raise KitError(
-                Message(
-                    "ocr.lmdb-lines.not-readable-lmdb",
-                    "{folder} is not a readable LMDB: {reason}",
-                    folder=folder,
-                    reason=error,
-                )
+                "ocr.lmdb-lines.not-readable-lmdb",
+                "{folder} is not a readable LMDB: {reason}",
+                folder=folder,
+                reason=error,
             ) from error
         if not (text.isascii() and text.isdecimal() and 0 < int(text) <= MAX_SAMPLES):
             raise KitError(
-                Message(
-                    "ocr.lmdb-lines.num-samples",
-                    "{folder}: num-samples is {text!r}; accepted: a number from 1 to {max_samples}",
-                    folder=folder,
-                    text=text,
-                    max_samples=MAX_SAMPLES,
-                )
+                "ocr.lmdb-lines.num-samples",
+                "{folder}: num-samples is {text!r}; accepted: a number from 1 to {max_samples}",
+                folder=folder,
+                text=text,
+                max_samples=MAX_SAMPLES,
             )
         self._count = int(text)
         if self._count > entries:
             raise KitError(
-                Message(
-                    "ocr.lmdb-lines.num-samples-database",
-                    "{folder}: num-samples is {text}, but the database has only {entries} rows",
-                    folder=folder,
-                    text=text,
-                    entries=entries,
-                )
+                "ocr.lmdb-lines.num-samples-database",
+                "{folder}: num-samples is {text}, but the database has only {entries} rows",
+                folder=folder,
+                text=text,
+                entries=entries,
             )
 
     def __len__(self) -> int:
@@ -137,12 +128,10 @@ class LmdbLines(Sequence[TextLine]):
         found = os.fstat(self._descriptor).st_size
         if found < self._size:
             raise KitError(
-                Message(
-                    "ocr.lmdb-lines.cut",
-                    "{folder} is cut: it has {value} bytes, and {size} by its header",
-                    folder=self.folder / FILE,
-                    value=found,
-                    size=self._size,
-                ),
-                hint=Message("ocr.lmdb-lines.cut.fix", "copy it again, and wait until the copy is complete"),
+                "ocr.lmdb-lines.cut",
+                "{folder} is cut: it has {value} bytes, and {size} by its header",
+                fix="copy it again, and wait until the copy is complete",
+                folder=self.folder / FILE,
+                value=found,
+                size=self._size,
             )

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.pages.pages import Page, Polygons
 from hccl_kit.ocr.data.transforms import Transform, image_of
 from hccl_kit.ocr.polygons import area_by_perimeter, offset
@@ -33,12 +32,10 @@ def border_map(
     """
     if thresh_min >= thresh_max:
         raise KitError(
-            Message(
-                "ocr.border-map.bordermap-thresh-min",
-                "BorderMap: thresh_min {thresh_min} is not below thresh_max {thresh_max}",
-                thresh_min=thresh_min,
-                thresh_max=thresh_max,
-            )
+            "ocr.border-map.bordermap-thresh-min",
+            "BorderMap: thresh_min {thresh_min} is not below thresh_max {thresh_max}",
+            thresh_min=thresh_min,
+            thresh_max=thresh_max,
         )
 
     def apply(page: Page, _: np.random.Generator) -> Page:

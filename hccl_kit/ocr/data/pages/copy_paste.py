@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.pages.limits import MAX_REGIONS
 from hccl_kit.ocr.data.pages.pages import Page, pad_polygons
 from hccl_kit.ocr.data.transforms import Mix, image_of
@@ -33,11 +32,9 @@ def copy_paste(*, p: float = 0.5, objects_paste_ratio: float = 0.2, most: int = 
     def mix(page: Page, generator: np.random.Generator, another: Callable[[], Page | None]) -> Page:
         if page.maps:
             raise KitError(
-                Message(
-                    "ocr.copy-paste.copypaste-follows-transforms",
-                    "CopyPaste follows the transforms that draw the targets",
-                ),
-                hint=Message("ocr.copy-paste.copypaste-follows-transforms.fix", "put it before these"),
+                "ocr.copy-paste.copypaste-follows-transforms",
+                "CopyPaste follows the transforms that draw the targets",
+                fix="put it before these",
             )
         source = another() if generator.random() < p else None
         if source is None:

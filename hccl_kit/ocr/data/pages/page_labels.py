@@ -13,7 +13,6 @@ from typing import Any
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
 from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
 from hccl_kit.ocr.data.pages.synth_text import read_mat
@@ -48,12 +47,10 @@ def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
     if not pages:
         first = f"; the first: {bad[0]}" if bad else ""
         raise KitError(
-            Message(
-                "ocr.page-labels.no-page-can",
-                "no page of {label_file} can be used{first}",
-                label_file=dataset["label_file"],
-                first=first,
-            )
+            "ocr.page-labels.no-page-can",
+            "no page of {label_file} can be used{first}",
+            label_file=dataset["label_file"],
+            first=first,
         )
     return pages, bad
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.pages.pages import Page
 from hccl_kit.ocr.data.pages.views import Moves, View, join, scaling
 from hccl_kit.ocr.data.transforms import Transform
@@ -192,11 +191,9 @@ def _free(lows: NDArray[Any], highs: NDArray[Any], length: int) -> NDArray[np.in
 def _range(name: str, values: Sequence[float]) -> tuple[float, float]:
     if values[0] > values[1]:
         raise KitError(
-            Message(
-                "ocr.page-moves.lowest-highest",
-                "{name} is {values}; accepted: [lowest, highest]",
-                name=name,
-                values=list(values),
-            )
+            "ocr.page-moves.lowest-highest",
+            "{name} is {values}; accepted: [lowest, highest]",
+            name=name,
+            values=list(values),
         )
     return values[0], values[1]

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data import mat_file
 from hccl_kit.ocr.data.pages.pages import Page, checked_page
 from hccl_kit.ocr.data.samples import BadSampleError
@@ -47,32 +46,29 @@ def _columns(path: Path) -> list[NDArray[Any]]:
     missing = [name for name in (NAMES, CORNERS, TEXTS) if name not in columns]
     if missing:
         raise KitError(
-            Message(
-                "ocr.synth-text.no-variable", "{path} has no variable {missing}", path=path, missing=", ".join(missing)
-            ),
-            hint=Message("ocr.synth-text.no-variable.fix", "label_file is SynthText's gt.mat"),
+            "ocr.synth-text.no-variable",
+            "{path} has no variable {missing}",
+            fix="label_file is SynthText's gt.mat",
+            path=path,
+            missing=", ".join(missing),
         )
     for name, column in columns.items():
         if column.dtype != object or not 0 < column.size <= MAX_PAGES:
             raise KitError(
-                Message(
-                    "ocr.synth-text.not-array-1",
-                    "{path}: {name} is not an array of 1 to {max_pages} cells",
-                    path=path,
-                    name=name,
-                    max_pages=MAX_PAGES,
-                )
+                "ocr.synth-text.not-array-1",
+                "{path}: {name} is not an array of 1 to {max_pages} cells",
+                path=path,
+                name=name,
+                max_pages=MAX_PAGES,
             )
     counts = {name: columns[name].size for name in (NAMES, CORNERS, TEXTS)}
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{count} {name}" for name, count in counts.items())
         raise KitError(
-            Message(
-                "ocr.synth-text.holds-expected-same",
-                "{path} holds {sizes}; expected the same number of each",
-                path=path,
-                sizes=sizes,
-            )
+            "ocr.synth-text.holds-expected-same",
+            "{path} holds {sizes}; expected the same number of each",
+            path=path,
+            sizes=sizes,
         )
     return [columns[name].ravel(order="F") for name in counts]
 

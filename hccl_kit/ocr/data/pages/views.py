@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.pages.pages import Page, Polygons, assert_drawable
 from hccl_kit.ocr.data.transforms import Transform, image_of
 
@@ -63,14 +62,9 @@ class Moves:
         """The transformed page. Raises KitError if the targets of a loss have been drawn already."""
         if page.maps:
             raise KitError(
-                Message(
-                    "ocr.views.geometric-transform-follows",
-                    "a geometric transform follows the transforms that draw the targets",
-                ),
-                hint=Message(
-                    "ocr.views.geometric-transform-follows.fix",
-                    "put all geometric transforms before these, one after the other",
-                ),
+                "ocr.views.geometric-transform-follows",
+                "a geometric transform follows the transforms that draw the targets",
+                fix="put all geometric transforms before these, one after the other",
             )
         image = image_of(page)
         height, width = image.shape[:2]

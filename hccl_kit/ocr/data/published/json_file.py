@@ -9,7 +9,6 @@ from typing import Any
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.published.marked import MAX_FILE_BYTES
 from hccl_kit.ocr.data.samples import BadSampleError
 
@@ -19,21 +18,17 @@ def load(path: Path) -> Any:
     try:
         return json.loads(read_text(path, MAX_FILE_BYTES))
     except (ValueError, RecursionError) as error:
-        raise KitError(
-            Message("ocr.json-file.not-json", "{path} is not JSON: {reason}", path=path, reason=error)
-        ) from error
+        raise KitError("ocr.json-file.not-json", "{path} is not JSON: {reason}", path=path, reason=error) from error
 
 
 def as_object(value: Any, place: str) -> dict[str, Any]:
     """Raises KitError if the value is not an object: nothing of its file can be read then."""
     if not isinstance(value, dict):
         raise KitError(
-            Message(
-                "ocr.json-file.expected-json-object",
-                "{place}: expected a JSON object, found {value}",
-                place=place,
-                value=str(value)[:60],
-            )
+            "ocr.json-file.expected-json-object",
+            "{place}: expected a JSON object, found {value}",
+            place=place,
+            value=str(value)[:60],
         )
     return value
 

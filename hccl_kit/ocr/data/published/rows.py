@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, Marked, corners, legible, marked, numbers, pairs, turned
 from hccl_kit.ocr.data.samples import BadSampleError
 
@@ -44,13 +43,11 @@ def numbered(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[str, str
         text = read_bounded(path, MAX_BYTES).decode(encoding)
     except UnicodeDecodeError as error:
         raise KitError(
-            Message(
-                "ocr.rows.not",
-                "{path} is not {upper}: byte {start}",
-                path=path,
-                upper=encoding.removesuffix("-sig").upper(),
-                start=error.start,
-            )
+            "ocr.rows.not",
+            "{path} is not {upper}: byte {start}",
+            path=path,
+            upper=encoding.removesuffix("-sig").upper(),
+            start=error.start,
         ) from error
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data import mat_file
 from hccl_kit.ocr.data.published.marked import find_image, image_path, legible
 from hccl_kit.ocr.data.published.rows import numbered
@@ -39,21 +38,17 @@ def iiit5k(labels: Path, images: Path) -> Iterator[tuple[str, str] | str]:
     words = next((array for array in mat_file.read(labels, IIIT5K).values() if array.dtype.names), None)
     if words is None:
         raise KitError(
-            Message(
-                "ocr.words.no-structure-array",
-                "{labels} has no structure array {iiit5k}",
-                labels=labels,
-                iiit5k=" or ".join(IIIT5K),
-            )
+            "ocr.words.no-structure-array",
+            "{labels} has no structure array {iiit5k}",
+            labels=labels,
+            iiit5k=" or ".join(IIIT5K),
         )
     if missing := [field for field in IIIT5K_FIELDS if field not in (words.dtype.names or ())]:
         raise KitError(
-            Message(
-                "ocr.words.structure-array-no",
-                "{labels}: the structure array has no field {missing}",
-                labels=labels,
-                missing=" and ".join(missing),
-            )
+            "ocr.words.structure-array-no",
+            "{labels}: the structure array has no field {missing}",
+            labels=labels,
+            missing=" and ".join(missing),
         )
     for number, word in enumerate(words.ravel(order="F"), 1):
         name, text = (mat_file.text(word[field]) for field in IIIT5K_FIELDS)

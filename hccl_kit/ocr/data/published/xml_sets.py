@@ -10,7 +10,6 @@ from xml.etree import ElementTree as Xml
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.data.published.marked import Marked, box, corners, find_image, legible, marked, numbers, pairs
 from hccl_kit.ocr.data.published.rows import numbered
 from hccl_kit.ocr.data.samples import BadSampleError
@@ -70,15 +69,11 @@ def _one_file(
 def _root(path: Path) -> Xml.Element:
     text = read_text(path, MAX_BYTES)
     if "<!DOCTYPE" in text:  # only there are entities defined, which may expand without end
-        raise KitError(
-            Message("ocr.xml-sets.document-type", "{path} has a document type; accepted: XML without one", path=path)
-        )
+        raise KitError("ocr.xml-sets.document-type", "{path} has a document type; accepted: XML without one", path=path)
     try:
         return Xml.fromstring(text)  # noqa: S314  # see above
     except (Xml.ParseError, ValueError) as error:
-        raise KitError(
-            Message("ocr.xml-sets.not-xml", "{path} is not XML: {reason}", path=path, reason=error)
-        ) from error
+        raise KitError("ocr.xml-sets.not-xml", "{path} is not XML: {reason}", path=path, reason=error) from error
 
 
 def _svt_word(word: Xml.Element) -> Region:

@@ -14,7 +14,6 @@ from PIL import Image, ImageDraw, ImageFont
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 SMALLEST, LARGEST = 24, 36
 """Font sizes in pixels."""
@@ -38,8 +37,11 @@ class Font:
             _loaded(path, SMALLEST)
         except (KitError, OSError, TTLibError, AssertionError, KeyError, ValueError) as error:
             raise KitError(
-                Message("ocr.fonts.not-usable-font", "{path} is not a usable font: {reason}", path=path, reason=error),
-                hint=Message("ocr.fonts.not-usable-font.fix", "accepted: .ttf, .otf, .ttc"),
+                "ocr.fonts.not-usable-font",
+                "{path} is not a usable font: {reason}",
+                fix="accepted: .ttf, .otf, .ttc",
+                path=path,
+                reason=error,
             ) from error
 
     def lacks(self, text: str) -> str:
@@ -53,16 +55,14 @@ class Font:
         width, height = max(1, right - left), max(1, bottom - top)
         if width * height > MAX_PIXELS:
             raise KitError(
-                Message(
-                    "ocr.fonts.draws-x-pixels",
-                    "{path} draws {text!r} in {width} x {height} pixels; accepted: up to {max_pixels} in total",
-                    path=self.path,
-                    text=text[:40],
-                    width=width,
-                    height=height,
-                    max_pixels=MAX_PIXELS,
-                ),
-                hint=Message("ocr.fonts.draws-x-pixels.fix", "draw shorter texts, or name another font"),
+                "ocr.fonts.draws-x-pixels",
+                "{path} draws {text!r} in {width} x {height} pixels; accepted: up to {max_pixels} in total",
+                fix="draw shorter texts, or name another font",
+                path=self.path,
+                text=text[:40],
+                width=width,
+                height=height,
+                max_pixels=MAX_PIXELS,
             )
         image = Image.new("L", (width, height))
         ImageDraw.Draw(image).text((-left, -top), text, fill=255, font=font)
@@ -82,10 +82,11 @@ class Fonts:
                 lacking = {font.path.name: font.lacks(text)[:5] for font in self.fonts}
                 reasons = ", ".join(f"{name} lacks {characters!r}" for name, characters in lacking.items())
                 raise KitError(
-                    Message(
-                        "ocr.fonts.no-font-draws", "no font draws {text!r}: {reasons}", text=text[:40], reasons=reasons
-                    ),
-                    hint=Message("ocr.fonts.no-font-draws.fix", "name a font that has them with --font"),
+                    "ocr.fonts.no-font-draws",
+                    "no font draws {text!r}: {reasons}",
+                    fix="name a font that has them with --font",
+                    text=text[:40],
+                    reasons=reasons,
                 )
 
     def draw(self, text: str, generator: np.random.Generator) -> NDArray[np.uint8]:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.ocr.charset import ALPHANUMERIC
 
 FONTS = (cv2.FONT_HERSHEY_SIMPLEX, cv2.FONT_HERSHEY_DUPLEX, cv2.FONT_HERSHEY_COMPLEX, cv2.FONT_HERSHEY_TRIPLEX)
@@ -64,17 +63,15 @@ def render(text: str, generator: np.random.Generator, draw: Draw = strokes) -> N
     if max(coverage.shape) > MOST_PIXELS:
         height, width = coverage.shape
         raise KitError(
-            Message(
-                "ocr.render.so-characters-would",
-                "{text!r} and so on, {count} characters, would be drawn in {width} x {height} pixels; "
-                "accepted: up to {most_pixels} on each side",
-                text=text[:40],
-                count=len(text),
-                width=width,
-                height=height,
-                most_pixels=MOST_PIXELS,
-            ),
-            hint=Message("ocr.render.so-characters-would.fix", "draw shorter texts"),
+            "ocr.render.so-characters-would",
+            "{text!r} and so on, {count} characters, would be drawn in {width} x {height} pixels; "
+            "accepted: up to {most_pixels} on each side",
+            fix="draw shorter texts",
+            text=text[:40],
+            count=len(text),
+            width=width,
+            height=height,
+            most_pixels=MOST_PIXELS,
         )
     left, top = map(int, generator.integers(4, 12, 2))
     share = cv2.copyMakeBorder(coverage, top, top, left, left, cv2.BORDER_CONSTANT)[..., None] / 255
