@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.temporary import beside
 
 
@@ -45,8 +44,9 @@ def write_atomically(
             "base.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror or error
         ) from error
     except ValueError as error:  # a NUL character
-        message = Message("base.cannot-write-name", "cannot write {path!r}: {reason}", path=str(path), reason=error)
-        raise KitError(message) from error
+        raise KitError(
+            "base.cannot-write-name", "cannot write {path!r}: {reason}", path=str(path), reason=error
+        ) from error
     finally:
         if is_ours:
             temporary.unlink(missing_ok=True)
@@ -62,8 +62,7 @@ def assert_no_device(path: Path) -> None:
         ) from error
     if is_other:
         if path.is_dir():
-            message = Message("base.target-folder", "{path} is a folder, so the file cannot be written", path=path)
-            raise KitError(message)
+            raise KitError("base.target-folder", "{path} is a folder, so the file cannot be written", path=path)
         raise KitError(
             "base.target-not-regular", "{path} is not a regular file, so the file cannot be written", path=path
         )

@@ -9,7 +9,6 @@ from pathlib import Path
 from select import select
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 _PIECE = 1 << 20
 """Bytes of one read if the size of a file is unknown."""
@@ -49,8 +48,12 @@ def read_start(path: str | Path, size: int) -> bytes:
             if stat.S_ISDIR(mode):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
             if not is_opened_by_shell and not stat.S_ISREG(mode):
-                message = Message("base.not-regular", "cannot read {path}: it is not a regular file", path=path)
-                raise KitError(message, hint=Message("base.not-regular.fix", "pipe it in: /dev/stdin"))
+                raise KitError(
+                    "base.not-regular",
+                    "cannot read {path}: it is not a regular file",
+                    fix="pipe it in: /dev/stdin",
+                    path=path,
+                )
             return read_descriptor(descriptor, size, str(path), waits=is_opened_by_shell)
         finally:
             os.close(descriptor)
@@ -59,8 +62,7 @@ def read_start(path: str | Path, size: int) -> bytes:
             "base.cannot-read", "cannot read {path}: {reason}", path=path or repr(path), reason=error.strerror
         ) from error
     except ValueError as error:  # a NUL character
-        message = Message("base.cannot-read-name", "cannot read {path}: {reason}", path=path, reason=error)
-        raise KitError(message) from error
+        raise KitError("base.cannot-read-name", "cannot read {path}: {reason}", path=path, reason=error) from error
 
 
 def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True) -> bytes:
@@ -86,8 +88,12 @@ def read_descriptor(descriptor: int, size: int, name: str, *, waits: bool = True
         pieces.append(piece)
         left -= len(piece)
     if stat.S_ISREG(before.st_mode) and before.st_size and _state(before) != _state(os.fstat(descriptor)):
-        message = Message("base.changed", "cannot read {name}: it changed while it was read", name=name)
-        raise KitError(message, hint=Message("base.changed.fix", "try again when it is complete"))
+        raise KitError(
+            "base.changed",
+            "cannot read {name}: it changed while it was read",
+            fix="try again when it is complete",
+            name=name,
+        )
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -100,5 +106,4 @@ def read_text(path: str | Path, limit: int) -> str:
     try:
         return read_bounded(path, limit).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = Message("base.not-utf8", "{path} is not UTF-8: byte {offset}", path=path, offset=error.start)
-        raise KitError(message) from error
+        raise KitError("base.not-utf8", "{path} is not UTF-8: byte {offset}", path=path, offset=error.start) from error

@@ -6,7 +6,6 @@ import re
 from ipaddress import IPv4Address, ip_address
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 
@@ -30,20 +29,18 @@ def check_host(text: str) -> None:
     Numbers and dots that are no address are a legal name, but nobody means one.
     """
     if re.fullmatch(r"[0-9]+(\.[0-9]+)+\.?", text) and not _is_ipv4(text):
-        message = Message(
+        raise KitError(
             "base.not-ipv4",
             "{host!r} is not a valid IPv4 address; accepted: four numbers from 0 to 255, or a host name",
             host=text,
         )
-        raise KitError(message)
     if not is_host(text):
-        message = Message(
+        raise KitError(
             "base.not-host",
             "{host!r} is not an address or a host name; "
             "accepted: 10.0.0.1, fd00::1, node1, without port, user and brackets",
             host=text,
         )
-        raise KitError(message)
 
 
 def _is_ipv4(text: str) -> bool:

@@ -62,13 +62,12 @@ def fold(names: Sequence[str]) -> str:
         raise KitError("base.hostlist-empty", "a host list needs at least one host")
     for name in names:
         if not name or len(name) > MAX_NAME or _UNFIT.search(name):
-            message = Message(
+            raise KitError(
                 "base.hostlist-name",
                 "{name!r} is not a valid name in a host list; {accepted}",
                 name=name[:MAX_NAME],
                 accepted=ACCEPTED,
             )
-            raise KitError(message)
     split = [match.groups() if (match := _NUMBERED.fullmatch(name)) else (name, "", "") for name in names]
     groups = groupby(split, key=lambda parts: (parts[0], parts[2], bool(parts[1])))
     return ",".join(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 MAX_DIGITS = 10
 
@@ -16,10 +15,14 @@ def parse_integer(name: str, text: str, *, least: int = 0, hint: str | None = No
     Raises KitError if it is not one, has more than MAX_DIGITS digits or is less than `least`.
     """
     if not (text.isascii() and text.isdecimal() and len(text) <= MAX_DIGITS and int(text) >= least):
-        message = Message(
-            "base.not-integer", "{name}={value!r} is not an integer >= {least}", name=name, value=text, least=least
+        raise KitError(
+            "base.not-integer",
+            "{name}={value!r} is not an integer >= {least}",
+            hint=hint,
+            name=name,
+            value=text,
+            least=least,
         )
-        raise KitError(message, hint=hint)
     return int(text)
 
 

@@ -28,12 +28,12 @@ def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
         if not path.is_file():
             hint = Message("base.output-not-a-file.fix", "name a file to write")
             if path.is_dir():
-                message = Message("base.output-folder", "{option}: {path} is a folder", option=option, path=path)
-                raise KitError(message, hint=hint)
-            message = Message(
-                "base.output-not-regular", "{option}: {path} is not a regular file", option=option, path=path
+                raise KitError(
+                    "base.output-folder", "{option}: {path} is a folder", hint=hint, option=option, path=path
+                )
+            raise KitError(
+                "base.output-not-regular", "{option}: {path} is not a regular file", hint=hint, option=option, path=path
             )
-            raise KitError(message, hint=hint)
         taken.append(path)
     _assert_not_taken(taken, option, force=force)
 
@@ -41,14 +41,13 @@ def assert_free_files(paths: Iterable[Path], option: str, *, force: bool) -> Non
 def assert_free_picture(path: Path, option: str, *, force: bool) -> None:
     """Raises KitError if the name does not end in one of PICTURES, or for the reasons of `assert_free_files`."""
     if path.suffix.lower() not in PICTURES:
-        message = Message(
+        raise KitError(
             "base.picture-suffix",
             "{option} {path}: accepted: names that end in {suffixes}",
             option=option,
             path=path,
             suffixes=" ".join(PICTURES),
         )
-        raise KitError(message)
     assert_free_files([path], option, force=force)
 
 
@@ -59,14 +58,13 @@ def assert_free_folder(folder: Path, option: str, *, force: bool) -> None:
     try:
         holds_files = above == folder and any(folder.iterdir())
     except OSError as error:
-        message = Message(
+        raise KitError(
             "base.output-folder-unreadable",
             "{option}: cannot read {folder}: {reason}",
             option=option,
             folder=folder,
             reason=error.strerror,
-        )
-        raise KitError(message) from error
+        ) from error
     _assert_not_taken([folder] if holds_files else [], option, force=force)
 
 
@@ -86,13 +84,12 @@ def staged(folder: Path) -> Iterator[Path]:
     except OSError as error:
         if isinstance(error.filename, str) and not _is_beside(Path(error.filename), folder):
             raise  # an error of a file that the block reads
-        message = Message(
+        raise KitError(
             "base.folder-not-writable",
             "cannot write into {folder}: {reason}",
             folder=folder,
             reason=error.strerror or error,
-        )
-        raise KitError(message) from error
+        ) from error
 
 
 def _is_beside(path: Path, folder: Path) -> bool:
@@ -101,28 +98,32 @@ def _is_beside(path: Path, folder: Path) -> bool:
 
 def _assert_not_taken(taken: list[Path], option: str, *, force: bool) -> None:
     if taken and not force:
-        message = Message(
-            "base.output-taken", "{option}: {paths} already exists", option=option, paths=", ".join(map(str, taken))
+        raise KitError(
+            "base.output-taken",
+            "{option}: {paths} already exists",
+            fix="--force overwrites it, or write elsewhere",
+            option=option,
+            paths=", ".join(map(str, taken)),
         )
-        raise KitError(message, hint=Message("base.output-taken.fix", "--force overwrites it, or write elsewhere"))
 
 
 def _assert_takes_files(folder: Path, option: str) -> None:
     if not os.path.lexists(folder):
-        message = Message(
-            "base.output-folder-absent", "{option}: the folder {folder} does not exist", option=option, folder=folder
+        raise KitError(
+            "base.output-folder-absent",
+            "{option}: the folder {folder} does not exist",
+            hint=Message("base.output-folder-absent.fix", "mkdir -p {folder}", folder=shlex.quote(str(folder))),
+            option=option,
+            folder=folder,
         )
-        hint = Message("base.output-folder-absent.fix", "mkdir -p {folder}", folder=shlex.quote(str(folder)))
-        raise KitError(message, hint=hint)
     try:
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        message = Message(
+        raise KitError(
             "base.output-folder-not-writable",
             "{option}: cannot write into {folder}: {reason}",
             option=option,
             folder=folder,
             reason=error.strerror,
-        )
-        raise KitError(message) from error
+        ) from error

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_kit.base import shipped
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -29,8 +28,9 @@ def load(stem: str) -> Mapping[str, Any]:
     if folder is not None and (folder / name).is_file():
         schema: Mapping[str, Any] = json.loads((folder / name).read_text(encoding="utf-8"))
         return schema
-    message = Message("base.no-schema", "the schema {name} is missing from this installation", name=name)
-    raise KitError(message, hint=Message("base.no-schema.fix", "install hccl-kit again"))
+    raise KitError(
+        "base.no-schema", "the schema {name} is missing from this installation", fix="install hccl-kit again", name=name
+    )
 
 
 def mismatch(document: Any, stem: str, part: str | None = None) -> Mismatch | None:

@@ -22,13 +22,13 @@ def chosen_rules(texts: Iterable[str], among: Sequence[Rule[...]] = RULES) -> fr
     for wanted in [part.strip() for text in texts for part in text.split(",")]:
         matching = [rule.id for rule in among if _matches(rule, wanted)]
         if not matching:
-            message = Message(
+            raise KitError(
                 "check.no-rule",
                 "no rule is named {wanted!r}; accepted: {accepted}",
+                fix="hccl-kit rules lists all",
                 wanted=wanted,
                 accepted=_accepted(wanted, among),
             )
-            raise KitError(message, hint=Message("check.no-rule.fix", "hccl-kit rules lists all"))
         ids.update(matching)
     return frozenset(ids)
 
@@ -41,8 +41,9 @@ def selection(
     ignored = chosen_rules(ignore, among)
     if not (frozenset(rule.id for rule in among) if selected is None else selected) - ignored:
         asked = " ".join([*([f"--select {','.join(select)}"] if select else []), f"--ignore {','.join(ignore)}"])
-        message = Message("check.no-rule-left", "no rule is left to check: {options}", options=asked)
-        raise KitError(message, hint=Message("check.no-rule-left.fix", "ignore fewer rules"))
+        raise KitError(
+            "check.no-rule-left", "no rule is left to check: {options}", fix="ignore fewer rules", options=asked
+        )
     return selected, ignored
 
 

@@ -10,7 +10,6 @@ from shutil import which
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import PYTORCH
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
@@ -25,8 +24,7 @@ def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> 
     Raises KitError if nothing follows the "--".
     """
     if given == ():
-        message = Message("cli.no-command", "no command follows --")
-        raise KitError(message, hint=Message("cli.no-command.fix", "omit -- to run the default command"))
+        raise KitError("cli.no-command", "no command follows --", fix="omit -- to run the default command")
     if given is not None:
         return given
     command = IN_CHECKOUT if _is_checkout() else INSTALLED

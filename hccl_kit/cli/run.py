@@ -308,13 +308,12 @@ def _log_folder(parent: Path) -> Path:
         message, _, fix = str(error).partition("\n  fix: ")
         raise KitError("run.unsafe", "{what}", hint=fix, what=message) from error
     except OSError as error:
-        what = Message(
+        raise KitError(
             "run.no-log-folder",
             "cannot make a folder for the logs in {folder}: {reason}",
             folder=parent,
             reason=error.strerror,
-        )
-        raise KitError(what) from error
+        ) from error
     latest = logs / "latest"
     with suppress(OSError):
         if latest.is_symlink():

@@ -27,7 +27,6 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_remote, number, path_with
@@ -175,27 +174,17 @@ def _read(job: LaunchPlan, operator: Operator, path: Path) -> Measured:
 def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
     several = len(job.nodes) > 1
     if several and not (request.ssh or request.mpi or request.slurm):
-        message = Message(
+        raise KitError(
             "cli.selftest.table-servers-program",
             "the table has {count} servers, and this program would start ranks on this one only",
+            fix="--ssh, --mpi or --slurm starts them on every server",
             count=len(job.nodes),
         )
-        raise KitError(
-            message,
-            hint=Message(
-                "cli.selftest.table-servers-program.fix", "--ssh, --mpi or --slurm starts them on every server"
-            ),
-        )
     if several and request.backend == "mpi":
-        message = Message(
+        raise KitError(
             "cli.selftest.backend-mpi-measures",
             "--backend mpi measures one server; accepted for several: torch, mindspore",
-        )
-        raise KitError(
-            message,
-            hint=Message(
-                "cli.selftest.backend-mpi-measures.fix", "hccl-kit split TABLE writes a table for each server"
-            ),
+            fix="hccl-kit split TABLE writes a table for each server",
         )
 
 

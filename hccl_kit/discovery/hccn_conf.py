@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 DEFAULT = Path("/etc/hccn.conf")
 MAX_LINE = 384
@@ -44,19 +43,15 @@ def addresses(path: Path, ids: Sequence[int]) -> dict[int, str]:
     missing = [device_id for device_id in ids if device_id not in addresses_of]
     if missing:
         shown = ", ".join(map(str, sorted(addresses_of))) or "no card"
-        message = Message(
+        raise KitError(
             "discovery.no-address",
             "{path} has no address for card {cards}; it has: {shown}",
+            fix="set one with: hccn_tool -i {card} -ip -s address A.B.C.D netmask M.M.M.M",
             path=path,
             cards=", ".join(map(str, missing)),
             shown=shown,
-        )
-        hint = Message(
-            "discovery.no-address.fix",
-            "set one with: hccn_tool -i {card} -ip -s address A.B.C.D netmask M.M.M.M",
             card=missing[0],
         )
-        raise KitError(message, hint=hint)
     return {device_id: addresses_of[device_id][0] for device_id in ids}
 
 
@@ -81,7 +76,7 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
     entries: dict[tuple[str, int], Entry] = {}
     for number, raw in enumerate(data.split(b"\n"), start=1):
         if len(raw) > MAX_LINE:
-            message = Message(
+            raise KitError(
                 "discovery.line-too-long",
                 "{path}:{number}: the line has {bytes} bytes; the limit of the driver is {limit}",
                 path=path,
@@ -89,7 +84,6 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
                 bytes=len(raw),
                 limit=MAX_LINE,
             )
-            raise KitError(message)
         name, sign, value = (part.strip() for part in raw.decode("utf-8", "replace").partition("="))
         match = _KEY.fullmatch(name)
         if not (match and sign):
@@ -98,7 +92,7 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
         entry = Entry(number, value, _address(value, family, f"{path}:{number}: {name}"))
         first = entries.setdefault((family, device_id), entry)
         if first.text != value:
-            message = Message(
+            raise KitError(
                 "discovery.set-twice",
                 "{path}:{number}: {name}={value}, but an earlier line has {earlier}; remove one of them",
                 path=path,
@@ -107,7 +101,6 @@ def _parse(data: bytes, path: Path) -> dict[tuple[str, int], Entry]:
                 value=value,
                 earlier=first.text,
             )
-            raise KitError(message)
     return entries
 
 
@@ -116,11 +109,10 @@ def _address(value: str, family: str, place: str) -> Address:
     try:
         return wanted(value)
     except ValueError:
-        message = Message(
+        raise KitError(
             "discovery.not-address",
             "{place}={value!r} is not an IPv{family} address",
             place=place,
             value=value,
             family=wanted(0).version,
-        )
-        raise KitError(message) from None
+        ) from None

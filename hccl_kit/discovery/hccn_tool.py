@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.discovery import driver_tool
 from hccl_kit.table.hosts import Card, prefix_length
 
@@ -43,21 +42,17 @@ def cards(
 
     cards_of, failures = driver_tool.query_each(ids, query_card)
     if failures:
-        message = Message(
+        raise KitError(
             "discovery.tool-no-address",
             "{tool} gave no address for {failed} of {count} cards:{reasons}",
+            fix="set one with: hccn_tool -i {card} -ip -s address A.B.C.D netmask M.M.M.M\n"
+            "or choose another source: --hccn-conf FILE, --inventory FILE, --simulate",
             tool=tool,
             failed=len(failures),
             count=len(ids),
             reasons=driver_tool.reason_lines(failures),
-        )
-        hint = Message(
-            "discovery.tool-no-address.fix",
-            "set one with: hccn_tool -i {card} -ip -s address A.B.C.D netmask M.M.M.M\n"
-            "or choose another source: --hccn-conf FILE, --inventory FILE, --simulate",
             card=min(failures),
         )
-        raise KitError(message, hint=hint)
     return cards_of
 
 

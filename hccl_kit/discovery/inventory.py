@@ -59,15 +59,14 @@ def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[
     wanted = list(servers) if names is None else names
     unknown = [name for name in wanted if name not in servers]
     if unknown:
-        hint = Message("discovery.no-server.fix", "--server_ip NAME takes one, --hosts LIST several")
-        message = Message(
+        raise KitError(
             "discovery.no-server",
             "{path} has no server {unknown}; it has: {servers}",
+            fix="--server_ip NAME takes one, --hosts LIST several",
             path=path,
             unknown=listed(unknown, _SHOWN),
             servers=listed(servers, _SHOWN),
         )
-        raise KitError(message, hint=hint)
     lacking = []
     for name in wanted:
         cards = servers[name].cards
@@ -84,8 +83,7 @@ def hosts(path: Path, names: Sequence[str] | None, ids: Sequence[int]) -> tuple[
             )
     if lacking:
         lines = indented(shortened(lacking, _SHOWN))
-        message = Message("discovery.inventory-no-address", "{path} has no address for:{cards}", path=path, cards=lines)
-        raise KitError(message)
+        raise KitError("discovery.inventory-no-address", "{path} has no address for:{cards}", path=path, cards=lines)
     return tuple(_narrowed(servers[name], ids) for name in wanted)
 
 

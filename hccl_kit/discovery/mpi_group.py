@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.message import Message
 
 _KILLED = 70  # sysexits.h: an error inside the program
 
@@ -28,14 +27,13 @@ class MpiGroup:
         try:
             from mpi4py import MPI  # noqa: PLC0415 - starts MPI
         except (ImportError, RuntimeError) as error:
-            message = Message(
+            raise KitError(
                 "discovery.no-mpi4py",
                 "--mpi needs mpi4py, which cannot be loaded on {host}: {reason}",
+                fix="pip install 'hccl-kit[mpi]' on every server",
                 host=socket.gethostname(),
                 reason=error,
-            )
-            hint = Message("discovery.no-mpi4py.fix", "pip install 'hccl-kit[mpi]' on every server")
-            raise KitError(message, hint=hint) from error
+            ) from error
         self._mpi: Any = MPI
         self._world: Any = MPI.COMM_WORLD
         self.rank: int = self._world.Get_rank()

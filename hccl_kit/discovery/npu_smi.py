@@ -55,23 +55,23 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOU
     )
     if failures:
         count = f"{len(failures)} of {len(ids)} cards"
-        message = Message(
+        raise KitError(
             "discovery.no-place",
             "{tool} reports no place in a super pod for {count}:{reasons}",
+            hint=plain,
             tool=tool,
             count=count,
             reasons=driver_tool.reason_lines(failures),
         )
-        raise KitError(message, hint=plain)
     pods = sorted({card.super_pod for card in places_of.values()})
     if len(pods) > 1:
-        message = Message(
+        raise KitError(
             "discovery.several-super-pods",
             "{tool} reports that the cards of this server are in super pods {super_pods}",
+            hint=plain,
             tool=tool,
             super_pods=", ".join(map(str, pods)),
         )
-        raise KitError(message, hint=plain)
     return places_of
 
 

@@ -93,12 +93,12 @@ def interfaces() -> tuple[Interface, ...]:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             answer = fcntl.ioctl(probe.fileno(), _SIOCGIFCONF, struct.pack("iP", size, start))
     except OSError as error:  # a sandbox without network access
-        why = Message(
+        raise KitError(
             "discovery.cannot-read-addresses",
             "cannot read the addresses of this machine: {reason}",
+            hint=_HINT,
             reason=error.strerror,
-        )
-        raise KitError(why, hint=_HINT) from error
+        ) from error
     (filled,) = struct.unpack_from("i", answer)
     data = buffer.tobytes()[:filled]
     ipv4 = [
@@ -125,12 +125,11 @@ def _version(interface: Interface) -> int:
 
 def _by_family(interfaces: Sequence[Interface], family: str) -> list[Interface]:
     if family not in _FAMILIES:
-        message = Message(
+        raise KitError(
             "discovery.family",
             "HCCL_SOCKET_FAMILY={family} is not a valid value; accepted: AF_INET, AF_INET6",
             family=family,
         )
-        raise KitError(message)
     return sorted(interfaces, key=lambda interface: _version(interface) != _FAMILIES[family])
 
 

@@ -6,7 +6,6 @@ import ipaddress
 from collections.abc import Sequence
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 DOCUMENTATION = "documentation addresses of RFC 5737"
 BENCHMARKS = "addresses of RFC 2544, reserved for benchmarks"
@@ -24,13 +23,12 @@ def addresses(ids: Sequence[int], *, planes: int) -> dict[int, str]:
     block = 256 // planes
     highest = planes * (block - 2) - 1
     if max(ids) > highest:
-        message = Message(
+        raise KitError(
             "discovery.card-not-simulated",
             "card {card} cannot be simulated: the documentation range ends with card {highest}",
             card=max(ids),
             highest=highest,
         )
-        raise KitError(message)
     return {i: f"192.0.2.{block * (i % planes) + i // planes + 1}" for i in ids}
 
 
@@ -43,13 +41,12 @@ def cluster_addresses(servers: int, ids: Sequence[int], *, planes: int) -> list[
     run = max(ids) // planes + 1
     most = (block - 2) // run
     if servers > most:
-        message = Message(
+        raise KitError(
             "discovery.servers-not-simulated",
             "{servers} servers cannot be simulated: 198.18.0.0/15 has room for {most} with these cards",
             servers=servers,
             most=most,
         )
-        raise KitError(message)
     return [
         {i: _dotted(_MANY + block * (i % planes) + run * server + i // planes + 1) for i in ids}
         for server in range(servers)

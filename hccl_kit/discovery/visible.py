@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.table.device_range import DeviceRange
 
@@ -38,27 +37,23 @@ def physical_ids(logical: Sequence[int], visible: str) -> dict[int, int]:
     written = [int(number) for number in re.findall("[0-9]+", visible)]
     if written != sorted(written):
         ascending = ",".join(map(str, cards))
-        message = Message(
+        raise KitError(
             "discovery.not-ascending",
             "the visible devices {visible!r} are not in ascending order, which CANN requires",
+            fix="write {ascending}",
             visible=visible,
+            ascending=ascending,
         )
-        raise KitError(message, hint=Message("discovery.not-ascending.fix", "write {ascending}", ascending=ascending))
     outside = [i for i in logical if i >= len(cards)]
     if outside:
         one_or_more = f"{plural('logical device', len(outside))} {listed(outside, 8)}"
-        message = Message(
+        raise KitError(
             "discovery.not-visible",
             "outside the visible devices {visible!r}: {ids}; they are {count} cards, logical 0 to {last}",
+            fix='--device_num "[0,{count})" takes all of them; without --visible_devices the ids are physical',
             visible=visible,
             ids=one_or_more,
             count=len(cards),
             last=len(cards) - 1,
         )
-        hint = Message(
-            "discovery.not-visible.fix",
-            '--device_num "[0,{count})" takes all of them; without --visible_devices the ids are physical',
-            count=len(cards),
-        )
-        raise KitError(message, hint=hint)
     return {i: cards[i] for i in logical}

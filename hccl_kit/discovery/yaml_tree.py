@@ -120,15 +120,13 @@ def read_tree(path: Path, limit: int, shape: str) -> Tree:
         place = _place(path, mark) if mark else str(path)
         if error.problem == _TOO_DEEP:
             raise _too_deep(place) from None
-        message = Message(
+        raise KitError(
             "discovery.not-yaml", "{place}: not YAML: {reason}", place=place, reason=error.problem or error.context
-        )
-        raise KitError(message) from None
+        ) from None
     except yaml.YAMLError as error:
-        message = Message(
+        raise KitError(
             "discovery.yaml-unreadable", "{path}: not YAML: {reason}", path=path, reason=" ".join(str(error).split())
-        )
-        raise KitError(message) from None
+        ) from None
     if root is None:
         raise KitError("discovery.yaml-empty", "{path} is empty; {shape}", path=path, shape=shape)
     return Tree(path, root, shape)
@@ -145,23 +143,21 @@ def _root(events: Iterator[yaml.Event], path: Path) -> Node | None:
             node = Node(event.start_mark, None, [], isinstance(event, yaml.MappingStartEvent))
         elif isinstance(event, yaml.AliasEvent):
             # A few aliases can expand to more than fits into memory, and cards are never equal.
-            message = Message(
+            raise KitError(
                 "discovery.yaml-alias",
                 "{place}: *{alias} is an alias; replace it by its value",
                 place=_place(path, event.start_mark),
                 alias=event.anchor,
             )
-            raise KitError(message)
         else:
             if isinstance(event, yaml.CollectionEndEvent):
                 open_lists.pop()
             if isinstance(event, yaml.DocumentStartEvent) and open_lists[0]:
-                message = Message(
+                raise KitError(
                     "discovery.yaml-documents",
                     "{place}: expected a single document",
                     place=_place(path, event.start_mark),
                 )
-                raise KitError(message)
             continue
         open_lists[-1].append(node)
         if node.items is not None:

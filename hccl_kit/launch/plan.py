@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
-from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK
 from hccl_kit.base.wording import listed
 from hccl_kit.launch.nested import refuse_launcher
@@ -182,17 +181,11 @@ def _check_names(table: RankTable) -> None:
     for server in table.servers:
         for name in (server.id, address_of(server)):
             if not name.isprintable():
-                message = Message(
+                raise KitError(
                     "launch.plan.server-characters-cannot",
                     "server {name!r} has characters that cannot be printed, such as a line break",
+                    fix="write its server_id and host_ip with printable characters only",
                     name=name,
-                )
-                raise KitError(
-                    message,
-                    hint=Message(
-                        "launch.plan.server-characters-cannot.fix",
-                        "write its server_id and host_ip with printable characters only",
-                    ),
                 )
 
 

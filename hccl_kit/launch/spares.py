@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
-from hccl_kit.base.message import Message
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.payload.substitute import OF_RANK, MisfitError, new_table
@@ -35,14 +34,12 @@ class Spare(NamedTuple):
 def check_names(names: Sequence[str], table: RankTable) -> None:
     """Raises KitError if one of these cannot be a spare of the table, whatever its cards are."""
     if table.version not in VERSIONS:
-        message = Message(
+        raise KitError(
             "launch.spares.table-no-spares",
             "a table of {form} has no spares; accepted: versions {versions}",
+            fix="hccl-kit convert writes another version",
             form=table.form,
             versions=" and ".join(VERSIONS),
-        )
-        raise KitError(
-            message, hint=Message("launch.spares.table-no-spares.fix", "hccl-kit convert writes another version")
         )
     if len(table.servers) < 2:
         raise KitError(
@@ -97,20 +94,14 @@ def _spare(single: RankTable, table: RankTable) -> Spare:
     for server in table.servers:
         here, there = _pod_of(table, server), _pod_of(single, spare)
         if here != there:
-            message = Message(
+            raise KitError(
                 "launch.spares.spare-not-fit-2",
                 "spare {spare} does not fit: it is in super pod {there}, server {server} in {here}",
+                fix="its cards would not reach the others; choose a spare of the same super pod",
                 spare=spare.id,
                 there=there,
                 server=server.id,
                 here=here,
-            )
-            raise KitError(
-                message,
-                hint=Message(
-                    "launch.spares.spare-not-fit-2.fix",
-                    "its cards would not reach the others; choose a spare of the same super pod",
-                ),
             )
     _require_known_keys(table, spare)
     (entry,) = json.loads(write(single))["server_list"]
@@ -126,19 +117,12 @@ def _require_known_keys(table: RankTable, spare: Server) -> None:
     """Raises KitError if the cards of the table have keys that those of the spare lack."""
     known = {*OF_RANK, *(key for device in spare.devices for key in device.extra)}
     if unknown := sorted(table.keys - known):
-        message = Message(
+        raise KitError(
             "launch.spares.spare-not-fit",
             "spare {id} does not fit: the cards of the table have {unknown}, those of the spare do not",
+            fix="write the table without {unknown}, or the job without spares",
             id=spare.id,
             unknown=unknown[0],
-        )
-        raise KitError(
-            message,
-            hint=Message(
-                "launch.spares.spare-not-fit.fix",
-                "write the table without {unknown}, or the job without spares",
-                unknown=unknown[0],
-            ),
         )
 
 

@@ -111,10 +111,12 @@ def imported_onnx(source: object) -> Any:
     try:
         import onnx  # noqa: PLC0415  # an extra
     except ImportError as error:
-        message = Message(
-            "ocr.rapidocr.cannot-read-without", "{source} cannot be read without the package onnx", source=source
-        )
-        raise KitError(message, hint=INSTALL) from error
+        raise KitError(
+            "ocr.rapidocr.cannot-read-without",
+            "{source} cannot be read without the package onnx",
+            hint=INSTALL,
+            source=source,
+        ) from error
     return onnx
 
 

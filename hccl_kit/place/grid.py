@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 
 KINDS = ("tensor", "expert", "data", "pipeline")
 """The kinds of groups that have a size of their own."""
@@ -61,29 +60,27 @@ def grid_of(size: int, *, tp: int = 1, pp: int = 1, dp: int | None = None, ep: i
             raise KitError("place.too-small", "{name} must be 1 or more, got {value}", name=name, value=value)
     if dp is None:
         if size % (tp * pp):
-            message = Message(
+            raise KitError(
                 "place.not-divided",
                 "the table has {size} ranks, which --tp {tp} times --pp {pp} does not divide",
                 size=size,
                 tp=tp,
                 pp=pp,
             )
-            raise KitError(message)
         dp = size // (tp * pp)
     if tp * pp * dp != size:
-        message = Message(
+        raise KitError(
             "place.other-size",
             "--tp {tp} x --pp {pp} x --dp {dp} are {ranks} ranks, the table has {size}",
+            fix="leave out --dp, which then takes all ranks that --tp and --pp leave",
             tp=tp,
             pp=pp,
             dp=dp,
             ranks=tp * pp * dp,
             size=size,
         )
-        hint = Message("place.other-size.fix", "leave out --dp, which then takes all ranks that --tp and --pp leave")
-        raise KitError(message, hint=hint)
     if (tp * dp) % ep:
-        message = Message(
+        raise KitError(
             "place.experts-not-divided",
             "--ep {ep} does not divide the {ranks} ranks of a pipeline stage (--tp {tp} x --dp {dp})",
             ep=ep,
@@ -91,5 +88,4 @@ def grid_of(size: int, *, tp: int = 1, pp: int = 1, dp: int | None = None, ep: i
             tp=tp,
             dp=dp,
         )
-        raise KitError(message)
     return Grid(tp, pp, dp, ep)

@@ -59,13 +59,12 @@ def _domains(homes: Sequence[tuple[str, str | None]], nodes: Sequence[str] | Non
     if not homes:
         raise KitError("place.no-servers", "there are no servers; accepted: a table or an inventory with at least one")
     if len(names) != len(homes):
-        message = Message(
+        raise KitError(
             "place.other-count",
             "--nodes names {count} nodes, but there are {servers} servers",
             count=len(names),
             servers=len(homes),
         )
-        raise KitError(message)
     twice = next((name for name, number in Counter(names).items() if number > 1), None)
     if twice is not None:
         raise KitError("place.node-twice", "node {node} is named twice", node=shown(twice))
@@ -74,12 +73,11 @@ def _domains(homes: Sequence[tuple[str, str | None]], nodes: Sequence[str] | Non
         pods.setdefault(pod, []).append(name)
     if None in pods and len(pods) > 1:
         other = next(server for server, pod in homes if pod is None)
-        message = Message(
+        raise KitError(
             "place.no-super-pod",
             "server {server} is in no super pod, but others are; add it to one",
             server=shown(other),
         )
-        raise KitError(message)
     return tuple(Domain(pod, tuple(members)) for pod, members in pods.items())
 
 
@@ -174,22 +172,18 @@ def _assert_kubernetes(domains: Sequence[Domain]) -> None:
 def _assert_names(domains: Sequence[Domain], node: re.Pattern[str], pod: re.Pattern[str], accepted: str) -> None:
     for domain in domains:
         if domain.name is not None and not pod.fullmatch(domain.name):
-            message = Message(
+            raise KitError(
                 "place.super-pod-name",
                 "super pod {super_pod} is not a valid name here; accepted: {accepted}",
                 super_pod=shown(domain.name),
                 accepted=accepted,
             )
-            raise KitError(message)
         for name in domain.nodes:
             if not node.fullmatch(name):
-                message = Message(
+                raise KitError(
                     "place.node-name",
                     "server {node} is not a valid name of a node; accepted: {accepted}",
+                    fix="--nodes 'node[01-16]' names the nodes, in the order of the servers",
                     node=shown(name),
                     accepted=accepted,
                 )
-                hint = Message(
-                    "place.node-name.fix", "--nodes 'node[01-16]' names the nodes, in the order of the servers"
-                )
-                raise KitError(message, hint=hint)

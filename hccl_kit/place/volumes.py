@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.place.grid import Grid
 
 Pattern = Literal["ring", "chain", "all-to-all"]
@@ -68,27 +67,24 @@ def model_for(grid: Grid, model: Model) -> Model:
     """
     for name in ("hidden", "layers", "sequence", "micro_batch", "micro_batches", "top_k"):
         if getattr(model, name) < 1:
-            message = Message(
+            raise KitError(
                 "place.model-too-small",
                 "--{option} must be 1 or more, got {value}",
                 option=name.replace("_", "-"),
                 value=getattr(model, name),
             )
-            raise KitError(message)
     experts = model.experts or (grid.ep if grid.ep > 1 else 0)
     if experts % grid.ep:
-        message = Message(
+        raise KitError(
             "place.experts-not-shared",
             "--experts {experts} cannot be divided among --ep {ep} ranks",
             experts=experts,
             ep=grid.ep,
         )
-        raise KitError(message)
     if experts and model.top_k > experts:
-        message = Message(
+        raise KitError(
             "place.top-k", "--top-k {top_k} is more than --experts {experts}", top_k=model.top_k, experts=experts
         )
-        raise KitError(message)
     sizes = (model.hidden, model.layers, model.sequence, model.micro_batch, model.micro_batches)
     return Model(*sizes, experts=experts, top_k=model.top_k)
 

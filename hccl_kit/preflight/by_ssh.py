@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible
-from hccl_kit.base.message import Message
 from hccl_kit.launch.plan import address_of
 from hccl_kit.launch.shell import words
 from hccl_kit.preflight import over_ssh
@@ -37,12 +36,10 @@ def check_servers(job: PreflightJob, server: str | None, ssh: Ssh) -> tuple[list
     `server` names this one. Raises KitError if the table names no hosts, or ssh cannot be run as asked.
     """
     if job.table.version == ATLAS_950:
-        message = Message("preflight.table-without-hosts", "version 2.0 tables do not name hosts, which ssh needs")
         raise KitError(
-            message,
-            hint=Message(
-                "preflight.table-without-hosts.fix", "mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi"
-            ),
+            "preflight.table-without-hosts",
+            "version 2.0 tables do not name hosts, which ssh needs",
+            fix="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi",
         )
     this = job.node(os.environ, server)
     others = [server for server in job.table.servers if server is not this.server]

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_start
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.table.formats.kinds import LISTS
 
 MAX_FILES = 100_000
@@ -28,13 +27,12 @@ def tables_in(folder: str) -> list[str]:
     """
     paths = sorted(path for path in _json_files(folder) if is_table(read_start(Path(path), _START)))
     if not paths:
-        message = Message(
+        raise KitError(
             "table.folder-without-tables",
             "cannot read {folder}: it is a folder without rank tables (*.json with {lists})",
             folder=folder,
             lists=", ".join(LISTS),
         )
-        raise KitError(message)
     return paths
 
 

@@ -8,7 +8,6 @@ from shlex import quote
 
 from hccl_kit.base.bounded_file import read_descriptor, read_start
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.table.source import MAX_BYTES, STDIN
 
 MOUNTED = {"jobstart_hccl.json": "ModelArts", "hccl.json": "Kubernetes"}
@@ -30,8 +29,9 @@ def load(file: str) -> tuple[bytes, str]:
     try:
         return read_descriptor(sys.stdin.fileno(), MAX_BYTES + 1, STDIN), STDIN
     except OSError as error:
-        message = Message("table.stdin-unreadable", "cannot read standard input: {reason}", reason=error.strerror)
-        raise KitError(message) from error
+        raise KitError(
+            "table.stdin-unreadable", "cannot read standard input: {reason}", reason=error.strerror
+        ) from error
 
 
 def _name_the_table_in(folder: str) -> None:
@@ -39,11 +39,12 @@ def _name_the_table_in(folder: str) -> None:
     for name, platform in MOUNTED.items():
         table = os.path.join(folder, name)  # noqa: PTH118
         if os.path.exists(table):  # noqa: PTH110
-            message = Message(
+            raise KitError(
                 "table.mounted-folder",
                 "{folder} is a folder that {platform} mounts; its table is {name}",
+                fix="hccl-check {path}",
                 folder=folder,
                 platform=platform,
                 name=name,
+                path=quote(table),
             )
-            raise KitError(message, hint=Message("table.mounted-folder.fix", "hccl-check {path}", path=quote(table)))

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.launch.emitters import kubernetes, manifest
 from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
@@ -99,22 +98,19 @@ def about_selected(table: TableFile, why: str) -> list[str]:
 
 def _assert_usable(plan: LaunchPlan, table: TableFile) -> None:
     if "server_list" not in json.loads(decode(table.text)):
-        message = Message(
+        raise KitError(
             "launch.pod-table.no-server-list",
             "{table} has no server_list; a pod reads tables of versions 1.0 and 1.2",
+            fix="hccl-kit convert TABLE --to 1.0",
             table=shown(table.name),
         )
-        raise KitError(message, hint=Message("launch.pod-table.no-server-list.fix", "hccl-kit convert TABLE --to 1.0"))
     for node in plan.nodes:
         try:
             ipaddress.ip_address(node.address)
         except ValueError:
-            message = Message(
+            raise KitError(
                 "launch.pod-table.server-no-address",
                 "server {id} has no address; a pod only knows the address of its host",
+                fix='add "host_ip" to the server in the table',
                 id=shown(node.id),
-            )
-            raise KitError(
-                message,
-                hint=Message("launch.pod-table.server-no-address.fix", 'add "host_ip" to the server in the table'),
             ) from None

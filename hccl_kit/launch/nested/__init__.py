@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.nested.rows import ROWS, Nested
 from hccl_kit.launch.nested.words import Program, commands_of_shell, options_of, program_of
@@ -25,13 +24,13 @@ def refuse_launcher(command: Sequence[str], ranks: int) -> None:
             if _is_of(program, row) and (ranks > 1 or not row.is_driver):
                 who = "the rank" if ranks == 1 else f"each of the {ranks} ranks"
                 name = printable(" ".join([program.name, *_subcommand(program, row)]))
-                message = Message(
+                raise KitError(
                     "launch.nested.starts-processes-job",
                     "{name} starts processes of a job by itself; {who} would run a whole job of its own",
+                    hint=_instead(program, row) if program is whole else row.advice,
                     name=name,
                     who=who,
                 )
-                raise KitError(message, hint=_instead(program, row) if program is whole else row.advice)
 
 
 def _programs(program: Program | None) -> Iterator[Program]:

@@ -36,20 +36,18 @@ def convert(table: RankTable, target: str) -> tuple[RankTable, tuple[Message, ..
     Raises KitError if there is no such version, or the table cannot be converted to it.
     """
     if target not in TARGETS:
-        message = Message(
+        raise KitError(
             "table.convert-target",
             "{target!r} is not a version to convert to; accepted: {versions}",
             target=target,
             versions=", ".join(TARGETS),
         )
-        raise KitError(message)
     version = TARGETS[target]
     if table.version == "1.1":
-        message = Message(
+        raise KitError(
             "table.convert-from-1.1",
             "a table of version 1.1 has ranks without NPU, which other versions do not support",
         )
-        raise KitError(message)
     if version == table.version:
         raise KitError("table.convert-same", "the table already is of {form}", form=table.form)
     lost: list[Message] = []
@@ -116,14 +114,13 @@ def _with_pods(table: RankTable, lost: list[Message]) -> RankTable:
     try:
         whole = server_list.from_value({**server_list.to_value(table), "version": "1.2"})
     except StructureError:
-        message = Message(
+        raise KitError(
             "table.convert-super-pods",
             '"{pods}" or "{sdid}" in the table are not valid in version 1.2',
+            fix='set "version": "1.2" in a copy and run hccl-check on it',
             pods=_PODS,
             sdid=_SDID,
-        )
-        hint = Message("table.convert-super-pods.fix", 'set "version": "1.2" in a copy and run hccl-check on it')
-        raise KitError(message, hint=hint) from None
+        ) from None
     if whole.super_pods is None:
         message = Message(
             "table.no-pods-to-convert",

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.base.wording import indented, shortened
 from hccl_kit.table.bounds import MAX_SERVER_ID, READY
 from hccl_kit.table.hosts import Card, Host
@@ -32,12 +31,11 @@ def generate(server_id: str, devices: Sequence[tuple[int, str | None]]) -> RankT
     ids = [i for i, _ in devices]
     wrong = [i for i in ids if type(i) is not int or i < 0] or [i for i, times in Counter(ids).items() if times > 1]
     if wrong:
-        message = Message(
+        raise KitError(
             "table.device-id",
             "{device!r} is not the physical id of one card; accepted: whole numbers from 0, each once",
             device=wrong[0],
         )
-        raise KitError(message)
     return generate_cluster([Host(server_id, {i: Card(ip) for i, ip in devices})], version="1.0")
 
 
@@ -48,13 +46,12 @@ def generate_cluster(hosts: Sequence[Host], *, version: str) -> RankTable:
     must have what the version needs, which `choose_version` checks.
     """
     if version not in GENERATED:
-        message = Message(
+        raise KitError(
             "table.generate-version",
             "{version!r} is not a version to generate; accepted: {versions}",
             version=version,
             versions=", ".join(GENERATED),
         )
-        raise KitError(message)
     for host in hosts:
         _check_server_id(host.id)
         for card in host.cards.values():
@@ -145,17 +142,13 @@ def _require_pods(hosts: Sequence[Host]) -> None:
         f"{host.id}, card {i}: its SDID" for host in hosts for i, card in host.cards.items() if card.sdid is None
     ]
     if lacking:
-        message = Message(
+        raise KitError(
             "table.no-super-pods",
             "version 1.2 needs the super pod of every server and the SDID of every card; unknown:{lacking}",
+            fix="npu-smi prints them on the server itself; in an inventory they are super_pod and sdid\n"
+            "--table-version 1.0 writes a table of plain servers, which connect over RoCE",
             lacking=_lines(lacking),
         )
-        hint = Message(
-            "table.no-super-pods.fix",
-            "npu-smi prints them on the server itself; in an inventory they are super_pod and sdid\n"
-            "--table-version 1.0 writes a table of plain servers, which connect over RoCE",
-        )
-        raise KitError(message, hint=hint)
 
 
 def _require_levels(hosts: Sequence[Host]) -> None:
@@ -166,13 +159,12 @@ def _require_levels(hosts: Sequence[Host]) -> None:
         if card.local_id is None or not card.levels
     ]
     if lacking:
-        message = Message(
+        raise KitError(
             "table.no-levels",
             "version 2.0 needs every card's local id and its addresses in every network; unknown:{lacking}",
+            fix="in an inventory they are local_id and level_list of every card",
             lacking=_lines(lacking),
         )
-        hint = Message("table.no-levels.fix", "in an inventory they are local_id and level_list of every card")
-        raise KitError(message, hint=hint)
 
 
 def _reject_vnic(hosts: Sequence[Host], version: str) -> None:
@@ -181,13 +173,12 @@ def _reject_vnic(hosts: Sequence[Host], version: str) -> None:
         return
     cards = [f"{host.id}, card {i}" for host in hosts for i, card in host.cards.items() if card.on_vnic]
     if cards:
-        message = Message(
+        raise KitError(
             "table.no-roce",
             "servers outside one super pod connect over RoCE, and these cards have no RoCE address:{cards}",
+            fix="set one with: hccn_tool -i N -ip -s address A.B.C.D netmask M.M.M.M",
             cards=_lines(cards),
         )
-        hint = Message("table.no-roce.fix", "set one with: hccn_tool -i N -ip -s address A.B.C.D netmask M.M.M.M")
-        raise KitError(message, hint=hint)
 
 
 def _lines(lines: Sequence[str]) -> str:
@@ -196,28 +187,25 @@ def _lines(lines: Sequence[str]) -> str:
 
 def _check_server_id(text: str) -> None:
     if not text:
-        message = Message(
+        raise KitError(
             "table.server-id-empty",
             "the server id is empty; accepted: 1 to 64 bytes, by convention the server's address",
         )
-        raise KitError(message)
     for character in text:
         if character.isspace() or not character.isprintable() or character in "/\\":
-            message = Message(
+            raise KitError(
                 "table.server-id-character",
                 "the server id {server!r} contains {character!r}, which is not allowed in a file name",
                 server=text,
                 character=character,
             )
-            raise KitError(message)
     if len(text.encode()) > MAX_SERVER_ID:
-        message = Message(
+        raise KitError(
             "table.server-id-length",
             "the server id {server!r} is longer than {most} bytes, HCCL's limit",
             server=text,
             most=MAX_SERVER_ID,
         )
-        raise KitError(message)
     if parse_address(text):
         _check_interface(text)
 
@@ -226,10 +214,10 @@ def _check_interface(address: str) -> None:
     """Raises KitError if the part of an address after % cannot be the name of an interface; HCCL accepts any text."""
     _, percent, name = address.partition("%")
     if percent and not _INTERFACE.fullmatch(name):
-        message = Message(
+        raise KitError(
             "table.interface",
             "the address {address!r} ends in {name!r}, which cannot be the name of an interface",
+            fix="accepted: 1 to 15 letters, digits, and _ . : @ -",
             address=address,
             name=name,
         )
-        raise KitError(message, hint=Message("table.interface.fix", "accepted: 1 to 15 letters, digits, and _ . : @ -"))

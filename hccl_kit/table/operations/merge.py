@@ -132,9 +132,10 @@ def _merged_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: Message)
         for key, value in extra.items():
             first, other = united.setdefault(key, (name, value))
             if other != value:
-                message = Message(
+                raise KitError(
                     "table.merge-keys",
                     "the key {key} {whose} is {first_value} in {first} and {value} in {name}",
+                    fix="make them equal, or remove the key; HCCL does not read it",
                     key=shown(key),
                     whose=whose,
                     first_value=shown(other),
@@ -142,8 +143,6 @@ def _merged_keys(named: Sequence[tuple[str, Mapping[str, Any]]], whose: Message)
                     value=shown(value),
                     name=name,
                 )
-                hint = Message("table.merge-keys.fix", "make them equal, or remove the key; HCCL does not read it")
-                raise KitError(message, hint=hint)
     return {key: united[key][1] for key in sorted(united)}
 
 
@@ -164,29 +163,24 @@ def _reject_incompatible(tables: Sequence[RankTable], names: Sequence[str]) -> N
                 versions=", ".join(VERSIONS),
             )
         if table.version != first.version:
-            message = Message(
+            raise KitError(
                 "table.merge-forms",
                 "{first} is of {first_form} and {name} of {form}",
+                fix="hccl-kit convert {path} --to {version} reports what that would lose",
                 first=names[0],
                 first_form=first.form,
                 name=name,
                 form=table.form,
-            )
-            hint = Message(
-                "table.merge-forms.fix",
-                "hccl-kit convert {path} --to {version} reports what that would lose",
                 path=quote(name),
                 version=first.version,
             )
-            raise KitError(message, hint=hint)
         if table.version != "2.0" and table.status != READY:  # HCCL does not read that of 2.0
-            message = Message(
+            raise KitError(
                 "table.merge-not-ready",
                 '{name} is not ready: its status is {status}, not "completed"',
                 name=name,
                 status=shown(table.status),
             )
-            raise KitError(message)
 
 
 def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> None:
@@ -197,42 +191,36 @@ def _reject_duplicates(tables: Sequence[RankTable], names: Sequence[str]) -> Non
     for table, name in zip(tables, names, strict=True):
         for server in table.servers:
             if several and is_loopback(server.id):
-                message = Message(
+                raise KitError(
                     "table.merge-loopback",
                     "{name} has the server id {server}, a loopback address",
+                    fix="generate it again with hccl-gen --server_ip ADDRESS",
                     name=name,
                     server=shown(server.id),
                 )
-                hint = Message("table.merge-loopback.fix", "generate it again with hccl-gen --server_ip ADDRESS")
-                raise KitError(message, hint=hint)
             if server.id in owner:
-                message = Message(
+                raise KitError(
                     "table.merge-server",
                     "server {server} is in {first} and in {name}",
                     server=shown(server.id),
                     first=owner[server.id],
                     name=name,
                 )
-                raise KitError(message)
             owner[server.id] = name
             for device in server.devices:
                 for ip in device.ip.split(",") if device.ip else ():
                     owning = (device, server, name)
                     other = taken.setdefault(ip, owning)
                     if other is not owning:
-                        message = Message(
+                        raise KitError(
                             "table.merge-address",
                             "{owner} has the address {address}, and so has {other}",
+                            fix="hccn_tool -i N -ip -g on each server prints the right one; "
+                            "hccl-gen generates a table again",
                             owner=_named(*owning),
                             address=shown(ip),
                             other=_named(*other),
                         )
-                        hint = Message(
-                            "table.merge-address.fix",
-                            "hccn_tool -i N -ip -g on each server prints the right one; "
-                            "hccl-gen generates a table again",
-                        )
-                        raise KitError(message, hint=hint)
 
 
 def _named(device: Device, server: Server, table: str) -> Message:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.message import Message
 from hccl_kit.table.model import PodServer, RankTable, Server, SuperPod
 from hccl_kit.table.operations.merge import VERSIONS
 
@@ -15,13 +14,12 @@ def split(table: RankTable) -> tuple[RankTable, ...]:
     Law: `merge` is the inverse, except for the order of servers and for ranks that alternate between servers.
     """
     if table.version not in VERSIONS:
-        message = Message(
+        raise KitError(
             "table.split-form",
             "the table is of {form}; only versions {versions} can be split",
             form=table.form,
             versions=", ".join(VERSIONS),
         )
-        raise KitError(message)
     homes = {server.id: (pod, server) for pod in table.super_pods or () for server in pod.servers}
     return tuple(_table_of(server, table, homes.get(server.id)) for server in table.servers)
 
