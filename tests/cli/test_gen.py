@@ -114,7 +114,7 @@ def test_the_default_command_in_a_checkout_is_that_of_the_tutorial(desk: Desk) -
     assert f'\nhk_command=({command} "$@")\n' in (desk.work / "ascend4p.sh").read_text()
     next_line, other = done.stdout.splitlines()[-2:]
     assert next_line == "next: bash ascend4p.sh"
-    assert other.startswith(f"  or: hccl-kit run hccl_4p_4567_127.0.0.1.json -- {command}   ")
+    assert other == f"  or: hccl-kit run hccl_4p_4567_127.0.0.1.json -- {command}"
 
 
 def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> None:
