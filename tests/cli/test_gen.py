@@ -406,7 +406,7 @@ def test_a_folder_at_the_output_path_is_refused(desk: Desk) -> None:
 
 
 def test_dry_run_shows_everything_and_writes_nothing(desk: Desk) -> None:
-    arguments = ("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
+    arguments = ("--device_num", "[4,8)", "--server_ip", "127.0.0.1", *MINDSPORE)
     dry = desk.gen(*arguments, "--dry-run")
     assert (dry.returncode, dry.stderr, desk.written()) == (0, "", [])
     desk.gen(*arguments)

@@ -17,6 +17,7 @@ from hccl_kit.selftest.rounds import Card
 from hccl_kit.selftest.run import QUICK, measure
 from hccl_kit.selftest.session import Server, session
 from hccl_kit.selftest.verdict import judge
+from tests.waiting import PATIENCE
 
 GOOD = """
 import json, os, sys, threading, time
@@ -60,7 +61,7 @@ def played(
 ) -> tuple[RankStates, list[dict[int, Result]]]:
     async def play() -> tuple[RankStates, list[dict[int, Result]]]:
         async with session(servers, shares_fate=shares_fate) as started:
-            await started.ready(5.0)
+            await started.ready(PATIENCE)
             results = []
             for _ in range(steps):
                 if not started.ranks.is_over:
