@@ -44,7 +44,7 @@ _SIMULATED = "HK322"
 _EPILOG = f"""\
 Everything after -- is the command that each rank runs. Without it, in a folder with tools/train.py:
   {" ".join(IN_CHECKOUT)}
-elsewhere the script of one server takes the command as its arguments, and that of many servers runs:
+elsewhere the script of one server takes a command as its arguments, and that of many servers runs:
   {" ".join(INSTALLED)}
 
 examples:
