@@ -61,13 +61,13 @@ def reserved_range(text: str) -> str | None:
 
     Simulated cards have such addresses: RFC 5737, 3849 and 9637 are for documentation, RFC 2544 for benchmarks.
     """
-    if ":" not in text:
-        if not text.startswith(_STARTS):
-            return None  # nearly every address
-        return next(words for start, words in _RESERVED.items() if text.startswith(start))
+    if ":" not in text and not text.startswith(_STARTS):
+        return None  # nearly every address
     address = parse_address(text)
-    if address is None or address[0] != AF_INET6:
+    if address is None:
         return None
+    if address[0] == AF_INET:
+        return next((words for start, words in _RESERVED.items() if text.startswith(start)), None)
     if address[1].startswith(bytes.fromhex("20010db8")):
         return "2001:db8::/32 (RFC 3849)"
     return "3fff::/20 (RFC 9637)" if address[1].startswith(b"\x3f\xff") and address[1][2] < 0x10 else None

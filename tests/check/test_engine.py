@@ -48,7 +48,7 @@ def scalars(at: Any, pointer: Pointer = ()) -> list[Pointer]:
 
 
 GOOD = value(servers=2, cards=2)
-PLAUSIBLE = ("0", "1", "2", "4", "99", "10.0.0.1", "192.168.100.1", "127.0.0.1", "", "fd00::1")
+PLAUSIBLE = ("0", "1", "2", "4", "99", "10.0.0.1", "192.168.100.1", "127.0.0.1", "", "fd00::1", "198.18.")
 
 
 def changed(pointer: Pointer, replacement: Any) -> Any:
