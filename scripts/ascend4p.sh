@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Starts ranks 0 to 3 on cards 4, 5, 6, 7 of this server: bash ascend4p.sh [ARGUMENT ...], added to the command.
+# Starts ranks 0 to 3 on cards 4, 5, 6, 7 of this server. It is meant to be read and edited.
+#   bash ascend4p.sh [ARGUMENT ...]     arguments are added to the command
 # Rank N writes hccl_logs/RUN/rank_N.log. The first rank that fails ends the job, which has its exit code
-# (128 + signal); 0: all succeeded, 2: nothing started, 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP. Edit it.
+# (128 + signal); 0: all succeeded, 2: nothing started, 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP.
 # Restarts, hangs, the cause of a failure: hccl-kit run hccl_4p_4567_127.0.0.1.json -- COMMAND
 [ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with bash: bash $0" >&2; exit 2; } # bash 4.3
-hk_fail() { printf '%s\n' "$@" >&2 && exit 2; }
+hk_fail() { printf '%s\n' "$@" >&2; exit 2; }
 hk_cards=(4 5 6 7) # of ranks 0, 1, ...
 hk_table=hccl_4p_4567_127.0.0.1.json hk_digest=89194f63a005ea103f7e3bfa7e227585d8e9f2f40b571f55cb818cf9d4b7e8d3
 
@@ -96,4 +97,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_rank $hk_code $hk_card $HOSTNAME" >>"$hk_log
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code${hk_name:-}; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 01a4a1b2fdb18254e80ae9564bcb1d7a99366c67d5b7ddf49fb03132066eb227
+# hccl-gen replaces this script if nobody has edited it: 9cc7f9b7bf888c95ccf249e672a3788ce43aee79e1cf34fa937c4ad0426df030

@@ -73,7 +73,7 @@ def _header(plan: LaunchPlan, table: TableFile, name: str) -> list[str]:
         "# (128 + signal); 0: all succeeded, 2: nothing started, 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP.",
         f"# Restarts, hangs, the cause of a failure: hccl-kit run {printable(table.name)} -- COMMAND",
         '[ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with bash: bash $0" >&2; exit 2; } # bash 4.3',
-        "hk_fail() { printf '%s\\n' \"$@\" >&2 && exit 2; }",
+        "hk_fail() { printf '%s\\n' \"$@\" >&2; exit 2; }",
     ]
 
 
