@@ -27,7 +27,7 @@ if stat -c %A . hccl_logs | grep -q '^d.......w[^tT]' ||
 fi
 hk_run=$(mktemp -d "hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || hk_fail "error: cannot make a folder in $PWD/hccl_logs"
 hk_logs=$PWD/$hk_run hk_run=${hk_run##*/}
-ln -sfnT -- "$hk_run" hccl_logs/latest
+[[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfnT -- "$hk_run" hccl_logs/latest
 
 # What other launchers have left goes; then, what all ranks have in common.
 unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SCHED_HOST \
@@ -35,7 +35,7 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SC
     OMPI_COMM_WORLD_LOCAL_RANK TORCHELASTIC_USE_AGENT_STORE TORCH_NPU_ELASTIC_USE_AGENT_STORE \
     TORCH_NPU_USE_PARALLEL_TCPSTORE PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH \
     ENABLE_TIERED_PARALLEL_TCPSTORE ACCELERATE_TORCH_DEVICE NPROC_PER_NODE NNODES FORCE_TORCHRUN \
-    HCCL_KIT_RESTART HCCL_KIT_SERVER
+    HCCL_KIT_SERVER
 [[ -z ${ASCEND_RT_VISIBLE_DEVICES:-} ]] || # card numbers count all cards
     echo "note: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES is removed; torch needs --framework pytorch" >&2
 unset -v ASCEND_RT_VISIBLE_DEVICES
@@ -97,4 +97,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_rank $hk_code $hk_card $HOSTNAME" >>"$hk_log
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code${hk_name:-}; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 92d4f4a320ecf978a353cb01c12021e63a1dc4bc48d44ecf398e868967f6c0c8
+# hccl-gen replaces this script if nobody has edited it: a240515638902da0d1274acb302feadc416df75a1290bec9c4a02ece7ca10d38

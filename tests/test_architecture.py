@@ -70,6 +70,7 @@ FLOORS = {
     "launch": {
         "files": 0,
         "job_ports": 0,
+        "log_folder": 1,
         "nested": 0,
         "payload": 0,
         "passed_on": 1,

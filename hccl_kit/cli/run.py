@@ -48,11 +48,11 @@ from hccl_kit.cli.launch import table_file
 from hccl_kit.cli.options import add_framework, add_job, named_option, whole
 from hccl_kit.discovery.job_servers import ServerSearch, find_servers
 from hccl_kit.discovery.visible import Devices
-from hccl_kit.launch.assign import Extra, Limits, assign, check
+from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
+from hccl_kit.launch.log_folder import make_log_folder
 from hccl_kit.launch.payload.diagnose_logs import diagnose
-from hccl_kit.launch.payload.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.runtime.worker_env import NAMES, THREADS, VISIBLE_DEVICES
 from hccl_kit.table.device_range import DeviceRange
@@ -174,7 +174,7 @@ def run_job(request: RunRequest) -> int:
     check(made, os.environ, request.env)
     if request.preflight:
         _check_server(job)
-    folder = Path("RUN") if request.dry_run else _log_folder(request.log_dir)
+    folder = Path("RUN") if request.dry_run else make_log_folder(request.log_dir, complain)
     path = job.path or folder / job.file.name
     told = assign(
         made,
@@ -189,7 +189,7 @@ def run_job(request: RunRequest) -> int:
     for note in _notes(made, os.environ):
         complain(note)
     if request.dry_run:
-        print(*_as_shell(told, os.environ), sep="\n")
+        print(*as_shell(told, os.environ), sep="\n")
         return EXIT_OK
     if job.path is None:
         write_atomically(path, job.file.text)
@@ -298,30 +298,6 @@ def _check_server(job: TableOfJob) -> None:
         )
 
 
-def _log_folder(parent: Path) -> Path:
-    """A new folder for the logs of this run. Raises KitError if other users could replace what is in it."""
-    try:
-        parent.absolute().parent.mkdir(parents=True, exist_ok=True)
-        logs = trusted_logs(parent.absolute(), lambda risk: complain(f"note: {risk}"))
-        run = new_run(logs, name_of_run())
-    except UnsafeError as error:
-        message, _, fix = str(error).partition("\n  fix: ")
-        raise KitError("run.unsafe", "{what}", hint=fix, what=message) from error
-    except OSError as error:
-        raise KitError(
-            "run.no-log-folder",
-            "cannot make a folder for the logs in {folder}: {reason}",
-            folder=parent,
-            reason=error.strerror,
-        ) from error
-    latest = logs / "latest"
-    with suppress(OSError):
-        if latest.is_symlink():
-            latest.unlink()
-        latest.symlink_to(run.name)
-    return run
-
-
 def _notes(made: LaunchPlan, environ: Mapping[str, str]) -> Iterator[str]:
     if VISIBLE_DEVICES in environ and not made.limits_cards:
         value = printable(environ[VISIBLE_DEVICES][:80])
@@ -331,23 +307,6 @@ def _notes(made: LaunchPlan, environ: Mapping[str, str]) -> Iterator[str]:
         )
     if note := note_on_cards(made):
         yield note
-
-
-def _as_shell(told: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
-    """What each rank gets, as lines for a shell."""
-    environs = [told.variables(rank, 0, told.port or 0) for rank in told.ranks]
-    if told.port is None:
-        environs = [{**each, _PORT: "PORT"} for each in environs]
-    common = {name: value for name, value in environs[0].items() if all(each.get(name) == value for each in environs)}
-    removed = sorted(name for name in environ if name not in environs[0])
-    if removed:
-        yield " ".join(["unset", *removed])
-    for name, value in sorted(common.items()):
-        if environ.get(name) != value:
-            yield f"export {name}={shlex.quote(value)}"
-    for rank, each in zip(told.ranks, environs, strict=True):
-        words = [f"{name}={shlex.quote(value)}" for name, value in each.items() if name not in common]
-        yield " ".join([*words, shlex.join(told.command), f"&  # card {rank.card}"])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,6 +110,23 @@ def assign(
         limit=limits.log_limit,
         prefix=limits.prefix,
     )
+
+
+def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
+    """What each rank gets, as lines for a shell whose environment is `environ`. A port that is chosen later is PORT."""
+    environs = [assignment.variables(rank, 0, assignment.port or 0) for rank in assignment.ranks]
+    if assignment.port is None:
+        environs = [{**variables, assignment.port_name: "PORT"} for variables in environs]
+    common = dict(set(environs[0].items()).intersection(*(variables.items() for variables in environs)))
+    removed = sorted(environ.keys() - environs[0].keys())
+    if removed:
+        yield " ".join(["unset", *removed])
+    for name, value in sorted(common.items()):
+        if environ.get(name) != value:
+            yield f"export {name}={shlex.quote(value)}"
+    for rank, variables in zip(assignment.ranks, environs, strict=True):
+        words = [f"{name}={shlex.quote(value)}" for name, value in variables.items() if name not in common]
+        yield " ".join([*words, shlex.join(assignment.command), f"&  # card {rank.card}"])
 
 
 def threads(ranks: int, environ: Mapping[str, str]) -> int:

@@ -10,6 +10,7 @@ import pytest
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.assign import Extra, Limits, assign, check, threads
 from hccl_kit.launch.plan import LaunchPlan, plan
+from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, PLOGS, RESTART, THREADS, VISIBLE_DEVICES
 from tests.agent.jobs import Job
 from tests.launch.jobs import TABLE, clean_environ, python_job, table
@@ -51,7 +52,8 @@ def test_ranks_get_from_the_agent_what_they_get_from_the_script(tmp_path: Path, 
         of_script, of_agent = (json.loads(job.log(rank)) for job in (script, agent))
         moved = str(folder), str(script.logs)
         of_agent = {name: value.replace(*moved) for name, value in of_agent.items()}
-        chosen = {"MASTER_PORT", "_", "SHLVL", "OLDPWD", "PWD"}
+        chosen = {"MASTER_PORT", "_", "SHLVL", "OLDPWD", "PWD", PLOGS}
+        chosen |= {row.name for row in RECORDERS}  # which the script leaves alone
         if framework:
             assert (of_agent.pop(VISIBLE_DEVICES), of_agent["DEVICE_ID"]) == ("4,5,6,7", str(rank))
             chosen |= {"DEVICE_ID"}

@@ -18,7 +18,6 @@ from hccl_kit.runtime.worker_env import (
     MISLEADING,
     NAMES,
     PLOGS,
-    RESTART,
     RUN_ID,
     SERVER,
     THREADS,
@@ -122,7 +121,7 @@ def _environment(plan: LaunchPlan) -> list[str]:
     return [
         "",
         "# What other launchers have left goes; then, what all ranks have in common.",
-        wrapped(" ".join(["unset -v", *MISLEADING, RESTART, SERVER])),
+        wrapped(" ".join(["unset -v", *MISLEADING, SERVER])),
         *visible,
         " ".join([export("size", str(ranks)), *_more("local_size", str(ranks)), *_more("node", "0")]),
         " ".join([export("table", '"$hk_table"'), *_more("run", '"$hk_run"'), *own]),

@@ -11,4 +11,4 @@ if stat -c %A . hccl_logs | grep -q '^d.......w[^tT]' ||
 fi
 hk_run=$(mktemp -d "hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || hk_fail "error: cannot make a folder in $PWD/hccl_logs"
 hk_logs=$PWD/$hk_run hk_run=${hk_run##*/}
-ln -sfnT -- "$hk_run" hccl_logs/latest
+[[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfnT -- "$hk_run" hccl_logs/latest
