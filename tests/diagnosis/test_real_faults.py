@@ -1,13 +1,14 @@
 """A few real jobs with a planted fault; benchmarks/real_faults.py has all kinds and a hundred runs."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.real_fault_kinds import KINDS, OF_TORCH, Fault
 from benchmarks.real_faults import render, run_small, run_torch, run_train
-from hccl_kit.runtime.worker_env import DIAGNOSE
 from tests.lab.hosts import needs_hosts
 from tests.launch.jobs import python_job
 
@@ -72,17 +73,18 @@ def test_names_a_host_without_power() -> None:
     assert_right("host", ranks=4)
 
 
-def test_the_script_shows_the_diagnosis_last(tmp_path: Path) -> None:
+def test_a_job_of_the_script_of_one_server_is_diagnosed(tmp_path: Path) -> None:
     program = (
         "from hccl_kit import collective, recorded\n"
         "with recorded():\n"
         "    if rank == 1: os.kill(os.getpid(), signal.SIGKILL)\n"
         "    with collective('all_reduce', 8): time.sleep(600)\n"
     )
-    done = python_job(tmp_path, program, ranks=2).run(environ={DIAGNOSE: "120"})
-    assert done.returncode == 137
-    *_, diagnosis = done.stderr.rsplit("\n\n", 1)
-    first, *rest = diagnosis.splitlines()
+    job = python_job(tmp_path, program, ranks=2)
+    assert job.run().returncode == 137
+    kit = [sys.executable, "-m", "hccl_kit.cli.kit", "diagnose", str(job.logs)]
+    done = subprocess.run(kit, check=False, capture_output=True, text=True)
+    first, *rest = done.stdout.splitlines()
     assert first.startswith("first fault:  rank 1 (")
     assert ": was killed by SIGKILL" in first
     assert any(line.startswith("fix: ") for line in rest)

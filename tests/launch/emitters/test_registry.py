@@ -12,7 +12,7 @@ from hccl_kit.launch import emitters
 from hccl_kit.launch.emitters import LAUNCHERS
 
 SHARED = {
-    *("kubernetes", "kueue", "manifest", "numbered", "pod_table", "restarts", "servers", "slurm_options"),
+    *("kubernetes", "kueue", "manifest", "numbered", "one_server", "pod_table", "restarts", "servers", "slurm_options"),
     "vllm_service",
 }
 """Modules that several emitters use."""
