@@ -124,7 +124,7 @@ def test_the_steps_of_the_readme_work(installed: Installed) -> None:
     assert run("hccl-gen", "--device_num", "[0,2)", "--simulate").stderr == ""
     run("hccl-check", "hccl_2p_01_127.0.0.1.json")
     run("hccl-kit", "render-words", "--output", "data/words", "--train", "96", "--test", "20")
-    trained = run("bash", "ascend2p.sh", "-o", "scheduler.num_epochs=2")
+    trained = run("bash", "ascend2p.sh", "hccl-kit", "train", "-c", CONFIG, "-o", "scheduler.num_epochs=2")
     assert f"hccl_kit/configs/{CONFIG} (shipped with hccl-kit)" in trained.stdout + trained.stderr
     summary = json.loads((installed.work / "runs" / "crnn_small" / "summary.json").read_text())
     assert (summary["world_size"], summary["ranks_equal"]) == (2, True)
