@@ -5,7 +5,7 @@
 # (128 + signal); 0: all succeeded, 2: nothing started, 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP.
 # Restarts, hangs, the cause of a failure: hccl-kit run hccl_4p_4567_127.0.0.1.json -- COMMAND
 [ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with bash: bash $0" >&2; exit 2; } # bash 4.3
-hk_fail() { printf '%s\n' "$@" >&2; exit 2; }
+hk_fail() { printf '%s\n' "${@//[[:cntrl:]]/?}" >&2; exit 2; }
 hk_cards=(4 5 6 7) # of ranks 0, 1, ...
 hk_table=hccl_4p_4567_127.0.0.1.json hk_digest=89194f63a005ea103f7e3bfa7e227585d8e9f2f40b571f55cb818cf9d4b7e8d3
 
@@ -97,4 +97,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_rank $hk_code $hk_card $HOSTNAME" >>"$hk_log
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code${hk_name:-}; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 385c63a63e41f972e0c8114d88bf6a7fd12dae82f31d73aac14b86d6b83dc465
+# hccl-gen replaces this script if nobody has edited it: 2b65810a3f55226688c9e7e1a9c61f5bd867ed3764935c720bb3ab0e780ec374

@@ -5,7 +5,7 @@
 # (128 + signal); 0: all succeeded, 2: nothing started, 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP.
 # Restarts, hangs, the cause of a failure: hccl-kit run hccl_8p_01234567_127.0.0.1.json -- COMMAND
 [ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with bash: bash $0" >&2; exit 2; } # bash 4.3
-hk_fail() { printf '%s\n' "$@" >&2; exit 2; }
+hk_fail() { printf '%s\n' "${@//[[:cntrl:]]/?}" >&2; exit 2; }
 hk_cards=(0 1 2 3 4 5 6 7) # of ranks 0, 1, ...
 hk_table=hccl_8p_01234567_127.0.0.1.json hk_digest=9a5be58081d2c876b49d16faf5e93a7868d41af43f80bf76d2d8359dfcb9befb
 
@@ -97,4 +97,4 @@ printf '%(%s)T exited %s\n' -1 "$hk_rank $hk_code $hk_card $HOSTNAME" >>"$hk_log
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code${hk_name:-}; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: a240515638902da0d1274acb302feadc416df75a1290bec9c4a02ece7ca10d38
+# hccl-gen replaces this script if nobody has edited it: 9934f94d8b02b63979cf58affef2e31d77f47b450ec94423403ab20876304385

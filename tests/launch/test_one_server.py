@@ -324,6 +324,7 @@ def test_an_option_of_run_is_refused_with_its_line(tmp_path: Path, option: str) 
 
 def test_without_a_command_it_takes_one_as_its_arguments(tmp_path: Path) -> None:
     job = make_job(tmp_path, None, ranks=2)
+    assert "\x1b" not in refused(job, "--help=\x1b[31m")
     assert refused(job) == f"error: no command\n  fix: bash {job.script} python train.py\n"
     for launcher in ("torchrun", "/usr/bin/msrun", "mpirun"):
         said = refused(job, launcher, "train.py")

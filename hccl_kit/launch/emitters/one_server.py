@@ -72,7 +72,7 @@ def _header(plan: LaunchPlan, table: TableFile, name: str) -> list[str]:
         "# (128 + signal); 0: all succeeded, 2: nothing started, 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP.",
         f"# Restarts, hangs, the cause of a failure: hccl-kit run {printable(table.name)} -- COMMAND",
         '[ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with bash: bash $0" >&2; exit 2; } # bash 4.3',
-        "hk_fail() { printf '%s\\n' \"$@\" >&2; exit 2; }",
+        "hk_fail() { printf '%s\\n' \"${@//[[:cntrl:]]/?}\" >&2; exit 2; }",
     ]
 
 
@@ -117,14 +117,14 @@ def _environment(plan: LaunchPlan) -> list[str]:
             f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2',
             f"unset -v {VISIBLE_DEVICES}",
         ]
-    own = (f'{RUN_ID}="$hk_run"', f'{LOG_DIR}="$hk_logs"')
+    of_kit = (f'{RUN_ID}="$hk_run"', f'{LOG_DIR}="$hk_logs"')
     return [
         "",
         "# What other launchers have left goes; then, what all ranks have in common.",
         wrapped(" ".join(["unset -v", *MISLEADING, SERVER])),
         *visible,
         " ".join([export("size", str(ranks)), *_more("local_size", str(ranks)), *_more("node", "0")]),
-        " ".join([export("table", '"$hk_table"'), *_more("run", '"$hk_run"'), *own]),
+        " ".join([export("table", '"$hk_table"'), *_more("run", '"$hk_run"'), *of_kit]),
         f'export {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
         f"hk_threads=$(($(nproc) / {ranks}))",
         f'export {THREADS}="${{{THREADS}:-$((hk_threads > 0 ? hk_threads : 1))}}"',
