@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 
-from hccl_kit.agent.assignment import read
+from hccl_kit.agent.assignment import MOST, read
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.supervise import supervise
 
-MOST = 16 << 20
-"""Bytes of an assignment: 4,096 variables of 4 KiB."""
 CANNOT_START = 2
 
 

@@ -54,7 +54,7 @@ from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
 from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.plan import LaunchPlan, plan
-from hccl_kit.runtime.worker_env import NAMES, THREADS, VISIBLE_DEVICES
+from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.products import DEFAULT_PRODUCT, find_product
@@ -197,10 +197,8 @@ def run_job(request: RunRequest) -> int:
 
 
 def _supervised(told: Assignment) -> int:
-    threads = told.environ[THREADS]
-    facts = () if os.environ.get(THREADS) else (f"{THREADS}={threads}",)
     try:
-        over = supervise(told, facts=facts)
+        over = supervise(told)
     except PortError as error:
         hint = Message("run.port.fix", "unset {name}, or leave out --master-port, to use a free port", name=_PORT)
         raise KitError("run.port", "{reason}", hint=hint, reason=error) from error

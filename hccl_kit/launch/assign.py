@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.agent.assignment import AssignedRank, Assignment
+from hccl_kit.agent.assignment import AssignedRank, Assignment, Default
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
@@ -29,7 +28,6 @@ from hccl_kit.runtime.worker_env import (
 
 OF_THE_JOB = frozenset(name for names in NAMES.values() for name in names) | {RUN_ID, LOG_DIR, RESTART}
 """The variables that a launcher sets for its ranks; nobody else may."""
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 class Extra(NamedTuple):
@@ -78,12 +76,8 @@ def assign(
     run = folder.name
     common = {name: value for name, value in environ.items() if name not in {*MISLEADING, *OF_THE_JOB, SERVER}}
     common |= {name: value for name, value in plan.variables if name not in environ and name not in OF_THE_JOB}
-    common.setdefault(THREADS, str(threads(len(node.workers), environ)))
     common |= {row.name: row.value for row in extra if row.rank is None}
-    in_logs = {LOG_DIR: "."} | ({} if PLOGS in common else {PLOGS: f"plog/{_as_file_name(node.id)}/"})
-    recorders = [row for row in RECORDERS if not any(name in common for name in (row.name, *row.others))]
-    in_logs |= {row.name: row.value for row in recorders if row.value.startswith("./")}
-    common |= {row.name: row.value for row in recorders if not row.value.startswith("./")}
+    recorders = [Default(row.name, row.value, row.others, row.value.startswith("./")) for row in RECORDERS]
     ranks = []
     for worker, card in zip(node.workers, node.devices, strict=True):
         values = worker.to_environ() | dict.fromkeys(NAMES["table"], str(table))
@@ -99,7 +93,9 @@ def assign(
         mark=f"{RUN_ID}={run}",
         folder=str(folder),
         host=host,
-        in_logs=in_logs,
+        log_dir_name=LOG_DIR,
+        defaults=(Default(PLOGS, f"plog/{_as_file_name(node.id)}/", in_logs=True), *recorders),
+        threads_name=THREADS,
         port_name=port_name,
         port=port,
         ports=(derived_port(0), derived_port(-1)),
@@ -114,7 +110,8 @@ def assign(
 
 def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
     """What each rank gets, as lines for a shell whose environment is `environ`. A port that is chosen later is PORT."""
-    environs = [assignment.variables(rank, 0, assignment.port or 0) for rank in assignment.ranks]
+    whole = assignment.here(environ)
+    environs = [whole.variables(rank, 0, assignment.port or 0) for rank in assignment.ranks]
     if assignment.port is None:
         environs = [{**variables, assignment.port_name: "PORT"} for variables in environs]
     common = dict(set(environs[0].items()).intersection(*(variables.items() for variables in environs)))
@@ -127,24 +124,6 @@ def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str
     for rank, variables in zip(assignment.ranks, environs, strict=True):
         words = [f"{name}={shlex.quote(value)}" for name, value in variables.items() if name not in common]
         yield " ".join([*words, shlex.join(assignment.command), f"&  # card {rank.card}"])
-
-
-def threads(ranks: int, environ: Mapping[str, str]) -> int:
-    """The threads of each of `ranks` on this host: the cores that this process may use, shared, at least 1.
-
-    Cores are those of its affinity, or fewer if its cgroup or Slurm limits them.
-    """
-    cores = len(os.sched_getaffinity(0))
-    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # cgroup 2 and 1
-        try:
-            quota, period = " ".join((_CGROUP / name).read_text() for name in names).split()
-            cores = min(cores, int(quota) // int(period)) if int(quota) > 0 else cores
-        except (OSError, ValueError, ZeroDivisionError):  # not this version, or "max": no limit
-            continue
-    of_slurm = environ.get("SLURM_CPUS_ON_NODE", "")
-    if re.fullmatch("[0-9]{1,6}", of_slurm, re.ASCII):
-        cores = min(cores, int(of_slurm))
-    return max(1, cores // ranks)
 
 
 def _assert_visible(environ: Mapping[str, str], cards: str) -> None:
