@@ -26,6 +26,11 @@ def started(ranks: Mapping[int, int], host: str, port: int, more: Sequence[str],
     return f"ranks {numbers[0]} to {numbers[-1]} on devices {cards} of {host}, {facts}\n"
 
 
+def blamed(cause: Exited | Hung) -> int:
+    """The rank that stands for the failure."""
+    return cause.rank if isinstance(cause, Exited) else cause.ranks[0]
+
+
 def failure(cause: Exited | Hung, ranks: Mapping[int, int], host: str, heartbeat: float, end: End) -> str:
     """Which rank failed first, how, and where its output ends."""
     if isinstance(cause, Hung):
