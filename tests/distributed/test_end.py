@@ -16,7 +16,8 @@ pytestmark = pytest.mark.train
 PROGRAM = """
 import os, sys, time
 from hccl_kit.ocr.run.program import leave
-from hccl_kit.runtime import detect, join, prepare
+from hccl_kit.runtime.detect import detect
+from hccl_kit.runtime.join import join, prepare
 os.environ["GLOG_v"] = "3"
 import mindspore
 mindspore.set_device("CPU")
