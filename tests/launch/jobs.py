@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from hccl_kit.launch.emitters import one_server
+from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.passed_on import OF_THIS_HOST, is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, plan
@@ -83,7 +83,7 @@ def make_job(folder: Path, command: Sequence[str] | None, *, ranks: int = 4, tab
     made = plan(table(ranks), command)
     text = formats.write(table(ranks))
     (folder / table_name).write_text(text, encoding="utf-8")
-    (folder / SCRIPT).write_text(one_server.script(made, TableFile(table_name, text), SCRIPT), encoding="utf-8")
+    (folder / SCRIPT).write_text(bash.script(made, TableFile(table_name, text), SCRIPT), encoding="utf-8")
     return Job(folder, made)
 
 
