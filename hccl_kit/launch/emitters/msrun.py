@@ -28,18 +28,19 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
 
     Raises KitError if the command is not one that msrun starts.
     """
-    if plan.command[0] not in _PROGRAMS and not plan.command[0].endswith(".py"):
+    command = ("python", "-m", "hccl_kit", *plan.command[1:]) if plan.command[0] == "hccl-kit" else plan.command
+    if command[0] not in _PROGRAMS and not command[0].endswith(".py"):
         raise KitError(
             "launch.msrun.not-python",
             "msrun starts programs of Python; the command is {command}",
             fix="write python first, as in: -- python train.py; that python is taken from PATH",
-            command=printable(plan.command[0]),
+            command=printable(command[0]),
         )
     name = f"msrun{plan.size}p.sh"
     lines = [
         *_header(plan, table, name),
         *fragment("common/begin"),
-        f'hk_command=({words(plan.command)} "$@")',
+        f'hk_command=({words(command)} "$@")',
         *servers.this_server(plan),
         *fragment("msrun/check", "common/logs"),
         *_environment(plan, table),
