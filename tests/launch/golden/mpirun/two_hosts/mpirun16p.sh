@@ -59,7 +59,7 @@ MS_ROLE|MS_WORKER_NUM|MS_SCHED_HOST|MS_SCHED_PORT|MS_NODE_ID|OMPI_COMMAND|PMIX_R
 OMPI_COMM_WORLD_SIZE|OMPI_COMM_WORLD_LOCAL_RANK|TORCHELASTIC_USE_AGENT_STORE|TORCH_NPU_ELASTIC_USE_AGENT_STORE|\
 TORCH_NPU_USE_PARALLEL_TCPSTORE|PROXY_AGENT_PID_USE_LOCAL_SOCKET_PATH|ENABLE_TIERED_PARALLEL_TCPSTORE|\
 ACCELERATE_TORCH_DEVICE|NPROC_PER_NODE|NNODES|FORCE_TORCHRUN|ASCEND_VISIBLE_DEVICES|HCCL_IF_IP|HCCL_KIT_SSH|\
-HCCL_KIT_SERVER|HCCL_KIT_RUN_ID|HCCL_KIT_LOG_DIR|HCCL_KIT_SECRET_FILE)"
+HCCL_KIT_SERVER|HCCL_KIT_RUN_ID|HCCL_KIT_LOG_DIR)"
 hk_of_this_host="@(\
 HOME|USER|LOGNAME|USERNAME|SHELL|PWD|OLDPWD|SHLVL|_|HOSTNAME|HOSTTYPE|MACHTYPE|OSTYPE|MAIL|TMPDIR|TMP|TEMP|TERM|\
 TERM_*|TERMINFO*|COLORTERM|LS_COLORS|LSCOLORS|COLUMNS|LINES|WINDOWID|TMUX*|STY|VTE_*|GNOME_*|KDE_*|GTK_*|QT_*|\
@@ -139,7 +139,8 @@ printf -v hk_words ' %q' "$PWD" "$hk_port" "mpirun-$(date +%Y%m%d-%H%M%S)-$$" "$
 ((EUID != 0)) || hk_options+=(--allow-run-as-root)
 # Open MPI 5 does not start if a killed mpirun that had its process id has left files, so it gets another folder.
 hk_files=$(mktemp -d -t mpirun.XXXXXX) || hk_fail "error: cannot make a folder in ${TMPDIR:-/tmp}"
-export PRTE_MCA_prte_local_tmpdir_base="${PRTE_MCA_prte_local_tmpdir_base:-$hk_files}"
+[[ -n ${PRTE_MCA_prte_tmpdir_base:-}${PRTE_MCA_prte_local_tmpdir_base:-} ]] ||
+    export PRTE_MCA_prte_local_tmpdir_base="$hk_files"
 
 hk_end() { # CODE: mpirun ends the ranks; if it still connects to hosts, it and its ssh are killed after 10 s
     trap '' HUP INT TERM
