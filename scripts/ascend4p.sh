@@ -39,8 +39,8 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SC
     echo "note: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES is removed; torch needs --framework pytorch" >&2
 unset -v ASCEND_RT_VISIBLE_DEVICES
 export RANK_SIZE=4 WORLD_SIZE=4 DEVICE_NUM=4 LOCAL_WORLD_SIZE=4
-export GROUP_RANK=0 NODE_RANK=0 RANK_TABLE_FILE="$hk_table" TORCHELASTIC_RUN_ID="$hk_run"
-export HCCL_KIT_RUN_ID="$hk_run" HCCL_KIT_LOG_DIR="$hk_logs"
+export GROUP_RANK=0 NODE_RANK=0 RANK_TABLE_FILE="$hk_table"
+export TORCHELASTIC_RUN_ID="$hk_run" HCCL_KIT_RUN_ID="$hk_run" HCCL_KIT_LOG_DIR="$hk_logs"
 export ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
 export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(($(nproc) > 4 ? $(nproc) / 4 : 1))}"
 until [[ -n ${MASTER_PORT:-} ]]; do # one that nobody listens on
@@ -63,7 +63,7 @@ trap 'exit 129' HUP && trap 'exit 130' INT && trap 'exit 143' TERM
 
 hk_start=(setsid) # each rank leads a process group, and dies with this script
 ! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(setpriv --pdeathsig KILL setsid)
-hk_ranks=("${!hk_cards[@]}")
+hk_running=() hk_ranks=("${!hk_cards[@]}")
 for hk_rank in "${hk_ranks[@]}"; do
     export RANK_ID="$hk_rank" RANK="$hk_rank" LOCAL_RANK="${#hk_pids[@]}"
     export DEVICE_ID="${hk_cards[hk_rank]}"
@@ -96,4 +96,4 @@ hk_by="" && ((hk_code <= 128)) || hk_by=" (SIG$(kill -l "$hk_code"))"
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code$hk_by; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 9700756bab93ffcbc2628d6e1e6290dec381499a42c2a688b78bd57973f07734
+# hccl-gen replaces this script if nobody has edited it: 4e7293a37d1933a68f13d79a6662e8202cf930813a879f838826f0006835de15
