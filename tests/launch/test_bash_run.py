@@ -454,8 +454,10 @@ def test_every_rank_of_several_servers_gets_its_planned_environment(tmp_path: Pa
         done = job.run(environ={SERVER: name})
         assert (done.returncode, done.stderr) == (0, "")
         told_ranks = [told(job, rank) for rank in node.ranks]
-        values = {"table": str(job.folder / TABLE), "run": digest[:8], "master_port": port_of_digest(digest)}
-        expected = [replace(worker, **values) for worker in node.workers]
+        port = port_of_digest(digest)
+        expected = [
+            replace(worker, table=str(job.folder / TABLE), run=digest[:8], master_port=port) for worker in node.workers
+        ]
         assert [WorkerEnv.from_environ(environ) for environ in told_ranks] == expected
         assert {environ[RUN_ID] for environ in told_ranks} == {job.logs.name}
         assert done.stdout.startswith(f"ranks {node.ranks[0]} to {node.ranks[-1]} on cards ")

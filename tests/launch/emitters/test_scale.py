@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def planned(shape: str) -> tuple[LaunchPlan, TableFile]:
 def written(name: str, shape: str, options: Mapping[str, Any]) -> tuple[LaunchFile, ...]:
     product: dict[str, Any] = {"product": "a3"} if LAUNCHERS[name].needs_product else {}
     made, table = planned(shape)
+    made = replace(made, command=("python", "train.py")) if name == "msrun" else made
     return emit(name, made, table, **product, **options)
 
 
