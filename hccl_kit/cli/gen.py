@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 from collections import Counter
@@ -20,7 +19,6 @@ from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.command import (
     IN_CHECKOUT,
-    INSTALLED,
     command_of_script,
     note_on_cards,
     note_on_secret,
@@ -50,8 +48,7 @@ _SIMULATED = "HK322"
 _EPILOG = f"""\
 Everything after -- is the command that each rank runs. Without it, in a folder with tools/train.py:
   {" ".join(IN_CHECKOUT)}
-elsewhere the script of one server takes a command as its arguments, and that of many servers runs:
-  {" ".join(INSTALLED)}
+elsewhere the script takes a command as its arguments.
 
 examples:
   hccl-gen --device_num "[0,8)"
@@ -169,7 +166,6 @@ def make_parser() -> Parser:
         default=".",
         help="where to write; a missing folder is created (default: the current folder)",
     )
-    output.add_argument("--output-dir", dest="output", type=a_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     output.add_argument("--force", action="store_true", help="overwrite files with other content")
     output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     add_job(parser.add_argument_group("several jobs on a host"))

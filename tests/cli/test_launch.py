@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.cli.command import INSTALLED
 from hccl_kit.cli.launch import main
 from hccl_kit.launch.emitters import LAUNCHERS
 from hccl_kit.table import formats
@@ -77,7 +76,7 @@ def test_a_plan_is_printed_and_not_written_without_a_folder(table: Path, capsys:
 
 
 def test_a_vllm_plan_without_a_vllm_command_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([TABLE, "--to", "vllm"]) == 2
+    assert main([TABLE, "--to", "vllm", "--", "true"]) == 2
     assert "; accepted: vllm serve MODEL [OPTION ...]\n" in capsys.readouterr().err
 
 
@@ -158,9 +157,20 @@ def test_a_script_of_bash_that_nobody_has_edited_is_replaced(table: Path, capsys
     assert "ascend4p.sh exists with other content" in capsys.readouterr().err
 
 
-def test_the_default_command_is_the_trainer(table: Path) -> None:
-    assert main([TABLE, "--to", "mpirun"]) == 0
-    assert f'\nhk_command=({" ".join(INSTALLED)} "$@")\n' in (table.parent / "mpirun4p.sh").read_text()
+def test_without_a_command_nothing_is_written_but_in_a_folder_with_the_trainer(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([TABLE, "--to", "slurm"]) == 2
+    assert capsys.readouterr().err == (
+        "error: no command follows --, and the current folder has no tools/train.py\n"
+        "  fix: name what each rank runs, such as: -- python -u train.py\n"
+    )
+    assert files(table.parent) == [TABLE]
+    for file in ("tools/train.py", "configs/rec/crnn/crnn_small.yaml"):
+        (table.parent / file).parent.mkdir(parents=True)
+        (table.parent / file).touch()
+    assert main([TABLE, "--to", "slurm"]) == 0
+    assert "python -u tools/train.py --config configs/rec/crnn" in (table.parent / "slurm4p.sbatch").read_text()
 
 
 def test_an_empty_folder_as_of_an_unset_variable_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,7 +223,7 @@ def test_a_plan_that_the_launcher_cannot_start_is_refused(table: Path, capsys: p
     value = json.loads(table.read_text())
     value["server_list"][1]["device"][0]["device_id"] = "5"
     table.write_text(json.dumps(value))
-    assert main([TABLE, "--to", "mpirun"]) == 2
+    assert main([TABLE, "--to", "mpirun", "--", "true"]) == 2
     assert capsys.readouterr().err.startswith("error: HK50")
     assert files(table.parent) == [TABLE]
 
@@ -324,8 +334,8 @@ def test_the_next_step_for_one_server_names_no_other_servers(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.json").write_text(formats.write(table_of(("127.0.0.1",))), encoding="utf-8")
-    assert main(["table.json", "--to", launcher]) == 0
-    step = "next: bash ascend2p.sh COMMAND" if launcher == "bash" else "next: bash msrun2p.sh"
+    assert main(["table.json", "--to", launcher, "--", "python"]) == 0
+    step = "next: bash ascend2p.sh" if launcher == "bash" else "next: bash msrun2p.sh"
     assert step in capsys.readouterr().out.splitlines()
 
 

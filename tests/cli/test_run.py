@@ -207,6 +207,12 @@ def test_what_is_wrong_is_said_and_nothing_is_started(tmp_path: Path, words: tup
     assert error in done.stderr
 
 
+def test_without_a_command_nothing_is_started(tmp_path: Path) -> None:
+    done = run(tmp_path, *CARDS)
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "error: no command follows --, and the current folder has no tools/train.py\n" in done.stderr
+
+
 def test_a_launcher_as_command_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, *CARDS, "--", "torchrun", "--nproc_per_node", "4", "train.py")
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])

@@ -120,7 +120,8 @@ class NodesJob:
 
     def lose(self, address: str) -> None:
         """Disconnect a server of the fake ssh, and kill its agent."""
-        (self.folder / f"down_{address}").touch()
+        (self.folder / "bin").mkdir(exist_ok=True)
+        (self.folder / "bin" / f"down_{address}").touch()
 
     def processes(self) -> list[str]:
         """The command lines of the remaining processes of the job."""

@@ -28,19 +28,19 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
 
     Raises KitError if the command is not one that msrun starts.
     """
-    command = ("python", "-m", "hccl_kit", *plan.command[1:]) if plan.command[0] == "hccl-kit" else plan.command
-    if command[0] not in _PROGRAMS and not command[0].endswith(".py"):
+    program = plan.command[0]
+    if program not in _PROGRAMS and not program.endswith(".py"):
         raise KitError(
             "launch.msrun.not-python",
             "msrun starts programs of Python; the command is {command}",
-            fix="write python first, as in: -- python train.py; that python is taken from PATH",
-            command=printable(command[0]),
+            fix="write python first, as in: -- python train.py, or -- python -m hccl_kit train",
+            command=printable(program),
         )
     name = f"msrun{plan.size}p.sh"
     lines = [
         *_header(plan, table, name),
         *fragment("common/begin"),
-        f'hk_command=({words(command)} "$@")',
+        f'hk_command=({words(plan.command)} "$@")',
         *servers.this_server(plan),
         *fragment("msrun/check", "common/logs"),
         *_environment(plan, table),

@@ -12,7 +12,7 @@ import pytest
 
 from hccl_kit.launch.emitters import rayjob
 from hccl_kit.launch.payload import ray_start
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 from tests.launch.jobs import clean_environ
 from tests.launch.manifests import Cluster
 from tests.launch.pods import SHOW, command, finish, told

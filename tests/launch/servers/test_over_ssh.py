@@ -175,7 +175,7 @@ def test_without_a_spare_that_is_left_the_job_gives_up(tmp_path: Path) -> None:
         job.lose(address)
     done = run(job, *with_spare(job))
     assert done.returncode == 2
-    assert done.stderr.endswith("giving up: no spare takes the place of server 10.9.8.3: the job has no spares\n")
+    assert done.stderr.endswith("giving up: no spare takes the place of server 10.9.8.3: none is left\n")
 
 
 def test_a_job_may_start_with_a_spare(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_variables_reach_the_ranks_and_no_command_line(tmp_path: Path) -> None:
         assert {name: environ.get(name) for name in (given | asked)} == given | asked
         assert not environ.keys() & left.keys()
         assert environ.get("ONLY") == ("3" if rank == 3 else None)
-    assert "secret" not in (tmp_path / "commands").read_text()
+    assert "secret" not in (tmp_path / "bin" / "commands").read_text()
 
 
 def test_what_export_cannot_pass_on_is_an_error(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_what_export_cannot_pass_on_is_an_error(tmp_path: Path) -> None:
     }.items():
         done = run(job, "--export", option, environ={"RANK": "1"})
         assert (done.returncode, f"error: {message}" in done.stderr) == (2, True), done.stderr
-    assert not (tmp_path / "commands").exists()
+    assert not (tmp_path / "bin" / "commands").exists()
 
 
 def test_an_address_that_ssh_could_take_for_an_option_is_refused(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_an_address_that_ssh_could_take_for_an_option_is_refused(tmp_path: Path)
         done = run(job)
         assert done.returncode == 2
         assert 'add "host_ip", an address of that host' in done.stderr or "host_ip" in done.stderr
-        assert not (tmp_path / "commands").exists()
+        assert not (tmp_path / "bin" / "commands").exists()
     assert not (tmp_path / "hacked").exists()
 
 
@@ -309,7 +309,7 @@ def test_a_dry_run_shows_what_each_rank_gets_and_connects_to_nobody(tmp_path: Pa
         f"# server {name}" for name in IDS
     ]
     assert done.stdout.count("python train.py &") == 4
-    assert not (tmp_path / "commands").exists()
+    assert not (tmp_path / "bin" / "commands").exists()
     assert not (tmp_path / "hccl_logs").exists()
 
 
