@@ -77,7 +77,6 @@ FLOORS = {
         "passed_on": 1,
         "plan": 1,
         "recorders": 0,
-        "secret_file": 0,
         "assign": 2,
         "shell": 2,
         "hccl_variables": 3,

@@ -15,9 +15,6 @@ from tests.launch.emitters.test_slurm import HERE as ONE_SERVER
 from tests.launch.emitters.test_slurm import script as slurm_script
 from tests.launch.emitters.test_slurm import start as start_slurm
 from tests.launch.jobs import clean_environ, finish, python_job
-from tests.launch.payload.test_ssh_start import ssh, start
-
-__all__ = ["ssh"]
 
 OTHER, GROUP = 4711, 4712
 HERE, LOGS = "{here}", "{here}/hccl_logs"
@@ -114,11 +111,9 @@ def test_a_link_of_another_user_is_refused(tmp_path: Path, way: object) -> None:
     assert way(tmp_path) == [line.format(here=tmp_path) for line in STRANGER]
 
 
-def test_every_way_of_starting_refuses_the_folder(tmp_path: Path, ssh: str) -> None:
+def test_slurm_refuses_the_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     refused = [line.format(here=tmp_path) for line in everybody(HERE)]
-    done = start(tmp_path, ssh, "")
-    assert (done.returncode, done.stderr.splitlines()) == (2, refused)
     done = start_slurm(slurm_script(tmp_path, ONE_SERVER, "true"))
     assert (done.returncode, done.stderr.splitlines()) == (2, refused)
     assert not (tmp_path / "hccl_logs").exists()

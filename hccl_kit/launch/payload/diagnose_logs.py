@@ -1,7 +1,4 @@
-"""Shows what `hccl-kit diagnose` says about the logs of a job that failed, if the kit is there.
-
-Part of programs that launch scripts contain.
-"""
+"""Shows what `hccl-kit diagnose` says about the logs of a job that failed, if the kit is there."""
 
 from __future__ import annotations
 
@@ -12,7 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from hccl_kit.base.kit_program import kit_command
-from hccl_kit.launch.payload.ssh_command import write
 
 DIAGNOSE = "HCCL_KIT_DIAGNOSE"
 SECONDS = 60
@@ -37,4 +33,5 @@ def diagnose(folder: Path) -> None:
             timeout=seconds,
         )
         if done.stdout:
-            write(2, b"\n" + b"".join(done.stdout.splitlines(keepends=True)[:SHOWN]))
+            with open(2, "wb", closefd=False) as screen:
+                screen.write(b"\n" + b"".join(done.stdout.splitlines(keepends=True)[:SHOWN]))

@@ -1,4 +1,4 @@
-"""The script of one server, which users read and edit: what it starts, how it ends, and what it refuses."""
+"""The script of bash, which users read and edit: what it starts, how it ends, and what it refuses."""
 
 import hashlib
 import json
@@ -6,17 +6,24 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch.emitters.one_server import is_unedited
-from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN_ID, WorkerEnv
+from hccl_kit.base.network import port_of_digest
+from hccl_kit.launch.emitters import bash
+from hccl_kit.launch.emitters.bash import is_unedited
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.plan import plan
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RANK_TABLE_FILE, RUN_ID, SERVER, WorkerEnv
 from tests.launch.jobs import SCRIPT, TABLE, Job, all_ready, clean_environ, finish, make_job, python_job
-from tests.launch.ways import assert_shellcheck
+from tests.launch.ways import assert_shellcheck, fake, planned, servers, write
 from tests.ports import free_port
 from tests.waiting import wait_until
 
@@ -57,14 +64,15 @@ def test_all_ranks_succeed_and_rank_0_is_shown(tmp_path: Path) -> None:
 
 
 def test_it_is_a_page_without_python_that_shellcheck_accepts(tmp_path: Path) -> None:
-    for number, command in enumerate((("python", "a'; echo foo", "a\nb", "训练"), None)):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        script = make_job(folder, command).script
-        assert_shellcheck(script)
-        lines = [line for line in script.read_text().splitlines() if line and not line.startswith("#")]
-        assert len(lines) < 90
-        assert command or not any("python" in line and "fix: " not in line for line in lines)
+    for command in (("python", "a'; echo foo", "a\nb", "训练"), None):
+        for number, ids in enumerate((("127.0.0.1",), ("192.0.2.1", "-n'*;"), ("pod 1", "pod 2"))):
+            framework = "pytorch" if number == 2 else None
+            made = plan(servers(*[(0, 1)] * len(ids), ids=ids), command, framework=framework)
+            script = write(tmp_path, bash.emit(made, TableFile("a'b.json", "{}")))
+            assert_shellcheck(script)
+            lines = [line for line in script.read_text().splitlines() if line and not line.startswith("#")]
+            assert len(lines) <= 100
+            assert command or not any("python" in line and "fix: " not in line for line in lines)
 
 
 def test_the_first_rank_that_fails_ends_the_job_and_is_named(tmp_path: Path) -> None:
@@ -326,8 +334,9 @@ def test_without_a_command_it_takes_one_as_its_arguments(tmp_path: Path) -> None
     job = make_job(tmp_path, None, ranks=2)
     assert "\x1b" not in refused(job, "--help=\x1b[31m")
     assert refused(job) == f"error: no command\n  fix: bash {job.script} python train.py\n"
-    for launcher in ("torchrun", "/usr/bin/msrun", "mpirun"):
-        said = refused(job, launcher, "train.py")
+    for command in ("torchrun", "/usr/bin/msrun", "python -u -m torch.distributed.run"):
+        launcher = re.split("[/ ]", command)[-1]
+        said = refused(job, *command.split(), "train.py")
         assert said.startswith(f"error: by {launcher}, each rank would start a whole job\n")
     assert job.run("printf", "%s", "a b").returncode == 0
     assert [job.log(rank) for rank in range(2)] == ["a b"] * 2
@@ -411,6 +420,96 @@ def test_ranks_meet_at_the_port(tmp_path: Path) -> None:
     job = python_job(tmp_path, MEET)
     assert job.run().returncode == 0
     assert {job.log(rank) for rank in range(4)} == {"sum of ranks 6\n"}
+
+
+IDS = ("127.0.0.1", "127.0.0.2")
+PROGRAM = "import json, os, signal, socket, subprocess, sys, time\nrank = int(os.environ['RANK'])\n"
+
+
+def by_hand(folder: Path, program: str, *devices: tuple[int, ...], ids: Sequence[str] = IDS) -> list[Job]:
+    """A job of two servers that is started in a folder for each, as on two hosts without a common disk."""
+    (folder / "program.py").write_text(PROGRAM + program)
+    command = (sys.executable, "-u", str(folder / "program.py"))
+    made, table = planned(servers(*devices or ((4, 5), (0, 1)), ids=ids), *command)
+    jobs = [Job(folder / name, made) for name in ids]
+    for job in jobs:
+        job.folder.mkdir()
+        (job.folder / table.name).write_text(table.text)
+        job.script.write_text(bash.script(made, table, SCRIPT))
+    return jobs
+
+
+def test_servers_that_are_started_by_hand_meet_at_the_first_of_them(tmp_path: Path) -> None:
+    jobs = by_hand(tmp_path, MEET)
+    port = str(free_port())
+    started = [job.start(environ={SERVER: name, PORT: port}) for job, name in zip(jobs, IDS, strict=True)]
+    assert [finish(process).returncode for process in started] == [0, 0]
+    assert [jobs[rank // 2].log(rank) for rank in range(4)] == ["sum of ranks 6\n"] * 4
+
+
+def test_every_rank_of_several_servers_gets_its_planned_environment(tmp_path: Path) -> None:
+    jobs = by_hand(tmp_path, TELL, (6, 4, 5), (0,))
+    digest = hashlib.sha256((jobs[0].folder / TABLE).read_bytes()).hexdigest()
+    for job, node, name in zip(jobs, jobs[0].plan.nodes, IDS, strict=True):
+        done = job.run(environ={SERVER: name})
+        assert (done.returncode, done.stderr) == (0, "")
+        told_ranks = [told(job, rank) for rank in node.ranks]
+        port = port_of_digest(digest)
+        expected = [
+            replace(worker, table=str(job.folder / TABLE), run=digest[:8], master_port=port) for worker in node.workers
+        ]
+        assert [WorkerEnv.from_environ(environ) for environ in told_ranks] == expected
+        assert {environ[RUN_ID] for environ in told_ranks} == {job.logs.name}
+        assert done.stdout.startswith(f"ranks {node.ranks[0]} to {node.ranks[-1]} on cards ")
+
+
+def test_a_rank_that_fails_ends_those_of_its_server_only(tmp_path: Path) -> None:
+    jobs = by_hand(tmp_path, f"if rank == 3: time.sleep(1); sys.exit(7)\n{SLEEP}")
+    first, second = (job.start(environ={SERVER: name}) for job, name in zip(jobs, IDS, strict=True))
+    done = finish(second)
+    assert done.returncode == 7
+    assert done.stderr.startswith("error: rank 3 on card 1 failed with exit code 7; the end of ")
+    assert re.fullmatch(r"[0-9]+ exited 3 7 1 \S+\n", (jobs[1].logs / "launcher_1").read_text())
+    assert first.poll() is None
+    first.terminate()
+    assert finish(first).returncode == 143
+    assert [job.processes() for job in jobs] == [[], []]
+
+
+def test_a_host_that_is_not_one_server_of_the_table_is_refused(tmp_path: Path) -> None:
+    (job, *_) = by_hand(tmp_path, "", ids=("203.0.113.1", "203.0.113.2"))
+    table = (
+        "  the table has 203.0.113.1, 203.0.113.2\n  fix: export HCCL_KIT_SERVER=ID, with the one that this host is\n"
+    )
+    said = refused(job)
+    assert said.startswith("error: this host matches 0 servers of the table; it has ")
+    assert said.endswith(f" {socket.gethostname()} {socket.gethostname().partition('.')[0]}\n{table}")
+    said = f"error: this host matches 0 servers of the table; it has 203.0.113.*\n{table}"
+    assert refused(job, **{SERVER: "203.0.113.*"}) == said
+
+
+def test_a_host_with_the_addresses_of_two_servers_is_refused(tmp_path: Path) -> None:
+    (job, *_) = by_hand(tmp_path, "", ids=("203.0.113.1", "203.0.113.2"))
+    fake(tmp_path, "hostname", "echo 203.0.113.2 203.0.113.1")
+    environ = {"PATH": f"{tmp_path / 'bin'}:{clean_environ()['PATH']}"}
+    assert refused(job, **environ).startswith("error: this host matches 2 servers of the table; it has 203.0.113.2 ")
+    assert job.run(environ={**environ, SERVER: "203.0.113.2"}).returncode == 0
+
+
+def test_an_option_is_refused_with_the_command_for_several_servers(tmp_path: Path) -> None:
+    (job, *_) = by_hand(tmp_path, "")
+    for option in ("--ssh", "--max-restarts=3", "--server"):
+        assert refused(job, option, "x").endswith(f"\n  fix: hccl-kit run {TABLE} --ssh -- COMMAND\n")
+
+
+def test_a_script_of_several_servers_takes_a_command_as_its_arguments(tmp_path: Path) -> None:
+    made = plan(servers((0,), (0,), ids=IDS), None)
+    (tmp_path / TABLE).write_text("{}")
+    write(tmp_path, bash.emit(made, TableFile(TABLE, "{}"))).rename(tmp_path / SCRIPT)
+    job = Job(tmp_path, made)
+    assert refused(job, **{SERVER: IDS[1]}) == f"error: no command\n  fix: bash {job.script} python train.py\n"
+    assert job.run("printf", "%s", "a b", environ={SERVER: IDS[1]}).returncode == 0
+    assert job.log(1) == "a b"
 
 
 TORCH = """
