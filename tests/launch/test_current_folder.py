@@ -17,9 +17,6 @@ from hccl_kit.launch.plan import plan
 from hccl_kit.launch.spares import Spare
 from hccl_kit.runtime.worker_env import DIAGNOSE
 from hccl_kit.table import formats
-from tests.launch.emitters.test_slurm import HERE as ONE_SERVER
-from tests.launch.emitters.test_slurm import script as slurm_script
-from tests.launch.emitters.test_slurm import start as start_slurm
 from tests.launch.jobs import SCRIPT, TABLE, clean_environ
 from tests.launch.nodes import table_of
 from tests.launch.payload.test_ssh_start import ssh
@@ -71,14 +68,6 @@ def test_over_ssh_no_kit_of_the_current_folder_runs(tmp_path: Path, ssh: str) ->
     done = run_on_two_servers(tmp_path, "raise SystemExit(7)", "--ssh", environ={"HCCL_KIT_SSH": ssh})
     assert (done.returncode, mark.exists()) == (7, False), done.stderr
     assert "first fault: " in done.stderr.rpartition("\n\n")[2]
-
-
-def test_under_slurm_no_kit_of_the_current_folder_runs(tmp_path: Path) -> None:
-    made = slurm_script(tmp_path, ONE_SERVER, sys.executable, "-I", "-c", "raise SystemExit(7)")
-    mark = plant(tmp_path)
-    done = start_slurm(made, PATH=os.defpath, PYTHONPATH="/nowhere:", **{DIAGNOSE: "60"})
-    assert (done.returncode, mark.exists()) == (7, False), done.stderr
-    assert "rank 0" in done.stderr.rpartition("\n\n")[2]
 
 
 def test_the_preflight_of_a_script_does_not_run_a_kit_of_the_current_folder(tmp_path: Path) -> None:
