@@ -26,6 +26,7 @@ from hccl_kit.runtime import detect
 found = detect(os.environ)
 rank, restart = found.env.rank, os.environ.get("HCCL_KIT_RESTART")
 note = dict(host=socket.gethostname(), argv=sys.argv[1:], cwd=os.getcwd(), restart=restart, launcher=found.launcher)
+note["parent"] = open(f"/proc/{{os.getppid()}}/comm").read()
 note |= dict(env=[getattr(found.env, name) for name in found.env.__slots__], environ=dict(os.environ))
 path = os.path.dirname(sys.argv[0]) + f"/note_{{rank}}_{{restart or 0}}"
 with open(path, "w") as file:

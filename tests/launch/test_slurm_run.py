@@ -41,6 +41,7 @@ def test_every_rank_matches_the_table(lab: Cluster, tmp_path: Path) -> None:
     for note in notes:
         assert (note["launcher"], note["argv"], note["cwd"]) == ("script", words, str(job.home))
         assert (note["restart"], note["environ"]["HOSTNAME"]) == (None, note["host"])
+        assert note["parent"] == "slurmstepd\n"  # whose children get signals; with proctrack/cgroup, only these
         assert not set(note["environ"]) & set(MISLEADING)
     assert "rank 0 is here\n" in job.output
     assert "rank 1 is here" not in job.output

@@ -174,7 +174,7 @@ def _steps(plan: LaunchPlan, options: Options) -> list[str]:
         "",
         "hk_srun=(srun --kill-on-bad-exit=1 --wait=0 --export=ALL --cpu-bind=none)",
         f"hk_each=({each})",
-        f'hk_step=({step} --label ${{SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"}})',
+        f'hk_step=({step} ${{SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"}})',
         *(["unset -v SLURM_HOSTFILE"] if "mpi" in options.values else []),
     ]
 
@@ -208,9 +208,7 @@ def _task(plan: LaunchPlan, options: Options) -> list[str]:
         "    ((SLURM_LOCALID < ${#hk_rank_of[@]})) || exit 0 # another node has more cards",
         "    hk_rank=${hk_rank_of[SLURM_LOCALID]} hk_card=${hk_card_of[SLURM_LOCALID]}",
         f'    exec >>"${LOG_DIR}/rank_$hk_rank.log" 2>&1',
-        "    trap 'hk_code=$?; ((hk_code == 0)) || (set -C && # the first rank that fails leaves a note",
-        '        printf "%(%s)T exited %s\\n" -1 "$hk_rank $hk_code $hk_card $HOSTNAME" \\',
-        f'            >"${LOG_DIR}/launcher_0") 2>/dev/null\' EXIT',
+        f'    echo "$hk_rank $hk_card $(uname -n)" >"${LOG_DIR}/task_$SLURM_PROCID" # which rank the task is',
         "    HOSTNAME=$(uname -n) # srun has passed on that of the first node, and what other launchers have left",
         "    " + wrapped(" ".join(["unset -v", *misleading, SERVER])).replace("\n", "\n    "),
         *_checked(options),

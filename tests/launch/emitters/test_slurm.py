@@ -237,7 +237,7 @@ def test_srun_gets_every_option_whose_default_a_site_may_change(tmp_path: Path) 
     made = script(tmp_path, HERE, "true")
     assert start(made, SLURM_CPUS_PER_TASK="24").returncode == 0
     asked = ["--kill-on-bad-exit=1", "--wait=0", "--export=ALL", "--cpu-bind=none", "--ntasks=1", "--ntasks-per-node=1"]
-    assert srun_options(tmp_path) == [*asked, "--mpi=none", "--label", "--cpus-per-task=24"]
+    assert srun_options(tmp_path) == [*asked, "--mpi=none", "--cpus-per-task=24"]
 
 
 def test_pyxis_mounts_the_files_that_ranks_need(tmp_path: Path) -> None:
