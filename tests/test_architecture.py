@@ -77,6 +77,7 @@ FLOORS = {
         "plan": 1,
         "recorders": 0,
         "secret_file": 0,
+        "allocation": 2,
         "assign": 2,
         "shell": 2,
         "hccl_variables": 3,
@@ -103,7 +104,6 @@ FLOORS = {
         "text": 7,
     },
     "selftest": {
-        "allocation": 0,
         "bandwidth": 0,
         "rounds": 0,
         "measured": 1,
