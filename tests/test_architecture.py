@@ -20,6 +20,7 @@ FLOORS = {
     "": {
         "agent": 0,
         "base": 0,
+        "remote": 1,
         "table": 1,
         "runtime": 2,
         "discovery": 2,
@@ -83,6 +84,7 @@ FLOORS = {
         "hccl_variables": 3,
         "spares": 3,
         "emitters": 4,
+        "servers": 4,
         "rules": 5,
     },
     "preflight": {

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-VERSION = 1
+from hccl_kit.agent.cores import threads
+
+VERSION = 2
 MIB = 1 << 20
+MOST = 256 * MIB
+"""Bytes of an assignment: a table of the largest jobs, and 4,096 variables of 4 KiB."""
 
 
 class AssignedRank(NamedTuple):
@@ -18,18 +23,32 @@ class AssignedRank(NamedTuple):
     variables: dict[str, str]
 
 
+class Default(NamedTuple):
+    """A variable that ranks get unless it, or one of `others`, is in their environment.
+
+    With `in_logs` the value is a path in the log folder of the start; one that ends in "/" is a folder, which is made.
+    """
+
+    name: str
+    value: str
+    others: tuple[str, ...] = ()
+    in_logs: bool = False
+
+
 class Assignment(NamedTuple):
     """What one agent starts, and how it looks after it.
 
-    `environ` is the whole environment of a rank, but for the variables of the rank itself, and for those that depend on
-    the start: `in_logs` (name -> path in the log folder of the start; one that ends in "/" is a folder, which is made),
-    `port_name` (the port of rank 0: `port`, or a free one of `ports`), and `restart_name` (the number of the restart,
-    from 1, plus `restarts_before`, which an outer launcher has counted). `mark` is a variable of `environ` that only
-    this job has: a process with it ends with the job.
+    `environ` is the whole environment of a rank, or with `inherit` what is added to that of the agent, from which the
+    names in `unset` are removed first. Then come `defaults`, and what depends on the start: `log_dir_name` (the log
+    folder of the start), `port_name` (the port of rank 0: `port`, or a free one of `ports`), `restart_name` (the number
+    of the restart, from 1, plus `restarts_before`, which an outer launcher has counted). `threads_name` is a default:
+    the cores of this server by rank. `mark` is a variable of `environ` that only this job has: a process with it ends
+    with the job.
 
-    `folder` is the log folder of the run, absolute, made by the caller for this run alone. `limit` is the size in bytes
-    at which a log is cut, 0: never. `heartbeat` is the time in seconds without a step after which the job is ended, 0:
-    never. `prefix` shows the output of all ranks instead of rank 0. `node` is the number of this server.
+    `folder` is the log folder of the run, absolute, and `files` what is written there first. `cwd` is where the ranks
+    start, "": where the agent does. `host` is the name of this server in messages, `node` its number. `limit` is the
+    size in bytes at which a log is cut, 0: never. `heartbeat` is the time in seconds without a step after which the job
+    is ended, 0: never. `prefix` shows the output of all ranks instead of rank 0.
     """
 
     command: tuple[str, ...]
@@ -38,8 +57,14 @@ class Assignment(NamedTuple):
     mark: str
     folder: str
     host: str
-    in_logs: dict[str, str]
+    log_dir_name: str
     node: int = 0
+    inherit: bool = False
+    unset: tuple[str, ...] = ()
+    defaults: tuple[Default, ...] = ()
+    threads_name: str = ""
+    files: dict[str, str] = {}  # noqa: RUF012 - never changed
+    cwd: str = ""
     port_name: str = "MASTER_PORT"
     port: int | None = None
     ports: tuple[int, int] = (20000, 32000)
@@ -52,19 +77,38 @@ class Assignment(NamedTuple):
 
     def to_json(self) -> str:
         """One line, which `read` takes."""
-        return json.dumps({"version": VERSION, **self._asdict(), "ranks": [rank._asdict() for rank in self.ranks]})
+        ranks, defaults = ([row._asdict() for row in rows] for rows in (self.ranks, self.defaults))
+        return json.dumps({"version": VERSION, **self._asdict(), "ranks": ranks, "defaults": defaults})
+
+    def here(self, environ: Mapping[str, str]) -> Assignment:
+        """The assignment with the whole environment of a rank, if the agent has `environ`.
+
+        `threads_name` stays if the variable was set here.
+        """
+        whole = dict(self.environ)
+        if self.inherit:
+            whole = {**{name: value for name, value in environ.items() if name not in self.unset}, **whole}
+        name = "" if whole.get(self.threads_name) else self.threads_name
+        if name:
+            whole[name] = str(threads(len(self.ranks), environ))
+        defaults = tuple(row for row in self.defaults if not any(name in whole for name in (row.name, *row.others)))
+        return self._replace(environ=whole, inherit=False, unset=(), defaults=defaults, threads_name=name)
 
     def logs(self, attempt: int) -> str:
         """The log folder of a start: that of the run, and below it one for each restart."""
         return self.folder if attempt == 0 else os.path.join(self.folder, f"restart_{attempt}")
 
     def variables(self, rank: AssignedRank, attempt: int, port: int) -> dict[str, str]:
-        """The whole environment of a rank in this start."""
+        """The whole environment of a rank in this start; the assignment is from `here`."""
         logs = self.logs(attempt)
-        in_logs = {name: os.path.normpath(os.path.join(logs, path)) for name, path in self.in_logs.items()}
+        defaults = {
+            row.name: os.path.normpath(os.path.join(logs, row.value)) if row.in_logs else row.value
+            for row in self.defaults
+        }
         restart = attempt + self.restarts_before
         counted = {self.restart_name: str(restart)} if self.restart_name and restart else {}
-        return {**self.environ, **in_logs, **counted, self.port_name: str(port), **rank.variables}
+        of_start = {self.log_dir_name: logs, **counted, self.port_name: str(port)}
+        return {**self.environ, **defaults, **of_start, **rank.variables}
 
 
 def read(text: str) -> Assignment:
@@ -76,15 +120,24 @@ def read(text: str) -> Assignment:
         ranks = tuple(
             AssignedRank(int(rank["rank"]), int(rank["card"]), _texts(rank["variables"])) for rank in given["ranks"]
         )
+        defaults = tuple(
+            Default(str(row["name"]), str(row["value"]), tuple(map(str, row["others"])), bool(row["in_logs"]))
+            for row in given["defaults"]
+        )
         numbers = ("node", "restarts_before", "max_restarts", "limit")
-        texts = {name: _texts(given[name]) for name in ("environ", "in_logs")}
+        texts = {name: _texts(given[name]) for name in ("environ", "files")}
         values: dict[str, Any] = {**given, **texts, **{name: int(given[name]) for name in numbers}}
         port, (first, last) = given["port"], given["ports"]
         values.update(port=None if port is None else int(port), ports=(int(first), int(last)))
-        values.update(command=tuple(map(str, given["command"])), heartbeat=float(given["heartbeat"]))
-        return Assignment(**{**values, "ranks": ranks})
+        values.update({name: tuple(map(str, given[name])) for name in ("command", "unset")})
+        values.update({name: str(given[name]) for name in _TEXTS})
+        values.update(heartbeat=float(given["heartbeat"]), ranks=ranks, defaults=defaults)
+        return Assignment(**values)
     except (AttributeError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not an assignment: {error}") from error
+
+
+_TEXTS = ("mark", "folder", "host", "log_dir_name", "threads_name", "cwd", "port_name", "restart_name")
 
 
 def _texts(given: Any) -> dict[str, str]:

@@ -5,47 +5,43 @@ from __future__ import annotations
 import os
 import selectors
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_kit.agent import evidence, report
 from hccl_kit.agent.guarded import Guarded
 from hccl_kit.agent.job import Exited, Gone, Hung
 from hccl_kit.agent.output import Log, Prefixed
-from hccl_kit.agent.port import free_port
 from hccl_kit.agent.progress import Progress, furthest
 from hccl_kit.agent.ranks import Ranks
 from hccl_kit.agent.screen import OUT, Screen
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
-    from hccl_kit.agent.job import Cause
 
 
 class Attempt:
-    """Start `number` of the ranks of `assignment`. Raises PortError or OSError, before any was started."""
+    """Start `number` of the ranks of `assignment`, with rank 0 at `port`. Raises OSError, before any was started."""
 
     def __init__(
-        self,
-        assignment: Assignment,
-        number: int,
-        selector: selectors.BaseSelector,
-        screen: Screen,
-        facts: tuple[str, ...],
+        self, assignment: Assignment, number: int, port: int, selector: selectors.BaseSelector, screen: Screen
     ) -> None:
         self.assignment = assignment
         self.screen = screen
         self.cards = {rank.rank: rank.card for rank in assignment.ranks}
-        port = free_port(assignment.port, assignment.ports)
         self.folder = assignment.logs(number)
-        for path in ["", *(path for path in assignment.in_logs.values() if path.endswith("/"))]:
+        folders = [row.value for row in assignment.defaults if row.in_logs and row.value.endswith("/")]
+        for path in ["", *folders]:
             os.makedirs(os.path.join(self.folder, path), 0o700, exist_ok=True)
         self.logs = {rank: Log(self.folder, rank, assignment.limit) for rank in self.cards}
         self.prefixed = {rank: self._prefixed(rank) for rank in self.cards} if assignment.prefix else {}
-        self.last_shown: int | None = None
         self.codes: dict[int, int] = {}
+        self.written: float | None = None
         self.progress = Progress(self.folder, assignment.heartbeat)
         self.ranks = Ranks(selector, self.show)
         self.guard = Guarded(assignment.mark, assignment.environ)
+        names = [assignment.threads_name] if assignment.threads_name else []
+        facts = [f"{name}={assignment.environ[name]}" for name in names]
         screen.say(report.started(self.cards, assignment.host, port, facts, self.folder), OUT)
         for rank in assignment.ranks:
             pid = self.ranks.start(rank, assignment.command, assignment.variables(rank, number, port))
@@ -56,11 +52,9 @@ class Attempt:
         """Put what a rank has printed into its log, and onto the screen if it belongs there."""
         self.logs[rank].write(data)
         if self.prefixed:
-            self.last_shown = rank
             self.prefixed[rank].write(data)
         elif rank == 0:
-            self.last_shown = rank
-            self._show(data)
+            self.screen.show(rank, data)
 
     def ended(self) -> list[Exited]:
         """The ranks that have ended since the last call, with a note of each that failed."""
@@ -73,7 +67,7 @@ class Attempt:
                 self.note(f"exited {rank} {code} {self.cards[rank]} {self.assignment.host}")
         return events
 
-    def close(self, cause: Cause | None) -> Gone:
+    def close(self) -> Gone:
         """Nothing is left of the ranks; what they have written tells who failed first."""
         self.ranks.close()
         for prefixed in self.prefixed.values():
@@ -82,21 +76,18 @@ class Attempt:
             log.close()
         step = furthest(self.folder, self.cards)
         error = evidence.earliest_error(self.folder, self.cards)
-        if error is None or not isinstance(cause, Exited) or cause.code > 128:
-            return Gone(step)
-        # A rank that fails first may exit later than another; if the agent has ended it, its exit code does not count.
-        code = self.codes.get(error.rank, 0)
-        return Gone(step, Exited(error.rank, code if 0 < code <= 128 else cause.code))
+        self.written = error.time if error else None
+        return Gone(step, Exited(error.rank, self.codes.get(error.rank, 0)) if error else None)
 
-    def failure(self, cause: Exited | Hung) -> str:
-        """What is said of a job that has failed."""
-        rank = cause.rank if isinstance(cause, Exited) else cause.ranks[0]
+    def failure(self, cause: Exited | Hung, *, is_shown: bool) -> str:
+        """What is said of a job that has failed; `is_shown`: the output of the rank ends the screen."""
+        rank = report.blamed(cause)
         path = self.logs[rank].path
         is_crash = isinstance(cause, Exited) and cause.code <= 128
         error = evidence.earliest_error(self.folder, [rank]) if is_crash else None
         lines = evidence.last_lines(path)
         text = error.traceback.split("\n") if error else lines
-        is_last = self.last_shown == rank and self.screen.is_one and bool(lines)
+        is_last = is_shown and bool(lines)
         end = report.End(
             path, text, is_traceback=error is not None, is_shown=is_last and lines[-len(text) :] == text[-len(lines) :]
         )
@@ -118,11 +109,7 @@ class Attempt:
             pass
 
     def _prefixed(self, rank: int) -> Prefixed:
-        return Prefixed(f"[{self.assignment.host}:{rank}] ".encode(), self._show)
-
-    def _show(self, data: bytes) -> None:
-        if not self.screen.show(data):
-            self.last_shown = None
+        return Prefixed(f"[{self.assignment.host}:{rank}] ".encode(), partial(self.screen.show, rank))
 
     def _count_no_more(self, rank: int) -> None:
         path = os.path.join(self.folder, f"step_{rank}")

@@ -23,7 +23,7 @@ STACKS = 2.0
 HUNG = 124
 """The exit code of a job without progress, as of timeout(1)."""
 CANNOT_START = 2
-"""The exit code of a rank that could not start: it would not start the second time either."""
+"""The exit code of a job that could not start, or of such a rank: it would not start the second time either."""
 LONGEST_PAUSE = 30
 NEVER = float("inf")
 
@@ -53,6 +53,13 @@ class Hung(NamedTuple):
     step: int
 
 
+class Lost(NamedTuple):
+    """A server does not answer, or cannot start its ranks: `text` says it to the user."""
+
+    server: int
+    text: str
+
+
 class Signalled(NamedTuple):
     """The user has sent a signal to the agent."""
 
@@ -63,7 +70,7 @@ class Gone(NamedTuple):
     """No process of the ranks is left.
 
     `step` is the furthest that a rank has counted, None if none counts. `first` is the rank that failed first by what
-    the ranks have written, if they have.
+    the ranks have written, if they have; its code is 0 if it did not end by itself.
     """
 
     step: int | None
@@ -103,8 +110,8 @@ class Tell(NamedTuple):
 
 
 # Python 3.8 has no | between classes.
-Event = Union[Exited, Hung, Signalled, Gone, Due]  # noqa: UP007
-Cause = Union[Exited, Hung, Signalled]  # noqa: UP007
+Event = Union[Exited, Hung, Lost, Signalled, Gone, Due]  # noqa: UP007
+Cause = Union[Exited, Hung, Lost, Signalled]  # noqa: UP007
 Action = Union[Start, Send, Clear, Tell]  # noqa: UP007
 
 
@@ -127,9 +134,9 @@ class Job(NamedTuple):
     code: int = 0
 
 
-def begin(ranks: frozenset[int], max_restarts: int = 0) -> tuple[Job, tuple[Action, ...]]:
-    """A job whose ranks are to be started."""
-    return Job(ranks, max_restarts, running=ranks), (Start(0),)
+def begin(ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0) -> tuple[Job, tuple[Action, ...]]:
+    """A job whose ranks are to be started, after `attempt` starts on other servers, which are no restarts."""
+    return Job(ranks, max_restarts + attempt, attempt=attempt, running=ranks), (Start(attempt),)
 
 
 def after(job: Job, event: Event, now: float) -> tuple[Job, tuple[Action, ...]]:
@@ -138,6 +145,8 @@ def after(job: Job, event: Event, now: float) -> tuple[Job, tuple[Action, ...]]:
         return job, ()
     if isinstance(event, Exited):
         follows = _after_exit(job, event, now)
+    elif isinstance(event, Lost):
+        follows = _after_loss(job, event, now)
     elif isinstance(event, Signalled):
         follows = _after_signal(job, event, now)
     elif isinstance(event, Hung):
@@ -155,6 +164,8 @@ def exit_code(cause: Cause | None) -> int:
         return cause.code
     if isinstance(cause, Signalled):
         return 128 + cause.number
+    if isinstance(cause, Lost):
+        return CANNOT_START
     return HUNG if cause else 0
 
 
@@ -168,6 +179,14 @@ def _after_exit(job: Job, event: Exited, now: float) -> tuple[Job, tuple[Action,
         return job, ()
     # All ranks have ended, so that what is left is what they have started.
     return job._replace(state=State.ENDING, left=(), deadline=NEVER), (Clear(),)
+
+
+def _after_loss(job: Job, event: Lost, now: float) -> tuple[Job, tuple[Action, ...]]:
+    if job.state is State.PAUSING:
+        return job._replace(state=State.OVER, cause=event, code=exit_code(event)), (Tell("failure", event),)
+    if job.state is State.ENDING:
+        return job, ()
+    return _end(job._replace(cause=event), now, (signal.SIGTERM, signal.SIGKILL))
 
 
 def _after_signal(job: Job, event: Signalled, now: float) -> tuple[Job, tuple[Action, ...]]:
@@ -213,10 +232,17 @@ def _when_due(job: Job, now: float) -> tuple[Job, tuple[Action, ...]]:
     return job._replace(running=frozenset(), deadline=NEVER), (Tell("unkillable"), Clear())
 
 
+def _first(cause: Cause | None, written: Exited | None) -> Cause | None:
+    """A rank that fails first may exit later than another; if it was ended by us, its exit code does not count."""
+    if written is None or not isinstance(cause, Exited) or cause.code > 128:
+        return cause
+    return Exited(written.rank, written.code if 0 < written.code <= 128 else cause.code)
+
+
 def _after_the_end(job: Job, event: Gone, now: float) -> tuple[Job, tuple[Action, ...]]:
     if job.state is not State.ENDING:
         return job, ()
-    cause = event.first if event.first and isinstance(job.cause, Exited) else job.cause
+    cause = _first(job.cause, event.first)
     over = job._replace(state=State.OVER, deadline=NEVER, code=exit_code(cause))
     if cause is None:
         return over, ()

@@ -60,7 +60,7 @@ class Ranks:
             os.close(write_end)
         os.set_blocking(read_end, False)
         self.running[rank.rank] = RunningRank(process, read_end)
-        self.selector.register(read_end, selectors.EVENT_READ, rank.rank)
+        self.selector.register(read_end, selectors.EVENT_READ, lambda: self.listen(rank.rank))
         return process.pid
 
     def listen(self, rank: int) -> None:

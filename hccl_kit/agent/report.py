@@ -6,7 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hccl_kit.agent.job import Exited, Hung, Tell
+from hccl_kit.agent.job import HUNG, Cause, Exited, Hung, Tell, exit_code
 
 
 class End(NamedTuple):
@@ -24,6 +24,11 @@ def started(ranks: Mapping[int, int], host: str, port: int, more: Sequence[str],
     cards = " ".join(str(ranks[rank]) for rank in numbers)
     facts = ", ".join([f"port {port}", *more, f"logs in {logs}"])
     return f"ranks {numbers[0]} to {numbers[-1]} on devices {cards} of {host}, {facts}\n"
+
+
+def blamed(cause: Exited | Hung) -> int:
+    """The rank that stands for the failure."""
+    return cause.rank if isinstance(cause, Exited) else cause.ranks[0]
 
 
 def failure(cause: Exited | Hung, ranks: Mapping[int, int], host: str, heartbeat: float, end: End) -> str:
@@ -52,6 +57,15 @@ def exit_status(code: int) -> str:
     except ValueError:
         name = ""
     return f"exit code {code}{name}"
+
+
+def ending(cause: Cause) -> str:
+    """The note that whatever ends from now on was ended by the agent; `gone` stands for the user."""
+    if isinstance(cause, Exited):
+        return f"ending rank {cause.rank} {cause.code}"
+    if isinstance(cause, Hung):
+        return f"ending hang {cause.ranks[0]} {HUNG}"
+    return f"ending gone -1 {exit_code(cause)}"
 
 
 def ended_by(number: int, logs: str) -> str:

@@ -1,4 +1,4 @@
-"""The loop of the agent: processes, signals and clocks become events of the job, its actions are carried out."""
+"""The loop of a job: processes, signals and clocks become events of the job, its actions are carried out."""
 
 from __future__ import annotations
 
@@ -8,117 +8,135 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hccl_kit.agent import job, report
-from hccl_kit.agent.attempt import Attempt
-from hccl_kit.agent.job import Clear, Due, Exited, Hung, Send, Signalled, Start, State, Tell
+from hccl_kit.agent.job import Clear, Due, Exited, Hung, Lost, Send, Signalled, Start, State
 from hccl_kit.agent.screen import Screen
+from hccl_kit.agent.server import Server
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
-    from hccl_kit.agent.job import Action, Cause, Event, Job
+    from hccl_kit.agent.job import Action, Cause, Event, Job, Tell
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-LOOK = 0.5
-"""Seconds between two looks at the steps, the guard and the ranks, whatever happens."""
-SOON = 0.02
-"""As LOOK, while the guard ends what is left."""
 
 
-def supervise(assignment: Assignment, *, facts: tuple[str, ...] = ()) -> Job:
-    """Run the job; returns it when it is over, and all is said. `facts` stand in the line at the start.
+class Edge(Protocol):
+    """Where the ranks are: on this server (`Server`), or on several."""
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next call of `events`, if nothing happens."""
+
+    def start(self, attempt: int) -> object:
+        """Start all ranks."""
+
+    def send(self, number: int, *, to_leaders: bool = False) -> None:
+        """Send a signal to every process of the ranks, or to the ranks themselves."""
+
+    def clear(self) -> None:
+        """End whatever the ranks have started; Gone comes when nothing is left."""
+
+    def events(self) -> Iterator[Event]:
+        """What has happened since the last call."""
+
+    def note(self, cause: Cause) -> None:
+        """Note that whatever ends from now on is ended by us."""
+
+    def failure(self, cause: Exited | Hung) -> str:
+        """What is said of a job that has failed."""
+
+    def logs(self, attempt: int) -> str:
+        """The log folder of a start."""
+
+
+def supervise(assignment: Assignment) -> Job:
+    """Run the job of one server; returns it when it is over, and all is said.
 
     Raises PortError if the given port is in use, and OSError if a log cannot be made, before anything was started.
     """
-    with _signals() as arrived, selectors.DefaultSelector() as selector:
-        return Supervisor(assignment, arrived, selector, facts).run()
+    with signals() as arrived, selectors.DefaultSelector() as selector:
+        screen = Screen()
+        server = Server(assignment.here(os.environ), selector, screen)
+        ranks = frozenset(rank.rank for rank in assignment.ranks)
+        return Supervisor(arrived, selector, screen).run(server, ranks, assignment.max_restarts)
 
 
 class Supervisor:
-    """The edge of one job: the clock, the signals in the pipe `arrived`, and the present start of the ranks."""
+    """The clock, and the signals in the pipe `arrived`; `run` looks after one job.
 
-    attempt: Attempt
+    What is registered with `selector` has a function without arguments as its data, which is called when it is ready.
+    """
 
-    def __init__(
-        self, assignment: Assignment, arrived: int, selector: selectors.BaseSelector, facts: tuple[str, ...]
-    ) -> None:
-        self.assignment = assignment
-        self.facts = facts
+    edge: Edge
+
+    def __init__(self, arrived: int, selector: selectors.BaseSelector, screen: Screen) -> None:
         self.arrived = arrived
+        self.signalled: list[Signalled] = []
         self.selector = selector
-        self.selector.register(arrived, selectors.EVENT_READ)
-        self.screen = Screen()
+        self.selector.register(arrived, selectors.EVENT_READ, self._read_signals)
+        self.screen = screen
 
-    def run(self) -> Job:
-        """Start the ranks and look after them until the job is over."""
-        ranks = frozenset(rank.rank for rank in self.assignment.ranks)
-        now, actions = job.begin(ranks, self.assignment.max_restarts)
-        self._do(actions)
+    def run(self, edge: Edge, ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0) -> Job:
+        """Start the ranks and look after them until the job is over; see `job.begin`."""
+        self.edge = edge
+        now, actions = job.begin(ranks, max_restarts, attempt)
+        self._do(now, actions)
         while now.state is not State.OVER:
             for event in self._events(now):
                 before = now
                 now, actions = job.after(before, event, time.monotonic())
                 if now.cause and not before.cause:
-                    self.attempt.note(ending(now.cause))
-                self._do(actions)
+                    self.edge.note(now.cause)
+                self._do(now, actions)
         self.screen.finish()
         return now
 
+    def wait(self, seconds: float) -> Signalled | None:
+        """Wait, or until a signal has arrived, which is returned."""
+        end = time.monotonic() + seconds
+        while not self.signalled and time.monotonic() < end:
+            for key, _ in self.selector.select(end - time.monotonic()):
+                key.data()
+        return self.signalled.pop(0) if self.signalled else None
+
     def _events(self, now: Job) -> Iterator[Event]:
         """Wait, then what has happened."""
-        guard = self.attempt.guard
-        is_clearing = now.state is State.ENDING and guard.asked is not None
-        wait = min(SOON if is_clearing else LOOK, max(0.0, now.deadline - time.monotonic()))
-        for key, _ in self.selector.select(wait):
-            if key.fd != self.arrived:
-                self.attempt.ranks.listen(key.data)
-                continue
-            for number in os.read(self.arrived, 4096):
-                if number in SIGNALS:
-                    yield Signalled(number)
-        if now.state is not State.PAUSING:
-            yield from self.attempt.ended()
-            guard.check()
-            if is_clearing and guard.is_done():
-                yield self.attempt.close(now.cause)
-            elif now.state is State.RUNNING and self.assignment.heartbeat:
-                stopped = self.attempt.progress.still(now.running - self.attempt.ranks.exited, time.monotonic())
-                if stopped:
-                    yield Hung(*stopped)
+        for key, _ in self.selector.select(min(self.edge.pause, max(0.0, now.deadline - time.monotonic()))):
+            key.data()
+        arrived, self.signalled = self.signalled, []
+        yield from arrived
+        yield from self.edge.events()
         if time.monotonic() >= now.deadline:
             yield Due()
 
-    def _do(self, actions: tuple[Action, ...]) -> None:
+    def _read_signals(self) -> None:
+        self.signalled += [Signalled(number) for number in os.read(self.arrived, 4096) if number in SIGNALS]
+
+    def _do(self, now: Job, actions: tuple[Action, ...]) -> None:
         for action in actions:
             if isinstance(action, Start):
-                self.attempt = Attempt(self.assignment, action.attempt, self.selector, self.screen, self.facts)
+                self.edge.start(action.attempt)
             elif isinstance(action, Send):
-                self.attempt.ranks.send(action.number, to_leaders=action.to_leaders)
+                self.edge.send(action.number, to_leaders=action.to_leaders)
             elif isinstance(action, Clear):
-                self.attempt.guard.clear()
+                self.edge.clear()
             else:
-                self.screen.say(self._text(action))
+                self.screen.say(self._text(now, action))
 
-    def _text(self, tell: Tell) -> str:
+    def _text(self, now: Job, tell: Tell) -> str:
         if isinstance(tell.cause, Signalled):
-            return report.ended_by(tell.cause.number, self.attempt.folder)
+            return report.ended_by(tell.cause.number, self.edge.logs(now.attempt))
+        if isinstance(tell.cause, Lost):
+            return tell.cause.text
         if tell.cause is not None:
-            return self.attempt.failure(tell.cause)
-        return report.next_step(tell, self.assignment.max_restarts)
-
-
-def ending(cause: Cause) -> str:
-    """The note that whatever ends from now on was ended by the agent; `gone` stands for the user."""
-    if isinstance(cause, Exited):
-        return f"ending rank {cause.rank} {cause.code}"
-    if isinstance(cause, Hung):
-        return f"ending hang {cause.ranks[0]} {job.HUNG}"
-    return f"ending gone -1 {job.exit_code(cause)}"
+            return self.edge.failure(tell.cause)
+        return report.next_step(tell, now.max_restarts)
 
 
 @contextmanager
-def _signals() -> Iterator[int]:
+def signals() -> Iterator[int]:
     """A descriptor from which the numbers of arriving signals are read; the handlers are restored at the end."""
     read_end, write_end = os.pipe()
     for end in (read_end, write_end):

@@ -1,18 +1,18 @@
-"""The assignment of the agent on one server: the plan, and the environment that its ranks inherit."""
+"""The assignments of the agents: the plan, and the environment of the ranks."""
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from hccl_kit.agent.assignment import AssignedRank, Assignment
+from hccl_kit.agent.assignment import AssignedRank, Assignment, Default
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
+from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import (
@@ -29,7 +29,6 @@ from hccl_kit.runtime.worker_env import (
 
 OF_THE_JOB = frozenset(name for names in NAMES.values() for name in names) | {RUN_ID, LOG_DIR, RESTART}
 """The variables that a launcher sets for its ranks; nobody else may."""
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 class Extra(NamedTuple):
@@ -51,9 +50,8 @@ class Limits(NamedTuple):
 
 def check(plan: LaunchPlan, environ: Mapping[str, str], extra: tuple[Extra, ...]) -> None:
     """Raises KitError for a list of visible cards that is not that of the job, or a variable that is not the user's."""
-    (node,) = plan.nodes
     if plan.limits_cards:
-        _assert_visible(environ, node.workers[0].visible or "")
+        _assert_visible(environ, {node.workers[0].visible or "" for node in plan.nodes})
     for row in extra:
         _assert_free(row, plan)
 
@@ -65,27 +63,25 @@ def assign(
     table: Path,
     folder: Path,
     host: str,
+    node: int = 0,
     port: int | None = None,
     limits: Limits = Limits(),  # noqa: B008 - it is immutable
     extra: tuple[Extra, ...] = (),
 ) -> Assignment:
-    """What the agent of the only server of `plan` is told; `environ` is the environment of the caller.
+    """What the agent of server `node` of `plan` is told, if it starts here; `environ` is the environment of the caller.
 
     `table` is the rank table, absolute, `folder` the new log folder of this run, whose name is the name of the run.
-    `port` is the port of rank 0 that the user has given. What the user has set must be checked: see `check`.
+    `host` is the server in messages. `port` is the port of rank 0 that the user has given. What the user has set must
+    be checked: see `check`.
     """
-    (node,) = plan.nodes
+    server = plan.nodes[node]
     run = folder.name
     common = {name: value for name, value in environ.items() if name not in {*MISLEADING, *OF_THE_JOB, SERVER}}
-    common |= {name: value for name, value in plan.variables if name not in environ and name not in OF_THE_JOB}
-    common.setdefault(THREADS, str(threads(len(node.workers), environ)))
     common |= {row.name: row.value for row in extra if row.rank is None}
-    in_logs = {LOG_DIR: "."} | ({} if PLOGS in common else {PLOGS: f"plog/{_as_file_name(node.id)}/"})
-    recorders = [row for row in RECORDERS if not any(name in common for name in (row.name, *row.others))]
-    in_logs |= {row.name: row.value for row in recorders if row.value.startswith("./")}
-    common |= {row.name: row.value for row in recorders if not row.value.startswith("./")}
+    variables = [Default(name, value) for name, value in plan.variables if name not in OF_THE_JOB]
+    recorders = [Default(row.name, row.value, row.others, row.value.startswith("./")) for row in RECORDERS]
     ranks = []
-    for worker, card in zip(node.workers, node.devices, strict=True):
+    for worker, card in zip(server.workers, server.devices, strict=True):
         values = worker.to_environ() | dict.fromkeys(NAMES["table"], str(table))
         values |= dict.fromkeys(NAMES["run"], run)
         values |= {row.name: row.value for row in extra if row.rank == worker.rank}
@@ -99,7 +95,10 @@ def assign(
         mark=f"{RUN_ID}={run}",
         folder=str(folder),
         host=host,
-        in_logs=in_logs,
+        log_dir_name=LOG_DIR,
+        node=node,
+        defaults=(*variables, Default(PLOGS, f"plog/{_as_file_name(server.id)}/", in_logs=True), *recorders),
+        threads_name=THREADS,
         port_name=port_name,
         port=port,
         ports=(derived_port(0), derived_port(-1)),
@@ -112,9 +111,19 @@ def assign(
     )
 
 
+def elsewhere(told: Assignment, file: TableFile, cwd: Path) -> Assignment:
+    """The assignment for the agent of another host: its `environ` is added to the environment there.
+
+    The agent writes the table into its log folder, unless it sees that of this host, and the ranks start in `cwd`.
+    """
+    left_over = tuple(sorted({*MISLEADING, *OF_THE_JOB, SERVER}))
+    return told._replace(inherit=True, unset=left_over, files={file.name: file.text}, cwd=str(cwd))
+
+
 def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
     """What each rank gets, as lines for a shell whose environment is `environ`. A port that is chosen later is PORT."""
-    environs = [assignment.variables(rank, 0, assignment.port or 0) for rank in assignment.ranks]
+    whole = assignment.here(environ)
+    environs = [whole.variables(rank, 0, assignment.port or 0) for rank in assignment.ranks]
     if assignment.port is None:
         environs = [{**variables, assignment.port_name: "PORT"} for variables in environs]
     common = dict(set(environs[0].items()).intersection(*(variables.items() for variables in environs)))
@@ -129,27 +138,10 @@ def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str
         yield " ".join([*words, shlex.join(assignment.command), f"&  # card {rank.card}"])
 
 
-def threads(ranks: int, environ: Mapping[str, str]) -> int:
-    """The threads of each of `ranks` on this host: the cores that this process may use, shared, at least 1.
-
-    Cores are those of its affinity, or fewer if its cgroup or Slurm limits them.
-    """
-    cores = len(os.sched_getaffinity(0))
-    for names in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):  # cgroup 2 and 1
-        try:
-            quota, period = " ".join((_CGROUP / name).read_text() for name in names).split()
-            cores = min(cores, int(quota) // int(period)) if int(quota) > 0 else cores
-        except (OSError, ValueError, ZeroDivisionError):  # not this version, or "max": no limit
-            continue
-    of_slurm = environ.get("SLURM_CPUS_ON_NODE", "")
-    if re.fullmatch("[0-9]{1,6}", of_slurm, re.ASCII):
-        cores = min(cores, int(of_slurm))
-    return max(1, cores // ranks)
-
-
-def _assert_visible(environ: Mapping[str, str], cards: str) -> None:
+def _assert_visible(environ: Mapping[str, str], lists: Collection[str]) -> None:
     given = environ.get(VISIBLE_DEVICES)
-    if given not in (None, cards):
+    if given is not None and {given} != lists:
+        cards = " and ".join(sorted(lists))
         raise KitError(
             "launch.visible-cards",
             "{name}={given}; the cards of this job are {cards}",

@@ -91,7 +91,7 @@ def make_job(
         mark,
         str(logs),
         "n1",
-        {"HCCL_KIT_LOG_DIR": "."},
+        "HCCL_KIT_LOG_DIR",
         restart_name="HCCL_KIT_RESTART",
         **limits,
     )

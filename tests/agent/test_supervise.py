@@ -1,6 +1,5 @@
 """Jobs of real processes: success, failure, signals, restarts, and nothing that is left."""
 
-import json
 import os
 import shutil
 import signal
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.agent.assignment import read
 from tests.agent.jobs import MARK, STEP, Job, make_job, python_job
 from tests.launch.jobs import finish
 from tests.waiting import wait_until
@@ -534,7 +532,7 @@ def test_the_notes_of_a_failed_job_can_be_diagnosed(tmp_path: Path) -> None:
     assert notes == ["exited 1 7 5 n1", "ending rank 1 7", "exited 0 143 4 n1"]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"version": 1}', '{"version": 1, "ranks": [7]}', "\0"])
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"version": 2}', '{"version": 2, "ranks": [7]}', "\0"])
 def test_what_is_no_assignment_starts_nothing(text: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "hccl_kit.agent"], input=text, check=False, capture_output=True, text=True
@@ -542,10 +540,3 @@ def test_what_is_no_assignment_starts_nothing(text: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
-
-
-def test_an_assignment_survives_the_way_over_a_pipe(tmp_path: Path) -> None:
-    assignment = python_job(tmp_path, "", heartbeat=2.5, port=4711).assignment
-    assert read(assignment.to_json()) == assignment
-    assert "\n" not in assignment.to_json()
-    assert json.loads(assignment.to_json())["version"] == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.assign import Extra, Limits, assign, check, threads
+from hccl_kit.launch.assign import Extra, Limits, assign, check
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, PLOGS, RESTART, THREADS, VISIBLE_DEVICES
@@ -25,7 +25,9 @@ def made(framework: str | None = None) -> LaunchPlan:
 def environs(job: LaunchPlan, environ: dict[str, str], *extra: Extra) -> list[dict[str, str]]:
     """The environments of the ranks in the first start."""
     check(job, environ, extra)
-    told = assign(job, environ, table=Path("/t/table.json"), folder=Path("/logs/run"), host="n1", extra=extra)
+    told = assign(job, environ, table=Path("/t/table.json"), folder=Path("/logs/run"), host="n1", extra=extra).here(
+        environ
+    )
     return [told.variables(rank, 0, 20001) for rank in told.ranks]
 
 
@@ -91,14 +93,6 @@ def test_programs_of_torch_see_the_cards_of_the_job_and_another_list_is_refused(
 def test_logs_of_the_driver_go_where_the_user_has_said() -> None:
     assert environs(made(), {})[0][PLOGS] == "/logs/run/plog/127.0.0.1"
     assert environs(made(), {PLOGS: "/plogs"})[0][PLOGS] == "/plogs"
-
-
-def test_ranks_share_the_cores_of_this_process() -> None:
-    cores = len(os.sched_getaffinity(0))
-    assert threads(1, {}) <= cores
-    assert threads(10**6, {}) == 1
-    assert threads(1, {"SLURM_CPUS_ON_NODE": "1"}) == 1
-    assert threads(1, {"SLURM_CPUS_ON_NODE": "x"}) == threads(1, {})
 
 
 def test_limits_are_passed_on() -> None:

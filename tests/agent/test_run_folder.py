@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hccl_kit.launch.payload.run_folder import UnsafeError, new_run, trusted_logs
+from hccl_kit.agent.run_folder import UnsafeError, new_run, trusted_logs
 from hccl_kit.launch.shell import fragment
 from tests.launch.jobs import clean_environ, finish, python_job
 from tests.launch.payload.test_ssh_start import ssh, start

@@ -1,0 +1,91 @@
+"""The ranks of this server: the present start, what happens to it, and what is done to it."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from hccl_kit.agent import report
+from hccl_kit.agent.attempt import Attempt
+from hccl_kit.agent.job import Hung
+from hccl_kit.agent.port import free_port
+
+if TYPE_CHECKING:
+    from hccl_kit.agent.assignment import Assignment
+    from hccl_kit.agent.job import Cause, Event, Exited
+    from hccl_kit.agent.screen import Screen
+
+LOOK = 0.5
+"""Seconds between two looks at the steps, the guard and the ranks, whatever happens."""
+SOON = 0.02
+"""As LOOK, while the guard ends what is left."""
+
+
+class Server:
+    """`assignment` is from `here`. `is_watched`: ranks are to make progress; `is_over`: nothing is left of them."""
+
+    attempt: Attempt
+
+    def __init__(self, assignment: Assignment, selector: selectors.BaseSelector, screen: Screen) -> None:
+        self.assignment = assignment
+        self.selector = selector
+        self.screen = screen
+        self.is_watched = False
+        self.is_over = True
+        for name, text in assignment.files.items():
+            with open(os.path.join(assignment.folder, name), "x", encoding="utf-8") as file:
+                file.write(text)
+
+    def start(self, attempt: int, port: int | None = None) -> int:
+        """Start all ranks; returns the port of rank 0. Raises PortError or OSError, before any was started."""
+        given = self.assignment.port if port is None else port
+        chosen = free_port(given, self.assignment.ports) if port is None else port
+        self.attempt = Attempt(self.assignment, attempt, chosen, self.selector, self.screen)
+        self.is_watched, self.is_over = True, False
+        return chosen
+
+    def send(self, number: int, *, to_leaders: bool = False) -> None:
+        """Send a signal to every process of the ranks, or to the ranks themselves."""
+        self.is_watched = False
+        self.attempt.ranks.send(number, to_leaders=to_leaders)
+
+    def clear(self) -> None:
+        """End whatever the ranks have started; Gone comes when nothing is left."""
+        self.is_watched = False
+        self.attempt.guard.clear()
+
+    @property
+    def pause(self) -> float:
+        """Seconds until the next call of `events`, if nothing happens."""
+        return SOON if not self.is_over and self.attempt.guard.asked is not None else LOOK
+
+    def events(self) -> Iterator[Event]:
+        """What has happened since the last call."""
+        if self.is_over:
+            return
+        attempt = self.attempt
+        yield from attempt.ended()
+        attempt.guard.check()
+        if attempt.guard.is_done():
+            self.is_over = True
+            yield attempt.close()
+        elif self.is_watched and self.assignment.heartbeat:
+            ranks = attempt.cards.keys() - attempt.ranks.exited
+            stopped = attempt.progress.still(ranks, time.monotonic())
+            if stopped:
+                yield Hung(*stopped)
+
+    def note(self, cause: Cause) -> None:
+        """Note that whatever ends from now on is ended by the agent, which `hccl-kit diagnose` reads."""
+        self.attempt.note(report.ending(cause))
+
+    def failure(self, cause: Exited | Hung) -> str:
+        """What is said of a job that has failed."""
+        return self.attempt.failure(cause, is_shown=self.screen.ends_with(report.blamed(cause)))
+
+    def logs(self, attempt: int) -> str:
+        """The log folder of a start."""
+        return self.assignment.logs(attempt)
