@@ -7,20 +7,38 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Protocol
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
-from hccl_kit.launch.plan import Node
 
 MARK = "hccl-kit-node"
 """The first word of the line in which a node answers."""
 ASK = f'echo "{MARK} $SLURMD_NODENAME $(uname -n) $(uname -n | cut -d . -f 1) $(hostname -I)" | head -c 4000; echo'
 PATIENCE = 120.0
 """Seconds in which all nodes must answer."""
+OF_A_STEP = (
+    *("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_NTASKS", "SLURM_NPROCS"),
+    *("SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", "SLURM_STEP_NODELIST"),
+)
+"""Variables that tell a command, and what it starts, that it is the only task."""
 _STEP = ("--overlap", "--cpu-bind=none", "--mpi=none", "--export=ALL", "--unbuffered", "--quiet")
 """How steps run beside each other; all variables are passed on, whatever sbatch --export has."""
+
+
+class Named(Protocol):
+    """A server: its id, and its address for other servers."""
+
+    @property
+    def id(self) -> str:
+        """As in the table."""
+
+    @property
+    def address(self) -> str:
+        """Its `host_ip`, otherwise its id."""
+
 
 Names = Mapping[str, frozenset[str]]
 """Node -> its host names and addresses."""
@@ -44,8 +62,12 @@ def nodes_of(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def over_srun(node: str, command: Sequence[str]) -> tuple[str, ...]:
-    """The command that runs `command` on a node, as a step of its own. Raises KitError if srun is not on PATH."""
-    return (_srun(), "--nodes=1", "--ntasks=1", f"--nodelist={node}", *_STEP, *command)
+    """The command that runs `command` on a node, as a step of its own, without the variables OF_A_STEP.
+
+    Raises KitError if srun is not on PATH.
+    """
+    task = ("env", *(f"--unset={name}" for name in OF_A_STEP), *command)
+    return (_srun(), "--nodes=1", "--ntasks=1", f"--nodelist={node}", *_STEP, *task)
 
 
 def ask(nodes: Sequence[str]) -> Names:
@@ -77,7 +99,7 @@ def ask(nodes: Sequence[str]) -> Names:
 
 
 def matched(
-    servers: Sequence[Node], nodes: Sequence[str], ask: Callable[[Sequence[str]], Names] = ask
+    servers: Sequence[Named], nodes: Sequence[str], ask: Callable[[Sequence[str]], Names] = ask
 ) -> dict[str, str]:
     """The node of each server by the server's id: by its name in Slurm, else by the names and addresses that it has.
 

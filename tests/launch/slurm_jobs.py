@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ class Job:
     def submit(self, *arguments: str, options: Sequence[str] = (), environ: dict[str, str] | None = None) -> str:
         self.home.mkdir(exist_ok=True)
         options = [*options, f"--output={self.home}/out"]
+        environ = {"PATH": os.defpath, **(environ or {})}  # without hccl-kit, which would start the ranks
         return self.lab.submit([*options, self.script, *arguments], folder=self.home, environ=environ)
 
     def run(self, *arguments: str, options: Sequence[str] = (), environ: dict[str, str] | None = None) -> int:

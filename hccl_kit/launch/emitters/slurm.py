@@ -86,11 +86,17 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
     return [
         "#!/usr/bin/env bash",
         *slurm_options.directives(options),
-        *_header(plan, name),
+        *_header(plan, name, options),
         f"hk_table={word(table.name)} hk_digest={table.sha256}",
         f'hk_command=({words(plan.command)} "$@")',
         *_servers(plan),
-        *fragment("slurm/table", "slurm/folder"),
+        *fragment("slurm/table"),
+        "",
+        f"unset -v {RESTART}",
+        f"[[ -z ${{SLURM_RESTART_COUNT:-}} ]] || export {RESTART}=$SLURM_RESTART_COUNT",
+        *set_unless_set(plan.variables)[2:],
+        *_kit(plan, options),
+        *fragment("slurm/folder"),
         *_environment(plan),
         *_steps(plan, options),
         *_container(options),
@@ -104,20 +110,36 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
     ]
 
 
-def _header(plan: LaunchPlan, name: str) -> list[str]:
+def _header(plan: LaunchPlan, name: str, options: Options) -> list[str]:
     """A comment without text from outside, because sbatch looks for directives in comments."""
     nodes = f"{len(plan.nodes)} nodes" if len(plan.nodes) > 1 else "one node"
+    kit = [
+        "# If hccl-kit is on PATH of the first node, it starts the ranks, can restart them in this allocation, and",
+        "# says why they failed. Otherwise srun starts them, as follows.",
+    ]
     return [
         f"# Starts ranks 0 to {plan.size - 1} on {nodes}. It is meant to be read and edited.",
         f"#   sbatch {name} [ARGUMENT ...]     arguments are added to the command",
         "# Rank N writes hccl_logs/slurm-JOB/rank_N.log in the current folder, which all nodes share. The first rank",
         "# that fails ends the job, which has its exit code (128 + signal). 0: success, 2: nothing started.",
         "# Slurm allocates one CPU per rank; more with sbatch --cpus-per-task=24.",
+        *(kit if options.is_for_kit else []),
         "# shellcheck disable=SC2329 # functions that srun and traps call",
         '[ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with: sbatch $0" >&2; exit 2; } # bash 4.3',
         "hk_fail() { printf '%s\\n' \"${@//[[:cntrl:]]/?}\" >&2; exit 2; }",
         "",
     ]
+
+
+def _kit(plan: LaunchPlan, options: Options) -> Iterator[str]:
+    """The same by the kit, where what the user has asked of Slurm does not need srun alone."""
+    if not options.is_for_kit:
+        return
+    given = {"--framework": plan.framework, "--max-restarts": options.values.get("max-restarts")}
+    more = "".join(f" {name} {value}" for name, value in given.items() if value)
+    yield f"if [[ -z ${{{SERVER}:-}} ]] && command -v hccl-kit >/dev/null; then"
+    yield f'    exec hccl-kit run "$hk_table" --slurm{more} -- "${{hk_command[@]}}"'
+    yield "fi"
 
 
 def _servers(plan: LaunchPlan) -> Iterator[str]:
@@ -147,10 +169,7 @@ def _environment(plan: LaunchPlan) -> list[str]:
         "",
         " ".join([export("size", str(plan.size)), *_more("table", '"$hk_table"')]),
         " ".join([export("run", '"$hk_run"'), f'{RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"']),
-        f"unset -v {RESTART}",
-        f"[[ -z ${{SLURM_RESTART_COUNT:-}} ]] || export {RESTART}=$SLURM_RESTART_COUNT",
         *(() if plan.limits_cards else _note()),
-        *set_unless_set(plan.variables)[2:],
         f"export {_PORT}=${{{_PORT}:-$(({first} + SLURM_JOB_ID % {last - first + 1}))}}",
         export("master_addr", word(plan.master)),
     ]

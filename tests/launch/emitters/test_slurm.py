@@ -42,7 +42,7 @@ JOB = {"SLURM_JOB_ID": "25007", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_NODELIST"
 SRUN = """
 while [[ $1 == --* ]]; do printf "%s " "$1" && shift; done >>"$0.calls"
 echo >>"$0.calls"
-export SLURM_LOCALID=0 SLURMD_NODENAME=n1
+export SLURM_LOCALID=0 SLURM_PROCID=0 SLURMD_NODENAME=n1
 [[ $* == *hk_ask* ]] || SLURM_LOCALID=${LOCALID:-0}
 eval "${BEFORE:-}"
 "$@"
@@ -63,7 +63,8 @@ def emitted(**wishes: Any) -> tuple[LaunchFile, ...]:
 
 
 def start(made: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
-    return run(made, *arguments, environ={**JOB, **environ})
+    """Start it with the fakes, and without hccl-kit."""
+    return run(made, *arguments, environ={**JOB, "PATH": os.defpath, **environ})
 
 
 def directives(text: str) -> list[str]:
@@ -308,6 +309,20 @@ def test_a_node_that_matches_two_servers_is_ambiguous(tmp_path: Path) -> None:
     assert error == f"error: node n1 (n7) matches 0 servers of the table: {host} 127.0.0.1"
 
 
+def test_with_hccl_kit_it_starts_the_ranks(tmp_path: Path) -> None:
+    plan, file = planned(HERE, "a b", framework="pytorch")
+    fake(tmp_path, "hccl-kit", 'printf "%s|" "$@" "$HCCL_KIT_RESTART"')
+    made = write(tmp_path, [*slurm.emit(plan, file, max_restarts="3"), LaunchFile(file.name, file.text)])
+    done = start(made, "c", SLURM_RESTART_COUNT="2")
+    words = ["--slurm", "--framework", "pytorch", "--max-restarts", "3", "--", "a b", "c", "2", ""]
+    assert done.stdout == "|".join(["run", str(tmp_path / file.name), *words])
+
+
+@pytest.mark.parametrize("options", [PYXIS, APPTAINER, {"mpi": "pmix"}, {"signal": "USR2@120"}])
+def test_what_only_srun_does_is_left_to_srun(options: dict[str, Any]) -> None:
+    assert "exec hccl-kit" not in emitted(**options)[0].text
+
+
 def test_a_surplus_task_ends_at_once(tmp_path: Path) -> None:
     made = script(tmp_path, HERE, "touch", "started")
     assert start(made, LOCALID="1").returncode == 0
@@ -392,4 +407,4 @@ def test_a_folder_that_was_there_before_is_not_used(tmp_path: Path) -> None:
     (planted / "rank_0.log").symlink_to(tmp_path / "mine")
     assert (start(made).returncode, (tmp_path / "mine").read_text()) == (0, "precious")
     (run,) = tmp_path.glob("hccl_logs/slurm-25007-*")
-    assert sorted(path.name for path in run.iterdir()) == ["nodes", "rank_0.log"]
+    assert sorted(path.name for path in run.iterdir()) == ["nodes", "rank_0.log", "task_0"]
