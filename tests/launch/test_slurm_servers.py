@@ -78,6 +78,16 @@ def test_a_signal_ends_the_job_and_leaves_nothing(lab: Cluster, tmp_path: Path) 
     assert wait_until(lambda: jobs.Job(tmp_path, planned(TABLE)[0]).processes() == [])
 
 
+@pytest.mark.parametrize("to", ["--batch", "--full"])
+def test_a_signal_before_the_limit_reaches_the_ranks(lab: Cluster, tmp_path: Path, to: str) -> None:
+    """Slurm gives it to the script, or to every process: the agents pass it on, and live."""
+    job = make_job(lab, tmp_path, TABLE, "signal.signal(signal.SIGUSR2, lambda *_: os._exit(0))\ntime.sleep(300)")
+    number = job.submit(environ={"PATH": lab.environ["PATH"]})
+    assert wait_until(lambda: len(list(tmp_path.glob("note_*"))) == 4)
+    lab.run(["scancel", to, "--signal=USR2", number])
+    assert lab.exit_code(number) == 0, job.output
+
+
 def test_the_batch_script_hands_the_job_to_the_kit(lab: Cluster, tmp_path: Path) -> None:
     failing = "if rank == 3 and not restart: sys.exit(7)\ntime.sleep(0 if restart else 300)"
     job = make_job(lab, tmp_path, TABLE, failing, max_restarts="1")

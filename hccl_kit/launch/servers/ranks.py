@@ -20,6 +20,7 @@ from hccl_kit.agent.lines import (
     Note,
     Order,
     Output,
+    PassOn,
     Ready,
     Refused,
     Report,
@@ -116,6 +117,10 @@ class Servers:
         """Send a signal to every process of the ranks, or to the ranks themselves."""
         self.to_start = None
         self._tell(Send(number, to_leaders))
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal of the user to the ranks themselves; the job goes on."""
+        self._tell(PassOn(number))
 
     def clear(self) -> None:
         """End whatever the ranks have started; Gone comes when nothing is left."""
