@@ -10,6 +10,7 @@ import pytest
 
 from hccl_kit.runtime.worker_env import WorkerEnv
 from hccl_kit.table import formats
+from hccl_kit.table.model import RankTable
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch import jobs
 from tests.launch.nodes import table_of
@@ -30,10 +31,10 @@ def lab() -> Iterator[Cluster]:
         yield made
 
 
-def words(folder: Path, program: str, *options: str) -> list[str]:
+def words(folder: Path, program: str, *options: str, table: RankTable = TABLE) -> list[str]:
     """A job inside an allocation of both nodes, whose ranks record their environment, and then run `program`."""
     (folder / "program.py").write_text(START + program, encoding="utf-8")
-    (folder / "table.json").write_text(formats.write(TABLE), encoding="utf-8")
+    (folder / "table.json").write_text(formats.write(table), encoding="utf-8")
     run = [*KIT, "run", "table.json", "--slurm", *options, "--", sys.executable, "-u", str(folder / "program.py")]
     return ["salloc", "--nodes=2", "--quiet", *run]
 
@@ -67,6 +68,15 @@ def test_a_failed_job_starts_again_in_the_allocation(lab: Cluster, tmp_path: Pat
     assert "error: rank 2 on device 0 of n1 failed with exit code 7\n" in done.stderr
     assert [note["restart"] for note in notes(tmp_path, 1)] == ["1"] * 4
     assert wait_until(lambda: jobs.Job(tmp_path, planned(TABLE)[0]).processes() == [])
+
+
+def test_a_node_takes_the_place_of_a_server_that_the_allocation_lacks(lab: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "spares.yaml").write_text("n1: {0: 192.0.2.11, 1: 192.0.2.12}\n")
+    spares = ("--spares", "n1", "--inventory", "spares.yaml", "--replace", "gone=n1")
+    done = lab.run(words(tmp_path, "", *spares, table=table_of(("n2", "gone"))), folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "spare n1 takes the place of server gone; left: none\n" in done.stderr
+    assert [note["host"] for note in notes(tmp_path)] == ["n2", "n2", "n1", "n1"]
 
 
 def test_a_signal_ends_the_job_and_leaves_nothing(lab: Cluster, tmp_path: Path) -> None:
