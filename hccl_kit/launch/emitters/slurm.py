@@ -276,7 +276,12 @@ def _signals(options: Options) -> list[str]:
     traps = [f"trap 'hk_end {name}' {name}" for name in ending]
     if "USR1" not in ending:
         traps.append("trap 'scancel --signal=USR1 \"$SLURM_JOB_ID\"' USR1 # ends nothing: ranks write their stacks")
-    return ["", 'hk_end() { hk_ended=$1 && scancel --signal="$1" "$SLURM_JOB_ID"; } # SIGNAL, to all ranks', *traps]
+    return [
+        "",
+        "hk_ended=''",
+        'hk_end() { hk_ended=$1 && scancel --signal="$1" "$SLURM_JOB_ID"; } # SIGNAL, to all ranks',
+        *traps,
+    ]
 
 
 def _requeue(options: Options) -> list[str]:
