@@ -108,6 +108,17 @@ def test_the_batch_script_hands_the_job_to_the_kit(lab: Cluster, tmp_path: Path)
     assert job.nothing_left()
 
 
+def test_a_node_is_found_by_an_address(lab: Cluster, tmp_path: Path) -> None:
+    own = lab.run(["hostname", "-I"]).stdout.split()
+    if not own:
+        pytest.skip("needs an address besides that of the loopback")
+    command = words(tmp_path, "", table=table_of((own[-1],)))
+    command[1] = "--nodes=1"
+    done = lab.run(command, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "rank 0 is here\n" in done.stdout
+
+
 def test_outside_of_an_allocation_the_next_step_is_said(lab: Cluster, tmp_path: Path) -> None:
     done = lab.run(words(tmp_path, "")[3:], folder=tmp_path)
     assert done.returncode == 2
