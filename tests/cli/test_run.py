@@ -213,12 +213,12 @@ def test_a_launcher_as_command_is_refused(tmp_path: Path) -> None:
     assert "torchrun" in done.stderr
 
 
-def test_a_table_of_several_servers_is_refused_with_the_next_step(tmp_path: Path) -> None:
+def test_a_table_of_several_servers_needs_a_way_to_start_them(tmp_path: Path) -> None:
     table = generated(tmp_path, "--device_num", "[0,8)", "--hosts", "10.0.0.[1-2]", "--", "true")
     done = run(tmp_path, str(table), *python(TELL))
     assert done.returncode == 2
     assert "error: the table has 2 servers; this starts the ranks of one\n" in done.stderr
-    assert f"hccl-kit launch {table} --to bash" in done.stderr
+    assert f"--ssh starts all from here; or on each server: hccl-kit run {table} --server ID" in done.stderr
 
 
 def test_a_folder_for_logs_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
