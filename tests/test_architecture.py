@@ -77,6 +77,7 @@ FLOORS = {
         "passed_on": 1,
         "plan": 1,
         "recorders": 0,
+        "allocation": 2,
         "assign": 2,
         "shell": 2,
         "hccl_variables": 3,
@@ -104,7 +105,6 @@ FLOORS = {
         "text": 7,
     },
     "selftest": {
-        "allocation": 0,
         "bandwidth": 0,
         "rounds": 0,
         "measured": 1,

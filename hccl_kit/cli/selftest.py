@@ -32,9 +32,10 @@ from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_remote, number, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
+from hccl_kit.launch import allocation
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.preflight.over_ssh import ssh_command
-from hccl_kit.selftest import agent, allocation, servers
+from hccl_kit.selftest import agent, servers
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
 from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.hccl_test import collectives_of, read_rows
@@ -218,8 +219,7 @@ def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[str, ...]
         mpirun = servers.program_here("mpirun")
         return [servers.over_mpirun(mpirun, node, command) for node in job.nodes]
     names = allocation.matched(job.nodes, allocation.nodes_of(os.environ))
-    srun = servers.program_here("srun")
-    return [servers.over_srun(srun, names[node.id], command) for node in job.nodes]
+    return [allocation.over_srun(names[node.id], command) for node in job.nodes]
 
 
 def _note(text: str) -> None:
