@@ -194,7 +194,7 @@ def _steps(plan: LaunchPlan, options: Options) -> list[str]:
         "hk_srun=(srun --kill-on-bad-exit=1 --wait=0 --export=ALL --cpu-bind=none)",
         f"hk_each=({each})",
         f'hk_step=({step} ${{SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"}})',
-        *(["unset -v SLURM_HOSTFILE"] if "mpi" in options.values else []),
+        *(["unset -v SLURM_HOSTFILE SLURM_NTASKS_PER_NODE"] if "mpi" in options.values else []),
     ]
 
 
