@@ -157,6 +157,8 @@ def _report(job: PreflightJob | Refused | KitError, messages: Sequence[Mapping[s
 
 def _open_job(request: PreflightRequest) -> PreflightJob | Refused:
     """The table, and what to report of the checks."""
+    if (request.ssh_option or request.python) and not request.all:
+        raise KitError("cli.preflight.only-with-all", "--ssh-option and --python need --all, which asks over ssh")
     select, ignore = selection(request.select, request.ignore or (), CATALOGUE)
     _assert_selects_a_check(select, ignore, has_cluster_rules=request.all or request.mpi)
     data, name = load(request.table)

@@ -168,6 +168,10 @@ def _read(job: LaunchPlan, operator: Operator, path: Path) -> Measured:
 
 def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
     several = len(job.nodes) > 1
+    if request.ssh_option and not request.ssh:
+        raise KitError("cli.selftest.only-with-ssh", "--ssh-option needs --ssh")
+    if request.python and not (request.ssh or request.mpi or request.slurm):
+        raise KitError("cli.selftest.only-elsewhere", "--python needs --ssh, --mpi or --slurm")
     if several and not (request.ssh or request.mpi or request.slurm):
         raise KitError(
             "cli.selftest.table-servers-program",

@@ -178,9 +178,10 @@ def test_a_table_from_standard_input_needs_its_path_for_file_checks(folder: Path
         (("t.json", "--select", "HK9"), "error: no rule is named 'HK9'; accepted: an id, its beginning or a name"),
         (("t.json", "--all", "--timeout", "nan"), "error: --timeout must be greater than 0 seconds, got nan"),
         (
-            ("t.json", "--all", "--python", "-c"),
-            "error: --python -c; accepted: the path of Python on the other servers",
+            ("t.json", "--all", "--python", "a b"),
+            "error: --python a b; accepted: the path of Python on the other servers",
         ),
+        (("t.json", "--python", "python3"), "error: --ssh-option and --python need --all"),
         (("t.json", "--all", "--mpi"), "usage: "),
         ((), "usage: "),
     ],

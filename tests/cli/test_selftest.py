@@ -95,8 +95,14 @@ def test_several_servers_need_ssh(two_servers: Path) -> None:
     assert done.returncode == 2
     assert "the table has 2 servers" in done.stderr
     assert "--ssh, --mpi or --slurm starts them on every server" in done.stderr
-    done = run(two_servers, "--ssh", "--backend", "mpi")
-    assert (done.returncode, "--backend mpi measures one server" in done.stderr) == (2, True)
+    for options, error in (
+        (("--ssh", "--backend", "mpi"), "--backend mpi measures one server"),
+        (("--mpi", "--ssh-option", "User=x"), "--ssh-option needs --ssh"),
+        (("--python", "python3"), "--python needs --ssh, --mpi or --slurm"),
+        (("--ssh", "--python", "a b"), "--python a b; accepted: "),
+    ):
+        done = run(two_servers, *options)
+        assert (done.returncode, error in done.stderr) == (2, True), done.stderr
 
 
 def test_slurm_needs_an_allocation(two_servers: Path) -> None:
