@@ -87,8 +87,7 @@ FLOORS = {
         "rules": 5,
     },
     "preflight": {
-        "over_ssh": 0,
-        "host_facts": 1,
+        "host_facts": 0,
         "tool_queries": 0,
         "node": 1,
         "probes": 2,
@@ -102,6 +101,7 @@ FLOORS = {
         "json_form": 6,
         "by_mpi": 7,
         "by_ssh": 7,
+        "on_server": 7,
         "text": 7,
     },
     "selftest": {

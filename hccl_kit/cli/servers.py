@@ -135,12 +135,16 @@ def prepare(request: ServersRequest, folder: Path, report: Callable[[str], None]
         raise KitError(
             "run.preflight-by-srun", "--preflight reaches the servers over ssh", fix="leave it out, or --slurm"
         )
-    spares = spares_of(options.spares, options.inventory, request.table, request.file, None) if options.spares else ()
+    spares = (
+        spares_of(options.spares, options.inventory, request.table, request.file, None, python=options.python)
+        if options.spares
+        else ()
+    )
     placement = Placement(request.table, request.file, spares)
     for server, spare in options.replace:
         placement = _replaced(placement, [server], report, by=spare)
     if preflight:
-        placement = _checked(placement, report)
+        placement = _checked(placement, report, options.python)
     nodes = request.replan(placement.table).nodes
     if options.slurm:
         reach, environ = _by_srun(request, [*nodes, *placement.spares])
@@ -203,10 +207,10 @@ def _replaced(
     return placement
 
 
-def _checked(placement: Placement, report: Callable[[str], None]) -> Placement:
+def _checked(placement: Placement, report: Callable[[str], None], python: Sequence[str]) -> Placement:
     """The placement in which no server has an error of `hccl-kit preflight`. Raises KitError."""
     while True:
-        answers = _preflight(placement.file)
+        answers = _preflight(placement.file, python)
         unfit = {str(row["server"]): _why(row) for row in answers if not row["ok"]}
         if not unfit:
             return placement
@@ -223,8 +227,8 @@ def _checked(placement: Placement, report: Callable[[str], None]) -> Placement:
         placement = _replaced(placement, [*unfit], report)
 
 
-def _preflight(file: TableFile) -> Sequence[Mapping[str, Any]]:
-    words = ("preflight", "-", "--all", "--quiet", "--format", "json")
+def _preflight(file: TableFile, python: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    words = ("preflight", "-", "--all", "--quiet", "--format", "json", *(f"--python={text}" for text in python))
     done = subprocess.run(
         own_program("hccl_kit", *words), check=False, input=file.text, text=True, stdout=subprocess.PIPE
     )
