@@ -109,7 +109,8 @@ class Attempt:
             pass
 
     def _prefixed(self, rank: int) -> Prefixed:
-        return Prefixed(f"[{self.assignment.host}:{rank}] ".encode(), self._show)
+        name = report.name(rank).replace("rank ", "")
+        return Prefixed(f"[{self.assignment.host}:{name}] ".encode(), self._show)
 
     def _show(self, data: bytes) -> None:
         if not self.screen.show(data):
