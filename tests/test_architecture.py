@@ -20,6 +20,7 @@ FLOORS = {
     "": {
         "agent": 0,
         "base": 0,
+        "pod": 1,
         "remote": 1,
         "table": 1,
         "runtime": 2,

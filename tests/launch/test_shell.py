@@ -12,7 +12,7 @@ from hccl_kit.launch.shell import fragment, program_text
 from tests.launch.ways import assert_shellcheck
 from tests.places import ROOT
 
-PROGRAMS = ["rendezvous", "ssh_start", "pod_start", "pod_run", "msrun_worker"]
+PROGRAMS = ["rendezvous", "ssh_start", "msrun_worker"]
 SCRIPTS = ROOT / "hccl_kit" / "launch" / "scripts"
 
 

@@ -32,7 +32,7 @@ def test_the_head_has_no_cards_and_runs_the_entry_point() -> None:
     (container,) = head["spec"]["containers"]
     assert "resources" not in container
     assert container["volumeMounts"] == [{"name": "hccl-kit", "mountPath": "/hccl-kit"}]
-    assert job_of(documents)["spec"]["entrypoint"] == "python3 -Iu /hccl-kit/ray_start.py"
+    assert job_of(documents)["spec"]["entrypoint"] == "python3 -I /hccl-kit/agent.pyz /hccl-kit/job.json"
 
 
 def test_no_word_of_the_command_is_passed_to_a_shell() -> None:
