@@ -84,6 +84,7 @@ FLOORS = {
         "hccl_variables": 3,
         "spares": 3,
         "emitters": 4,
+        "servers": 4,
         "rules": 5,
     },
     "preflight": {

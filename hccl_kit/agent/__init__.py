@@ -1,6 +1,8 @@
 """The agent: starts the ranks of one server, looks after them, and ends them.
 
     assignment   what the agent is told, as JSON: ranks, command, environment, log folder, limits
+    member       the agent of one of several servers, which is told what to do
+    lines        what it is told, and what it reports
     job          the state machine: events in, actions out, no processes
     supervise    the loop: processes, signals and clocks become events, actions become processes and signals
     server       the ranks of this server: the present start, what happens to it, what is done to it
@@ -11,6 +13,7 @@
     progress     the steps that ranks count, and who has stopped
     evidence     what a failed rank has left: its error file and the end of its log
     report       the job in words
+    run_folder   the log folder of a run, and whether it is safe there
     port         the port of rank 0
     cores        the cores of this server
 

@@ -1,10 +1,15 @@
-"""`python -m hccl_kit.agent`, or the agent as one file: an assignment on standard input, a line of JSON."""
+"""`python -m hccl_kit.agent`, or the agent as one file: an assignment on standard input, a line of JSON.
+
+With --member it is the agent of one of several servers: see `member`.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 
 from hccl_kit.agent.assignment import MOST, read
+from hccl_kit.agent.member import serve
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.supervise import supervise
 
@@ -19,6 +24,8 @@ def main() -> int:
         except OSError:
             os.open(os.devnull, os.O_RDWR)
     try:
+        if sys.argv[1:] == ["--member"]:
+            return serve()
         with open(0, "rb", closefd=False) as given:
             return supervise(read(given.read(MOST).decode())).code
     except (OSError, PortError, ValueError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import selectors
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hccl_kit.agent import evidence, report
@@ -34,8 +35,8 @@ class Attempt:
             os.makedirs(os.path.join(self.folder, path), 0o700, exist_ok=True)
         self.logs = {rank: Log(self.folder, rank, assignment.limit) for rank in self.cards}
         self.prefixed = {rank: self._prefixed(rank) for rank in self.cards} if assignment.prefix else {}
-        self.last_shown: int | None = None
         self.codes: dict[int, int] = {}
+        self.written: float | None = None
         self.progress = Progress(self.folder, assignment.heartbeat)
         self.ranks = Ranks(selector, self.show)
         self.guard = Guarded(assignment.mark, assignment.environ)
@@ -51,11 +52,9 @@ class Attempt:
         """Put what a rank has printed into its log, and onto the screen if it belongs there."""
         self.logs[rank].write(data)
         if self.prefixed:
-            self.last_shown = rank
             self.prefixed[rank].write(data)
         elif rank == 0:
-            self.last_shown = rank
-            self._show(data)
+            self.screen.show(rank, data)
 
     def ended(self) -> list[Exited]:
         """The ranks that have ended since the last call, with a note of each that failed."""
@@ -77,17 +76,18 @@ class Attempt:
             log.close()
         step = furthest(self.folder, self.cards)
         error = evidence.earliest_error(self.folder, self.cards)
+        self.written = error.time if error else None
         return Gone(step, Exited(error.rank, self.codes.get(error.rank, 0)) if error else None)
 
-    def failure(self, cause: Exited | Hung, shown: int | None) -> str:
-        """What is said of a job that has failed; `shown` is the rank whose output ends the screen."""
-        rank = cause.rank if isinstance(cause, Exited) else cause.ranks[0]
+    def failure(self, cause: Exited | Hung, *, is_shown: bool) -> str:
+        """What is said of a job that has failed; `is_shown`: the output of the rank ends the screen."""
+        rank = report.blamed(cause)
         path = self.logs[rank].path
         is_crash = isinstance(cause, Exited) and cause.code <= 128
         error = evidence.earliest_error(self.folder, [rank]) if is_crash else None
         lines = evidence.last_lines(path)
         text = error.traceback.split("\n") if error else lines
-        is_last = shown == rank and bool(lines)
+        is_last = is_shown and bool(lines)
         end = report.End(
             path, text, is_traceback=error is not None, is_shown=is_last and lines[-len(text) :] == text[-len(lines) :]
         )
@@ -110,11 +110,7 @@ class Attempt:
 
     def _prefixed(self, rank: int) -> Prefixed:
         name = report.name(rank).replace("rank ", "")
-        return Prefixed(f"[{self.assignment.host}:{name}] ".encode(), self._show)
-
-    def _show(self, data: bytes) -> None:
-        if not self.screen.show(data):
-            self.last_shown = None
+        return Prefixed(f"[{self.assignment.host}:{name}] ".encode(), partial(self.screen.show, rank))
 
     def _count_no_more(self, rank: int) -> None:
         path = os.path.join(self.folder, f"step_{rank}")

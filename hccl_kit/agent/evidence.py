@@ -15,9 +15,12 @@ LINES = 20
 
 
 class ErrorFile(NamedTuple):
-    """The rank that wrote its error first, and the traceback, without control characters."""
+    """The rank that wrote its error first, when by the clock of this host, and the traceback, without control
+    characters.
+    """
 
     rank: int
+    time: float
     traceback: str
 
 
@@ -32,9 +35,9 @@ def earliest_error(folder: str, ranks: Iterable[int]) -> ErrorFile | None:
             continue
     if not errors:
         return None
-    _, rank, text = min(errors)
+    when, rank, text = min(errors)
     text = text.rstrip()
-    return ErrorFile(rank, printable(text if len(text) <= MAX_TEXT else "[...] " + text[-MAX_TEXT:]))
+    return ErrorFile(rank, when, printable(text if len(text) <= MAX_TEXT else "[...] " + text[-MAX_TEXT:]))
 
 
 def last_lines(path: str) -> list[str]:

@@ -68,7 +68,7 @@ def _open_new(path: str) -> int:
 class Prefixed:
     """Puts a prefix before every line of a rank; a line is shown when it is complete, or too long."""
 
-    def __init__(self, prefix: bytes, show: Callable[[bytes], None]) -> None:
+    def __init__(self, prefix: bytes, show: Callable[[bytes], object]) -> None:
         self.prefix = prefix
         self.show = show
         self.rest = b""

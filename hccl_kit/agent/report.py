@@ -34,6 +34,11 @@ def name(rank: int) -> str:
     return "scheduler" if rank == SCHEDULER else f"rank {rank}"
 
 
+def blamed(cause: Exited | Hung) -> int:
+    """The rank that stands for the failure."""
+    return cause.rank if isinstance(cause, Exited) else cause.ranks[0]
+
+
 def failure(cause: Exited | Hung, ranks: Mapping[int, int], host: str, heartbeat: float, end: End) -> str:
     """Which rank failed first, how, and where its output ends."""
     if isinstance(cause, Hung):

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 
 OUT, ERR = 1, 2
 MAX_WAITING = 1 << 20
@@ -19,10 +20,20 @@ PIECE = 4096
 """Bytes of one write, so that progress is seen: what a pipe takes at once."""
 
 
-class Screen:
-    """Standard output and standard error. Either may be closed, or lose its reader; the job goes on."""
+def left_out(count: int) -> bytes:
+    """The note that bytes of a rank are not shown."""
+    return f"\n[{count} bytes are not shown: the screen was too slow; see the log]\n".encode()
 
-    def __init__(self) -> None:
+
+class Screen:
+    """Standard output and standard error. Either may be closed, or lose its reader; the job goes on.
+
+    `last` is the rank whose output ends what was shown; None for others, and after a gap.
+    """
+
+    def __init__(self, left_out: Callable[[int], bytes] = left_out) -> None:
+        self.note_of_gap = left_out
+        self.last: int | None = None
         self.queue: deque[tuple[int, bytes]] = deque()
         self.waiting = 0
         self.left_out = 0
@@ -31,31 +42,31 @@ class Screen:
         self.progress = time.monotonic()
         threading.Thread(target=self._write_all, daemon=True).start()
 
-    @property
-    def is_one(self) -> bool:
-        """Whether both go to the same place."""
+    def ends_with(self, rank: int) -> bool:
+        """Whether the next message follows the output of this rank, at the same place."""
         try:
-            return os.path.samestat(os.fstat(OUT), os.fstat(ERR))
+            return self.last == rank and os.path.samestat(os.fstat(OUT), os.fstat(ERR))
         except OSError:
             return False
 
-    def show(self, data: bytes) -> bool:
-        """Show what a rank prints; False if it is left out, since too much waits already."""
+    def show(self, rank: int, data: bytes) -> None:
+        """Show what a rank prints; it is left out if too much waits already."""
         with self.changed:
             if self.waiting + len(data) > MAX_WAITING:
                 self.left_out += len(data)
-                return False
+                self.last = None
+                return
             if self.left_out:
-                note = f"\n[{self.left_out} bytes are not shown: the screen was too slow; see the log]\n"
-                self._add(OUT, note.encode())
+                self._add(OUT, self.note_of_gap(self.left_out))
                 self.left_out = 0
             self._add(OUT, data)
-        return True
+            self.last = rank
 
     def say(self, text: str, to: int = ERR) -> None:
         """Show a message of the agent, behind what was shown before."""
         with self.changed:
             self._add(to, text.encode("utf-8", "backslashreplace"))
+            self.last = None
 
     def finish(self) -> None:
         """Wait until all is shown, or the reader has stopped reading."""

@@ -92,7 +92,7 @@ class Server:
 
     def failure(self, cause: Exited | Hung) -> str:
         """What is said of a job that has failed."""
-        return self.attempt.failure(cause, self.attempt.last_shown if self.screen.is_one else None)
+        return self.attempt.failure(cause, is_shown=self.screen.ends_with(report.blamed(cause)))
 
     def logs(self, attempt: int) -> str:
         """The log folder of a start."""

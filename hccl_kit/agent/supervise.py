@@ -60,25 +60,30 @@ def supervise(assignment: Assignment) -> Job:
         screen = Screen()
         server = Server(assignment.here(os.environ), selector, screen)
         ranks = frozenset(rank.rank for rank in assignment.ranks)
-        return Supervisor(server, arrived, selector, screen).run(ranks, assignment.max_restarts, grace=assignment.grace)
+        supervisor = Supervisor(arrived, selector, screen)
+        return supervisor.run(server, ranks, assignment.max_restarts, grace=assignment.grace)
 
 
 class Supervisor:
-    """One job: the clock, the signals in the pipe `arrived`, and the ranks at their `edge`.
+    """The clock, and the signals in the pipe `arrived`; `run` looks after one job.
 
     What is registered with `selector` has a function without arguments as its data, which is called when it is ready.
     """
 
-    def __init__(self, edge: Edge, arrived: int, selector: selectors.BaseSelector, screen: Screen) -> None:
-        self.edge = edge
+    edge: Edge
+
+    def __init__(self, arrived: int, selector: selectors.BaseSelector, screen: Screen) -> None:
         self.arrived = arrived
-        self.signalled: list[Event] = []
+        self.signalled: list[Signalled] = []
         self.selector = selector
         self.selector.register(arrived, selectors.EVENT_READ, self._read_signals)
         self.screen = screen
 
-    def run(self, ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0, *, grace: float = job.GRACE) -> Job:
+    def run(
+        self, edge: Edge, ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0, *, grace: float = job.GRACE
+    ) -> Job:
         """Start the ranks and look after them until the job is over; see `job.begin`."""
+        self.edge = edge
         now, actions = job.begin(ranks, max_restarts, attempt, grace)
         self._do(now, actions)
         while now.state is not State.OVER:
@@ -90,6 +95,14 @@ class Supervisor:
                 self._do(now, actions)
         self.screen.finish()
         return now
+
+    def wait(self, seconds: float) -> Signalled | None:
+        """Wait, or until a signal has arrived, which is returned."""
+        end = time.monotonic() + seconds
+        while not self.signalled and time.monotonic() < end:
+            for key, _ in self.selector.select(end - time.monotonic()):
+                key.data()
+        return self.signalled.pop(0) if self.signalled else None
 
     def _events(self, now: Job) -> Iterator[Event]:
         """Wait, then what has happened."""

@@ -4,7 +4,6 @@ Everything after -- is the command that each rank runs; the default is that of h
 
 examples:
   hccl-kit launch hccl_2s_16p.json --to bash -- python -u train.py --epochs 3
-  hccl-kit launch hccl_2s_16p.json --to bash --spares "10.0.0.[9-10]"
   hccl-kit launch hccl_2s_16p.json --to slurm --partition npu --gres npu:8 -o jobs
   hccl-kit launch hccl_2s_16p.json --to ascendjob --image registry/train:1 --dry-run
   hccl-kit launch hccl_2s_16p.json --to jobset --image registry/train:1 --kueue-queue team
@@ -176,11 +175,6 @@ def write_launch_files(request: LaunchRequest) -> int:
     table, file, doubts = table_file(request.table, request.product)
     made, warnings = _checked_plan(table, file, request)
     options, notes = _with_cards(request, table) if launcher.runs_pods else (request.options, [])
-    if options.keys() & {"spares", "inventory"}:
-        from hccl_kit.cli.launch_spares import describe, with_spares  # noqa: PLC0415 - most jobs have none
-
-        options = with_spares(options, table, file, request.product)
-        notes = [describe(options["spares"])]
     for warning in [*doubts, *warnings]:
         complain(warning)
     emitted = emit(launcher.name, made, file, **options)

@@ -1,4 +1,4 @@
-"""Start the ranks of a table on this server, and look after them.
+"""Start the ranks of a table, and look after them: on this server, or over ssh on all of them.
 
 Everything after -- is the command that each rank runs: the program itself, not torchrun or msrun.
 Without a table, --devices makes one as hccl-gen does, and keeps it with the logs.
@@ -8,28 +8,35 @@ examples:
   hccl-kit run --devices "[0,8)" --framework pytorch -- python train_ddp.py
   hccl-kit run hccl_8p_01234567_10.0.0.1.json --max-restarts 3 -- python train.py
   hccl-kit run hccl_8p_01234567_10.0.0.1.json --env 3:ASCEND_GLOBAL_LOG_LEVEL=1 -- python train.py
+  hccl-kit run hccl_2s_16p.json --ssh -- python train.py
+  hccl-kit run hccl_2s_16p.json --ssh --spares "10.0.0.[9-10]" --max-restarts 3 -- python train.py
+
+With --ssh, programs and data are at the same path on every server; the kit, the table and a copy of
+the script need not be there, only Python 3.8. Without it, --server names this host, and each
+server is started by hand; then HCCL's time-outs end the others after a failure.
 
 The first rank that fails ends the job, and is named last.
 
-Exit codes: 0 success; 2 the job could not start, or the code of the rank that failed first; 124 a
-rank makes no progress; 128 and more: a signal, 130 Ctrl-C, 143 SIGTERM.
+Exit codes: 0 success; 2 the job could not start or lost a server, or the code of the rank that
+failed first; 124 a rank makes no progress; 128 and more: a signal, 130 Ctrl-C, 143 SIGTERM.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
-import shlex
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.agent.assignment import MIB, Assignment
-from hccl_kit.agent.job import Signalled
+from hccl_kit.agent.job import Job, Signalled
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.supervise import supervise
 from hccl_kit.base.arguments import Parser, a_path, split_command
@@ -38,6 +45,7 @@ from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.integer import parse_integer
 from hccl_kit.base.message import Message
+from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.check.device_choice import check_devices
@@ -46,6 +54,7 @@ from hccl_kit.cli.command import command_of, note_on_cards
 from hccl_kit.cli.gen import make_table
 from hccl_kit.cli.launch import table_file
 from hccl_kit.cli.options import add_framework, add_job, named_option, whole
+from hccl_kit.cli.servers import OnServers, ServersRequest, number_of, prepare, show
 from hccl_kit.discovery.job_servers import ServerSearch, find_servers
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
@@ -54,6 +63,7 @@ from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
 from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.plan import LaunchPlan, plan
+from hccl_kit.launch.servers.job import run_servers
 from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.model import RankTable
@@ -84,6 +94,7 @@ class RunRequest(NamedTuple):
     job: int | None
     jobs: int | None
     dry_run: bool
+    on_servers: OnServers = OnServers()
 
 
 class TableOfJob(NamedTuple):
@@ -108,7 +119,7 @@ def make_parser() -> Parser:
         usage="hccl-kit run TABLE|--devices RANGE [options] -- COMMAND ...",
         takes_command=True,
     )
-    parser.add_argument("table", metavar="TABLE", nargs="?", help="the rank table, of this server alone")
+    parser.add_argument("table", metavar="TABLE", nargs="?", help="the rank table")
     parser.add_argument("--devices", metavar="RANGE", help='without a table: cards of this server, such as "[4,8)"')
     parser.add_argument("--product", metavar="NAME", help="with --devices: the hardware (default: 910)")
     parser.add_argument(
@@ -143,6 +154,7 @@ def make_parser() -> Parser:
         default=0,
         help="end the job if a rank takes no step for S seconds (default: 0, never)",
     )
+    _add_servers(parser.add_argument_group("several servers"))
     logs = parser.add_argument_group("what ranks print")
     logs.add_argument(
         "--log-dir",
@@ -163,15 +175,50 @@ def make_parser() -> Parser:
     return parser
 
 
+def _add_servers(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--ssh", action="store_true", help="start the ranks of all servers from here")
+    group.add_argument("--server", metavar="ID", help="start the ranks of this server of the table, which this host is")
+    group.add_argument(
+        "--spares", metavar="LIST", help="servers that take the place of a lost one, such as 10.0.0.[9-10]"
+    )
+    group.add_argument(
+        "--inventory", metavar="FILE", help="YAML file with the cards of the spares (default: ask each over ssh)"
+    )
+    group.add_argument(
+        "--replace",
+        metavar="SERVER=SPARE",
+        type=_replacement,
+        action="append",
+        default=[],
+        help="start with a spare in the place of a server; repeatable",
+    )
+    group.add_argument(
+        "--export", metavar="NAMES", default="", help="pass on these variables too, also secrets such as HF_TOKEN"
+    )
+    group.add_argument(
+        "--python",
+        metavar="[HOST=]PATH",
+        action="append",
+        default=[],
+        help="Python on the other servers, or on one of them (default: python3); repeatable",
+    )
+
+
 def run_job(request: RunRequest) -> int:
     """Start the ranks and look after them; returns the exit code of the job.
 
     Raises KitError, with nothing started, if the job could not start.
     """
     job = _table_of_job(request)
-    made = _plan(request, job)
+    made = _plan(request, job.table)
+    request.on_servers.check(len(made.nodes), request.table or "-", request.limits.max_restarts)
+    number = number_of(made, request.on_servers.server)
     port = _port(request.master_port, os.environ, made)
     check(made, os.environ, request.env)
+    if request.on_servers.ssh:
+        return _run_on_servers(request, job, made, port)
+    if port is None and len(made.nodes) > 1:
+        port = port_of_digest(job.file.sha256)  # each server finds it alone
     if request.preflight:
         _check_server(job)
     folder = Path("RUN") if request.dry_run else make_log_folder(request.log_dir, complain)
@@ -182,6 +229,7 @@ def run_job(request: RunRequest) -> int:
         table=path,
         folder=folder,
         host=printable(socket.gethostname()),
+        node=number,
         port=port,
         limits=request.limits,
         extra=request.env,
@@ -196,6 +244,35 @@ def run_job(request: RunRequest) -> int:
     return _supervised(told)
 
 
+def _run_on_servers(request: RunRequest, job: TableOfJob, made: LaunchPlan, port: int | None) -> int:
+    folder = Path("RUN") if request.dry_run else make_log_folder(request.log_dir, complain)
+    asked = ServersRequest(
+        request.on_servers,
+        job.table,
+        job.file,
+        partial(_plan, request),
+        os.environ,
+        port,
+        request.limits,
+        request.env,
+    )
+    prepared = prepare(asked, folder, complain, preflight=request.preflight)
+    for note in _notes(made, os.environ):
+        complain(note)
+    if request.dry_run:
+        show(prepared)
+        return EXIT_OK
+    over = run_servers(prepared)
+    _diagnose(over, folder if over.attempt == 0 else folder / f"restart_{over.attempt}")
+    return over.code
+
+
+def _diagnose(over: Job, folder: Path) -> None:
+    if over.code and not isinstance(over.cause, Signalled):
+        with suppress(KeyboardInterrupt):  # it never changes the exit code of the job
+            diagnose(folder)
+
+
 def _supervised(told: Assignment) -> int:
     try:
         over = supervise(told)
@@ -204,9 +281,7 @@ def _supervised(told: Assignment) -> int:
         raise KitError("run.port", "{reason}", hint=hint, reason=error) from error
     except OSError as error:
         raise KitError("run.log", "cannot write the logs: {reason}", reason=error) from error
-    if over.code and not isinstance(over.cause, Signalled):
-        with suppress(KeyboardInterrupt):  # it never changes the exit code of the job
-            diagnose(Path(told.logs(over.attempt)))
+    _diagnose(over, Path(told.logs(over.attempt)))
     return over.code
 
 
@@ -227,7 +302,16 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunReques
         given.pop("prefix"),
     )
     extra = tuple(given.pop("env"))
-    return RunRequest(command=command_of(command, complain), limits=limits, env=extra, **given)
+    servers = OnServers(
+        given.pop("ssh"),
+        given.pop("server"),
+        given.pop("spares"),
+        given.pop("inventory"),
+        tuple(given.pop("replace")),
+        tuple(filter(None, given.pop("export").split(","))),
+        tuple(given.pop("python")),
+    )
+    return RunRequest(command=command_of(command, complain), limits=limits, env=extra, on_servers=servers, **given)
 
 
 def _with_hyphens(word: str) -> str:
@@ -241,6 +325,13 @@ def _extra(text: str) -> Extra:
     if match is None:
         raise KitError("run.variable", "--env {text}; accepted: NAME=VALUE, or RANK:NAME=VALUE", text=shown(text[:80]))
     return Extra(match["name"], match["value"], None if match["rank"] is None else int(match["rank"]))
+
+
+def _replacement(text: str) -> tuple[str, str]:
+    server, _, spare = text.partition("=")
+    if not (server and spare):
+        raise KitError("run.replacement", "--replace {text}; accepted: SERVER=SPARE", text=shown(text[:80]))
+    return server, spare
 
 
 def _table_of_job(request: RunRequest) -> TableOfJob:
@@ -260,18 +351,9 @@ def _table_of_job(request: RunRequest) -> TableOfJob:
     return TableOfJob(*make_table(search, servers), None)
 
 
-def _plan(request: RunRequest, job: TableOfJob) -> LaunchPlan:
-    variables = script_variables(job.table, request.job, request.jobs)
-    made = plan(job.table, request.command, variables, request.framework)
-    if len(made.nodes) > 1:
-        raise KitError(
-            "run.several-servers",
-            "the table has {count} servers; this starts the ranks of one",
-            fix="hccl-kit launch {table} --to bash, slurm, mpirun, ... writes the files that start such a job",
-            count=len(made.nodes),
-            table=shlex.quote(request.table or "-"),
-        )
-    return made
+def _plan(request: RunRequest, table: RankTable) -> LaunchPlan:
+    variables = script_variables(table, request.job, request.jobs)
+    return plan(table, request.command, variables, request.framework)
 
 
 def _port(given: int | None, environ: Mapping[str, str], made: LaunchPlan) -> int | None:

@@ -1,10 +1,10 @@
-"""The assignment of the agent on one server: the plan, and the environment that its ranks inherit."""
+"""The assignments of the agents: the plan, and the environment of the ranks."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,8 +12,9 @@ from hccl_kit.agent.assignment import AssignedRank, Assignment, Default
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
+from hccl_kit.launch import recorders
+from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
     MISLEADING,
@@ -49,9 +50,8 @@ class Limits(NamedTuple):
 
 def check(plan: LaunchPlan, environ: Mapping[str, str], extra: tuple[Extra, ...]) -> None:
     """Raises KitError for a list of visible cards that is not that of the job, or a variable that is not the user's."""
-    (node,) = plan.nodes
     if plan.limits_cards:
-        _assert_visible(environ, node.workers[0].visible or "")
+        _assert_visible(environ, {node.workers[0].visible or "" for node in plan.nodes})
     for row in extra:
         _assert_free(row, plan)
 
@@ -63,23 +63,24 @@ def assign(
     table: Path,
     folder: Path,
     host: str,
+    node: int = 0,
     port: int | None = None,
     limits: Limits = Limits(),  # noqa: B008 - it is immutable
     extra: tuple[Extra, ...] = (),
 ) -> Assignment:
-    """What the agent of the only server of `plan` is told; `environ` is the environment of the caller.
+    """What the agent of server `node` of `plan` is told, if it starts here; `environ` is the environment of the caller.
 
     `table` is the rank table, absolute, `folder` the new log folder of this run, whose name is the name of the run.
-    `port` is the port of rank 0 that the user has given. What the user has set must be checked: see `check`.
+    `host` is the server in messages. `port` is the port of rank 0 that the user has given. What the user has set must
+    be checked: see `check`.
     """
-    (node,) = plan.nodes
+    server = plan.nodes[node]
     run = folder.name
     common = {name: value for name, value in environ.items() if name not in {*MISLEADING, *OF_THE_JOB, SERVER}}
-    common |= {name: value for name, value in plan.variables if name not in environ and name not in OF_THE_JOB}
     common |= {row.name: row.value for row in extra if row.rank is None}
-    recorders = [Default(row.name, row.value, row.others, row.value.startswith("./")) for row in RECORDERS]
+    variables = [Default(name, value) for name, value in plan.variables if name not in OF_THE_JOB]
     ranks = []
-    for worker, card in zip(node.workers, node.devices, strict=True):
+    for worker, card in zip(server.workers, server.devices, strict=True):
         values = worker.to_environ() | dict.fromkeys(NAMES["table"], str(table))
         values |= dict.fromkeys(NAMES["run"], run)
         values |= {row.name: row.value for row in extra if row.rank == worker.rank}
@@ -94,7 +95,8 @@ def assign(
         folder=str(folder),
         host=host,
         log_dir_name=LOG_DIR,
-        defaults=(Default(PLOGS, f"plog/{_as_file_name(node.id)}/", in_logs=True), *recorders),
+        node=node,
+        defaults=(*variables, Default(PLOGS, f"plog/{_as_file_name(server.id)}/", in_logs=True), *recorders.defaults()),
         threads_name=THREADS,
         port_name=port_name,
         port=port,
@@ -106,6 +108,15 @@ def assign(
         limit=limits.log_limit,
         prefix=limits.prefix,
     )
+
+
+def elsewhere(told: Assignment, file: TableFile, cwd: Path) -> Assignment:
+    """The assignment for the agent of another host: its `environ` is added to the environment there.
+
+    The agent writes the table into its log folder, unless it sees that of this host, and the ranks start in `cwd`.
+    """
+    left_over = tuple(sorted({*MISLEADING, *OF_THE_JOB, SERVER}))
+    return told._replace(inherit=True, unset=left_over, files={file.name: file.text}, cwd=str(cwd))
 
 
 def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
@@ -126,9 +137,10 @@ def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str
         yield " ".join([*words, shlex.join(assignment.command), f"&  # card {rank.card}"])
 
 
-def _assert_visible(environ: Mapping[str, str], cards: str) -> None:
+def _assert_visible(environ: Mapping[str, str], lists: Collection[str]) -> None:
     given = environ.get(VISIBLE_DEVICES)
-    if given not in (None, cards):
+    if given is not None and {given} != lists:
+        cards = " and ".join(sorted(lists))
         raise KitError(
             "launch.visible-cards",
             "{name}={given}; the cards of this job are {cards}",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from hccl_kit.agent.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.base.errors import KitError
-from hccl_kit.launch.payload.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
 
 
 def make_log_folder(parent: Path, report: Callable[[str], None]) -> Path:

@@ -11,10 +11,13 @@ how often training scripts set them: 375 scripts of MindSpeed-LLM at c77308a1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from hccl_kit.launch.payload.ssh_command import SSH
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.remote.ssh import SSH_VARIABLE
 from hccl_kit.runtime.worker_env import KEY_FILE, LOG_DIR, MISLEADING, NAMES, RUN_ID, SERVER
 
 
@@ -25,7 +28,7 @@ def _names(text: str) -> tuple[str, ...]:
 OF_LAUNCHERS = (
     *dict.fromkeys(name for field, names in NAMES.items() if field != "master_port" for name in names),
     *MISLEADING,
-    *("ASCEND_VISIBLE_DEVICES", "HCCL_IF_IP", SSH, SERVER, RUN_ID, LOG_DIR, KEY_FILE),
+    *("ASCEND_VISIBLE_DEVICES", "HCCL_IF_IP", SSH_VARIABLE, SERVER, RUN_ID, LOG_DIR, KEY_FILE),
 )
 """Set or removed on each server or in each rank; a value of this host would be wrong there."""
 
@@ -81,6 +84,39 @@ def is_passed_on(name: str) -> bool:
     return not (
         _matches(name, OF_LAUNCHERS) or _matches(name, OF_THIS_HOST) or _matches(name.upper(), SECRETS)
     ) and _matches(name, PASSED_ON)
+
+
+def select(environ: Mapping[str, str], asked: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The variables for the ranks on other servers, those that the user has asked for among them, and the names of
+    those that stay behind although they are neither of a launcher nor of this host.
+
+    Raises KitError for a name that is not a variable of the user, or not set.
+    """
+    for name in asked:
+        if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
+            raise KitError(
+                "launch.export-name",
+                "--export {name}; accepted: names of variables, separated by commas",
+                fix="export NAME=VALUE in this shell, then --export NAME",
+                name=printable(name[:80]),
+            )
+        if _matches(name, OF_LAUNCHERS):
+            raise KitError(
+                "launch.export-of-launcher",
+                "--export {name}: a launcher sets or removes it on each server",
+                fix="leave it out",
+                name=name,
+            )
+        if name not in environ:
+            raise KitError(
+                "launch.export-not-set",
+                "--export {name}: it is not set here",
+                fix="export {name}=VALUE before, or leave it out",
+                name=name,
+            )
+    taken = {name: value for name, value in environ.items() if name in asked or is_passed_on(name)}
+    left = (name for name in environ if name not in taken)
+    return taken, [name for name in left if not (_matches(name, OF_LAUNCHERS) or _matches(name, OF_THIS_HOST))]
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

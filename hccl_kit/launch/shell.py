@@ -16,7 +16,7 @@ from hccl_kit.launch.recorders import rows
 from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS, THREADS, VISIBLE_DEVICES
 
 KIT_PROGRAM = "kit_program"
-BUNDLED = ("hccl_kit.launch.payload.", f"hccl_kit.base.{KIT_PROGRAM}")
+BUNDLED = ("hccl_kit.launch.payload.", f"hccl_kit.base.{KIT_PROGRAM}", "hccl_kit.agent.run_folder")
 """The modules whose source becomes part of a program in a script."""
 
 
@@ -86,7 +86,7 @@ def _imports(source: str) -> list[ast.ImportFrom]:
 
 def source_of(name: str) -> str:
     """The source of a module of `payload`, or of KIT_PROGRAM."""
-    room = "hccl_kit.base" if name == KIT_PROGRAM else "hccl_kit.launch.payload"
+    room = {KIT_PROGRAM: "hccl_kit.base", "run_folder": "hccl_kit.agent"}.get(name, "hccl_kit.launch.payload")
     return files(room).joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 

@@ -11,12 +11,13 @@ import os
 import socket
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import hccl_kit
 from hccl_kit.agent.assignment import MIB, Assignment, Default
 from hccl_kit.agent.port import PortError
+from hccl_kit.agent.run_folder import name_of_run, new_run
 from hccl_kit.agent.supervise import supervise
 from hccl_kit.pod import ray
 from hccl_kit.pod.init import run_under_init
@@ -94,9 +95,9 @@ def _log_folder(settings: Settings, host: str) -> str:
     """A new folder: in that of the job on a volume, or a temporary one, which is lost with the pod."""
     if not settings.logs:
         return tempfile.mkdtemp(prefix="hccl_logs_")
-    job = os.path.join(settings.logs, settings.job)
-    os.makedirs(job, exist_ok=True)
-    return tempfile.mkdtemp(prefix=time.strftime("%Y%m%d-%H%M%S-") + f"{host}-", dir=job)
+    job = Path(settings.logs, settings.job)
+    job.mkdir(parents=True, exist_ok=True)
+    return str(new_run(job, f"{name_of_run()}-{host}"))
 
 
 def _defaults(contract: Contract) -> list[Default]:

@@ -533,7 +533,7 @@ def test_the_notes_of_a_failed_job_can_be_diagnosed(tmp_path: Path) -> None:
     assert notes == ["exited 1 7 5 n1", "ending rank 1 7", "exited 0 143 4 n1"]
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"version": 1}', '{"version": 1, "ranks": [7]}', "\0"])
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"version": 2}', '{"version": 2, "ranks": [7]}', "\0"])
 def test_what_is_no_assignment_starts_nothing(text: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "hccl_kit.agent"], input=text, check=False, capture_output=True, text=True

@@ -36,7 +36,7 @@ def test_logs_go_to_the_volume_with_a_folder_for_each_start(tmp_path: Path) -> N
     runs = [*job.iterdir()]
     assert len(runs) == 2
     for run in runs:
-        assert f"-{HOST}-" in run.name
+        assert run.name.endswith(f"-{HOST}")
         assert (run / "rank_1.log").read_text() == "here\n"
     environ = told(tmp_path, 1)
     assert Path(environ[LOG_DIR]) in runs

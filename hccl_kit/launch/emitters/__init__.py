@@ -92,10 +92,6 @@ _ROWS = (
     Launcher(
         "bash",
         "bash {0}",
-        (
-            Option("spares", "servers that take the place of a lost one, such as 10.0.0.[9-10]", "LIST"),
-            Option("inventory", "YAML file with the cards of the spares (default: ask each over ssh)", "FILE"),
-        ),
         next_step_of_several="copy {2} and {0} to one path on every server, then: bash {0} --ssh",
         reads_table=True,
         needs_secret=True,

@@ -33,12 +33,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from hccl_kit.agent.run_folder import LOGS, UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.launch.payload.descriptors import allow_open_files, watch_children_by_descriptor
 from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.payload.fetch_logs import MARK, fetch_all
 from hccl_kit.launch.payload.membership import Membership, NoSpareError, Spare
 from hccl_kit.launch.payload.messages import printable
-from hccl_kit.launch.payload.run_folder import LOGS, UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.launch.payload.ssh_command import ADDRESS, SSH, Node, Variables, remote_command, write
 from hccl_kit.launch.payload.ssh_job import Job
 

@@ -1,12 +1,11 @@
-"""The spare servers of hccl-kit launch: --spares names them; an inventory or hccl-gen on them knows their cards."""
+"""The spare servers of a job: --spares names them; an inventory or hccl-gen on them knows their cards."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
@@ -28,30 +27,18 @@ _TABLE = re.compile(r"^would write: [^\n]*\.json\n(\{\n.*?^\})$", re.DOTALL | re
 """The rank table in what hccl-gen --dry-run prints."""
 
 
-def with_spares(
-    options: Mapping[str, Any], table: RankTable, file: TableFile, product: Product | None
-) -> dict[str, Any]:
-    """The options for the launcher: --spares and --inventory become the spares of the table.
+def spares_of(
+    hosts: str, source: str | None, table: RankTable, file: TableFile, product: Product | None
+) -> tuple[Spare, ...]:
+    """The spares of a table that --spares lists; `source` is the inventory with their cards, None: they are asked.
 
     Raises KitError if one cannot be a spare of it.
     """
-    given = dict(options)
-    hosts, source = given.pop("spares", None), given.pop("inventory", None)
-    if hosts is None:
-        if source is not None:
-            raise KitError("cli.launch-spares.inventory-needs-spares", "--inventory needs --spares")
-        return given
     with named_option("--spares"):
         names = hostlist.expand(hosts)
         check_names(names, table)
         singles = _from_inventory(Path(source), names, table) if source else _from_servers(names, table, product)
-        given["spares"] = fit(file, table, singles, product)
-    return given
-
-
-def describe(spares: Sequence[Spare]) -> str:
-    """A line about the spares, for the user."""
-    return f"spares: {', '.join(spare.id for spare in spares)}, each for every server of the table"
+        return fit(file, table, singles, product)
 
 
 def _from_inventory(file: Path, names: Sequence[str], table: RankTable) -> list[RankTable]:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 LOGS = "hccl_logs"
+STARTED_HERE = ".started-here"
+"""A file in the log folder where a job of several servers was started: a server that sees it has the same disk."""
 
 
 class UnsafeError(Exception):

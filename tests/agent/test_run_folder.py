@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from hccl_kit.launch.payload.run_folder import UnsafeError, new_run, trusted_logs
+from hccl_kit.agent.run_folder import UnsafeError, new_run, trusted_logs
 from hccl_kit.launch.shell import fragment
 from tests.launch.emitters.test_slurm import HERE as ONE_SERVER
 from tests.launch.emitters.test_slurm import script as slurm_script

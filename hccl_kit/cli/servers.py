@@ -1,0 +1,199 @@
+"""hccl-kit run on several servers: from here over ssh, or by hand on each."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.own_program import own_program
+from hccl_kit.base.terminal import printable
+from hccl_kit.cli.spares import spares_of
+from hccl_kit.launch.assign import Extra, Limits, as_shell
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.passed_on import select
+from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.servers.job import ServersJob, Way
+from hccl_kit.launch.servers.placement import Placement
+from hccl_kit.remote.program import pythons
+from hccl_kit.remote.ssh import over_ssh, refusal, ssh_start
+from hccl_kit.table.model import RankTable
+
+MOST_NAMED = 10
+
+
+class OnServers(NamedTuple):
+    """The options for several servers. `ssh`: start them all from here; `server`: this host is that one of the table.
+
+    `spares` and `inventory` are as the user wrote them, `replace` are pairs of a server and its spare, `export` names
+    of variables, `python` the values of --python.
+    """
+
+    ssh: bool = False
+    server: str | None = None
+    spares: str | None = None
+    inventory: str | None = None
+    replace: tuple[tuple[str, str], ...] = ()
+    export: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+
+    def check(self, servers: int, table: str, max_restarts: int) -> None:
+        """Raises KitError if the options contradict each other, or do not say how several servers are started."""
+        if self.ssh and self.server:
+            raise KitError("run.ssh-and-server", "--ssh starts all servers; --server starts the ranks of one")
+        if servers > 1 and not (self.ssh or self.server):
+            raise KitError(
+                "run.several-servers",
+                "the table has {count} servers; this starts the ranks of one",
+                fix="--ssh starts all from here; or on each server: hccl-kit run {table} --server ID -- COMMAND; "
+                "hccl-kit launch {table} --to slurm, mpirun, ... writes the files for a cluster",
+                count=servers,
+                table=shlex.quote(table),
+            )
+        if self.server and max_restarts:
+            raise KitError(
+                "run.restarts-by-hand",
+                "--max-restarts with --server: the other servers would not hear of it",
+                fix="--ssh starts all servers from here, and restarts them",
+            )
+        alone = [name for name in ("spares", "inventory", "replace", "export", "python") if getattr(self, name)]
+        if alone and not self.ssh:
+            raise KitError("run.without-ssh", "--{option} is for --ssh", option=alone[0])
+        if (self.inventory or self.replace) and not self.spares:
+            raise KitError("run.without-spares", "--inventory and --replace need --spares")
+
+
+def number_of(plan: LaunchPlan, server: str | None) -> int:
+    """The number of a server in the plan; without a name that of the only one. Raises KitError."""
+    if server is None:
+        return 0
+    for number, node in enumerate(plan.nodes):
+        if server in (node.id, node.address):
+            return number
+    names = [node.id for node in plan.nodes]
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    raise KitError(
+        "run.no-such-server",
+        "--server {server}; the table has {servers}{more}",
+        server=printable(server[:80]),
+        servers=", ".join(map(printable, names[:MOST_NAMED])),
+        more=more,
+    )
+
+
+class ServersRequest(NamedTuple):
+    """What is started on several servers; see `ServersJob`."""
+
+    options: OnServers
+    table: RankTable
+    file: TableFile
+    replan: Callable[[RankTable], LaunchPlan]
+    environ: Mapping[str, str]
+    port: int | None
+    limits: Limits
+    extra: tuple[Extra, ...]
+
+
+def prepare(request: ServersRequest, folder: Path, report: Callable[[str], None], *, preflight: bool) -> ServersJob:
+    """The job over ssh, with its spares, and with those of --replace in their places.
+
+    With `preflight`, every server is checked, and a spare takes the place of one with errors. Raises KitError.
+    """
+    options = request.options
+    start = ssh_start(os.environ)
+    spares = spares_of(options.spares, options.inventory, request.table, request.file, None) if options.spares else ()
+    environ, left = select(request.environ, options.export)
+    if left:
+        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+        names = ", ".join(printable(name[:60]) for name in left[:MOST_NAMED])
+        report(
+            f"note: not passed on to the other servers: {names}{more} (--export NAME,... passes variables on)",
+        )
+    placement = Placement(request.table, request.file, spares)
+    for server, spare in options.replace:
+        placement = _replaced(placement, [server], report, by=spare)
+    if preflight:
+        placement = _checked(placement, report)
+    for node in request.replan(placement.table).nodes:
+        if why := refusal(node.address):
+            raise KitError(
+                "run.no-address",
+                "server {server} has no address for ssh: {address!r} is {why}",
+                fix='add "host_ip", an address of that host, to it in the table',
+                server=node.id,
+                address=node.address,
+                why=why,
+            )
+
+    def reach(node: Node, words: Sequence[str]) -> Sequence[str]:
+        return over_ssh(start, node.address, words)
+
+    return ServersJob(
+        placement,
+        request.replan,
+        Way(reach, pythons(options.python)),
+        environ,
+        folder,
+        Path(os.environ.get("PWD") or Path.cwd()),  # with symbolic links, as the user entered it
+        request.port,
+        request.limits,
+        request.extra,
+    )
+
+
+def show(job: ServersJob) -> None:
+    """Print what each rank gets, as lines for the shells of the servers."""
+    plan = job.replan(job.placement.table)
+    for node, told in zip(plan.nodes, job.assignments(plan), strict=True):
+        print(f"# server {printable(node.id)}", *as_shell(told, os.environ), sep="\n")
+
+
+def _replaced(
+    placement: Placement, lost: Sequence[str], report: Callable[[str], None], *, by: str | None = None
+) -> Placement:
+    placement, lines = placement.replace(lost, by=by)
+    for line in lines:
+        report(line)
+    return placement
+
+
+def _checked(placement: Placement, report: Callable[[str], None]) -> Placement:
+    """The placement in which no server has an error of `hccl-kit preflight`. Raises KitError."""
+    while True:
+        answers = _preflight(placement.file)
+        unfit = {str(row["server"]): _why(row) for row in answers if not row["ok"]}
+        if not unfit:
+            return placement
+        for server, why in unfit.items():
+            report(f"server {printable(server)} did not pass its checks: {printable(why)}")
+        if not placement.spares:
+            raise KitError(
+                "run.preflight-servers",
+                "{count} of {all} servers did not pass their checks, so nothing was started",
+                fix="repair them, name --spares, or start without --preflight",
+                count=len(unfit),
+                all=len(answers),
+            )
+        placement = _replaced(placement, [*unfit], report)
+
+
+def _preflight(file: TableFile) -> Sequence[Mapping[str, Any]]:
+    words = ("preflight", "-", "--all", "--quiet", "--format", "json")
+    done = subprocess.run(
+        own_program("hccl_kit", *words), check=False, input=file.text, text=True, stdout=subprocess.PIPE
+    )
+    try:
+        rows: Sequence[Mapping[str, Any]] = json.loads(done.stdout)["servers"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise KitError("run.no-preflight", "the servers could not be checked, so nothing was started") from error
+    return rows
+
+
+def _why(row: Mapping[str, Any]) -> str:
+    errors = [str(finding["message"]) for finding in row["findings"] if finding["severity"] == "error"]
+    return str(row["error"] or (errors[0] if errors else "no reason given"))

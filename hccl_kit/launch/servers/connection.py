@@ -1,0 +1,157 @@
+"""The agent of one server: the process that reaches it, what it is told, and what it reports.
+
+What comes is not trusted: it is bounded, and parsed to its type.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from hccl_kit.agent import lines
+from hccl_kit.agent.lines import LIFE, SILENCE, Lines, Order, Ready, Refused, Report
+from hccl_kit.base.terminal import printable
+
+PIECE = 1 << 16
+CONNECTING = 60.0
+"""Seconds until an agent that was reached must be ready: ssh, the start of Python, and a login that prints."""
+MAX_NOISE = 1 << 20
+"""Bytes that a login may print before the agent does."""
+MAX_STDERR = 4096
+"""Bytes of standard error that are kept: its end."""
+
+
+class Connection:
+    """`words` is the command that reaches the server and runs the agent there, which is sent `payload`.
+
+    `reports` are those that nobody has taken yet. `lost`: why there will be no more, "" while there may be.
+    """
+
+    def __init__(self, words: Sequence[str], payload: bytes, selector: selectors.BaseSelector) -> None:
+        self.selector = selector
+        self.lines = Lines()
+        self.reports: list[Report] = []
+        self.lost = ""
+        self.is_ready = False
+        self.noise = 0
+        self.errors = b""
+        self.to_send = memoryview(payload)
+        self.since = self.heard = time.monotonic()
+        self.process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        stdin, stdout, stderr = self.process.stdin, self.process.stdout, self.process.stderr
+        assert stdin
+        assert stdout
+        assert stderr
+        self.stdin, self.stdout, self.stderr = stdin.fileno(), stdout.fileno(), stderr.fileno()
+        for pipe, event, ready in (
+            (self.stdin, selectors.EVENT_WRITE, self._write),
+            (self.stdout, selectors.EVENT_READ, self._read),
+            (self.stderr, selectors.EVENT_READ, self._read_errors),
+        ):
+            os.set_blocking(pipe, False)
+            selector.register(pipe, event, ready)
+
+    def tell(self, order: Order | None) -> None:
+        """Send an order, or a sign of life."""
+        if self.lost:
+            return
+        data = LIFE if order is None else lines.line(order)
+        if not self.to_send:
+            self.selector.register(self.stdin, selectors.EVENT_WRITE, self._write)
+        elif order is None:
+            return  # what waits is a sign of life too
+        self.to_send = memoryview(bytes(self.to_send) + data)
+
+    def take(self) -> list[Report]:
+        """The reports since the last call."""
+        now = time.monotonic()
+        if not self.lost and now - self.heard > SILENCE and (self.is_ready or now - self.since > CONNECTING):
+            self._lose(f"no sign of life in {now - self.heard:.0f} s")
+        taken, self.reports = self.reports, []
+        return taken
+
+    def close(self) -> None:
+        """End the process; the agent ends its ranks if there are any."""
+        for pipe in (self.stdin, self.stdout, self.stderr):
+            if pipe in self.selector.get_map():
+                self.selector.unregister(pipe)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream:
+                stream.close()
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def _write(self) -> None:
+        try:
+            self.to_send = self.to_send[os.write(self.stdin, self.to_send[:PIECE]) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self.to_send = memoryview(b"")  # the end of standard output says why
+        if not self.to_send:
+            self.selector.unregister(self.stdin)
+
+    def _read(self) -> None:
+        data = os.read(self.stdout, PIECE)
+        if not data:
+            self.selector.unregister(self.stdout)
+            self._lose(self._why())
+            return
+        self.heard = time.monotonic()
+        try:
+            for text in self.lines.cut(data):
+                self._take(text)
+        except ValueError as error:
+            self._lose(f"it sent {error}")
+
+    def _take(self, text: bytes) -> None:
+        if self.lost:
+            return
+        try:
+            report = lines.report(text)
+        except ValueError:
+            self.noise += len(text)
+            if self.is_ready or self.noise > MAX_NOISE:
+                raise
+            return
+        self.is_ready |= isinstance(report, (Ready, Refused))
+        self.reports.append(report)
+
+    def _read_errors(self) -> None:
+        data = os.read(self.stderr, PIECE)
+        if not data:
+            self.selector.unregister(self.stderr)
+        elif not self.is_ready:  # later ones are of ssh only
+            self.heard = time.monotonic()
+        self.errors = (self.errors + data)[-MAX_STDERR:]
+
+    def _lose(self, why: str) -> None:
+        self.lost = self.lost or why
+
+    def _why(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1)
+        with suppress(BlockingIOError):
+            self.errors = (self.errors + os.read(self.stderr, MAX_STDERR))[-MAX_STDERR:]
+        said = [line.strip() for line in self.errors.decode("utf-8", "replace").splitlines() if line.strip()]
+        errors = [line for line in said if line.startswith("error: ")]
+        code = self.process.returncode
+        end = "it does not end" if code is None else f"signal {-code}" if code < 0 else f"exit code {code}"
+        return printable((errors or said or [end])[-1][:300])

@@ -1,0 +1,78 @@
+"""The logs of servers that have another disk: each sends an archive, which `unpacking` writes."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
+from hccl_kit.base.limited_child import Limits, limited_program
+from hccl_kit.base.terminal import printable
+
+AT_ONCE = 16
+"""Servers whose logs are fetched at a time."""
+TIMEOUT = 600.0
+"""Seconds that the logs of a server may take."""
+LIMITS = Limits(memory=1 << 30, seconds=600)
+
+
+def fetch_logs(servers: Sequence[str], reach: Callable[[str, Sequence[str]], Sequence[str]], folder: Path) -> list[str]:
+    """Fetch the logs of these servers into `folder`, which is at the same path there; returns what went wrong.
+
+    `reach` makes the words that run a command on a server. After Ctrl-C nothing is fetched any more.
+    """
+
+    def fetch(server: str) -> str:
+        command = ("sh", "-c", f"cd {shlex.quote(str(folder))} && exec tar -cf - .")
+        why = "" if is_interrupted() else _fetch(reach(server, command), folder)
+        return f"note: not all logs of server {server} were fetched: {why}" if why else ""
+
+    def fetch_all() -> list[str]:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(filter(None, pool.map(fetch, servers)))
+
+    return interruptible(fetch_all)
+
+
+def _fetch(words: Sequence[str], folder: Path) -> str:
+    """Why the logs are not complete, "" if they are."""
+    program = limited_program(LIMITS, "hccl_kit.launch.servers.unpacking", str(folder))
+    with (
+        subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as sender,
+        subprocess.Popen(
+            program, stdin=sender.stdout, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as writer,
+    ):
+        assert sender.stdout
+        sender.stdout.close()
+        try:
+            for _ in _until(writer, TIMEOUT):
+                if is_interrupted():
+                    return "interrupted"
+            assert writer.stderr
+            said = writer.stderr.read(4096).strip().splitlines()
+            if writer.returncode:
+                return printable(said[-1][:200] if said else f"exit code {writer.returncode}")
+            return f"{words[0]} ended with exit code {code}" if (code := sender.wait(5)) else ""
+        except subprocess.TimeoutExpired:
+            return f"they take more than {TIMEOUT:g} s"
+        finally:
+            sender.kill()
+            writer.kill()
+
+
+def _until(process: subprocess.Popen[str], seconds: float) -> Iterator[None]:
+    """Wait for the end of a process, with a look at signals in between. Raises TimeoutExpired."""
+    left = seconds
+    while left > 0:
+        try:
+            process.wait(POLL)
+        except subprocess.TimeoutExpired:
+            left -= POLL
+            yield
+        else:
+            return
+    raise subprocess.TimeoutExpired(process.args, seconds)

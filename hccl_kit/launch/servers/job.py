@@ -1,0 +1,137 @@
+"""A job on several servers from its start to its logs: a lost server is replaced by a spare if there is one."""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.agent.assignment import Assignment
+from hccl_kit.agent.job import Job, Lost
+from hccl_kit.agent.run_folder import STARTED_HERE
+from hccl_kit.agent.screen import Screen
+from hccl_kit.agent.supervise import Supervisor, signals
+from hccl_kit.base.atomic_file import write_atomically
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
+from hccl_kit.launch.assign import Extra, Limits, assign, elsewhere
+from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.servers.connection import Connection
+from hccl_kit.launch.servers.fetching import fetch_logs
+from hccl_kit.launch.servers.placement import Placement
+from hccl_kit.launch.servers.ranks import Servers
+from hccl_kit.remote.program import archive, command, python_of
+from hccl_kit.table.model import RankTable
+
+OLDEST = 8
+"""The oldest Python of other servers, 3.8."""
+FENCE = 14.0
+"""Seconds after which a lost server has no ranks: its agent notices within 8 s, and takes at most 5 s to end them."""
+
+
+class Way(NamedTuple):
+    """How servers are reached: `reach` makes the words that run a command on a server.
+
+    `pythons` are from `remote.program.pythons`.
+    """
+
+    reach: Callable[[Node, Sequence[str]], Sequence[str]]
+    pythons: Mapping[str, str] = {}
+
+
+class ServersJob(NamedTuple):
+    """A job to be started. `replan` makes the plan of a table, `environ` are the variables that are passed on.
+
+    `folder` is the new log folder of the run, absolute; `cwd` is the folder in which ranks start, on every server.
+    """
+
+    placement: Placement
+    replan: Callable[[RankTable], LaunchPlan]
+    way: Way
+    environ: Mapping[str, str]
+    folder: Path
+    cwd: Path
+    port: int | None = None
+    limits: Limits = Limits()
+    extra: tuple[Extra, ...] = ()
+
+    def assignments(self, plan: LaunchPlan) -> list[Assignment]:
+        """What the agent of each server is told."""
+        file = self.placement.file
+        return [
+            elsewhere(
+                assign(
+                    plan,
+                    self.environ,
+                    table=self.folder / file.name,
+                    folder=self.folder,
+                    host=printable(node.id),
+                    node=number,
+                    port=self.port,
+                    limits=self.limits,
+                    extra=self.extra,
+                ),
+                file,
+                self.cwd,
+            )
+            for number, node in enumerate(plan.nodes)
+        ]
+
+
+def run_servers(job: ServersJob) -> Job:
+    """Run the job, and fetch the logs of servers that have another disk; returns it when it is over."""
+    (job.folder / STARTED_HERE).touch()
+    payload = archive(["agent"])
+    attempt = 0
+    with signals() as arrived, selectors.DefaultSelector() as selector:
+        screen = Screen()
+        supervisor = Supervisor(arrived, selector, screen)
+        while True:
+            write_atomically(job.folder / job.placement.file.name, job.placement.file.text)
+            plan = job.replan(job.placement.table)
+            servers = Servers(job.assignments(plan), partial(_connect, job.way, plan, payload), selector, screen)
+            ranks = frozenset().union(*(server.ranks for server in servers.servers))
+            over = supervisor.run(servers, ranks, job.limits.max_restarts, attempt)
+            servers.finish()
+            lost = [plan.nodes[number].id for number in servers.lost]
+            if not (isinstance(over.cause, Lost) and job.placement.spares):
+                break
+            try:
+                placement, lines = job.placement.replace(lost)
+            except KitError as error:
+                screen.say(f"giving up: {error.message}\n")
+                break
+            pause = FENCE if servers.lost_ranks else 0.0
+            until = ", when no rank is left on a lost server" if pause else ""
+            screen.say("".join(f"{line}\n" for line in [*lines, f"restarting in {pause:.0f} s{until}"]))
+            if stop := supervisor.wait(pause):
+                over = over._replace(cause=stop)
+                break
+            job = job._replace(placement=placement)
+            attempt = over.attempt + 1
+        _fetch(job.way, plan, servers, job.folder, screen)
+        screen.finish()
+    (job.folder / STARTED_HERE).unlink(missing_ok=True)
+    return over
+
+
+def _connect(
+    way: Way, plan: LaunchPlan, payload: bytes, assignment: Assignment, selector: selectors.BaseSelector
+) -> Connection:
+    """Reach a server, and start the agent there."""
+    node = plan.nodes[assignment.node]
+    python = python_of(way.pythons, node.id, node.address)
+    words = command(python, "hccl_kit.agent", "--member", size=len(payload), minor=OLDEST)
+    return Connection(way.reach(node, words), payload + assignment.to_json().encode() + b"\n", selector)
+
+
+def _fetch(way: Way, plan: LaunchPlan, servers: Servers, folder: Path, screen: Screen) -> None:
+    """Fetch the logs of the servers that answer, and have another disk."""
+    nodes = {server.name: plan.nodes[server.number] for server in servers.servers if server.has_logs}
+    try:
+        for line in fetch_logs([*nodes], lambda name, words: way.reach(nodes[name], words), folder):
+            screen.say(f"{line}\n")
+    except KeyboardInterrupt:
+        screen.say("interrupted: the missing logs are on their servers\n")

@@ -1,0 +1,58 @@
+"""Which servers a job has: those of its table, in which spares take the places of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.check.engine import check_text
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.payload.substitute import MisfitError, new_table
+from hccl_kit.launch.spares import Spare
+from hccl_kit.table.model import RankTable
+
+
+class Placement(NamedTuple):
+    """The table as it is now, its file, and the spares that are left."""
+
+    table: RankTable
+    file: TableFile
+    spares: tuple[Spare, ...] = ()
+
+    def replace(self, lost: Sequence[str], *, by: str | None = None) -> tuple[Placement, list[str]]:
+        """The placement with a spare in the place of each of these servers, and a line about each.
+
+        `by` names the spare for the only one. Raises KitError if no spare is left, or the table with it has an error.
+        """
+        spares, file, lines = list(self.spares), self.file, []
+        for server in lost:
+            spare = next((spare for spare in spares if by in (None, spare.id)), None)
+            if spare is None:
+                named = f"{by} is not one of them" if by else "none is left"
+                raise KitError(
+                    "launch.no-spare",
+                    "no spare takes the place of server {server}: {reason}",
+                    fix="hccl-kit run TABLE --ssh --spares LIST names more of them",
+                    server=server,
+                    reason=named if self.spares else "the job has no spares",
+                )
+            spares.remove(spare)
+            file = _with_spare(file, server, spare)
+            left = ", ".join(spare.id for spare in spares) or "none"
+            lines.append(f"spare {spare.id} takes the place of server {server}; left: {left}")
+        report = check_text(file.text, file.name)
+        errors = [finding.message for finding in report.findings if finding.severity == "error"]
+        if report.table is None or errors:
+            reason = errors[0] if errors else "it is not a rank table"
+            raise KitError("launch.spare-table", "the table with the spare has an error: {reason}", reason=reason)
+        return Placement(report.table, file, tuple(spares)), lines
+
+
+def _with_spare(file: TableFile, server: str, spare: Spare) -> TableFile:
+    try:
+        made = new_table(file.text, Path(file.name), Path(), [(server, spare.entry)])
+    except MisfitError as why:
+        raise KitError("launch.spare-misfit", "the spare does not fit: {reason}", reason=why) from why
+    return TableFile(made.path.name, made.text)
