@@ -6,10 +6,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hccl_kit import __version__
 from hccl_kit.launch.emitters import jobset
 from hccl_kit.pod.interface import interface_of
 from hccl_kit.runtime.worker_env import LOG_DIR, PLOGS
+from tests.agent.test_standalone import interpreters
 from tests.lab.hosts import needs_hosts
 from tests.launch.controllers import pods_of
 from tests.launch.manifests import Cluster
@@ -26,6 +29,16 @@ def cluster(folder: Path, program: str, **options: Any) -> Cluster:
 def start(pods: Cluster, **environ: str) -> subprocess.Popen[str]:
     (pod,) = pods_of("jobset", pods.documents)
     return pods.start(pod.template, pod.fields, {**environ, **pod.environ})
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_the_image_needs_an_old_python_only(tmp_path: Path, python: str) -> None:
+    pods = cluster(tmp_path, SHOW)
+    (pod,) = pods_of("jobset", pods.documents)
+    (_, *words), environ = pods.pod(pod.template, pod.fields, pod.environ)
+    done = subprocess.run([python, *words], cwd=tmp_path, env=environ, check=False, capture_output=True, text=True)
+    assert (done.returncode, printed(done), done.stderr) == (0, "", "")
+    assert [told(tmp_path, rank)["RANK"] for rank in range(2)] == ["0", "1"]
 
 
 def test_logs_go_to_the_volume_with_a_folder_for_each_start(tmp_path: Path) -> None:

@@ -35,6 +35,12 @@ def test_the_head_has_no_cards_and_runs_the_entry_point() -> None:
     assert job_of(documents)["spec"]["entrypoint"] == "python3 -I /hccl-kit/agent.pyz /hccl-kit/job.json"
 
 
+def test_the_kit_of_the_image_is_the_entry_point_if_it_is_said_to_be_there() -> None:
+    plan, table = planned(servers(range(2)))
+    job = job_of(documents_of(rayjob.emit(plan, table, image="x", image_has_kit=True)))
+    assert job["spec"]["entrypoint"] == "python3 -I -m hccl_kit.pod /hccl-kit/job.json"
+
+
 def test_no_word_of_the_command_is_passed_to_a_shell() -> None:
     spec = spec_of("python", "$(touch pwned)", "; touch pwned", "\n")
     assert "pwned" not in json.dumps(spec)

@@ -75,6 +75,13 @@ def test_max_restarts_needs_a_fixed_table() -> None:
             emit(fixed_table=True, max_restarts=text)
 
 
+def test_pods_of_a_super_pod_are_numbered_by_the_plugin_of_volcano() -> None:
+    for product, plugins in (("a3", {"hcclrank": []}), ("a2", None)):
+        files = emit(product=product)
+        assert job_of(documents_of(files))["spec"].get("plugins") == plugins
+        assert ("hcclrank (since August 2025)" in files[0].text) == bool(plugins)
+
+
 TASK = ("spec", "tasks", 0)
 BREAKS: list[tuple[int, tuple[str | int, ...], object, str]] = [  # the table, the job, the program
     (1, ("spec", "minAvailable"), 1, "minAvailable is not 2"),
