@@ -46,10 +46,12 @@ CANNOT_START = 2
 
 def main(words: Sequence[str]) -> int:
     """The program; returns its exit code."""
-    path, *command = words
+    path, *command = words or ("",)
     try:
         settings = read(path)
         _assert_version(settings)
+        if settings.source not in SOURCES:
+            raise PodError(f"the ranks of {path} are from {settings.source!r}; accepted: {', '.join(SOURCES)}")
         if settings.command and not command:
             return ray.main(settings, path)
         return supervise(assigned(settings, SOURCES[settings.source](settings, os.environ), command)).code

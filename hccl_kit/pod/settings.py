@@ -83,6 +83,7 @@ def read(path: str) -> Settings:
     try:
         with open(path, encoding="utf-8") as file:
             given = json.load(file)
-        return Settings(**{**given, "contract": Contract(**given["contract"])})
+        numbers = {name: int(given[name]) for name in ("pods", "cards", "port") if name in given}
+        return Settings(**{**given, **numbers, "contract": Contract(**given["contract"])})
     except (KeyError, OSError, TypeError, ValueError) as error:
         raise PodError(f"{path} is not the description of a job: {error}") from None

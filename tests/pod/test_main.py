@@ -104,7 +104,8 @@ def test_an_interface_is_found_by_an_address_of_either_version() -> None:
 def test_a_description_that_is_not_one_is_an_error(tmp_path: Path) -> None:
     pods = cluster(tmp_path, SHOW)
     place = pods.mount("train-start", "/hccl-kit") / "job.json"
-    for text in ("{", "[]", "{}", '{"contract": {}}'):
+    good = place.read_text()
+    for text in ("{", "[]", "{}", '{"contract": {}}', good.replace('"cards": 2', '"cards": "two"')):
         place.unlink()
         place.write_text(text)
         done = finish(start(pods))
