@@ -10,7 +10,6 @@ import pytest
 
 from hccl_kit import __version__
 from hccl_kit.launch.emitters import jobset
-from hccl_kit.pod.interface import interface_of
 from hccl_kit.runtime.worker_env import LOG_DIR, PLOGS
 from tests.agent.test_standalone import interpreters
 from tests.lab.hosts import needs_hosts
@@ -90,15 +89,6 @@ def test_gloo_uses_the_interface_with_the_address_of_the_host(tmp_path: Path) ->
         running = pods.start(pod.template, {**pod.fields, "status.hostIP": host}, {**pod.environ, **given})
         assert finish(running).returncode == 0
         assert told(tmp_path, 1).get("GLOO_SOCKET_IFNAME") == name
-
-
-def test_an_interface_is_found_by_an_address_of_either_version() -> None:
-    if Path("/proc/net/if_inet6").exists() and "00000000000000000000000000000001" in Path(
-        "/proc/net/if_inet6"
-    ).read_text(encoding="ascii"):
-        assert interface_of("::1") == "lo"
-    assert interface_of("127.0.0.1") == "lo"
-    assert [interface_of(address) for address in ("192.0.2.9", "2001:db8::1", "", "node1")] == [None] * 4
 
 
 def test_a_description_that_is_not_one_is_an_error(tmp_path: Path) -> None:
