@@ -190,7 +190,8 @@ def _after_loss(job: Job, event: Lost, now: float) -> tuple[Job, tuple[Action, .
         return job._replace(state=State.OVER, cause=event, code=exit_code(event)), (Tell("failure", event),)
     if job.state is State.ENDING:
         return job, ()
-    return _end(job._replace(cause=event), now, (signal.SIGTERM, signal.SIGKILL))
+    # Nobody can say whether the ranks there end.
+    return _end(job._replace(cause=event, running=frozenset()), now, (signal.SIGTERM, signal.SIGKILL))
 
 
 def _after_signal(job: Job, event: Signalled, now: float) -> tuple[Job, tuple[Action, ...]]:

@@ -10,32 +10,42 @@ from shutil import which
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import PYTORCH
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
 
 IN_CHECKOUT = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")
+"""The default command, where the current folder has these files: the trainer of this project."""
 INSTALLED = ("hccl-kit", "train", "--config", "rec/crnn/crnn_small.yaml")
+"""What bash scripts of several servers run elsewhere, without a command."""
 
 
 def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> tuple[str, ...]:
-    """The command after "--", or the trainer of this project if there is none; `report` gets a line if it cannot run.
+    """The command after "--", or IN_CHECKOUT if there is no "--"; `report` gets a line if that cannot run.
 
-    Raises KitError if nothing follows the "--".
+    Raises KitError if nothing follows the "--", or the files of IN_CHECKOUT are not in the current folder.
     """
-    if given == ():
-        raise KitError("cli.no-command", "no command follows --", fix="omit -- to run the default command")
-    if given is not None:
+    if given:
         return given
-    command = IN_CHECKOUT if _is_checkout() else INSTALLED
+    missing = _missing_file()
+    if given == () or missing:
+        reason = Message("cli.not-checkout", ", and the current folder has no {file}", file=missing)
+        raise KitError(
+            "cli.no-command",
+            "no command follows --{reason}",
+            fix="name what each rank runs, such as: -- python -u train.py",
+            reason="" if given == () else reason,
+        )
     problem = None
     if find_spec("mindspore") is None:
         problem = "MindSpore is not installed here; pip install 'hccl-kit[train]'"
-    elif which(command[0]) is None:
-        problem = f"{command[0]} is not on PATH; activate the environment that it is in"
+    elif which(IN_CHECKOUT[0]) is None:
+        problem = f"{IN_CHECKOUT[0]} is not on PATH; activate the environment that it is in"
     if problem:
-        report(f"warning: the default command, {' '.join(command)}, cannot run: {problem}, or name another after --")
-    return command
+        command = " ".join(IN_CHECKOUT)
+        report(f"warning: the default command, {command}, cannot run: {problem}, or name another after --")
+    return IN_CHECKOUT
 
 
 def command_of_script(
@@ -45,13 +55,14 @@ def command_of_script(
 
     That of one server does, where the trainer of this project is not in the current folder.
     """
-    if given is None and servers == 1 and not _is_checkout():
-        return None
+    if given is None and _missing_file():
+        return None if servers == 1 else INSTALLED
     return command_of(given, report)
 
 
-def _is_checkout() -> bool:
-    return all(Path(file).is_file() for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]))
+def _missing_file() -> str | None:
+    """The first file of IN_CHECKOUT that is not in the current folder."""
+    return next((file for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]) if not Path(file).is_file()), None)
 
 
 def steps_of_script(plan: LaunchPlan, table: str, script: str) -> list[str]:
@@ -67,7 +78,7 @@ def steps_of_script(plan: LaunchPlan, table: str, script: str) -> list[str]:
 def note_on_cards(plan: LaunchPlan) -> str | None:
     """A note if ranks see all cards of their server, and a program of torch would not take those of the plan.
 
-    It would take cards 0 to n-1, the local ranks. The default command is a program of MindSpore.
+    It would take cards 0 to n-1, the local ranks. The trainer of this project is a program of MindSpore.
     """
     if plan.framework is not None or plan.command in (IN_CHECKOUT, INSTALLED):
         return None

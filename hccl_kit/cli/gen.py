@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 from collections import Counter
@@ -163,7 +162,6 @@ def make_parser() -> Parser:
         default=".",
         help="where to write; a missing folder is created (default: the current folder)",
     )
-    output.add_argument("--output-dir", dest="output", type=a_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     output.add_argument("--force", action="store_true", help="overwrite files with other content")
     output.add_argument("--dry-run", action="store_true", help="print what would be written, write nothing")
     add_job(parser.add_argument_group("several jobs on a host"))

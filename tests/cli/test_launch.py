@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.cli.command import INSTALLED
 from hccl_kit.cli.launch import main
 from hccl_kit.launch.emitters import LAUNCHERS
 from hccl_kit.table import formats
@@ -77,7 +76,7 @@ def test_a_plan_is_printed_and_not_written_without_a_folder(table: Path, capsys:
 
 
 def test_a_vllm_plan_without_a_vllm_command_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([TABLE, "--to", "vllm"]) == 2
+    assert main([TABLE, "--to", "vllm", "--", "true"]) == 2
     assert "; accepted: vllm serve MODEL [OPTION ...]\n" in capsys.readouterr().err
 
 
@@ -149,9 +148,20 @@ def test_a_script_of_another_command_is_not_overwritten(table: Path, capsys: pyt
     assert main([TABLE, "--to", "bash", "--force", "--", "false"]) == 0
 
 
-def test_the_default_command_is_the_trainer(table: Path) -> None:
-    assert main([TABLE, "--to", "bash"]) == 0
-    assert f"\ncommand=({' '.join(INSTALLED)})\n" in (table.parent / "ascend4p.sh").read_text()
+def test_without_a_command_nothing_is_written_but_in_a_folder_with_the_trainer(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([TABLE, "--to", "slurm"]) == 2
+    assert capsys.readouterr().err == (
+        "error: no command follows --, and the current folder has no tools/train.py\n"
+        "  fix: name what each rank runs, such as: -- python -u train.py\n"
+    )
+    assert files(table.parent) == [TABLE]
+    for file in ("tools/train.py", "configs/rec/crnn/crnn_small.yaml"):
+        (table.parent / file).parent.mkdir(parents=True)
+        (table.parent / file).touch()
+    assert main([TABLE, "--to", "slurm"]) == 0
+    assert "python -u tools/train.py --config configs/rec/crnn" in (table.parent / "slurm4p.sbatch").read_text()
 
 
 def test_an_empty_folder_as_of_an_unset_variable_is_refused(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,7 +214,7 @@ def test_a_plan_that_the_launcher_cannot_start_is_refused(table: Path, capsys: p
     value = json.loads(table.read_text())
     value["server_list"][1]["device"][0]["device_id"] = "5"
     table.write_text(json.dumps(value))
-    assert main([TABLE, "--to", "mpirun"]) == 2
+    assert main([TABLE, "--to", "mpirun", "--", "true"]) == 2
     assert capsys.readouterr().err.startswith("error: HK50")
     assert files(table.parent) == [TABLE]
 
@@ -304,7 +314,7 @@ def test_the_next_step_for_several_servers(
     table: Path, launcher: str, step: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = table.parent / "two words"
-    assert main([TABLE, "--to", launcher, "-o", str(folder)]) == 0  # creates the folder
+    assert main([TABLE, "--to", launcher, "-o", str(folder), "--", "true"]) == 0  # creates the folder
     assert capsys.readouterr().out.splitlines()[-1] == "next: " + step.format(f"'{folder}/")
 
 
@@ -314,15 +324,15 @@ def test_the_next_step_for_one_server_names_no_other_servers(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.json").write_text(formats.write(table_of(("127.0.0.1",))), encoding="utf-8")
-    assert main(["table.json", "--to", launcher]) == 0
-    step = "next: bash ascend2p.sh COMMAND" if launcher == "bash" else "next: bash msrun2p.sh"
+    assert main(["table.json", "--to", launcher, "--", "true"]) == 0
+    step = "next: bash ascend2p.sh" if launcher == "bash" else "next: bash msrun2p.sh"
     assert step in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize("launcher", ["bash", "msrun"])
 def test_the_secret_of_a_job_is_written_once(table: Path, launcher: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [TABLE, "--to", launcher, "--", "true"]
-    assert main([TABLE, "--to", launcher, "--dry-run"]) == 0
+    assert main([TABLE, "--to", launcher, "--dry-run", "--", "true"]) == 0
     assert ".secret (a random secret)\n" in capsys.readouterr().out
     assert not list(table.parent.glob("*.secret"))
     assert main(arguments) == 0

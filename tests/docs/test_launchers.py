@@ -23,7 +23,7 @@ PAGES = ("docs/launch.md", "docs/zh/launch.md")
 TRAIN = """
 import os, sys
 sys.path.insert(0, {root!r})
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import card_or_none
 env = detect(os.environ).env
 with open(f"rank_{{env.rank}}", "w") as file:

@@ -22,7 +22,7 @@ START = f"""
 import json, os, signal, socket, sys, time
 sys.path.insert(0, {str(ROOT)!r})
 from hccl_kit.runtime.failure import record
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 found = detect(os.environ)
 rank, restart = found.env.rank, os.environ.get("HCCL_KIT_RESTART")
 note = dict(host=socket.gethostname(), argv=sys.argv[1:], cwd=os.getcwd(), restart=restart, launcher=found.launcher)

@@ -25,7 +25,7 @@ from tests.waiting import wait_until
 
 NOTE = """
 import json, os, socket, sys, time
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 found = detect(os.environ)
 rank, folder = found.env.rank, os.environ["FOLDER"]
 visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES")

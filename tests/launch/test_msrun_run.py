@@ -27,7 +27,7 @@ sys.path.insert(0, {str(ROOT)!r})
 if os.environ["MS_ROLE"] == "MS_SCHED":  # serves until the workers are gone
     time.sleep(0 if "ends" in sys.argv else 60)
     sys.exit()
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 found = detect(os.environ)
 rank, visible = found.env.rank, os.environ.get("ASCEND_RT_VISIBLE_DEVICES")
 card = int(visible.split(",")[found.env.device]) if visible else found.env.device

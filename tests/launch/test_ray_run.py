@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.launch.emitters import rayjob
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
 from tests.lab.hosts import needs_hosts
 from tests.lab.ray import Cluster, cluster, command_line, needs_ray

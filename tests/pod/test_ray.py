@@ -13,7 +13,7 @@ import pytest
 
 from hccl_kit.launch.emitters import rayjob
 from hccl_kit.pod import ray
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 from tests.launch.jobs import clean_environ
 from tests.launch.manifests import Cluster
 from tests.launch.pods import HOST, SHOW, command, finish, told

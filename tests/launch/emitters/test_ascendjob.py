@@ -13,7 +13,7 @@ import pytest
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import ascendjob
 from hccl_kit.launch.files import LaunchFile
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES
 from tests.launch import schemas
 from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of, readable

@@ -20,7 +20,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import manifest
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import plan
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import MISLEADING, NAMES, THREADS, VISIBLE_DEVICES
 from hccl_kit.table.model import RankTable
 from tests.lab.hosts import hosts, needs_hosts

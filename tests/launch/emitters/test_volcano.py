@@ -14,7 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import manifest, volcano
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.plan import plan
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import MISLEADING
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
