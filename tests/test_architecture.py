@@ -20,6 +20,7 @@ FLOORS = {
     "": {
         "agent": 0,
         "base": 0,
+        "pod": 1,
         "remote": 1,
         "table": 1,
         "runtime": 2,
@@ -73,7 +74,8 @@ FLOORS = {
         "job_ports": 0,
         "log_folder": 1,
         "nested": 0,
-        "payload": 0,
+        "diagnose_logs": 0,
+        "substitute": 0,
         "passed_on": 1,
         "plan": 1,
         "recorders": 0,

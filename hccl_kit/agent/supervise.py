@@ -65,7 +65,8 @@ def supervise(assignment: Assignment) -> Job:
         screen = Screen()
         server = Server(assignment.here(os.environ), selector, screen)
         ranks = frozenset(rank.rank for rank in assignment.ranks)
-        return Supervisor(arrived, selector, screen).run(server, ranks, assignment.max_restarts)
+        supervisor = Supervisor(arrived, selector, screen)
+        return supervisor.run(server, ranks, assignment.max_restarts, grace=assignment.grace)
 
 
 class Supervisor:
@@ -83,10 +84,12 @@ class Supervisor:
         self.selector.register(arrived, selectors.EVENT_READ, self._read_signals)
         self.screen = screen
 
-    def run(self, edge: Edge, ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0) -> Job:
+    def run(
+        self, edge: Edge, ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0, *, grace: float = job.GRACE
+    ) -> Job:
         """Start the ranks and look after them until the job is over; see `job.begin`."""
         self.edge = edge
-        now, actions = job.begin(ranks, max_restarts, attempt)
+        now, actions = job.begin(ranks, max_restarts, attempt, grace)
         self._do(now, actions)
         while now.state is not State.OVER:
             for event in self._events(now):

@@ -59,10 +59,10 @@ from hccl_kit.cli.servers import OnServers, ServersRequest, number_of, prepare, 
 from hccl_kit.discovery.job_servers import ServerSearch, find_servers
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
+from hccl_kit.launch.diagnose_logs import diagnose
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
-from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.servers.job import run_servers
 from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES

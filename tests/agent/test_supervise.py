@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.agent.assignment import SCHEDULER, AssignedRank
 from tests.agent.jobs import MARK, STEP, Job, make_job, python_job
 from tests.launch.jobs import finish
 from tests.waiting import wait_until
@@ -555,3 +556,24 @@ def test_what_is_no_assignment_starts_nothing(text: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
+
+
+def test_the_port_of_rank_0_is_checked_on_its_server_only(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        job = python_job(tmp_path, "print(os.environ['MASTER_PORT'])", port=taken.getsockname()[1], prefix=True)
+        assert job.run().returncode == 2
+        others = tuple(rank for rank in job.assignment.ranks if rank.rank != 0)
+        done = Job(job.folder, job.assignment._replace(ranks=others)).run()
+        assert (done.returncode, done.stdout.count(f"] {taken.getsockname()[1]}\n")) == (0, len(others))
+
+
+def test_the_scheduler_of_mindspore_is_named_and_needs_no_port(tmp_path: Path) -> None:
+    job = python_job(tmp_path, "print('MASTER_PORT' in os.environ); sys.exit(3 if rank < 0 else 0)", port_name="")
+    scheduler = AssignedRank(SCHEDULER, 0, {"RANK": "-1"})
+    done = Job(job.folder, job.assignment._replace(ranks=(scheduler, *job.assignment.ranks), prefix=True)).run()
+    assert done.returncode == 3
+    assert done.stdout.startswith("ranks 0 to 3 on devices 4 5 6 7 and the scheduler of n1, ")
+    assert "[n1:scheduler] False\n" in done.stdout
+    assert f"error: scheduler of n1 failed with exit code 3\n  the end of {job.logs}/scheduler.log:" in done.stderr
