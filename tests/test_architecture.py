@@ -75,7 +75,7 @@ FLOORS = {
         "log_folder": 1,
         "nested": 0,
         "diagnose_logs": 0,
-        "substitute": 0,
+        "substitute": 1,
         "passed_on": 1,
         "plan": 1,
         "recorders": 0,

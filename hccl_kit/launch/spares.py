@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
-from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -141,7 +140,7 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
     """Raises KitError if the table with the spares has an error, or differs in more than them."""
     texts = [(server.id, spare.entry) for server, spare in pairs]
     try:
-        made = new_table(file.text, Path(file.name), Path(), texts)
+        made = new_table(file, texts)
     except MisfitError as why:
         raise KitError("launch.spares.spare-not-fit-3", "the spare does not fit: {why}", why=why) from why
     report = check_text(made.text, file.name, product)

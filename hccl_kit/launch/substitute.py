@@ -1,18 +1,17 @@
 """Takes a spare server into a rank table, in the place of another server.
 
-The spare gets the ranks of that server on the cards of the same ids; nothing else of the table changes. Part of
-programs that launch scripts with spares contain; `launch/spares` checks its results with the rules of tables.
+The spare gets the ranks of that server on the cards of the same ids; nothing else of the table changes. `launch/spares`
+checks its results with the rules of tables.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from hccl_kit.launch.files import TableFile
 
 OF_RANK = ("rank_id", "device_port")
 """Keys of a device that stay: they belong to the rank, the others to the card."""
@@ -20,17 +19,6 @@ OF_RANK = ("rank_id", "device_port")
 
 class MisfitError(Exception):
     """A spare cannot take the place of a server; the message says why."""
-
-
-class NewTable(NamedTuple):
-    """A table with spares: its text, and where it is written."""
-
-    text: str
-    path: Path
-
-    @property
-    def sha256(self) -> str:
-        return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def substituted(table: Mapping[str, Any], lost: str, spare: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,25 +51,14 @@ def _pod(pod: Mapping[str, Any], lost: str, spare: str) -> dict[str, Any]:
     return {**pod, "server_list": members}
 
 
-def new_table(text: str, path: Path, folder: Path, pairs: Sequence[tuple[str, str]]) -> NewTable:
-    """The table `text` of the file `path` after pairs of a server and the entry of its spare. Raises MisfitError."""
-    table = json.loads(text.lstrip("\ufeff"))  # a byte order mark is only a warning (HK003)
+def new_table(file: TableFile, pairs: Sequence[tuple[str, str]]) -> TableFile:
+    """The table after pairs of a server and the entry of its spare, as JSON; its digest is in its name.
+
+    Raises MisfitError.
+    """
+    table = json.loads(file.text.lstrip("\ufeff"))  # a byte order mark is only a warning (HK003)
     for lost, entry in pairs:
         table = substituted(table, lost, json.loads(entry))
-    made = json.dumps(table, indent=4) + "\n"
-    digest = hashlib.sha256(made.encode()).hexdigest()
-    return NewTable(made, folder / f"{path.name[: -len('.json')]}-{digest[:12]}.json")
-
-
-def save_table(table: NewTable) -> None:
-    """Write a table, whole or not at all."""
-    descriptor, name = tempfile.mkstemp(dir=str(table.path.parent))
-    part = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(table.text)
-        part.chmod(0o644)
-        part.replace(table.path)
-    except OSError:
-        part.unlink()
-        raise
+    text = json.dumps(table, indent=4) + "\n"
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return TableFile(f"{file.name.removesuffix('.json')}-{digest[:12]}.json", text)

@@ -1,14 +1,14 @@
 """Replacing a server by a spare: ranks and everything else are kept, and a mismatch is an error."""
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.launch.substitute import MisfitError, new_table, save_table, substituted
+from hccl_kit.launch.files import TableFile
+from hccl_kit.launch.substitute import MisfitError, new_table, substituted
 from hccl_kit.table import formats
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.operations.generate import generate_cluster
@@ -39,7 +39,7 @@ def test_ranks_and_all_other_servers_are_unchanged_and_the_table_is_valid(
     for place, spare in zip(places, spares, strict=False):
         pairs.append((names[place], entry_of(spare)))
         names[place] = spare.id
-    made = check_text(new_table(formats.write(table), Path("t.json"), Path(), pairs).text, "t.json")
+    made = check_text(new_table(TableFile("t.json", formats.write(table)), pairs).text, "t.json")
     assert made.ok, made.findings
     assert made.table is not None
     assert [server.id for server in made.table.servers] == names
@@ -81,14 +81,11 @@ def test_the_spare_takes_the_position_of_the_server_in_its_super_pod() -> None:
 def test_a_mismatch_is_named(lost: str, spare: Host, message: str) -> None:
     text = formats.write(generate_cluster(hosts(2, [0, 1]), version="1.0"))
     with pytest.raises(MisfitError) as caught:
-        new_table(text, Path("t.json"), Path(), [(lost, entry_of(spare))])
+        new_table(TableFile("t.json", text), [(lost, entry_of(spare))])
     assert str(caught.value) == message
 
 
-def test_a_table_is_written_under_a_name_with_its_digest(tmp_path: Path) -> None:
+def test_the_name_of_the_table_has_its_digest() -> None:
     text = formats.write(generate_cluster(hosts(2, [0]), version="1.0"))
-    made = new_table(text, Path("/x/t.json"), tmp_path, [("10.0.0.1", entry_of(hosts(1, [0], first=9)[0]))])
-    save_table(made)
-    save_table(made)
-    assert [path.name for path in tmp_path.iterdir()] == [f"t-{made.sha256[:12]}.json"]
-    assert made.path.read_text() == made.text
+    made = new_table(TableFile("t.json", text), [("10.0.0.1", entry_of(hosts(1, [0], first=9)[0]))])
+    assert made.name == f"t-{made.sha256[:12]}.json"

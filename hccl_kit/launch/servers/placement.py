@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
@@ -51,7 +50,6 @@ class Placement(NamedTuple):
 
 def _with_spare(file: TableFile, server: str, spare: Spare) -> TableFile:
     try:
-        made = new_table(file.text, Path(file.name), Path(), [(server, spare.entry)])
+        return new_table(file, [(server, spare.entry)])
     except MisfitError as why:
         raise KitError("launch.spare-misfit", "the spare does not fit: {reason}", reason=why) from why
-    return TableFile(made.path.name, made.text)
