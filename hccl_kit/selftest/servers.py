@@ -61,6 +61,11 @@ def local_command() -> tuple[str, ...]:
     return own_program(f"hccl_kit.{AGENT}")
 
 
+def installed_command(python: str) -> tuple[str, ...]:
+    """The same with another Python, which has this package installed or at the same path."""
+    return (python, *local_command()[1:])
+
+
 def agent_probe() -> Probe:
     """The agent as a program that goes over the connection."""
     return Probe(AGENT, PACKAGES)
