@@ -24,7 +24,8 @@ import numpy as np
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.run.start import start
-from hccl_kit.runtime import World, detect
+from hccl_kit.runtime.detect import detect
+from hccl_kit.runtime.join import World
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 SHAPES: Mapping[str, tuple[int, ...]] = {

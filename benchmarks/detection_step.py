@@ -23,7 +23,7 @@ from benchmarks.train_step import measure, measure_torch
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr.run.program import leave
 from hccl_kit.ocr.run.start import start
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 
 FOLDER = Path(__file__).parent
 CONFIG = FOLDER.parent / "configs/det/dbnet/db_r18_icdar15.yaml"

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.launched import go_on, write_down
-from hccl_kit.runtime import detect, join, prepare
+from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.failure import recorded
+from hccl_kit.runtime.join import join, prepare
 
 if TYPE_CHECKING:
-    from hccl_kit.runtime import World
+    from hccl_kit.runtime.join import World
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hccl_kit.ocr import config as configuration
 from hccl_kit.ocr.run.start import start
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 
 CONFIG = Path(__file__).parent.parent / "configs/rec/crnn/crnn_vgg7.yaml"
 BLANK = 36

@@ -20,6 +20,7 @@ FLOORS = {
     "": {
         "agent": 0,
         "base": 0,
+        "pod": 1,
         "remote": 1,
         "table": 1,
         "runtime": 2,
@@ -73,11 +74,12 @@ FLOORS = {
         "job_ports": 0,
         "log_folder": 1,
         "nested": 0,
-        "payload": 0,
+        "diagnose_logs": 0,
+        "substitute": 0,
         "passed_on": 1,
         "plan": 1,
         "recorders": 0,
-        "secret_file": 0,
+        "allocation": 2,
         "assign": 2,
         "shell": 2,
         "hccl_variables": 3,
@@ -105,7 +107,6 @@ FLOORS = {
         "text": 7,
     },
     "selftest": {
-        "allocation": 0,
         "bandwidth": 0,
         "rounds": 0,
         "measured": 1,
@@ -378,7 +379,7 @@ def test_training_and_tools_share_only_the_worker_environment() -> None:
 
 def test_the_command_line_imports_no_heavy_packages() -> None:
     code = (
-        "import sys, hccl_kit.cli, hccl_kit.cli.gen, hccl_kit.cli.check, hccl_kit.runtime;"
+        "import sys, hccl_kit.cli, hccl_kit.cli.gen, hccl_kit.cli.check, hccl_kit.runtime.join;"
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

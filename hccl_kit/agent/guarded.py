@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+PYTHON = sys.executable or os.path.realpath("/proc/self/exe")
+"""This Python; without PATH, as in some logins, it does not know itself."""
 PATIENCE = 8.0
 """Seconds that the guard may take at the end: longer only if it hangs in a driver itself."""
 
@@ -67,7 +69,7 @@ class Guarded:
         text = pkgutil.get_data("hccl_kit.agent", "guard.py")
         assert text is not None
         return subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", text.decode(), self.mark],
+            [PYTHON, "-I", "-S", "-c", text.decode(), self.mark],
             env=self.environ,
             cwd="/",
             stdin=subprocess.PIPE,

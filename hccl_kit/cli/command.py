@@ -10,66 +10,84 @@ from shutil import which
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import PYTORCH
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
 
 IN_CHECKOUT = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")
-INSTALLED = ("hccl-kit", "train", "--config", "rec/crnn/crnn_small.yaml")
+"""The default command, where the current folder has these files: the trainer of this project."""
 
 
 def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> tuple[str, ...]:
-    """The command after "--", or the trainer of this project if there is none; `report` gets a line if it cannot run.
+    """The command after "--", or IN_CHECKOUT if there is no "--"; `report` gets a line if that cannot run.
 
-    Raises KitError if nothing follows the "--".
+    Raises KitError if nothing follows the "--", or the files of IN_CHECKOUT are not in the current folder.
     """
-    if given == ():
-        raise KitError("cli.no-command", "no command follows --", fix="omit -- to run the default command")
-    if given is not None:
+    if given:
         return given
-    command = IN_CHECKOUT if _is_checkout() else INSTALLED
+    missing = _missing_file()
+    if given == () or missing:
+        reason = Message("cli.not-checkout", ", and the current folder has no {file}", file=missing)
+        raise KitError(
+            "cli.no-command",
+            "no command follows --{reason}",
+            fix="name what each rank runs, such as: -- python -u train.py",
+            reason="" if given == () else reason,
+        )
     problem = None
     if find_spec("mindspore") is None:
         problem = "MindSpore is not installed here; pip install 'hccl-kit[train]'"
-    elif which(command[0]) is None:
-        problem = f"{command[0]} is not on PATH; activate the environment that it is in"
+    elif which(IN_CHECKOUT[0]) is None:
+        problem = f"{IN_CHECKOUT[0]} is not on PATH; activate the environment that it is in"
     if problem:
-        report(f"warning: the default command, {' '.join(command)}, cannot run: {problem}, or name another after --")
-    return command
+        command = " ".join(IN_CHECKOUT)
+        report(f"warning: the default command, {command}, cannot run: {problem}, or name another after --")
+    return IN_CHECKOUT
 
 
-def command_of_script(
-    given: tuple[str, ...] | None, servers: int, report: Callable[[str], None]
-) -> tuple[str, ...] | None:
+def command_of_script(given: tuple[str, ...] | None, report: Callable[[str], None]) -> tuple[str, ...] | None:
     """As `command_of`, for a script of bash; None if it takes a command as its arguments.
 
-    That of one server does, where the trainer of this project is not in the current folder.
+    It does where the trainer of this project is not in the current folder.
     """
-    if given is None and servers == 1 and not _is_checkout():
+    if given is None and _missing_file():
         return None
     return command_of(given, report)
 
 
-def _is_checkout() -> bool:
-    return all(Path(file).is_file() for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]))
+def _missing_file() -> str | None:
+    """The first file of IN_CHECKOUT that is not in the current folder."""
+    return next((file for file in (IN_CHECKOUT[2], IN_CHECKOUT[-1]) if not Path(file).is_file()), None)
 
 
 def steps_of_script(plan: LaunchPlan, table: str, script: str) -> list[str]:
-    """The two ways to start the job of one server; `table` and `script` are quoted paths."""
+    """The two ways to start a job; `table` and `script` are quoted paths."""
     framework = f" --framework {plan.framework}" if plan.framework else ""
     command, argument = (shlex.join(plan.command), "") if plan.command else ("COMMAND", " COMMAND")
+    if len(plan.nodes) > 1:
+        return [
+            f"next: hccl-kit run {table} --ssh{framework} -- {command}",
+            f"  or: copy {table} and {script} to one path on every server, then there: bash {script}{argument}",
+        ]
     return [
         f"next: bash {script}{argument}",
         f"  or: hccl-kit run {table}{framework} -- {command}",
     ]
 
 
+def note_on_secret(script: Path) -> list[str]:
+    """A note if the secret of a script of earlier versions lies next to `script`."""
+    secret = script.with_name(f"{script.name}.secret")
+    return [f"note: {secret} is not used any more; remove it"] if secret.exists() else []
+
+
 def note_on_cards(plan: LaunchPlan) -> str | None:
     """A note if ranks see all cards of their server, and a program of torch would not take those of the plan.
 
-    It would take cards 0 to n-1, the local ranks. The default command is a program of MindSpore.
+    It would take cards 0 to n-1, the local ranks. The trainer of this project is a program of MindSpore.
     """
-    if plan.framework is not None or plan.command in (IN_CHECKOUT, INSTALLED):
+    if plan.framework is not None or plan.command == IN_CHECKOUT:
         return None
     for node in plan.nodes:
         taken = tuple(range(len(node.devices)))

@@ -31,10 +31,11 @@ from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_reach, number, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
+from hccl_kit.launch import allocation
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.remote.program import python_of, pythons
 from hccl_kit.remote.ssh import ssh_start
-from hccl_kit.selftest import allocation, servers
+from hccl_kit.selftest import servers
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
 from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.hccl_test import collectives_of, read_rows
@@ -222,8 +223,7 @@ def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[tuple[str
         commands = [servers.over_ssh(start, node, agent) for node, agent in agents]
     else:
         names = allocation.matched(job.nodes, allocation.nodes_of(os.environ))
-        srun = servers.program_here("srun")
-        commands = [servers.over_srun(srun, names[node.id], agent) for node, agent in agents]
+        commands = [allocation.over_srun(names[node.id], agent) for node, agent in agents]
     return [(command, probe.archive) for command in commands]
 
 

@@ -10,7 +10,6 @@ run.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from collections.abc import Sequence
@@ -59,9 +58,6 @@ def make_parser() -> Parser:
         metavar="FILE",
         type=path_with(".svg", "--output"),
         help="also write the drawing to FILE, which ends in .svg",
-    )
-    parser.add_argument(
-        "--svg", dest="output", type=path_with(".svg", "--output"), default=argparse.SUPPRESS, help=argparse.SUPPRESS
     )
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
     parser.add_argument(

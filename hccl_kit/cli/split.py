@@ -9,7 +9,6 @@ Exit codes: 0 written; 2 nothing was written.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -51,7 +50,6 @@ def make_parser() -> Parser:
         default=".",
         help="where to write; a missing folder is created (default: the current folder)",
     )
-    parser.add_argument("--output-dir", dest="output", type=a_path, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
     parser.add_argument("--force", action="store_true", help="overwrite files with other content")
     return parser
 

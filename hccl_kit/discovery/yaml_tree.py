@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import yaml
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+
+if TYPE_CHECKING:
+    import yaml
 
 MAX_DEPTH = 16
 """Levels of nesting; an inventory needs less than half of them."""
 MAX_SHOWN = 80
 """Characters of a wrong value in a message."""
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml if PyYAML was built with it: a tenth of the time."""
 _MERGE = "<<"
 _TOO_DEEP = "exceeded maximum nesting depth"
 """The problem that libyaml 0.2.6 reports at 1,000 levels, which it counts before it hands out the first."""
@@ -112,9 +111,14 @@ class Tree:
 
 def read_tree(path: Path, limit: int, shape: str) -> Tree:
     """The nodes of a file of at most `limit` bytes. Raises KitError with the place if it is not YAML or empty."""
+    import yaml  # noqa: PLC0415 - heavy
+
     text = read_text(path, limit)
+    loader = getattr(
+        yaml, "CSafeLoader", yaml.SafeLoader
+    )  # of libyaml, if PyYAML was built with it: a tenth of the time
     try:
-        root = _root(yaml.parse(text, Loader=_LOADER), path)
+        root = _root(yaml.parse(text, Loader=loader), path)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = _place(path, mark) if mark else str(path)
@@ -134,6 +138,8 @@ def read_tree(path: Path, limit: int, shape: str) -> Tree:
 
 def _root(events: Iterator[yaml.Event], path: Path) -> Node | None:
     """The node of the only document; None if there is none."""
+    import yaml  # noqa: PLC0415 - heavy
+
     open_lists: list[list[Node]] = [[]]
     for event in events:
         if isinstance(event, yaml.ScalarEvent):

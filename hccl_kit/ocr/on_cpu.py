@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from hccl_kit.ocr.config import Config
-    from hccl_kit.runtime import World
+    from hccl_kit.runtime.join import World
 
     Arrays = Sequence[NDArray[np.float32]]
     Sum = Callable[[Arrays, Arrays], None]

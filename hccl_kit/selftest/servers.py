@@ -85,12 +85,6 @@ def over_mpirun(mpirun: str, node: Node, agent: Sequence[str]) -> tuple[str, ...
     return (mpirun, *as_root, "-n", "1", "--host", _address(node), "--bind-to", "none", *agent)
 
 
-def over_srun(srun: str, name: str, agent: Sequence[str]) -> tuple[str, ...]:
-    """The command that runs `agent` as a step of its own on the node of that name in this allocation."""
-    where = ("--nodes=1", "--ntasks=1", f"--nodelist={name}")
-    return (srun, *where, "--overlap", "--cpu-bind=none", "--unbuffered", "--quiet", *agent)
-
-
 def program_here(name: str) -> str:
     """The path of a program. Raises KitError if it is not on PATH."""
     path = shutil.which(name)

@@ -21,7 +21,8 @@ _RESERVED = {
     "203.0.113.": "203.0.113.0/24 (RFC 5737)",
     **dict.fromkeys(("198.18.", "198.19."), "198.18.0.0/15 (RFC 2544)"),
 }
-_STARTS = tuple(_RESERVED)
+RESERVED = tuple(_RESERVED)
+"""The first characters of IPv4 addresses that no network has, reserved for documentation or benchmarks."""
 
 Address = tuple[int, bytes, str]
 """Family, binary form and interface (the part after "%") of an address."""
@@ -61,7 +62,7 @@ def reserved_range(text: str) -> str | None:
 
     Simulated cards have such addresses: RFC 5737, 3849 and 9637 are for documentation, RFC 2544 for benchmarks.
     """
-    if ":" not in text and not text.startswith(_STARTS):
+    if ":" not in text and not text.startswith(RESERVED):
         return None  # nearly every address
     address = parse_address(text)
     if address is None:

@@ -15,7 +15,7 @@ def test_the_earliest_error_is_shown_without_control_characters(tmp_path: Path) 
     write(tmp_path, 0, time=20.5, traceback="later")
     write(tmp_path, 2, time=10, traceback="first\n\tline\x1b[31m\n")
     error = earliest_error(str(tmp_path), range(4))
-    assert error == (2, "first\n\tline\\x1b[31m")
+    assert error == (2, 10.0, "first\n\tline\\x1b[31m")
 
 
 def test_a_long_traceback_keeps_its_end(tmp_path: Path) -> None:

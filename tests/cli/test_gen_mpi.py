@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_gen import NOTHING
+from tests.cli.test_gen import NOTHING, make_checkout
 from tests.places import FAKES, ROOT
 
 HERE = Path(sys.executable).parent
@@ -165,6 +165,7 @@ def test_a_silent_server_does_not_delay_the_others(tmp_path: Path) -> None:
 
 def test_a_warning_about_the_default_command_is_printed_once(tmp_path: Path) -> None:
     servers = Servers(tmp_path, 2)
+    make_checkout(servers.work)
     hidden = tmp_path / "hidden"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text(

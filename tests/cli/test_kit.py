@@ -42,25 +42,7 @@ def test_every_verb_has_a_version_and_a_help_with_examples(capsys: pytest.Captur
         first, rest = capsys.readouterr().out.split("\n", 1)
         assert first in (f"hccl-kit {verb} {__version__}", f"hccl-{verb} {__version__}")
         assert "examples:\n  " in rest, verb
-        assert "--output-dir" not in rest, f"one name for one thing: {verb}"
         assert max(map(len, rest.split("\n"))) <= 100, verb
-
-
-@pytest.mark.parametrize(
-    ("arguments", "written"),
-    [
-        (("gen", "--device_num", "0", "--simulate", "--output-dir", "out"), "hccl_1p_0_127.0.0.1.json"),
-        (("split", "t.json", "--output-dir", "out"), "hccl_8p_01234567_10.0.0.1.json"),
-        (("show", "t.json", "--svg", "out/t.svg"), "t.svg"),
-    ],
-)
-def test_earlier_names_of_the_output_option_still_work(
-    arguments: tuple[str, ...], written: str, tmp_path: Path
-) -> None:
-    (tmp_path / "t.json").write_text(text())
-    (tmp_path / "out").mkdir()
-    done = kit(*arguments, cwd=tmp_path)
-    assert (done.returncode, (tmp_path / "out" / written).exists()) == (0, True), done.stderr
 
 
 def test_no_arguments_print_the_usage_and_are_exit_2(tmp_path: Path) -> None:

@@ -207,18 +207,24 @@ def test_what_is_wrong_is_said_and_nothing_is_started(tmp_path: Path, words: tup
     assert error in done.stderr
 
 
+def test_without_a_command_nothing_is_started(tmp_path: Path) -> None:
+    done = run(tmp_path, *CARDS)
+    assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+    assert "error: no command follows --, and the current folder has no tools/train.py\n" in done.stderr
+
+
 def test_a_launcher_as_command_is_refused(tmp_path: Path) -> None:
     done = run(tmp_path, *CARDS, "--", "torchrun", "--nproc_per_node", "4", "train.py")
     assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
     assert "torchrun" in done.stderr
 
 
-def test_a_table_of_several_servers_is_refused_with_the_next_step(tmp_path: Path) -> None:
+def test_a_table_of_several_servers_needs_a_way_to_start_them(tmp_path: Path) -> None:
     table = generated(tmp_path, "--device_num", "[0,8)", "--hosts", "10.0.0.[1-2]", "--", "true")
     done = run(tmp_path, str(table), *python(TELL))
     assert done.returncode == 2
     assert "error: the table has 2 servers; this starts the ranks of one\n" in done.stderr
-    assert f"hccl-kit launch {table} --to bash" in done.stderr
+    assert f"--ssh starts all from here; or on each server: hccl-kit run {table} --server ID" in done.stderr
 
 
 def test_a_folder_for_logs_that_others_may_write_to_is_refused(tmp_path: Path) -> None:

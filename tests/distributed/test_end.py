@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Sequence
 
 import pytest
 
@@ -16,7 +17,8 @@ pytestmark = pytest.mark.train
 PROGRAM = """
 import os, sys, time
 from hccl_kit.ocr.run.program import leave
-from hccl_kit.runtime import detect, join, prepare
+from hccl_kit.runtime.detect import detect
+from hccl_kit.runtime.join import join, prepare
 os.environ["GLOG_v"] = "3"
 import mindspore
 mindspore.set_device("CPU")
@@ -67,10 +69,15 @@ def test_sigusr1_prints_the_stacks_and_the_training_continues(job: Job) -> None:
 ENDLESS = ("train.max_steps=null", "scheduler.num_epochs=100000")
 
 
-@pytest.mark.long  # tests/ocr/test_interrupt.py has one process, tests/launch/test_bash_run.py the script
-def test_ctrl_c_on_the_script_prints_how_to_continue_and_leaves_no_dump(job: Job) -> None:
-    """The script forwards SIGINT to its ranks, which are in their steps."""
-    process = job.start(job.script(*ENDLESS))
+def supervised(ranks: Sequence[str], *options: str) -> list[str]:
+    """The command that starts two ranks under the agent."""
+    return [sys.executable, "-m", "hccl_kit", "run", "--devices", "[0,2)", "--simulate", *options, "--", *ranks]
+
+
+@pytest.mark.long  # tests/ocr/test_interrupt.py has one process
+def test_ctrl_c_prints_how_to_continue_and_leaves_no_dump(job: Job) -> None:
+    """The agent forwards SIGINT to its ranks, which are in their steps."""
+    process = job.start(supervised(job.train(*ENDLESS)))
     beats = [job.folder / "hccl_logs" / "latest" / f"step_{rank}" for rank in range(2)]
     assert wait_until(lambda: all(file.exists() for file in beats))
     process.send_signal(signal.SIGINT)
@@ -99,10 +106,8 @@ def test_ctrl_c_on_mpirun_leaves_no_dump(job: Job) -> None:
 def test_a_temporarily_full_disk_costs_one_restart(job: Job) -> None:
     """The first start cannot write a file as large as its checkpoint after step 5; the second can."""
     once = 'if mkdir "$0/started_$RANK" 2>/dev/null; then ulimit -f 1024; fi; exec "$@"'
-    gen = [sys.executable, "-m", "hccl_kit.cli.gen", "--device_num", "[0,2)", "--simulate"]
     ranks = ["bash", "-c", once, str(job.folder), *job.train("train.resume_interval_steps=5")]
-    assert job.run([*gen, "-o", str(job.folder), "--", *ranks]).returncode == 0
-    done = job.run(["bash", job.folder / "ascend2p.sh", "--max-restarts", "1"])
+    done = job.run(supervised(ranks, "--max-restarts", "1"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"error: cannot write the checkpoint {job.folder / 'run' / 'train_resume.ckpt'}: " in done.stderr
     assert "restart 1 of 1" in done.stderr

@@ -115,6 +115,5 @@ def test_a_killed_rank_ends_the_job(job: Job) -> None:
     kill(job.process_of_rank(1), signal.SIGKILL)
     done = job.finish(process)
     assert done.returncode == 137
-    assert "error: rank 1 on device 1 of " in done.stderr
-    assert "failed with exit code 137 (SIGKILL)" in done.stderr
+    assert "error: rank 1 on card 1 failed with exit code 137 (SIGKILL)" in done.stderr
     assert list(job.processes()) == []

@@ -24,7 +24,7 @@ def test_the_picture_is_current(
     monkeypatch.chdir(tmp_path)
     table, drawn = Path("hccl_2s_16p.json"), Path("servers.svg")
     table.write_text(formats.write(merge(servers)).replace('"rank_id": "13"', '"rank_id": "12"'), encoding="utf-8")
-    main(["show", str(table), "--product", "910", "--svg", str(drawn)])
+    main(["show", str(table), "--product", "910", "--output", str(drawn)])
     text = drawn.read_text(encoding="utf-8")
     if request.config.getoption("--update-golden"):
         PICTURE.parent.mkdir(exist_ok=True)

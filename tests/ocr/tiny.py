@@ -7,7 +7,7 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 ALONE = World(WorkerEnv(rank=0, size=1, local_rank=0, local_size=1, device=0), "single", "CPU")

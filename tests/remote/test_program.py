@@ -18,8 +18,8 @@ def start(sent: bytes, *, size: int, minor: int = 8, folder: Path) -> "subproces
 
 def test_what_follows_the_archive_is_the_input_of_the_program(tmp_path: Path) -> None:
     sent = archive(["agent"])
-    done = start(sent + b'{"version": 7}', size=len(sent), folder=tmp_path)
-    assert (done.returncode, done.stderr) == (2, b"error: not an assignment of version 1\n")
+    done = start(sent + b'{"version": 1}', size=len(sent), folder=tmp_path)
+    assert (done.returncode, done.stderr) == (2, b"error: not an assignment of version 2\n")
     assert list(tmp_path.iterdir()) == []
 
 

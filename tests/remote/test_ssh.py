@@ -10,7 +10,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.remote.ssh import OPTIONS, over_ssh, refusal, ssh_start
 from tests.places import ROOT
 
-GOES = "hccl_kit/launch/payload/"
+GOES = "hccl_kit/launch/"
 """Goes with the old start over ssh."""
 WORDS = re.compile(r"BatchMode|ConnectTimeout|ServerAlive|^HCCL_KIT_SSH$")
 

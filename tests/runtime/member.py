@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.runtime import detect, finish, join, prepare
+from hccl_kit.runtime.detect import detect
+from hccl_kit.runtime.join import finish, join, prepare
 
 if rank := os.environ.get("OMPI_COMM_WORLD_RANK"):  # with mpirun, all ranks have the same environment
     os.environ["FAKE_CALLS"] = str(Path(os.environ["FAKE_CALLS"]).with_suffix(f".{rank}"))

@@ -3,7 +3,7 @@
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.runtime import assert_identical
+from hccl_kit.runtime.consistency import assert_identical
 
 
 def test_equal_ranks_pass() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.plan import plan
-from hccl_kit.runtime import LAUNCHERS, Launch, detect
+from hccl_kit.runtime.detect import LAUNCHERS, Launch, detect
 from hccl_kit.runtime.worker_env import RUN_ID, WorkerEnv
 from hccl_kit.table.operations.generate import generate
 

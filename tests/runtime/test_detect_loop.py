@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.plan import plan
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.operations.generate import generate
@@ -101,7 +101,7 @@ def test_a_relative_table_becomes_absolute(four: Path, monkeypatch: pytest.Monke
 
 
 def port_in_a_session_of_its_own(table: Path) -> int:
-    program = "import os; from hccl_kit.runtime import detect; print(detect(os.environ).env.master_port)"
+    program = "import os; from hccl_kit.runtime.detect import detect; print(detect(os.environ).env.master_port)"
     device = json.loads(table.read_text())["server_list"][0]["device"][0]
     done = subprocess.run(
         [sys.executable, "-c", program],

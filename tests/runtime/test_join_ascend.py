@@ -13,7 +13,8 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.plan import plan
-from hccl_kit.runtime import Launch, join
+from hccl_kit.runtime.detect import Launch
+from hccl_kit.runtime.join import join
 from hccl_kit.runtime.worker_env import RUN_ID, WorkerEnv
 from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import generate

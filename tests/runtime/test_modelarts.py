@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.runtime import detect, prepare
+from hccl_kit.runtime.detect import detect
+from hccl_kit.runtime.join import prepare
 from hccl_kit.runtime.modelarts import read
 from hccl_kit.runtime.platform_table import Clock, wait_for_table
 from hccl_kit.table import formats

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError
-from hccl_kit.runtime import LAUNCHERS, detect
+from hccl_kit.runtime.detect import LAUNCHERS, detect
 from hccl_kit.runtime.slurm import tasks_of_nodes
 from hccl_kit.runtime.worker_env import WorkerEnv
 from tests.lab.slurm import Cluster, cluster, needs_slurm
@@ -43,7 +43,7 @@ STEP = {
 WHO = f"""
 import json, os, sys
 sys.path.insert(0, {str(ROOT)!r})
-from hccl_kit.runtime import detect
+from hccl_kit.runtime.detect import detect
 found = detect(os.environ)
 values = [getattr(found.env, name) for name in found.env.__slots__]
 print(json.dumps([found.launcher, os.environ["SLURMD_NODENAME"], *values]))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
 from hccl_kit.check.rule import ALL_KINDS, Rule
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.ip import reserved_range, split_addresses
-from hccl_kit.table.model import RankTable
+from hccl_kit.table.ip import RESERVED, reserved_range, split_addresses
+from hccl_kit.table.model import Device, RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import Product
 
@@ -51,7 +51,10 @@ def address_of_no_network(table: RankTable, _product: Product) -> Iterator[Findi
 def _reserved(table: RankTable) -> Iterator[tuple[Pointer, str, str]]:
     """Every address that is in such a range: its place, its text and the range."""
     key = "rank_ip" if table.version == "1.1" else "device_ip"
-    for device in table.every:
+    devices: Iterable[Device] = table.every
+    if table.has_plain_addresses:
+        devices = [device for device, ip in zip(devices, table.ips, strict=True) if ip and ip.startswith(RESERVED)]
+    for device in devices:
         for text in split_addresses(device.ip):
             if range_ := reserved_range(text):
                 yield (*device.at, key), text, range_

@@ -87,10 +87,11 @@ def blanks_of(sentence: str) -> set[str]:
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _WHOLE_WORD = re.compile(r"(?<=[^A-Za-z0-9_])[A-Za-z0-9_]+(?=[^A-Za-z0-9_])")
 _PART = re.compile(
-    r"\\(?P<escaped>[^\w])|(?P<plain>[^\\\[\](){}?*+.|^$])"
+    r"\\(?P<escaped>[^\w])|(?P<plain>[^\\\[\](){}?*+.|^$]+(?![?*{])|[^\\\[\](){}?*+.|^$])"
     r"|(?P<break>\\\w|\[\^?\]?(?:\\.|[^\]\\])*\]|\{[0-9,]*\}|[.^$+])|(?P<optional>[?*])|(?P<other>.)",
     re.DOTALL,
 )
+"""A piece of a pattern; plain characters in one, but the last one alone if it is optional or counted."""
 
 
 def words_of(text: str) -> Set[str]:

@@ -84,7 +84,7 @@ def run_servers(job: ServersJob) -> Job:
     """Run the job, and fetch the logs of servers that have another disk; returns it when it is over."""
     (job.folder / STARTED_HERE).touch()
     payload = archive(["agent"])
-    attempt = 0
+    attempt, has_spares = 0, bool(job.placement.spares)
     with signals() as arrived, selectors.DefaultSelector() as selector:
         screen = Screen()
         supervisor = Supervisor(arrived, selector, screen)
@@ -96,7 +96,7 @@ def run_servers(job: ServersJob) -> Job:
             over = supervisor.run(servers, ranks, job.limits.max_restarts, attempt)
             servers.finish()
             lost = [plan.nodes[number].id for number in servers.lost]
-            if not (isinstance(over.cause, Lost) and job.placement.spares):
+            if not (isinstance(over.cause, Lost) and has_spares):
                 break
             try:
                 placement, lines = job.placement.replace(lost)

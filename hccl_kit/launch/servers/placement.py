@@ -9,8 +9,8 @@ from typing import NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.payload.substitute import MisfitError, new_table
 from hccl_kit.launch.spares import Spare
+from hccl_kit.launch.substitute import MisfitError, new_table
 from hccl_kit.table.model import RankTable
 
 
@@ -30,13 +30,12 @@ class Placement(NamedTuple):
         for server in lost:
             spare = next((spare for spare in spares if by in (None, spare.id)), None)
             if spare is None:
-                named = f"{by} is not one of them" if by else "none is left"
                 raise KitError(
                     "launch.no-spare",
                     "no spare takes the place of server {server}: {reason}",
                     fix="hccl-kit run TABLE --ssh --spares LIST names more of them",
                     server=server,
-                    reason=named if self.spares else "the job has no spares",
+                    reason=f"{by} is not one of them" if by else "none is left",
                 )
             spares.remove(spare)
             file = _with_spare(file, server, spare)

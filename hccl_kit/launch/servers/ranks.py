@@ -20,6 +20,7 @@ from hccl_kit.agent.lines import (
     Note,
     Order,
     Output,
+    PassOn,
     Ready,
     Refused,
     Report,
@@ -97,6 +98,7 @@ class Servers:
         self.lost_ranks: float | None = None
         self.step: int | None = None
         self.written: tuple[float, Exited] | None = None
+        self.ended: list[Exited] = []
         self.hung: list[Hung] = []
         self.hung_since = 0.0
         self.told = time.monotonic()
@@ -104,7 +106,7 @@ class Servers:
     @property
     def pause(self) -> float:
         """Seconds until the next call of `events`, if nothing happens."""
-        return SOON if self.is_clearing or self.hung else LOOK
+        return SOON if self.is_clearing or self.hung or self.ended else LOOK
 
     def start(self, attempt: int) -> None:
         """Start all ranks, when all servers are ready."""
@@ -115,7 +117,13 @@ class Servers:
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves."""
         self.to_start = None
+        absent = [server for server in self.servers if server.state is not State.RUNNING]
+        self.ended += [Exited(rank, 0) for server in absent for rank in server.ranks]
         self._tell(Send(number, to_leaders))
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal of the user to the ranks themselves; the job goes on."""
+        self._tell(PassOn(number))
 
     def clear(self) -> None:
         """End whatever the ranks have started; Gone comes when nothing is left."""
@@ -133,6 +141,8 @@ class Servers:
     def events(self) -> Iterator[Event]:
         """What has happened since the last call."""
         self._connect()
+        ended, self.ended = self.ended, []
+        yield from ended
         for server in self.servers:
             if server.is_connected:
                 for told in server.connection.take():

@@ -43,7 +43,7 @@ from hccl_kit.ocr.checkpoints.fetch import cache
 from hccl_kit.ocr.code_digest import code_digest
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.cpu import version
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import MISLEADING
 
 ENABLE, PLACE = "MS_COMPILER_CACHE_ENABLE", "MS_COMPILER_CACHE_PATH"

@@ -20,7 +20,7 @@ from hccl_kit.ocr.infer.runner import Runner
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.run.consistency import assert_one_data_set, assert_one_dictionary
 from hccl_kit.ocr.tasks import recipes
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 
 
 class Scores(NamedTuple):

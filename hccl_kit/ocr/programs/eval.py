@@ -34,7 +34,7 @@ from hccl_kit.ocr.run import engine, program
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
     from hccl_kit.ocr.infer.inference import Prediction
-    from hccl_kit.runtime import World
+    from hccl_kit.runtime.join import World
     from hccl_kit.runtime.worker_env import WorkerEnv
 
 MOST = {"det": 40}

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
     from hccl_kit.ocr.serve.pages import PageOfText
     from hccl_kit.ocr.serve.predict import Line
-    from hccl_kit.runtime import World
+    from hccl_kit.runtime.join import World
     from hccl_kit.runtime.worker_env import WorkerEnv
 
     Prediction = Line | PageOfText

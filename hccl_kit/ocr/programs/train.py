@@ -28,7 +28,7 @@ from hccl_kit.ocr.run import program
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.runtime import World
+    from hccl_kit.runtime.join import World
     from hccl_kit.runtime.worker_env import WorkerEnv
 
 

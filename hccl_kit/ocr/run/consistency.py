@@ -10,7 +10,8 @@ import numpy as np
 from hccl_kit.ocr.code_digest import code_digest
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.samples import Sample
-from hccl_kit.runtime import World, assert_identical
+from hccl_kit.runtime.consistency import assert_identical
+from hccl_kit.runtime.join import World
 
 LOOKED_AT = 1000
 """Of a longer data set, ranks compare one to two times this number of samples: millions would take seconds."""

@@ -36,13 +36,15 @@ from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.config import schema
 from hccl_kit.ocr.data.sources import are_there, sources
-from hccl_kit.runtime import LAUNCHERS, JointError, detect, finish
+from hccl_kit.runtime.consistency import JointError
+from hccl_kit.runtime.detect import LAUNCHERS, detect
 from hccl_kit.runtime.failure import record, watch_stacks
 from hccl_kit.runtime.flight_recorder import DONE, recorder
+from hccl_kit.runtime.join import finish
 
 if TYPE_CHECKING:
     from hccl_kit.ocr.config import Config
-    from hccl_kit.runtime import World
+    from hccl_kit.runtime.join import World
     from hccl_kit.runtime.worker_env import WorkerEnv
 
     Body = Callable[[Config, World, list[str]], None]

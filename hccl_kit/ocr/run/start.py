@@ -12,7 +12,8 @@ from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.config import Config
-from hccl_kit.runtime import Launch, World, join, prepare
+from hccl_kit.runtime.detect import Launch
+from hccl_kit.runtime.join import World, join, prepare
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 CALL_DEPTH = 20_000

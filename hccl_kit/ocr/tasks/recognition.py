@@ -24,7 +24,7 @@ from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.metrics.words import WordCounts, compare, letters
 from hccl_kit.ocr.tasks import language, line_images, text_heads
 from hccl_kit.ocr.tasks.task import Warn, assert_names, lacks
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 
 LABEL_TRANSFORMS = frozenset(line_transforms.MAX_TEXT_LEN)
 """Each works with every head: it gives the numbers of the characters, from which the head makes its targets."""

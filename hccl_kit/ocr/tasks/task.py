@@ -14,7 +14,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch, Targets
 from hccl_kit.ocr.metrics.counts import Counts
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 
 Warn = Callable[[str], None]
 

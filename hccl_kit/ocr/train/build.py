@@ -24,7 +24,7 @@ from hccl_kit.ocr.train import optimizer, parallel, parameters
 from hccl_kit.ocr.train.ema import Ema
 from hccl_kit.ocr.train.step import TrainStep
 from hccl_kit.ocr.train.weights_in_use import StartShare
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 
 
 def network_to_train(config: Config, world: World, say: Warn) -> nn.Cell:

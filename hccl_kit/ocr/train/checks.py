@@ -9,7 +9,7 @@ from hccl_kit.ocr.data.loader import Batch
 from hccl_kit.ocr.train import parameters
 from hccl_kit.ocr.train.job import Job
 from hccl_kit.ocr.train.step import StepResult
-from hccl_kit.runtime import JointError
+from hccl_kit.runtime.consistency import JointError
 
 WATCH = 10
 """Steps after which the weights must have moved."""

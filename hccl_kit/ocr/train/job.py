@@ -28,8 +28,9 @@ from hccl_kit.ocr.tasks import recipes
 from hccl_kit.ocr.tasks.task import Task
 from hccl_kit.ocr.train import build, parameters, resume, schedule
 from hccl_kit.ocr.train.step import TrainStep
-from hccl_kit.runtime import JointError, World
+from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.heartbeat import Heartbeat
+from hccl_kit.runtime.join import World
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from hccl_kit.ocr.train import checks, evaluation, schedule, summary
 from hccl_kit.ocr.train.job import Job, build_job
 from hccl_kit.ocr.train.straggling import StragglerCheck
 from hccl_kit.ocr.train.timing import Meter, timed
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 
 
 def train(config: Config, world: World, log: RunLog) -> dict[str, Any]:

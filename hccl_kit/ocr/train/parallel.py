@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.train.join import DeviceJoin, HostJoin, Join, Total, total_of_vector
-from hccl_kit.runtime import World, mpi
+from hccl_kit.runtime import mpi
+from hccl_kit.runtime.join import World
 
 
 def join(strategy: str, network: nn.Cell, world: World, say: Callable[[str], None]) -> Join | None:

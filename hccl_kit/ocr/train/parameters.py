@@ -10,7 +10,7 @@ from mindspore import Parameter, Tensor, nn
 from numpy.typing import NDArray
 
 from hccl_kit.ocr.train.step import TrainStep
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 
 
 def broadcast(parameters: Iterable[Parameter], world: World) -> None:

@@ -20,7 +20,8 @@ from hccl_kit.ocr.checkpoints.checkpoint import DamagedError, Progress
 from hccl_kit.ocr.checkpoints.previous_run import PREVIOUS, RESUME, own_checkpoints, wanted_start
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.train import parameters
-from hccl_kit.runtime import JointError, World
+from hccl_kit.runtime.consistency import JointError
+from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import RESTART
 
 

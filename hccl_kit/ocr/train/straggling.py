@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hccl_kit.ocr.train.step import StepResult
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 from hccl_kit.runtime.straggler import Streaks, Window
 
 MIN_STEPS = 10

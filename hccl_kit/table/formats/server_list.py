@@ -81,13 +81,14 @@ def is_server(value: object, version: str) -> bool:
 
 def _server(value: object, index: int, version: str) -> Server:
     server = mapping(value)
-    at = ("server_list", index)
     unknown = extra(server, _SERVER_KEYS)
     texts(unknown, SERVER_TEXTS)
     values = array(server.get("device"))
     keys = _DEVICE_KEYS[version]
-    devices = tuple([_device(device, (*at, "device", place), keys) for place, device in enumerate(values)])
-    return Server(text(server.get("server_id")), devices, unknown, at)
+    devices = tuple(
+        [_device(device, ("server_list", index, "device", place), keys) for place, device in enumerate(values)]
+    )
+    return Server(text(server.get("server_id")), devices, unknown, ("server_list", index))
 
 
 def _device(value: object, at: Pointer, keys: frozenset[str]) -> Device:

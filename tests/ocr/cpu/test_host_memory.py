@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.cpu import host_memory
 from hccl_kit.ocr.cpu.host_memory import HostMemory
-from hccl_kit.runtime import JointError, World
+from hccl_kit.runtime.consistency import JointError
+from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import WorkerEnv
 
 SMALL = 64

@@ -17,7 +17,7 @@ from hccl_kit.base.temporary import beside
 from hccl_kit.ocr import config
 from hccl_kit.ocr.cpu import kept_graphs, version
 from hccl_kit.ocr.cpu.kept_graphs import ENABLE, PLACE, TRUST, facts, keep, name
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import WorkerEnv
 from tests.ocr.run_tool import CONFIG
 from tests.ocr.tiny import ALONE

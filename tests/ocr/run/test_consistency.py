@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from hccl_kit.ocr import config
 from hccl_kit.ocr.data.samples import TextLine
 from hccl_kit.ocr.run import consistency
-from hccl_kit.runtime import JointError, World
+from hccl_kit.runtime.consistency import JointError
+from hccl_kit.runtime.join import World
 from tests.ocr.run_tool import CONFIG
 from tests.ocr.tiny import ALONE
 

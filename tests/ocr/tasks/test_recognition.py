@@ -21,7 +21,7 @@ from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.drawing import HEADER
 from hccl_kit.ocr.losses.ctc import CaselessCTCLoss
 from hccl_kit.ocr.tasks.recognition import Recognition
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import WorkerEnv
 from tests.ocr.data.images import dataset, write_image
 from tests.ocr.run_tool import CONFIG

@@ -12,7 +12,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import on_cpu
 from hccl_kit.ocr.train import parallel
 from hccl_kit.ocr.train.join import Arrays, DeviceJoin, HostJoin
-from hccl_kit.runtime import World
+from hccl_kit.runtime.join import World
 from tests.ocr.tiny import ALONE, Linear
 
 PAIR = replace(ALONE, env=replace(ALONE.env, size=2))

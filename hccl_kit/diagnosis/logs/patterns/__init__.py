@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from hccl_kit.diagnosis.logs.facts import Fact
 from hccl_kit.diagnosis.logs.patterns import faults, heartbeats, joining, launchers, links, operators, settings
@@ -19,18 +20,23 @@ ROWS: tuple[Row, ...] = (
     *launchers.ROWS,
     *faults.ROWS,
 )
-_COMPILED = tuple((row, re.compile(row.pattern)) for row in ROWS)
 
 
 def facts_of(record: Record) -> Iterator[Fact]:
     """The facts that a record states by itself."""
     seen: set[str] = set()  # rows with several keys are several rows
-    for row, pattern in _COMPILED:
+    for row in ROWS:
         at = record.text.find(row.key)
         if at < 0 or row.pattern in seen or (row.whole and not record.is_whole):
             continue
-        if match := pattern.search(record.text, 0 if row.before else at):
+        if match := _compiled(row.pattern).search(record.text, 0 if row.before else at):
             seen.add(row.pattern)
             yield from row.make(Found(record, match))
     if fault := faults.of_module(record):
         yield fault
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled when a line has the key of its row: most jobs have few of these lines."""
+    return re.compile(pattern)

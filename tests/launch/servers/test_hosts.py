@@ -1,0 +1,115 @@
+"""`hccl-kit run --ssh` on several hosts: each with a network, a name and an sshd of its own."""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.hosts import Hosts, hosts, needs_hosts
+from tests.launch.jobs import finish
+from tests.launch.nodes import python_nodes_job
+from tests.waiting import wait_until
+
+pytestmark = needs_hosts
+
+SLEEP = "print('ready', flush=True); time.sleep(600)"
+WHERE = "print('rank', rank, 'on', socket.gethostname())"
+DDP = """
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group('gloo')
+torch.manual_seed(rank)
+network = DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+for step in range(5):
+    optimizer.zero_grad()
+    network(torch.full((2, 4), float(rank + step))).square().mean().backward()
+    optimizer.step()
+weights = network.module.weight.detach().clone()
+everyone = [torch.zeros_like(weights) for _ in range(dist.get_world_size())]
+dist.all_gather(everyone, weights)
+print('equal', all(torch.equal(weights, other) for other in everyone), 'of', len(everyone), 'on', socket.gethostname())
+dist.barrier()  # without it torch itself aborts at its end, in one of fifty ranks
+dist.destroy_process_group()
+"""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Hosts]:
+    with hosts(2) as made:
+        yield made
+
+
+def test_it_starts_the_ranks_of_every_host_from_one_of_them(tmp_path: Path, lab: Hosts) -> None:
+    job = python_nodes_job(tmp_path, WHERE, lab=lab)
+    done = finish(job.start(node=0))
+    assert done.returncode == 0, done.stderr
+    assert [job.log(rank) for rank in range(4)] == [f"rank {rank} on node{1 + rank // 2}\n" for rank in range(4)]
+    assert wait_until(lambda: job.processes() == [])
+
+
+def test_servers_may_have_host_names_as_ids(tmp_path: Path, lab: Hosts) -> None:
+    job = python_nodes_job(tmp_path, WHERE, lab=lab, ids=lab.names)
+    assert finish(job.start(node=1)).returncode == 0
+    assert job.log(3) == "rank 3 on node2\n"
+
+
+@pytest.mark.parametrize(("name", "code"), [("INT", 130), ("KILL", -9)])
+def test_a_signal_to_the_starter_ends_the_ranks_of_all_hosts(tmp_path: Path, lab: Hosts, name: str, code: int) -> None:
+    job = python_nodes_job(tmp_path, SLEEP, lab=lab)
+    process = job.start()
+    assert wait_until(lambda: job.all_say("ready"))
+    process.send_signal(getattr(signal, f"SIG{name}"))
+    assert finish(process).returncode == code
+    assert wait_until(lambda: job.processes() == [])
+
+
+def test_a_host_whose_cable_is_pulled_ends_the_job_and_its_ranks(tmp_path: Path) -> None:
+    with hosts(2) as lab:
+        job = python_nodes_job(tmp_path, SLEEP, lab=lab)
+        process = job.start()
+        assert wait_until(lambda: job.all_say("ready"))
+        lab.cut(1)
+        done = finish(process)
+        assert done.returncode == 2
+        assert f"error: server {lab.addresses[1]} does not answer or was lost: " in done.stderr
+        assert wait_until(lambda: job.processes() == [], 30)
+
+
+def test_logs_of_hosts_with_another_disk_are_fetched(tmp_path: Path, lab: Hosts) -> None:
+    """The second host has another disk at the same path: its ssh sessions have a separate mount."""
+    job = python_nodes_job(tmp_path, "print('rank', rank)", lab=lab)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (disk / "program.py").write_bytes((tmp_path / "program.py").read_bytes())
+    ssh = tmp_path / "ssh"
+    ssh.write_text(
+        f"""#!/bin/bash
+command=${{*: -1}} address=${{*: -2:1}}
+[[ $address != {lab.addresses[1]} ]] ||
+    command="unshare --mount bash -c $(printf %q "mount --bind {disk} {tmp_path}; $command")"
+exec ssh -F {lab.ssh_config} "${{@:1:$#-1}}" "$command"
+"""
+    )
+    ssh.chmod(0o755)
+    done = finish(job.start(environ={"HCCL_KIT_SSH": str(ssh)}))
+    assert done.returncode == 0, done.stderr
+    (run,) = (path for path in (disk / "hccl_logs").iterdir() if not path.is_symlink())
+    assert sorted(path.name for path in run.glob("rank_*")) == ["rank_2.log", "rank_3.log"]
+    assert [job.log(rank) for rank in range(4)] == [f"rank {rank}\n" for rank in range(4)]
+
+
+@pytest.mark.long
+@pytest.mark.torch
+def test_a_ddp_program_trains_over_two_hosts(tmp_path: Path, lab: Hosts) -> None:
+    pytest.importorskip("torch")
+    job = python_nodes_job(tmp_path, DDP, lab=lab)
+    started = job.start("--framework", "pytorch", environ={"GLOO_SOCKET_IFNAME": "eth0"}, stderr=subprocess.STDOUT)
+    done = finish(started, 200)
+    assert done.returncode == 0, done.stdout
+    assert [job.log(rank).splitlines()[-1] for rank in range(4)] == [
+        f"equal True of 4 on node{1 + rank // 2}" for rank in range(4)
+    ]
