@@ -25,7 +25,7 @@ SHARES_FATE = frozenset({"mpi", "mindspore"})
 """Frameworks that end all ranks if one ends."""
 AGENT = "selftest.agent"
 """The module of the agent."""
-PACKAGES = ("base", "discovery", "runtime", "selftest", "table")
+PACKAGES = ("base", "discovery", "runtime", "selftest")
 """What the agent and the ranks import."""
 
 
