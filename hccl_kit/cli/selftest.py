@@ -213,13 +213,14 @@ def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[tuple[str
         return [(servers.local_command(), b"") for _ in job.nodes]
     probe, given = servers.agent_probe(), dict(pythons(request.python))
     given.setdefault("", sys.executable)  # the framework is where it is here
-    agents = [(node, probe.command(python_of(given, node.id, node.address))) for node in job.nodes]
+    there = [(node, python_of(given, node.id, node.address)) for node in job.nodes]
+    if request.mpi:  # an agent of this size, sent through mpirun (Open MPI 5), did not start on other hosts
+        mpirun = servers.program_here("mpirun")
+        return [(servers.over_mpirun(mpirun, node, servers.installed_command(python)), b"") for node, python in there]
+    agents = [(node, probe.command(python)) for node, python in there]
     if request.ssh:
         start = ssh_start(os.environ, request.ssh_option)
         commands = [servers.over_ssh(start, node, agent) for node, agent in agents]
-    elif request.mpi:
-        mpirun = servers.program_here("mpirun")
-        commands = [servers.over_mpirun(mpirun, node, agent) for node, agent in agents]
     else:
         names = allocation.matched(job.nodes, allocation.nodes_of(os.environ))
         commands = [allocation.over_srun(names[node.id], agent) for node, agent in agents]

@@ -19,7 +19,7 @@ from hccl_kit.remote.probe import Host, Probe, Reach
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import Server
 
-PACKAGES = ("base", "check", "discovery", "launch", "preflight", "remote", "runtime", "table")
+PACKAGES = ("agent", "base", "check", "discovery", "launch", "preflight", "remote", "runtime", "table")
 """What `on_server` imports."""
 
 

@@ -25,7 +25,7 @@ SHARES_FATE = frozenset({"mpi", "mindspore"})
 """Frameworks that end all ranks if one ends."""
 AGENT = "selftest.agent"
 """The module of the agent."""
-PACKAGES = ("base", "discovery", "runtime", "selftest", "table")
+PACKAGES = ("base", "discovery", "runtime", "selftest")
 """What the agent and the ranks import."""
 
 
@@ -59,6 +59,11 @@ def server(
 def local_command() -> tuple[str, ...]:
     """The command that starts the agent of this server."""
     return own_program(f"hccl_kit.{AGENT}")
+
+
+def installed_command(python: str) -> tuple[str, ...]:
+    """The same with another Python, which has this package installed or at the same path."""
+    return (python, *local_command()[1:])
 
 
 def agent_probe() -> Probe:

@@ -17,7 +17,7 @@ from hccl_kit.table.model import Server
 from hccl_kit.watch.json_form import job_in
 from hccl_kit.watch.view import WatchedJob, WatchedRank, job
 
-PACKAGES = ("base", "remote", "runtime", "table", "watch")
+PACKAGES = ("base", "remote", "runtime", "watch")
 """What `on_server` imports."""
 
 
