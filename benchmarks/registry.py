@@ -51,7 +51,7 @@ SEPARATE: Mapping[str, str] = {
     "real_faults": "verdicts on jobs that were broken on purpose",
     "cpu_parts": "training steps without each part of ocr/cpu: what does not earn a tenth goes",
     "killed_processes": "jobs of which a random process is killed or stopped: what is left, who is named",
-    "killed_hosts": "jobs on several hosts of which a process is killed or a cable is pulled: what is left, who is named",
+    "killed_hosts": "jobs on hosts of which a process is killed or a cable is pulled: what is left, who is named",
     "spare_hosts": "jobs that lose a server and go on with a spare: ranks, parameters, time to go on",
     "selftest_hosts": "names of harmed servers by `hccl-kit selftest`, and false ones on healthy servers",
     "selftest_warm": "the same for runs that lose nobody, with ranks that are started once for many runs",
