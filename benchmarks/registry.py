@@ -54,7 +54,7 @@ SEPARATE: Mapping[str, str] = {
     "spare_hosts": "jobs that lose a server and go on with a spare: ranks, parameters, time to go on",
     "selftest_hosts": "names of harmed servers by `hccl-kit selftest`, and false ones on healthy servers",
     "selftest_warm": "the same for runs that lose nobody, with ranks that are started once for many runs",
-    "link_scale": "the links of a job of 1,000 servers: time, memory, descriptors",
+    "link_scale": "the starter of a job of 1,000 servers: time, memory, descriptors",
     "preflight_scale": "preflight of 1,000 servers: time, memory",
     "explain_lines": "lines of a corpus that `hccl-kit explain` knows; takes the corpus",
     "hccl_verdicts": "verdicts on tables against those of HCCL's parser; takes the tables",

@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from hccl_kit.agent.cores import threads
+from hccl_kit.agent.job import GRACE
 
 VERSION = 2
 MIB = 1 << 20
 MOST = 256 * MIB
 """Bytes of an assignment: a table of the largest jobs, and 4,096 variables of 4 KiB."""
+SCHEDULER = -1
+"""Stands in the place of a rank for the scheduler of MindSpore, a process beside the ranks."""
 
 
 class AssignedRank(NamedTuple):
@@ -40,15 +43,16 @@ class Assignment(NamedTuple):
 
     `environ` is the whole environment of a rank, or with `inherit` what is added to that of the agent, from which the
     names in `unset` are removed first. Then come `defaults`, and what depends on the start: `log_dir_name` (the log
-    folder of the start), `port_name` (the port of rank 0: `port`, or a free one of `ports`), `restart_name` (the number
-    of the restart, from 1, plus `restarts_before`, which an outer launcher has counted). `threads_name` is a default:
-    the cores of this server by rank. `mark` is a variable of `environ` that only this job has: a process with it ends
-    with the job.
+    folder of the start), `port_name` (the port of rank 0: `port`, or a free one of `ports`; "": none), `restart_name`
+    (the number of the restart, from 1, plus `restarts_before`, which an outer launcher has counted). `threads_name` is
+    a default: the cores of this server by rank. `mark` is a variable of `environ` that only this job has: a process
+    with it ends with the job.
 
     `folder` is the log folder of the run, absolute, and `files` what is written there first. `cwd` is where the ranks
     start, "": where the agent does. `host` is the name of this server in messages, `node` its number. `limit` is the
     size in bytes at which a log is cut, 0: never. `heartbeat` is the time in seconds without a step after which the job
-    is ended, 0: never. `prefix` shows the output of all ranks instead of rank 0.
+    is ended, 0: never. `grace` is the time in seconds between two signals to the ranks, the last of which is SIGKILL.
+    `prefix` shows the output of all ranks instead of rank 0.
     """
 
     command: tuple[str, ...]
@@ -72,6 +76,7 @@ class Assignment(NamedTuple):
     restarts_before: int = 0
     max_restarts: int = 0
     heartbeat: float = 0.0
+    grace: float = GRACE
     limit: int = 1024 * MIB
     prefix: bool = False
 
@@ -90,7 +95,8 @@ class Assignment(NamedTuple):
             whole = {**{name: value for name, value in environ.items() if name not in self.unset}, **whole}
         name = "" if whole.get(self.threads_name) else self.threads_name
         if name:
-            whole[name] = str(threads(len(self.ranks), environ))
+            ranks = sum(rank.rank != SCHEDULER for rank in self.ranks)
+            whole[name] = str(threads(max(1, ranks), environ))
         defaults = tuple(row for row in self.defaults if not any(name in whole for name in (row.name, *row.others)))
         return self._replace(environ=whole, inherit=False, unset=(), defaults=defaults, threads_name=name)
 
@@ -107,7 +113,8 @@ class Assignment(NamedTuple):
         }
         restart = attempt + self.restarts_before
         counted = {self.restart_name: str(restart)} if self.restart_name and restart else {}
-        of_start = {self.log_dir_name: logs, **counted, self.port_name: str(port)}
+        of_port = {self.port_name: str(port)} if self.port_name else {}
+        of_start = {self.log_dir_name: logs, **counted, **of_port}
         return {**self.environ, **defaults, **of_start, **rank.variables}
 
 
@@ -131,7 +138,7 @@ def read(text: str) -> Assignment:
         values.update(port=None if port is None else int(port), ports=(int(first), int(last)))
         values.update({name: tuple(map(str, given[name])) for name in ("command", "unset")})
         values.update({name: str(given[name]) for name in _TEXTS})
-        values.update(heartbeat=float(given["heartbeat"]), ranks=ranks, defaults=defaults)
+        values.update(heartbeat=float(given["heartbeat"]), grace=float(given["grace"]), ranks=ranks, defaults=defaults)
         return Assignment(**values)
     except (AttributeError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"not an assignment: {error}") from error

@@ -109,7 +109,8 @@ class Attempt:
             pass
 
     def _prefixed(self, rank: int) -> Prefixed:
-        return Prefixed(f"[{self.assignment.host}:{rank}] ".encode(), partial(self.screen.show, rank))
+        name = report.name(rank).replace("rank ", "")
+        return Prefixed(f"[{self.assignment.host}:{name}] ".encode(), partial(self.screen.show, rank))
 
     def _count_no_more(self, rank: int) -> None:
         path = os.path.join(self.folder, f"step_{rank}")

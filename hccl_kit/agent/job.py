@@ -17,7 +17,7 @@ from enum import Enum
 from typing import NamedTuple, Union
 
 GRACE = 0.8
-"""Seconds from one signal to the next, the last of which is SIGKILL."""
+"""Seconds from one signal to the next, the last of which is SIGKILL, unless the caller has another number."""
 STACKS = 2.0
 """Seconds in which ranks write the stacks of their threads before they are ended."""
 HUNG = 124
@@ -119,7 +119,8 @@ class Job(NamedTuple):
     """The state, the ranks that run, and why the job ends: the first cause; a signal of the user counts more.
 
     `left` are the signals that are still to be sent, `deadline` is the time of the next Due. `last_step` is the
-    furthest step before the last restart. `code` is the exit code of the job when it is over.
+    furthest step before the last restart. `code` is the exit code of the job when it is over. `grace` is the time in
+    seconds from one signal to the next.
     """
 
     ranks: frozenset[int]
@@ -132,11 +133,14 @@ class Job(NamedTuple):
     deadline: float = NEVER
     last_step: int | None = None
     code: int = 0
+    grace: float = GRACE
 
 
-def begin(ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0) -> tuple[Job, tuple[Action, ...]]:
+def begin(
+    ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0, grace: float = GRACE
+) -> tuple[Job, tuple[Action, ...]]:
     """A job whose ranks are to be started, after `attempt` starts on other servers, which are no restarts."""
-    return Job(ranks, max_restarts + attempt, attempt=attempt, running=ranks), (Start(attempt),)
+    return Job(ranks, max_restarts + attempt, attempt=attempt, running=ranks, grace=grace), (Start(attempt),)
 
 
 def after(job: Job, event: Event, now: float) -> tuple[Job, tuple[Action, ...]]:
@@ -214,7 +218,7 @@ def _end(job: Job, now: float, signals: tuple[int, ...]) -> tuple[Job, tuple[Act
     if not job.running:
         return job._replace(state=State.ENDING, left=(), deadline=NEVER), (Clear(),)
     number, *left = signals
-    ending = job._replace(state=State.ENDING, left=tuple(left), deadline=now + GRACE)
+    ending = job._replace(state=State.ENDING, left=tuple(left), deadline=now + job.grace)
     return ending, (Send(number),)
 
 

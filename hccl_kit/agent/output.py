@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from hccl_kit.agent import report
+
 CHUNK = 1 << 16
 """Bytes that are read at once: what a pipe of Linux holds."""
 LONGEST_LINE = 1 << 14
@@ -22,7 +24,7 @@ class Log:
     """
 
     def __init__(self, folder: str, rank: int, limit: int = 0) -> None:
-        self.path = os.path.join(folder, f"rank_{rank}.log")
+        self.path = os.path.join(folder, f"{report.name(rank).replace(' ', '_')}.log")
         self.limit = limit
         self.size = 0
         self.lost = 0

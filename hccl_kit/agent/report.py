@@ -6,6 +6,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from hccl_kit.agent.assignment import SCHEDULER
 from hccl_kit.agent.job import HUNG, Cause, Exited, Hung, Tell, exit_code
 
 
@@ -19,11 +20,18 @@ class End(NamedTuple):
 
 
 def started(ranks: Mapping[int, int], host: str, port: int, more: Sequence[str], logs: str) -> str:
-    """The line at the start; `ranks` are the cards by rank."""
-    numbers = sorted(ranks)
+    """The line at the start; `ranks` are the cards by rank, `port` is 0 if the ranks need none."""
+    numbers = sorted(rank for rank in ranks if rank != SCHEDULER)
     cards = " ".join(str(ranks[rank]) for rank in numbers)
-    facts = ", ".join([f"port {port}", *more, f"logs in {logs}"])
-    return f"ranks {numbers[0]} to {numbers[-1]} on devices {cards} of {host}, {facts}\n"
+    parts = [f"ranks {numbers[0]} to {numbers[-1]} on devices {cards}"] if numbers else []
+    parts += ["the scheduler"] if SCHEDULER in ranks else []
+    facts = ", ".join([*([f"port {port}"] if port else []), *more, f"logs in {logs}"])
+    return f"{' and '.join(parts)} of {host}, {facts}\n"
+
+
+def name(rank: int) -> str:
+    """`rank 3`, or `scheduler`."""
+    return "scheduler" if rank == SCHEDULER else f"rank {rank}"
 
 
 def blamed(cause: Exited | Hung) -> int:
@@ -40,7 +48,8 @@ def failure(cause: Exited | Hung, ranks: Mapping[int, int], host: str, heartbeat
             who = "ranks " + ", ".join(map(str, cause.ranks))
         what = f"{who} of {host} took no step for {heartbeat:g} s after step {cause.step}"
     else:
-        what = f"rank {cause.rank} on device {ranks[cause.rank]} of {host} failed with {exit_status(cause.code)}"
+        card = "" if cause.rank == SCHEDULER else f" on device {ranks[cause.rank]}"
+        what = f"{name(cause.rank)}{card} of {host} failed with {exit_status(cause.code)}"
     if end.is_shown:
         where = "its traceback is" if end.is_traceback else "its last lines are"
         lines = [f"  {where} above, and in {end.log}"]

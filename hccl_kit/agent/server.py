@@ -41,16 +41,29 @@ class Server:
 
     def start(self, attempt: int, port: int | None = None) -> int:
         """Start all ranks; returns the port of rank 0. Raises PortError or OSError, before any was started."""
-        given = self.assignment.port if port is None else port
-        chosen = free_port(given, self.assignment.ports) if port is None else port
+        chosen = self._port() if port is None else port
         self.attempt = Attempt(self.assignment, attempt, chosen, self.selector, self.screen)
         self.is_watched, self.is_over = True, False
         return chosen
+
+    def _port(self) -> int:
+        """The port of rank 0, which must be free if it is on this server; 0: the ranks need none."""
+        given = self.assignment.port
+        if not self.assignment.port_name:
+            return 0
+        if given is not None and all(rank.rank != 0 for rank in self.assignment.ranks):
+            return given
+        return free_port(given, self.assignment.ports)
 
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves."""
         self.is_watched = False
         self.attempt.ranks.send(number, to_leaders=to_leaders)
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal of the user to the ranks themselves; the job goes on."""
+        if not self.is_over:
+            self.attempt.ranks.send(number, to_leaders=True)
 
     def clear(self) -> None:
         """End whatever the ranks have started; Gone comes when nothing is left."""

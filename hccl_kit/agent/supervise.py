@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hccl_kit.agent.job import Action, Cause, Event, Job, Tell
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that programs take for stacks and checkpoints, and that end no job."""
 
 
 class Edge(Protocol):
@@ -34,6 +36,9 @@ class Edge(Protocol):
 
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves."""
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal of the user to the ranks themselves; the job goes on."""
 
     def clear(self) -> None:
         """End whatever the ranks have started; Gone comes when nothing is left."""
@@ -60,7 +65,8 @@ def supervise(assignment: Assignment) -> Job:
         screen = Screen()
         server = Server(assignment.here(os.environ), selector, screen)
         ranks = frozenset(rank.rank for rank in assignment.ranks)
-        return Supervisor(arrived, selector, screen).run(server, ranks, assignment.max_restarts)
+        supervisor = Supervisor(arrived, selector, screen)
+        return supervisor.run(server, ranks, assignment.max_restarts, grace=assignment.grace)
 
 
 class Supervisor:
@@ -78,10 +84,12 @@ class Supervisor:
         self.selector.register(arrived, selectors.EVENT_READ, self._read_signals)
         self.screen = screen
 
-    def run(self, edge: Edge, ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0) -> Job:
+    def run(
+        self, edge: Edge, ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0, *, grace: float = job.GRACE
+    ) -> Job:
         """Start the ranks and look after them until the job is over; see `job.begin`."""
         self.edge = edge
-        now, actions = job.begin(ranks, max_restarts, attempt)
+        now, actions = job.begin(ranks, max_restarts, attempt, grace)
         self._do(now, actions)
         while now.state is not State.OVER:
             for event in self._events(now):
@@ -112,7 +120,11 @@ class Supervisor:
             yield Due()
 
     def _read_signals(self) -> None:
-        self.signalled += [Signalled(number) for number in os.read(self.arrived, 4096) if number in SIGNALS]
+        for number in os.read(self.arrived, 4096):
+            if number in SIGNALS:
+                self.signalled.append(Signalled(number))
+            elif number in PASSED_ON:
+                self.edge.pass_on(number)
 
     def _do(self, now: Job, actions: tuple[Action, ...]) -> None:
         for action in actions:
@@ -141,7 +153,7 @@ def signals() -> Iterator[int]:
     read_end, write_end = os.pipe()
     for end in (read_end, write_end):
         os.set_blocking(end, False)
-    before = {number: signal.signal(number, lambda *_: None) for number in (*SIGNALS, signal.SIGCHLD)}
+    before = {number: signal.signal(number, lambda *_: None) for number in (*SIGNALS, *PASSED_ON, signal.SIGCHLD)}
     wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     try:
         yield read_end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ State = Literal["new", "same", "replaceable", "other"]
 _DONE: Mapping[State, str] = {"new": "wrote", "same": "unchanged", "replaceable": "replaced", "other": "wrote"}
 _MOST_READ = 1 << 20
 """Bytes of a file that may be replaceable; those that we write are smaller."""
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{1000,}=*")
 
 
 class OutputFile(NamedTuple):
@@ -139,10 +141,11 @@ def _make(folder: Path) -> None:
 
 
 def show_files(files: Sequence[OutputFile], *, force: bool) -> None:
-    """Print what `write_files` would write. Raises KitError if it would."""
+    """Print what `write_files` would write, without what is in Base64. Raises KitError if it would."""
     states = _states(files)
     for file, state in states:
-        print(f"{'unchanged' if state == 'same' else 'would write'}: {file.path}\n{shown(file.text.rstrip())}\n")
+        text = _BASE64.sub(lambda match: f"[{len(match[0])} characters of Base64]", file.text.rstrip())
+        print(f"{'unchanged' if state == 'same' else 'would write'}: {file.path}\n{shown(text)}\n")
     _refuse_to_overwrite(states, force=force)
 
 

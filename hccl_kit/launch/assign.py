@@ -12,9 +12,9 @@ from hccl_kit.agent.assignment import AssignedRank, Assignment, Default
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
+from hccl_kit.launch import recorders
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.recorders import RECORDERS
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
     MISLEADING,
@@ -79,7 +79,6 @@ def assign(
     common = {name: value for name, value in environ.items() if name not in {*MISLEADING, *OF_THE_JOB, SERVER}}
     common |= {row.name: row.value for row in extra if row.rank is None}
     variables = [Default(name, value) for name, value in plan.variables if name not in OF_THE_JOB]
-    recorders = [Default(row.name, row.value, row.others, row.value.startswith("./")) for row in RECORDERS]
     ranks = []
     for worker, card in zip(server.workers, server.devices, strict=True):
         values = worker.to_environ() | dict.fromkeys(NAMES["table"], str(table))
@@ -97,7 +96,7 @@ def assign(
         host=host,
         log_dir_name=LOG_DIR,
         node=node,
-        defaults=(*variables, Default(PLOGS, f"plog/{_as_file_name(server.id)}/", in_logs=True), *recorders),
+        defaults=(*variables, Default(PLOGS, f"plog/{_as_file_name(server.id)}/", in_logs=True), *recorders.defaults()),
         threads_name=THREADS,
         port_name=port_name,
         port=port,

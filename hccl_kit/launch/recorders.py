@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from hccl_kit.agent.assignment import Default
+
 SIZE = "2000"
 """Collectives in the ring; PyTorch's own default, about 1 MB of JSON."""
 
@@ -61,6 +63,11 @@ RECORDERS = (
         ("TORCH_NCCL_DEBUG_INFO_TEMP_FILE",),
     ),
 )
+
+
+def defaults() -> list[Default]:
+    """The variables as defaults of an Assignment."""
+    return [Default(row.name, row.value, row.others, in_logs=row.value.startswith("./")) for row in RECORDERS]
 
 
 def rows() -> list[str]:

@@ -43,11 +43,6 @@ def array(name: str, values: Sequence[str]) -> list[str]:
     return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
 
 
-def source_of(name: str) -> str:
-    """The source of a module of `payload`."""
-    return files("hccl_kit.launch.payload").joinpath(f"{name}.py").read_text(encoding="utf-8")
-
-
 def fragment(*names: str) -> Iterator[str]:
     """For each name, an empty line and `scripts/NAME.sh` without its first paragraph, a comment for its readers."""
     for name in names:

@@ -12,8 +12,8 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.payload.substitute import OF_RANK, MisfitError, new_table
 from hccl_kit.launch.plan import address_of
+from hccl_kit.launch.substitute import OF_RANK, MisfitError, new_table
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product

@@ -21,8 +21,8 @@ PYTHON = "python3"
 START = """\
 import os, sys
 if sys.version_info < (3, {minor}):
-    sys.exit("error: %s of %s is Python %d.%d; accepted: 3.{minor} and later" % (
-        (sys.executable, os.uname()[1]) + sys.version_info[:2]))
+    sys.exit("error: on %s, %s is Python %d.%d; accepted: 3.{minor} and later; --python HOST=PATH names another" % (
+        (os.uname()[1], sys.executable) + sys.version_info[:2]))
 file, left = os.memfd_create("hccl_kit"), int(sys.argv[1])
 while left:
     piece = os.read(0, min(left, 65536))
@@ -30,12 +30,13 @@ while left:
         sys.exit("error: the connection ended before the program was there")
     os.write(file, piece)
     left -= len(piece)
-sys.path.insert(0, "/proc/self/fd/%d" % file)
+sys.path.insert(0, "/proc/%d/fd/%d" % (os.getpid(), file))
 del sys.argv[:2]
 import runpy
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
 """What Python does there before the program; {minor} is the oldest version that the program accepts."""
+MAIN = 'import runpy\n\nrunpy.run_module("{module}", run_name="__main__", alter_sys=True)\n'
 _ROOT = Path(__file__).resolve().parents[1]
 _TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -45,11 +46,16 @@ def command(python: str, module: str, *arguments: str, size: int, minor: int) ->
     return (python, "-I", "-c", START.format(minor=minor), str(size), module, *arguments)
 
 
-def archive(packages: Iterable[str]) -> bytes:
-    """These packages of hccl_kit, such as "agent", as a zip; the same bytes for the same files."""
+def archive(packages: Iterable[str], main: str = "") -> bytes:
+    """These packages of hccl_kit, such as "agent", as a zip; the same bytes for the same files.
+
+    `main` is the package that Python runs if it is given the zip as a program.
+    """
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as made:
         made.writestr(zipfile.ZipInfo(f"{_ROOT.name}/__init__.py", _TIME), "")
+        if main:
+            made.writestr(zipfile.ZipInfo("__main__.py", _TIME), MAIN.format(module=f"{_ROOT.name}.{main}"))
         for package in sorted(packages):
             for path in sorted((_ROOT / package).rglob("*")):
                 if path.is_file() and path.suffix != ".pyc":

@@ -65,6 +65,11 @@ def test_a_rank_that_does_not_end_is_killed_and_then_not_waited_for() -> None:
     assert job.code == 7
 
 
+def test_the_time_between_two_signals_is_that_of_the_caller() -> None:
+    job, _ = begin(frozenset([0, 1]), grace=10.0)
+    assert after(job, Exited(1, 7), 100.0)[0].deadline == 110.0
+
+
 def test_a_job_without_progress_writes_its_stacks_before_it_ends() -> None:
     job, done = run(Hung((1,), 5))
     assert (job.state, job.deadline) == (State.STACKS, 100 + STACKS)

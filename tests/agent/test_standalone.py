@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import hccl_kit.agent
+import hccl_kit.pod
 from tests.agent.jobs import python_job
 
 ROOM = Path(hccl_kit.agent.__file__).parent
@@ -17,16 +18,20 @@ MOST = 60_000
 """Bytes of the agent as one file: it is sent to every server of a job."""
 
 
+POD = Path(hccl_kit.pod.__file__).parent
+
+
 def test_the_agent_imports_the_standard_library_only_and_is_written_for_python_3_8() -> None:
-    known = {*sys.stdlib_module_names, "hccl_kit"}
-    for path in ROOM.glob("*.py"):
+    known = {*sys.stdlib_module_names, "hccl_kit", "ray"}
+    for path in (*ROOM.glob("*.py"), *POD.glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 8))
         for node in ast.walk(tree):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names = [name.name for name in node.names] if isinstance(node, ast.Import) else names
             for name in names:
                 assert name.partition(".")[0] in known, path
-                assert not name.startswith("hccl_kit") or name.startswith("hccl_kit.agent"), path
+                of_kit = ("hccl_kit.agent", "hccl_kit.pod") if path.parent == POD else ("hccl_kit.agent",)
+                assert not name.startswith("hccl_kit.") or name.startswith(of_kit), path
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.agent.assignment import SCHEDULER, AssignedRank
 from tests.agent.jobs import MARK, STEP, Job, make_job, python_job
 from tests.launch.jobs import finish
 from tests.waiting import wait_until
@@ -166,6 +167,21 @@ def test_a_signal_reaches_every_rank(tmp_path: Path, name: str, code: int) -> No
     assert done.stderr == f"ended by SIG{name}; logs in {job.logs}\n"
     assert [job.log(rank) for rank in range(4)] == [f"ready\nheard {number:d}\n"] * 4
     assert job.processes() == []
+
+
+def test_signals_for_stacks_and_checkpoints_reach_the_ranks_and_end_nothing(tmp_path: Path) -> None:
+    program = (
+        "signal.signal(signal.SIGUSR1, lambda *_: print('stacks', flush=True))\n"
+        "signal.signal(signal.SIGUSR2, lambda *_: sys.exit(0))\n"
+        "print('ready', flush=True)\nwhile True: time.sleep(1)"
+    )
+    job = python_job(tmp_path, program)
+    process = job.start()
+    assert wait_until(lambda: job.all_say("ready"))
+    process.send_signal(signal.SIGUSR1)
+    assert wait_until(lambda: job.all_say("stacks"))
+    process.send_signal(signal.SIGUSR2)
+    assert finish(process).returncode == 0
 
 
 def test_a_rank_gets_sigint_even_if_the_agent_is_a_background_job(tmp_path: Path) -> None:
@@ -540,3 +556,24 @@ def test_what_is_no_assignment_starts_nothing(text: str) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
+
+
+def test_the_port_of_rank_0_is_checked_on_its_server_only(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        job = python_job(tmp_path, "print(os.environ['MASTER_PORT'])", port=taken.getsockname()[1], prefix=True)
+        assert job.run().returncode == 2
+        others = tuple(rank for rank in job.assignment.ranks if rank.rank != 0)
+        done = Job(job.folder, job.assignment._replace(ranks=others)).run()
+        assert (done.returncode, done.stdout.count(f"] {taken.getsockname()[1]}\n")) == (0, len(others))
+
+
+def test_the_scheduler_of_mindspore_is_named_and_needs_no_port(tmp_path: Path) -> None:
+    job = python_job(tmp_path, "print('MASTER_PORT' in os.environ); sys.exit(3 if rank < 0 else 0)", port_name="")
+    scheduler = AssignedRank(SCHEDULER, 0, {"RANK": "-1"})
+    done = Job(job.folder, job.assignment._replace(ranks=(scheduler, *job.assignment.ranks), prefix=True)).run()
+    assert done.returncode == 3
+    assert done.stdout.startswith("ranks 0 to 3 on devices 4 5 6 7 and the scheduler of n1, ")
+    assert "[n1:scheduler] False\n" in done.stdout
+    assert f"error: scheduler of n1 failed with exit code 3\n  the end of {job.logs}/scheduler.log:" in done.stderr

@@ -67,3 +67,8 @@ def test_files_written_before_a_failure_are_removed(tmp_path: Path, monkeypatch:
     with pytest.raises(KitError, match="No space left"):
         write_files(files, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_dry_run_shows_the_length_of_what_nobody_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show_files([OutputFile(tmp_path / "a.yaml", f"name: x\ndata: {'Ab+/' * 300}==\n")], force=False)
+    assert capsys.readouterr().out.endswith("\nname: x\ndata: [1202 characters of Base64]\n\n")

@@ -33,9 +33,11 @@ def rows(page: str = PAGES[0]) -> dict[str, dict[str, str]]:
 
 
 def text_of(launcher: str) -> str:
-    """All files of a launcher for two servers."""
+    """All files of a launcher for two servers, and the program of pods, which they have as Base64."""
     made, file = planned(servers((2, 3), (2, 3)), *COMMANDS.get(launcher, ("python", "train.py")))
-    return "".join(one.text for one in emit(launcher, made, file, **NEEDED.get(launcher, {})))
+    text = "".join(one.text for one in emit(launcher, made, file, **NEEDED.get(launcher, {})))
+    program = [*(ROOT / "hccl_kit" / "pod").glob("*.py")] if LAUNCHERS[launcher].runs_pods else []
+    return text + "".join(path.read_text(encoding="utf-8") for path in program)
 
 
 def takes_restarts(launcher: str) -> bool:

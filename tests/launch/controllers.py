@@ -64,7 +64,7 @@ def _trainjob(name: str, templates: Templates) -> list[PodFacts]:
 
 
 def _rayjob(_name: str, templates: Templates) -> list[PodFacts]:
-    """The variables that `ray_start` sets in the pods of Ray's workers."""
+    """The variables that `hccl_kit.pod.ray` sets in the pods of Ray's workers."""
     count, _ = templates["cards"]
     variables = {"HCCL_KIT_POD_0": "ray-worker-0"}
     return [PodFacts("cards", {}, {**variables, "HCCL_KIT_POD": str(number)}) for number in range(count)]

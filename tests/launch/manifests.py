@@ -242,9 +242,19 @@ def command_of(documents: Sequence[Value]) -> list[str]:
         (container,) = template["spec"]["containers"]
         if "args" in container:
             return [expanded(word, {}) for word in container["args"]]
-    programs = next(document["data"] for document in documents if "ray.json" in document.get("data", {}))
-    found: list[str] = json.loads(programs["ray.json"])["command"]
+    found: list[str] = settings_of(documents)["command"]
     return found
+
+
+def settings_of(documents: Sequence[Value]) -> Value:
+    """The settings of `hccl_kit.pod`."""
+    (text,) = [document["data"]["job.json"] for document in documents if "job.json" in document.get("data", {})]
+    return dict(json.loads(text))
+
+
+def readable(file: LaunchFile) -> LaunchFile:
+    """The manifest without its binary part, which is different for every version of zlib and of the agent."""
+    return file._replace(text=re.sub(r"(?m)^(  agent\.pyz: )[A-Za-z0-9+/=]+$", r"\1...", file.text))
 
 
 class Cluster:
@@ -266,9 +276,10 @@ class Cluster:
         return folder
 
     def here(self, text: str) -> str:
-        """The text with the real path of the folder of the table."""
-        place = "/user/serverid/devindex/config"
-        return text.replace(place, str(self.folder / place.strip("/").replace("/", "_")))
+        """The text with the real paths of the folders of the table and of the logs."""
+        for place in ("/user/serverid/devindex/config", "/hccl-logs"):
+            text = text.replace(place, str(self.folder / place.strip("/").replace("/", "_")))
+        return text
 
     @staticmethod
     def write(folder: Path, data: Mapping[str, str]) -> None:
@@ -296,7 +307,8 @@ class Cluster:
             given = row.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
             variables[row["name"]] = fields.get(given, "") if given else expanded(row["value"], variables)
         places = {m["name"]: m["mountPath"] for m in container["volumeMounts"]}
-        program = container.get("command", ["python3", "-Iu", "/hccl-kit/start.py"])  # of Ray's workers: `ray_start`
+        of_ray = ["python3", "-I", "/hccl-kit/agent.pyz", "/hccl-kit/job.json"]  # `hccl_kit.pod.ray` starts it
+        program = container.get("command", of_ray)
         words = [expanded(word, variables) for word in program] + command_of(self.documents)
         for volume in template["spec"]["volumes"]:
             if "configMap" in volume:

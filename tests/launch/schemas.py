@@ -44,14 +44,15 @@ CONTAINER = record(
     ports=items({**PORT, "properties": {**PORT["properties"], "name": {"type": "string", "maxLength": 15}}}),
     resources=record("", requests=QUANTITIES, limits=QUANTITIES),
     terminationMessagePolicy={"enum": ["File", "FallbackToLogsOnError"]},
-    volumeMounts=items(record("name mountPath", name=TEXT, mountPath=TEXT)),
+    volumeMounts=items(record("name mountPath", name=TEXT, mountPath=TEXT, readOnly=BOOLEAN)),
 )
 VOLUME = record(
     "name",
     name=TEXT,
     configMap=record("", name=TEXT, optional=BOOLEAN),
-    hostPath=record("path", path=TEXT),
+    hostPath=record("path", path=TEXT, type={"enum": ["", "Directory", "DirectoryOrCreate"]}),
     emptyDir=record("", medium=TEXT),
+    persistentVolumeClaim=record("claimName", claimName=TEXT, readOnly=BOOLEAN),
 )
 APART = record("topologyKey", topologyKey=TEXT, labelSelector=record("", matchLabels=TEXTS))
 POD = record(
@@ -119,6 +120,7 @@ VOLCANO_JOB = record(
         "",
         maxRetry=INT32,
         minAvailable=COUNT,
+        plugins={"type": "object", "additionalProperties": items(TEXT)},
         policies=items(record("", action=ACTION, event=EVENT, events=items(EVENT))),
         queue=TEXT,
         schedulerName={"type": "string", "maxLength": 63},

@@ -10,10 +10,6 @@ import pytest
 
 from hccl_kit.base.kit_program import START
 from hccl_kit.base.own_program import own_program
-from hccl_kit.runtime.worker_env import DIAGNOSE
-from tests.launch.emitters.test_slurm import HERE as ONE_SERVER
-from tests.launch.emitters.test_slurm import script as slurm_script
-from tests.launch.emitters.test_slurm import start as start_slurm
 from tests.places import ROOT
 
 MARK = "ran_here"
@@ -29,14 +25,6 @@ def plant(folder: Path) -> Path:
         for file in ("__init__.py", "__main__.py"):
             (folder / name / file).write_text(PLANTED)
     return folder / MARK
-
-
-def test_under_slurm_no_kit_of_the_current_folder_runs(tmp_path: Path) -> None:
-    made = slurm_script(tmp_path, ONE_SERVER, sys.executable, "-I", "-c", "raise SystemExit(7)")
-    mark = plant(tmp_path)
-    done = start_slurm(made, PATH=os.defpath, PYTHONPATH="/nowhere:", **{DIAGNOSE: "60"})
-    assert (done.returncode, mark.exists()) == (7, False), done.stderr
-    assert "rank 0" in done.stderr.rpartition("\n\n")[2]
 
 
 @pytest.mark.parametrize("way", ["PYTHONPATH", "user site", "the running kit"])

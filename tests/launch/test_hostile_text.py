@@ -51,25 +51,7 @@ def nothing_ran(folder: Path) -> bool:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("place", ["failed", "code", "device", "host"])
-def test_hostile_notes_of_slurm_are_not_executed(tmp_path: Path, place: str, text: str) -> None:
-    plan, file = planned(servers((0, 1), (0, 1)), "true")
-    script = write(tmp_path, slurm.emit(plan, file))
-    words = {"failed": "1", "code": "7", "device": "0", "host": "node1", place: text}
-    (tmp_path / "failed").write_text(words["failed"] + "\n", encoding="utf-8")
-    (tmp_path / "end_1").write_text("{code} {device} {host}\n".format(**words), encoding="utf-8")
-    done = functions(
-        script,
-        'logs=$PWD; if r=$(failed_rank) && read_end "$r"; then echo "$r $own_code $device $host"; else echo no; fi',
-    )
-    assert nothing_ran(tmp_path)
-    is_name, is_device = place == "host" and text.isalnum(), place == "device" and text == "08"
-    assert done.stdout == (f"1 7 0 {text}\n" if is_name else f"1 7 {text} node1\n" if is_device else "no\n")
-    assert done.stderr == ""
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("name", ["SLURM_JOB_ID", "SLURM_RESTART_COUNT", "MASTER_PORT", "SLURM_LOCALID"])
+@pytest.mark.parametrize("name", ["SLURM_JOB_ID", "SLURM_RESTART_COUNT", "SLURM_ARRAY_TASK_ID", "MASTER_PORT"])
 def test_hostile_variables_of_slurm_are_not_executed(tmp_path: Path, name: str, text: str) -> None:
     plan, file = planned(servers((0, 1)), "true")
     script = write(tmp_path, [*slurm.emit(plan, file), LaunchFile(file.name, file.text)])
@@ -78,11 +60,9 @@ def test_hostile_variables_of_slurm_are_not_executed(tmp_path: Path, name: str, 
     environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_LOCALID": "0", name: text}
     done = run(script, environ=environ)
     assert nothing_ran(tmp_path)
-    if text or name in ("SLURM_JOB_ID", "SLURM_LOCALID"):
-        assert done.returncode == 2, done
-        assert "error: " in done.stderr
-        assert "syntax error" not in done.stderr
-        assert "\x1b" not in done.stderr
+    assert done.returncode == (2 if name == "SLURM_JOB_ID" or (text and name == "SLURM_RESTART_COUNT") else 0), done
+    assert "syntax error" not in done.stderr
+    assert "\x1b" not in done.stderr
 
 
 @pytest.mark.parametrize("text", HOSTILE)
@@ -102,17 +82,6 @@ def test_hostile_variables_of_the_bash_script_are_not_executed(tmp_path: Path, n
     assert (done.returncode, done.stderr) == (0, "")
     assert "value too great" not in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
-
-
-def test_a_folder_name_with_control_characters_is_refused_under_slurm(tmp_path: Path) -> None:
-    folder = tmp_path / "a\x1b[31mb"
-    folder.mkdir()
-    plan, file = planned(servers((0, 1)), "true")
-    script = write(folder, [*slurm.emit(plan, file), LaunchFile(file.name, file.text)])
-    done = run(script, environ={"SLURM_JOB_ID": "7"})
-    assert (done.returncode, done.stdout) == (2, "")
-    why = f"error: the name of the folder has control characters: {tmp_path}/a?[31mb"
-    assert done.stderr.splitlines() == [why, "  fix: start in another folder"]
 
 
 @pytest.mark.parametrize("is_folder", [True, False])

@@ -15,6 +15,7 @@ import pytest
 
 from hccl_kit.launch.emitters import rayjob
 from hccl_kit.runtime.detect import detect
+from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
 from tests.lab.hosts import needs_hosts
 from tests.lab.ray import Cluster, cluster, command_line, needs_ray
 from tests.launch import manifests
@@ -54,16 +55,13 @@ def start(
     """Start the entry point, with `timeout` seconds for servers to join; its ranks run in `folder`."""
     plan, table = planned(servers(*[range(2)] * pods), *argv, framework="pytorch")
     files = manifests.Cluster(folder, rayjob.emit(plan, table, image="x", name="train"))
-    programs = files.mount("train-start", "/hccl-kit")
-    entry = programs / "ray_start.py"
-    text = entry.read_text()
-    assert "TIMEOUT = 1800\n" in text
-    data = {path.name: path.read_text() for path in programs.iterdir() if path.is_file()}
-    files.write(programs, {**data, "ray_start.py": text.replace("TIMEOUT = 1800\n", f"TIMEOUT = {timeout}\n")})
+    program = files.mount("train-start", "/hccl-kit")
     # The nodes of Ray have another working folder than this job, as in pods.
     inside = ["sh", "-c", 'cd "$0" && exec "$@"', str(folder), *argv]
-    (programs / "ray.json").write_text(json.dumps({**json.loads(data["ray.json"]), "command": inside}))
-    return ray.start([ray.python, "-Iu", entry], {"TMPDIR": str(folder)}, folder=folder)
+    settings = {**manifests.settings_of(files.documents), "command": inside}
+    (program / "job.json").write_text(json.dumps(settings))
+    entry: list[str | Path] = [ray.python, "-I", program / "agent.pyz", program / "job.json"]
+    return ray.start(entry, {"TMPDIR": str(folder), TABLE_TIMEOUT: str(timeout)}, folder=folder)
 
 
 def ranks(ray: Cluster, folder: Path) -> list[str]:
@@ -88,14 +86,14 @@ def test_each_worker_runs_the_ranks_of_its_cards(ray: Cluster, tmp_path: Path) -
         assert (note["host"], note["argv"]) == (ray.lab.names[1 + rank // 2], given)
         assert note["environ"]["OMP_NUM_THREADS"] == str(max(1, len(os.sched_getaffinity(0)) // 2))
         assert note["environ"]["ASCEND_RT_VISIBLE_DEVICES"] == "0,1"
-        assert done.stdout.count(f"[{rank}] rank {rank} is here\n") == 1
+        assert done.stdout.count(f":{rank}] rank {rank} is here\n") == 1
 
 
 def test_the_first_rank_that_fails_ends_the_other_server(ray: Cluster, tmp_path: Path) -> None:
     done = finish(start(ray, tmp_path, command(f"{WAIT}\nsys.exit(7) if rank == 2 else time.sleep(600)")))
     assert done.returncode == 7
     assert f"error: the ranks of server 1 ({ray.lab.addresses[2]}) failed with exit code 7\n" in done.stderr
-    assert "rank 2 failed with exit code 7" in done.stderr
+    assert f"rank 2 on device 0 of {ray.lab.names[2]} failed with exit code 7" in done.stderr
     assert ranks(ray, tmp_path) == []
 
 

@@ -1,35 +1,14 @@
 """The parts of scripts: shell fragments, and programs for Python 3.8 without this package."""
 
-import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch.shell import fragment, source_of
+from hccl_kit.launch.shell import fragment
 from tests.launch.ways import assert_shellcheck
 from tests.places import ROOT
 
-PROGRAMS = ["pod_start", "pod_run"]
 SCRIPTS = ROOT / "hccl_kit" / "launch" / "scripts"
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_imports_only_the_standard_library(name: str) -> None:
-    tree = ast.parse(source_of(name))
-    plain = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    parts = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {module.partition(".")[0] for module in plain | parts} <= sys.stdlib_module_names
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_can_be_imported_without_this_package(name: str) -> None:
-    """As a module without side effects, by a Python without site packages."""
-    reader = "import sys; exec(compile(sys.stdin.read(), 'program', 'exec'), {'__name__': 'program'})"
-    command = [sys.executable, "-I", "-S", "-c", reader]
-    done = subprocess.run(command, check=False, input=source_of(name), capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*/*.sh")), ids=lambda path: f"{path.parent.name}/{path.stem}")

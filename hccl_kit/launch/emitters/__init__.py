@@ -59,6 +59,11 @@ _PODS = (
     Option("name", "name of the job (default: ascend4p for 4 cards)", "NAME"),
     Option("image", "container image (required)", "IMAGE"),
     Option("namespace", "Kubernetes namespace (default: default)", "NAME"),
+    Option("volumes", "claims or host folders to mount, CLAIM:/data,/models:/models:ro", "LIST"),
+    Option("log_volume", "claim or host folder for the logs (default: they are lost with the pods)", "SOURCE"),
+    Option("cpus", "processors of a pod, such as 64 (default: no limit)", "N"),
+    Option("memory", "memory of a pod with its /dev/shm, such as 512Gi (default: no limit)", "SIZE"),
+    Option("image_has_kit", "run the hccl-kit of the image, which must have this version"),
 )
 
 _HOST_NETWORK = Option("host_network", "run pods in the network of their hosts")

@@ -1,7 +1,7 @@
 """The AscendJob emitter. The operator of an AscendJob sets the number of every pod and the address of rank 0.
 
 For MindSpore, the operator requires one Scheduler without cards, and sets MS_* in all pods; for PyTorch, one Master,
-which has cards like the Workers, and it sets the variables of torch per pod. No rank table is read. `pod_start` sets
+which has cards like the Workers, and it sets the variables of torch per pod. No rank table is read. `hccl_kit.pod` sets
 the variables of each rank.
 
 A restart of all pods needs Volcano with its Ascend plugin: it deletes the pods of a job with the label
@@ -15,7 +15,7 @@ restarts (job.go at 07d2c20f); user guide 7.3, labels of a PodGroup.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hccl_kit.launch.emitters import kubernetes, pod_table, restarts
 from hccl_kit.launch.emitters.kubernetes import PodJob
@@ -32,7 +32,7 @@ MAX_RESTARTS = 100
 
 
 class Framework(NamedTuple):
-    """The replica type of the first pod, whether it has cards, and the source of ranks for `pod_start`."""
+    """The replica type of the first pod, whether it has cards, and the source of ranks for `hccl_kit.pod`."""
 
     leader: str
     leader_has_cards: bool
@@ -49,23 +49,19 @@ def emit(
     plan: LaunchPlan,
     table: TableFile,
     *,
-    name: str | None = None,
-    image: str = "",
-    namespace: str = "default",
     product: str | None = None,
     host_network: bool = False,
     max_restarts: str | None = None,
+    **of_pods: Any,
 ) -> tuple[LaunchFile, ...]:
     """The manifest of a plan that has passed the rules HK5.
 
-    Of the rank table, only the numbers of servers and cards are used. Raises KitError if an option is not accepted.
+    `of_pods` are the options of `kubernetes.pod_job`. Of the rank table, only the numbers of servers and cards are
+    used. Raises KitError if an option is not accepted.
     """
-    job = kubernetes.pod_job(
-        plan, name=name, image=image, namespace=namespace, hardware=kubernetes.hardware_of(product)
-    )
+    job = kubernetes.pod_job(plan, hardware=kubernetes.hardware_of(product), **of_pods)
     framework = plan.framework or "mindspore"
     documents = [
-        kubernetes.programs(job, FRAMEWORKS[framework].source),
         _job(
             job,
             framework,
@@ -73,6 +69,7 @@ def emit(
             restarts.number(max_restarts, most=MAX_RESTARTS),
             host_network=host_network,
         ),
+        kubernetes.program(job, FRAMEWORKS[framework].source),
     ]
     about = pod_table.about_selected(table, "the job does not read the table.")
     return kubernetes.files(plan, job, documents, about, launcher="ascendjob", kind="acjob")

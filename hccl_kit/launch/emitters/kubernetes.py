@@ -1,27 +1,41 @@
-"""What the manifests for Kubernetes share: names, the pod of a server, and the programs that it runs.
+"""What the manifests for Kubernetes share: names, the pod of a server, and the program that it runs.
 
-Nothing is passed to a shell: the container runs `pod_start` in Python, which executes the command. All other values are
-quoted by the YAML writer.
+Nothing is passed to a shell: the container runs `hccl_kit.pod` in Python, which executes the command. All other values
+are quoted by the YAML writer.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
+from hccl_kit import __version__
+from hccl_kit.agent.assignment import Default
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.network import port_of_digest
 from hccl_kit.base.wording import counted
+from hccl_kit.launch import recorders
+from hccl_kit.launch.emitters import pod_options
 from hccl_kit.launch.emitters.manifest import Value, config_map, to_yaml, verb
+from hccl_kit.launch.emitters.pod_options import Volume, mounted
 from hccl_kit.launch.files import LaunchFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import source_of
-from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RESTART, RUN_ID, THREADS
+from hccl_kit.pod.settings import Contract, Settings
+from hccl_kit.remote.program import archive
+from hccl_kit.runtime.worker_env import (
+    LOG_DIR,
+    MISLEADING,
+    NAMES,
+    PLOGS,
+    RESTART,
+    RUN_ID,
+    TABLE_TIMEOUT,
+    THREADS,
+)
 from hccl_kit.table.document import shown
 
 CONTAINER = "ascend"
@@ -32,6 +46,11 @@ RING_LABEL = "ring-controller.atlas"
 JOB_LABEL = "hccl-kit/job"
 """The label of pods with cards, of which a server runs at most one."""
 PROGRAM_FOLDER = "/hccl-kit"
+PROGRAM, SETTINGS = f"{PROGRAM_FOLDER}/agent.pyz", f"{PROGRAM_FOLDER}/job.json"
+TABLE_FOLDER = "/user/serverid/devindex/config"
+"""Where the HCCL Controller and the Ascend Operator expect the ConfigMap of the table."""
+DRIVER, SHARED_MEMORY = "/usr/local/Ascend/driver", "/dev/shm"  # noqa: S108 - the latter is for data loaders
+_RESERVED = (PROGRAM_FOLDER, TABLE_FOLDER, DRIVER, SHARED_MEMORY, pod_options.LOG_FOLDER)
 _LABEL = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?", re.ASCII)
 """RFC 1035, which services require; RFC 1123 would allow a digit at the start."""
 _MAX_LABEL = 63
@@ -58,7 +77,10 @@ HARDWARE: Mapping[str, Hardware] = {
 
 @dataclass(frozen=True, slots=True)
 class PodJob:
-    """A job of `pods` pods with `cards` cards each; every rank runs `command`, of `framework`, with `variables`."""
+    """A job of `pods` pods with `cards` cards each; every rank runs `command`, of `framework`, with `variables`.
+
+    `resources` are processors and memory of a pod with cards. `image_has_kit`: the pods run the kit of the image.
+    """
 
     name: str
     namespace: str
@@ -69,6 +91,15 @@ class PodJob:
     cards: int
     variables: tuple[tuple[str, str], ...] = ()
     framework: str | None = None
+    volumes: tuple[Volume, ...] = ()
+    log_volume: Volume | None = None
+    resources: Mapping[str, str] = field(default_factory=dict)
+    image_has_kit: bool = False
+
+    @property
+    def program(self) -> list[str]:
+        """The words that start the program of a pod; those of the ranks' command follow."""
+        return ["python3", "-I", *(["-m", "hccl_kit.pod"] if self.image_has_kit else [PROGRAM]), SETTINGS]
 
     @property
     def shape(self) -> str:
@@ -107,12 +138,23 @@ def hardware_of(product: str | None) -> Hardware:
 
 
 def pod_job(
-    plan: LaunchPlan, *, name: str | None, image: str, namespace: str, hardware: Hardware, suffix: str = ""
+    plan: LaunchPlan,
+    *,
+    hardware: Hardware,
+    name: str | None = None,
+    image: str = "",
+    namespace: str = "default",
+    image_has_kit: bool = False,
+    volumes: str | None = None,
+    log_volume: str | None = None,
+    cpus: str | None = None,
+    memory: str | None = None,
+    suffix: str = "",
 ) -> PodJob:
-    """The job of a plan whose nodes have equally many cards (HK530).
+    """The job of a plan whose nodes have equally many cards (HK530), with the options of all launchers with pods.
 
     `suffix` is the longest end of a pod's name; without it, that of the Ascend Operator and of Volcano. Raises
-    KitError if a name is not accepted.
+    KitError if an option is not accepted.
     """
     name = f"ascend{plan.size}p" if name is None else name
     longest = _MAX_LABEL - len(suffix or max("-scheduler-0", f"-worker-{len(plan.nodes)}", key=len))
@@ -140,6 +182,10 @@ def pod_job(
         cards=len(plan.nodes[0].workers),
         variables=plan.variables_of_hccl,
         framework=plan.framework,
+        volumes=pod_options.volumes(volumes, _RESERVED),
+        log_volume=pod_options.log_volume(log_volume),
+        resources=pod_options.resources(cpus, memory),
+        image_has_kit=image_has_kit,
     )
 
 
@@ -167,13 +213,15 @@ def pod(
 ) -> Value:
     """The pod of a server, with further variables `env` and further `volumes` with their mount paths.
 
-    The last lines of its log, where `pod_run` reports a failure, are its termination message.
+    The last lines of its log, where the agent reports a failure, are its termination message.
     """
-    mounted = [
-        ({"name": "hccl-kit", "configMap": {"name": programs_name(job)}}, PROGRAM_FOLDER),
-        *volumes,
-        ({"name": "ascend-driver", "hostPath": {"path": "/usr/local/Ascend/driver"}}, "/usr/local/Ascend/driver"),
-        ({"name": "dshm", "emptyDir": {"medium": "Memory"}}, "/dev/shm"),  # noqa: S108 - for data loaders
+    every = [
+        program_volume(job),
+        *(mounted(volume, path) for volume, path in volumes),
+        *job.volumes,
+        *([job.log_volume] if job.log_volume else []),
+        mounted({"name": "ascend-driver", "hostPath": {"path": DRIVER}}, DRIVER),
+        mounted({"name": "dshm", "emptyDir": {"medium": "Memory"}}, SHARED_MEMORY),
     ]
     variables = [*env, *({"name": name, "value": value} for name, value in job.variables)]
     return {
@@ -183,15 +231,15 @@ def pod(
                 "name": container,
                 "image": job.image,
                 "imagePullPolicy": "IfNotPresent",
-                "command": ["python3", "-Iu", f"{PROGRAM_FOLDER}/start.py"],
+                "command": job.program,
                 "args": [unexpanded(word) for word in job.command],
                 **({"env": variables} if variables else {}),
                 "ports": [{"containerPort": port, "name": port_name}],
                 "terminationMessagePolicy": "FallbackToLogsOnError",
-                "volumeMounts": [{"name": volume["name"], "mountPath": path} for volume, path in mounted],
+                "volumeMounts": [mount for _, mount in every],
             }
         ],
-        "volumes": [volume for volume, _ in mounted],
+        "volumes": [volume for volume, _ in every],
     }
 
 
@@ -202,7 +250,7 @@ def with_cards(job: PodJob, spec: Value) -> Value:
     pod with them; without it, the device plugin sets the variable.
     """
     (container,) = spec["containers"]
-    cards = {job.hardware.resource: job.cards}
+    quantities = {job.hardware.resource: job.cards, **job.resources}
     visible = from_field("ASCEND_VISIBLE_DEVICES", f"metadata.annotations['{job.hardware.resource}']")
     env = [*container.get("env", ()), *([visible] if job.hardware.ring else ())]
     apart = {"labelSelector": {"matchLabels": {JOB_LABEL: job.name}}, "topologyKey": "kubernetes.io/hostname"}
@@ -215,7 +263,7 @@ def with_cards(job: PodJob, spec: Value) -> Value:
             {
                 **container,
                 **({"env": env} if env else {}),
-                "resources": {"requests": dict(cards), "limits": dict(cards)},
+                "resources": {"requests": dict(quantities), "limits": dict(quantities)},
             }
         ],
     }
@@ -248,40 +296,55 @@ def unexpanded(word: str) -> str:
     return word.replace("$", "$$")
 
 
-def programs_name(job: PodJob) -> str:
-    """The name of the ConfigMap with the programs of a pod."""
+def program_name(job: PodJob) -> str:
+    """The name of the ConfigMap with the program of a pod."""
     return f"{job.name}-start"
 
 
-def programs(job: PodJob, source: str, extra: Mapping[str, str] | None = None, **more: object) -> Value:
-    """The ConfigMap with the programs of a pod, the Settings of `pod_start`, and `extra` files."""
-    settings: dict[str, object] = {
-        "source": source,
-        "names": NAMES,
-        "unset": [*MISLEADING, RUN_ID, LOG_DIR, RESTART],
-        "mark": dict.fromkeys((RUN_ID, *NAMES["run"]), job.name),
-        "threads": THREADS,
-        "limits_cards": job.framework == PYTORCH,
-    }
-    if source == "mindspore":  # MindSpore reads MS_*, which the operator sets
-        settings |= {"unset": [name for name in MISLEADING if not name.startswith("MS_")], "mark": {}}
-    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in (settings | more).items())
-    return config_map(
-        programs_name(job),
-        job.namespace,
-        {
-            "start.json": f"{{\n{lines}\n}}\n",
-            "start.py": source_of("pod_start"),
-            "run.py": source_of("pod_run"),
-            **(extra or {}),
-        },
+def program_volume(job: PodJob) -> Volume:
+    """The ConfigMap with the program of a pod, as a volume."""
+    return mounted({"name": "hccl-kit", "configMap": {"name": program_name(job)}}, PROGRAM_FOLDER)
+
+
+def program(job: PodJob, source: str, **settings: Any) -> Value:
+    """The ConfigMap with the settings of `hccl_kit.pod`, and with the program unless the image has it.
+
+    `source` says where a pod finds its ranks, with further `settings`.
+    """
+    kept = "MS_" if source == "mindspore" else None  # MindSpore reads MS_*, which the operator sets
+    contract = Contract(
+        names=NAMES,
+        run_id=(RUN_ID, *NAMES["run"]),
+        unset=[*(name for name in MISLEADING if not (kept and name.startswith(kept))), RUN_ID, RESTART],
+        log_dir=LOG_DIR,
+        threads=THREADS,
+        timeout=TABLE_TIMEOUT,
+        defaults=[Default(PLOGS, "plog/", in_logs=True), *recorders.defaults()],
     )
+    made = Settings(
+        contract,
+        job=job.name,
+        source=source,
+        pods=job.pods,
+        cards=job.cards,
+        limits_cards=job.framework == PYTORCH,
+        logs=pod_options.LOG_FOLDER if job.log_volume else "",
+        kit_version=__version__ if job.image_has_kit else "",
+        **settings,
+    )
+    files: dict[str, str | bytes] = {"job.json": made.to_json()}
+    if not job.image_has_kit:
+        files["agent.pyz"] = archive(("agent", "pod"), main="pod")
+    return config_map(program_name(job), job.namespace, files)
 
 
 def files(
     plan: LaunchPlan, job: PodJob, documents: Sequence[Value], about: Sequence[str], *, launcher: str, kind: str
 ) -> tuple[LaunchFile, ...]:
-    """The manifest of a job, whose comment says how to use it; `kind` is the name of its kind for kubectl."""
+    """The manifest of a job, whose comment says how to use it; `kind` is the name of its kind for kubectl.
+
+    The program of the pods is the last of the documents.
+    """
     name = f"{launcher}{plan.size}p.yaml"
     comment = [
         f"Starts ranks 0 to {plan.size - 1} in {job.shape}. Generated by hccl_kit.",
@@ -290,6 +353,16 @@ def files(
         f"  kubectl get {kind} -n {job.namespace} {job.name}",
         "",
         *about,
-        "Add volumes for the program and its data if they are not in the image.",
+        *_about_volumes(job),
     ]
     return (LaunchFile(name, to_yaml(comment, documents)),)
+
+
+def _about_volumes(job: PodJob) -> list[str]:
+    program = [] if job.volumes else ["The program and its data are in the image; --volumes adds claims and folders."]
+    logs = (
+        f"Logs of ranks and drivers are in {pod_options.LOG_FOLDER}/{job.name}, with a folder for each pod."
+        if job.log_volume
+        else "Logs of ranks and drivers are lost with the pods; --log-volume keeps them."
+    )
+    return [*program, logs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hccl_kit.base.errors import KitError
@@ -25,26 +25,25 @@ _OTHER_BREAKS = frozenset("\r\x85\u2028\u2029")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
-def config_map(name: str, namespace: str, data: Mapping[str, str], labels: Mapping[str, str] | None = None) -> Value:
-    """A ConfigMap. Raises KitError if it is larger than Kubernetes accepts."""
-    _assert_fits(name, [text.encode() for text in data.values()])
-    return {**_config_map(name, namespace, labels), "data": dict(data)}
-
-
-def binary_map(name: str, namespace: str, data: Mapping[str, bytes]) -> Value:
-    """A ConfigMap of files that are not text. Raises KitError if it is larger than Kubernetes accepts."""
-    _assert_fits(name, [*data.values()])
-    coded = {key: base64.b64encode(value).decode() for key, value in data.items()}
-    return {**_config_map(name, namespace), "binaryData": coded}
-
-
-def _config_map(name: str, namespace: str, labels: Mapping[str, str] | None = None) -> Value:
+def config_map(
+    name: str, namespace: str, data: Mapping[str, str | bytes], labels: Mapping[str, str] | None = None
+) -> Value:
+    """A ConfigMap of files, those that are not text last. Raises KitError if Kubernetes would not accept its size."""
+    _assert_fits(name, data.values())
     metadata = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    texts = {key: value for key, value in data.items() if isinstance(value, str)}
+    coded = {key: base64.b64encode(value).decode() for key, value in data.items() if isinstance(value, bytes)}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": metadata,
+        **({"data": texts} if texts else {}),
+        **({"binaryData": coded} if coded else {}),
+    }
 
 
-def _assert_fits(name: str, values: Sequence[bytes]) -> None:
-    size = sum(map(len, values))
+def _assert_fits(name: str, values: Iterable[str | bytes]) -> None:
+    size = sum(len(value.encode() if isinstance(value, str) else value) for value in values)
     if size > MAX_MAP:
         raise KitError(
             "launch.manifest.configmap-would-bytes",

@@ -1,7 +1,7 @@
 """Manifests whose controllers number the pods: JobSet, PyTorchJob, LeaderWorkerSet, TrainJob, RayJob.
 
 Of the rank table, only the numbers of servers and cards are used: a pod for each server, whose number gives the ranks
-of its cards in `pod_start`. With `fixed_table` or `table_map`, the pods find their ranks in a table instead.
+of its cards in `hccl_kit.pod`. With `fixed_table` or `table_map`, the pods find their ranks in a table instead.
 
 A kind of job is a `Kind`: which variables its controller sets, and the objects around the pod. The kinds share the
 rest, which is here.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
@@ -21,7 +21,6 @@ from hccl_kit.launch.emitters.kubernetes import CONTAINER, Hardware, PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan, assert_ascending
-from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
 from hccl_kit.table.document import shown
 
 RESOURCE = "huawei.com/Ascend910"
@@ -78,8 +77,8 @@ class Kind(NamedTuple):
     port_name: str = "rank-0"
     notes: tuple[str, ...] = ()
     restarts_all: bool = False
-    programs: Callable[[PodJob], Mapping[str, str]] = lambda _: {}
-    """Further files beside the programs of a pod."""
+    settings: Callable[[PodJob], Mapping[str, Any]] = lambda _: {}
+    """Further settings of `hccl_kit.pod`."""
 
 
 class Request(NamedTuple):
@@ -108,9 +107,6 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
         plan: LaunchPlan,
         table: TableFile,
         *,
-        name: str | None = None,
-        image: str = "",
-        namespace: str = "default",
         host_network: bool = False,
         resource: str = RESOURCE,
         kueue_queue: str | None = None,
@@ -118,12 +114,16 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
         max_restarts: str | None = None,
         fixed_table: bool = False,
         table_map: str | None = None,
+        **of_pods: Any,
     ) -> tuple[LaunchFile, ...]:
-        """The manifest of a plan that has passed the rules HK5. Raises KitError if an option is not accepted."""
+        """The manifest of a plan that has passed the rules HK5; `of_pods` are the options of `kubernetes.pod_job`.
+
+        Raises KitError if an option is not accepted.
+        """
         if fixed_table:
             _assert_host_network(table_map, host_network=host_network)
         hardware, suffix = Hardware(_resource(resource)), kind.suffix(len(plan.nodes))
-        job = kubernetes.pod_job(plan, name=name, image=image, namespace=namespace, hardware=hardware, suffix=suffix)
+        job = kubernetes.pod_job(plan, hardware=hardware, suffix=suffix, **of_pods)
         job = replace(job, framework=plan.framework or kind.framework)
         request = Request(kind, plan, table, job, plan.master_port or job.port)
         if fixed_table:
@@ -145,7 +145,7 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
             pod = kubernetes.on_host_network(pod)
         annotations = kueue.topology(kueue_topology, has_queue=kueue_queue is not None)
         pods = Pods(job, pod, _queue(kueue_queue), annotations, _restarts(kind, max_restarts))
-        documents = [*source.documents, *kind.objects(pods)]
+        documents = [*kind.objects(pods), *source.documents]
         return kubernetes.files(plan, job, documents, [*source.about, *kind.notes], launcher=kind.name, kind=kind.name)
 
     return emit
@@ -154,22 +154,17 @@ def emitter(kind: Kind) -> Callable[..., tuple[LaunchFile, ...]]:
 def _number(request: Request) -> RankSource:
     """Ranks by the number of the pod."""
     kind, job = request.kind, request.job
-    programs = kubernetes.programs(
+    of_kind = {"controller": kind.title, "pod_index": kind.pod_index, "address": kind.address}
+    program = kubernetes.program(
         job,
         "number",
-        kind.programs(job),
-        controller=kind.title,
-        pod_index=kind.pod_index,
-        address=kind.address,
-        pod_count=kind.pod_count,
-        pods=job.pods,
-        cards=job.cards,
         port=request.port,
-        timeout=TABLE_TIMEOUT,
+        pod_count=kind.pod_count,
         scheduler=job.framework != PYTORCH,
+        **{**kind.settings(job), **of_kind},
     )
     about = pod_table.about_selected(request.table, "the job does not read the table.")
-    return RankSource([programs], [*kind.env], [], about)
+    return RankSource([program], [*kind.env], [], about)
 
 
 def _given_table(request: Request) -> RankSource:
@@ -178,7 +173,7 @@ def _given_table(request: Request) -> RankSource:
         assert_ascending(node)
     config = pod_table.given(request.job, request.plan, request.table)
     volume = {"name": VOLUME, "configMap": {"name": config["metadata"]["name"]}}
-    documents = [config, _table_programs(request, pod_table.key_of(config))]
+    documents = [config, _table_program(request, pod_table.key_of(config))]
     about = pod_table.about_given(request.table)
     return RankSource(documents, [pod_table.env()], [(volume, pod_table.FOLDER)], about)
 
@@ -192,11 +187,11 @@ def _written_table(request: Request, config: str) -> RankSource:
         *pod_table.about_selected(request.table, "each pod waits for the table that the cluster writes:"),
         f"key {pod_table.KEY} of the ConfigMap {config}.",
     ]
-    return RankSource([_table_programs(request)], [pod_table.env()], [(volume, pod_table.FOLDER)], about)
+    return RankSource([_table_program(request)], [pod_table.env()], [(volume, pod_table.FOLDER)], about)
 
 
-def _table_programs(request: Request, key: str = pod_table.KEY) -> Value:
-    return pod_table.programs(request.job, request.port, request.kind.programs(request.job), key=key)
+def _table_program(request: Request, key: str = pod_table.KEY) -> Value:
+    return pod_table.program(request.job, request.port, key=key, **request.kind.settings(request.job))
 
 
 def _queue(name: str | None) -> dict[str, str]:

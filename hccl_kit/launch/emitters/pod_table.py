@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import ipaddress
 import json
-from collections.abc import Mapping
+from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import kubernetes, manifest
@@ -13,19 +13,18 @@ from hccl_kit.launch.emitters.kubernetes import PodJob
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.runtime.worker_env import SERVER, TABLE_TIMEOUT
+from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.document import decode, shown
 
-FOLDER = "/user/serverid/devindex/config"
+FOLDER = kubernetes.TABLE_FOLDER
 KEY = "hccl.json"
 PACKED_KEY = f"{KEY}.gz"
-"""The table compressed, for `pod_start`; ranks read what it writes."""
+"""The table compressed, for the pod; ranks read what it writes."""
 
 
-def programs(job: PodJob, port: int, extra: Mapping[str, str] | None = None, *, key: str = KEY) -> Value:
-    """The ConfigMap with the programs of pods that find their ranks in the table `key`, and `extra` files."""
-    table = f"{FOLDER}/{key}"
-    return kubernetes.programs(job, "table", extra, table=table, port=port, server=SERVER, timeout=TABLE_TIMEOUT)
+def program(job: PodJob, port: int, *, key: str = KEY, **settings: Any) -> Value:
+    """The ConfigMap with the program of pods that find their ranks in the table `key`; see `kubernetes.program`."""
+    return kubernetes.program(job, "table", table=f"{FOLDER}/{key}", port=port, server=SERVER, **settings)
 
 
 def env() -> Value:
@@ -56,7 +55,7 @@ def given(job: PodJob, plan: LaunchPlan, table: TableFile) -> Value:
             count_2=len(packed),
             max_map=manifest.MAX_MAP,
         )
-    return manifest.binary_map(name, job.namespace, {PACKED_KEY: packed})
+    return manifest.config_map(name, job.namespace, {PACKED_KEY: packed})
 
 
 def key_of(config: Value) -> str:

@@ -1,7 +1,7 @@
 """The RayJob emitter: a Ray cluster whose workers are servers with cards, and an entry point that starts the ranks.
 
-KubeRay starts Ray in the pods, so they have no command of their own. The entry point, `ray_start`, reserves a worker
-for each server and runs `pod_start` on it; the command is in a file, because an entry point is a line of a shell.
+KubeRay starts Ray in the pods, so they have no command of their own. The entry point, `hccl_kit.pod.ray`, reserves a
+worker for each server and starts the ranks on it; the command is in a file, because an entry point is a line of shell.
 
 Source: ray-project/kuberay, API ray.io/v1: rayjob_types.go at 0057210e, raycluster_types.go at 026f1433, and the rule
 that RayJobs have names of at most 47 characters (utils/validation.go).
@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
-from hccl_kit.launch.emitters.kubernetes import PROGRAM_FOLDER, PodJob, programs_name
+from hccl_kit.launch.emitters.kubernetes import PodJob, program_volume
 from hccl_kit.launch.emitters.manifest import Value
 from hccl_kit.launch.emitters.numbered import Kind, Pods, emitter
-from hccl_kit.launch.shell import source_of
 
 RESOURCE = "NPU"
 """The resource name of the cards in Ray, as in Ray's own accelerator support."""
@@ -28,16 +28,8 @@ def suffix(_pods: int) -> str:
     return "-abcde-serve-svc"
 
 
-def _programs(job: PodJob) -> Mapping[str, str]:
-    settings = {
-        "servers": job.pods,
-        "resource": RESOURCE,
-        "cards": job.cards,
-        "command": job.command,
-        "pod_index": INDEX,
-        "address": ADDRESS,
-    }
-    return {"ray.json": json.dumps(settings, indent=2) + "\n", "ray_start.py": source_of("ray_start")}
+def _settings(job: PodJob) -> Mapping[str, Any]:
+    return {"ray_resource": RESOURCE, "command": job.command, "pod_index": INDEX, "address": ADDRESS}
 
 
 def _objects(pods: Pods) -> list[Value]:
@@ -56,7 +48,7 @@ def _objects(pods: Pods) -> list[Value]:
         "workerGroupSpecs": [workers],
     }
     spec = {
-        "entrypoint": f"python3 -Iu {PROGRAM_FOLDER}/ray_start.py",
+        "entrypoint": " ".join(job.program),
         "shutdownAfterJobFinishes": True,  # Kueue requires it, and the cards are free again
         **({"backoffLimit": pods.restarts} if pods.restarts else {}),  # each time with a cluster of its own
         "rayClusterSpec": cluster,
@@ -73,17 +65,18 @@ def _without_command(template: Value) -> Value:
 def _head(job: PodJob) -> Value:
     """The pod of the head, which has no cards and runs the entry point."""
     ports = {"gcs-server": 6379, "dashboard": 8265, "client": 10001}
+    volume, mount = program_volume(job)
     container = {
         "name": "ray-head",
         "image": job.image,
         "imagePullPolicy": "IfNotPresent",
         "ports": [{"containerPort": port, "name": name} for name, port in ports.items()],
-        "volumeMounts": [{"name": "hccl-kit", "mountPath": PROGRAM_FOLDER}],
+        "volumeMounts": [mount],
     }
     return {
         "automountServiceAccountToken": False,
         "containers": [container],
-        "volumes": [{"name": "hccl-kit", "configMap": {"name": programs_name(job)}}],
+        "volumes": [volume],
     }
 
 
@@ -96,7 +89,7 @@ emit = emitter(
         objects=_objects,
         suffix=suffix,
         restarts_all=True,
-        programs=_programs,
+        settings=_settings,
         notes=("The image needs Ray. Servers are numbered in the order of their addresses.",),
     )
 )

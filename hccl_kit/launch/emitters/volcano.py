@@ -4,11 +4,16 @@ The Ascend Operator (earlier the HCCL Controller) fills in the ConfigMap rings-c
 cards; each pod waits for it, finds its host in it and starts a rank on each of its cards. Pods run in the network of
 their hosts, because the table has the addresses of hosts.
 
+MindCluster places the pods of a job in a super pod by the annotation hccl/rankIndex. The operator sets it in the pods
+of an AscendJob; in those of a job of Volcano, its plugin `hcclrank` does (volcano-sh/volcano, issue 4523).
+
 Source: Ascend Operator and ascend-for-volcano of mind-cluster (2026); user guide 7.3, file hccl.json; Volcano 1.12,
 pkg/controllers/job/state/running.go and restarting.go.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.emitters import kubernetes, manifest, pod_table, restarts
@@ -19,6 +24,8 @@ from hccl_kit.launch.plan import LaunchPlan
 
 VOLUME = "ascend-910-config"
 """The name of the volume by which the HCCL Controller finds the ConfigMap of a job."""
+SUPER_PODS = ("a3",)
+"""Products whose pods are placed by their annotation hccl/rankIndex."""
 INITIALIZING = '{"status":"initializing"}'
 
 
@@ -26,22 +33,18 @@ def emit(
     plan: LaunchPlan,
     table: TableFile,
     *,
-    name: str | None = None,
-    image: str = "",
-    namespace: str = "default",
     product: str | None = None,
     fixed_table: bool = False,
     max_restarts: str | None = None,
+    **of_pods: Any,
 ) -> tuple[LaunchFile, ...]:
     """The manifest of a plan that has passed the rules HK5.
 
-    With `fixed_table`, the ranks read the given table; otherwise only its numbers of servers and cards are used, and
-    the cluster writes one. Raises KitError if an option is not accepted, or if pods could not find their host in the
-    table.
+    `of_pods` are the options of `kubernetes.pod_job`. With `fixed_table`, the ranks read the given table; otherwise
+    only its numbers of servers and cards are used, and the cluster writes one. Raises KitError if an option is not
+    accepted, or if pods could not find their host in the table.
     """
-    job = kubernetes.pod_job(
-        plan, name=name, image=image, namespace=namespace, hardware=kubernetes.hardware_of(product)
-    )
+    job = kubernetes.pod_job(plan, hardware=kubernetes.hardware_of(product), **of_pods)
     most = restarts.number(max_restarts, most=restarts.MOST)
     if most and not fixed_table:
         raise KitError(
@@ -52,10 +55,14 @@ def emit(
         )
     config = _config(job, plan, table if fixed_table else None)
     port = plan.master_port or job.port
-    programs = pod_table.programs(job, port, key=pod_table.key_of(config))
-    documents = [config, programs, _job(job, port, config["metadata"]["name"], most)]
+    is_ranked = product in SUPER_PODS
+    vcjob = _job(job, port, config["metadata"]["name"], most, is_ranked=is_ranked)
+    program = pod_table.program(job, port, key=pod_table.key_of(config))
+    documents = [vcjob, config, program] if fixed_table else [config, vcjob, program]
     written = pod_table.about_selected(table, "its Ascend Operator writes the table that the ranks read.")
     about = pod_table.about_given(table) if fixed_table else written
+    if is_ranked:
+        about.append("Volcano needs its plugin hcclrank (since August 2025), for the place of a pod in its super pod.")
     return kubernetes.files(plan, job, documents, about, launcher="volcano", kind="vcjob")
 
 
@@ -66,7 +73,7 @@ def _config(job: PodJob, plan: LaunchPlan, table: TableFile | None) -> Value:
     return manifest.config_map(f"rings-config-{job.name}", job.namespace, {pod_table.KEY: INITIALIZING}, job.ring)
 
 
-def _job(job: PodJob, port: int, config: str, most: int) -> Value:
+def _job(job: PodJob, port: int, config: str, most: int, *, is_ranked: bool) -> Value:
     spec = kubernetes.pod(
         job,
         env=[pod_table.env()],
@@ -86,6 +93,7 @@ def _job(job: PodJob, port: int, config: str, most: int) -> Value:
             "policies": [{"events": ["PodFailed", "PodEvicted"], "action": "RestartJob" if most else "TerminateJob"}],
             # Volcano counts failures: at this one it gives up, instead of starting the pods again.
             **({"maxRetry": most + 1} if most else {}),
+            **({"plugins": {"hcclrank": []}} if is_ranked else {}),
             "tasks": [{"name": "worker", "replicas": job.pods, "template": template}],
         },
     }

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.payload.substitute import MisfitError, new_table
 from hccl_kit.launch.spares import Spare
+from hccl_kit.launch.substitute import MisfitError, new_table
 from hccl_kit.table.model import RankTable
 
 

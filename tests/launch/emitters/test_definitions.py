@@ -21,6 +21,11 @@ VALUES = {
     "kueue_queue": "team",
     "kueue_topology": "required=hccl-kit/super-pod",
     "max_restarts": "3",
+    "volumes": "data:/data,/models:/models:ro",
+    "log_volume": "logs",
+    "cpus": "64",
+    "memory": "512Gi",
+    "image_has_kit": False,
 }
 """A value of every option that adds to a manifest; --table-map excludes --fixed-table."""
 REFUSED = {"pytorchjob": {"max_restarts"}, "lws": {"max_restarts"}}
@@ -31,7 +36,7 @@ def documents(launcher: str, *, full: bool) -> list[Value]:
     taken = {option.name for option in LAUNCHERS[launcher].options} - REFUSED.get(launcher, set())
     options: dict[str, Any] = {name: value for name, value in VALUES.items() if full and name in taken}
     if LAUNCHERS[launcher].needs_product:
-        options["product"] = "910"
+        options["product"] = "a3" if full else "910"
     made = planned(TWO, framework="pytorch" if full else None)
     return documents_of(emit(launcher, *made, image="registry/train:1", **options))
 

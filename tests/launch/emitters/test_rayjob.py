@@ -32,7 +32,13 @@ def test_the_head_has_no_cards_and_runs_the_entry_point() -> None:
     (container,) = head["spec"]["containers"]
     assert "resources" not in container
     assert container["volumeMounts"] == [{"name": "hccl-kit", "mountPath": "/hccl-kit"}]
-    assert job_of(documents)["spec"]["entrypoint"] == "python3 -Iu /hccl-kit/ray_start.py"
+    assert job_of(documents)["spec"]["entrypoint"] == "python3 -I /hccl-kit/agent.pyz /hccl-kit/job.json"
+
+
+def test_the_kit_of_the_image_is_the_entry_point_if_it_is_said_to_be_there() -> None:
+    plan, table = planned(servers(range(2)))
+    job = job_of(documents_of(rayjob.emit(plan, table, image="x", image_has_kit=True)))
+    assert job["spec"]["entrypoint"] == "python3 -I -m hccl_kit.pod /hccl-kit/job.json"
 
 
 def test_no_word_of_the_command_is_passed_to_a_shell() -> None:

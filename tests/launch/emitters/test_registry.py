@@ -9,11 +9,11 @@ from importlib import import_module
 import pytest
 
 from hccl_kit.launch import emitters
-from hccl_kit.launch.emitters import LAUNCHERS
+from hccl_kit.launch.emitters import LAUNCHERS, kubernetes
 
 SHARED = {
-    *("kubernetes", "kueue", "manifest", "numbered", "pod_table", "restarts", "servers", "slurm_options"),
-    "vllm_service",
+    *("kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_table", "restarts", "servers"),
+    *("slurm_options", "vllm_service"),
 }
 """Modules that several emitters use."""
 
@@ -25,8 +25,11 @@ def test_each_emitter_has_a_row() -> None:
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_the_options_of_a_row_are_the_keywords_of_its_emit(name: str) -> None:
     row = LAUNCHERS[name]
-    parameters = inspect.signature(import_module(f"hccl_kit.launch.emitters.{name}").emit).parameters
+    parameters = dict(inspect.signature(import_module(f"hccl_kit.launch.emitters.{name}").emit).parameters)
+    if row.runs_pods:
+        parameters = {**parameters, **inspect.signature(kubernetes.pod_job).parameters}
     keywords = {parameter.name for parameter in parameters.values() if parameter.kind is parameter.KEYWORD_ONLY}
+    keywords -= {"hardware", "suffix"}  # follow from the product or the resource, and from the launcher
     options = {option.name for option in row.options}
     assert keywords == options | ({"product"} if row.needs_product else set())
 

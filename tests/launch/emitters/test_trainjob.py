@@ -7,7 +7,7 @@ from tests.launch.ways import planned, servers
 
 def test_the_job_refers_to_the_runtime_in_the_file() -> None:
     plan, table = planned(servers(range(2), range(2)))
-    _, runtime, job = documents_of(trainjob.emit(plan, table, image="x", kueue_queue="team"))
+    runtime, job, _ = documents_of(trainjob.emit(plan, table, image="x", kueue_queue="team"))
     assert job["spec"]["runtimeRef"] == {
         "apiGroup": "trainer.kubeflow.org",
         "kind": runtime["kind"],
@@ -20,7 +20,7 @@ def test_the_job_refers_to_the_runtime_in_the_file() -> None:
 
 def test_the_runtime_meets_the_requirements_of_the_webhook() -> None:
     plan, table = planned(servers(range(2), range(2)))
-    _, runtime, _ = documents_of(trainjob.emit(plan, table, image="x"))
+    runtime, _, _ = documents_of(trainjob.emit(plan, table, image="x"))
     (row,) = runtime["spec"]["template"]["spec"]["replicatedJobs"]
     assert row["replicas"] == 1
     assert row["template"]["metadata"]["labels"] == {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}

@@ -19,8 +19,8 @@ from hccl_kit.runtime.worker_env import MISLEADING
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch import schemas
-from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of, table_in
-from tests.launch.pods import SHOW, command, finish, told
+from tests.launch.manifests import Cluster, check_manifest, documents_of, job_of, readable, table_in
+from tests.launch.pods import SHOW, command, finish, printed, told
 from tests.launch.ways import assert_golden, planned, servers
 
 TWO = servers(range(2), range(2), ids=("10.0.0.1", "10.0.0.2"))
@@ -37,7 +37,7 @@ def emit(*words: str, table: RankTable = TWO, framework: str | None = None, **op
 @pytest.mark.parametrize("name", ["written", "fixed"])
 def test_files_match_the_golden_files(name: str, request: pytest.FixtureRequest) -> None:
     files = emit("python", "train.py", "--lr", "0.1", fixed_table=name == "fixed")
-    assert_golden(f"volcano/{name}", files, request)
+    assert_golden(f"volcano/{name}", [*map(readable, files)], request)
 
 
 @pytest.mark.parametrize("table", [TWO, servers((0,), ids=("10.0.0.1",)), servers(*[range(8)] * 20), LARGE])
@@ -75,18 +75,25 @@ def test_max_restarts_needs_a_fixed_table() -> None:
             emit(fixed_table=True, max_restarts=text)
 
 
+def test_pods_of_a_super_pod_are_numbered_by_the_plugin_of_volcano() -> None:
+    for product, plugins in (("a3", {"hcclrank": []}), ("a2", None)):
+        files = emit(product=product)
+        assert job_of(documents_of(files))["spec"].get("plugins") == plugins
+        assert ("hcclrank (since August 2025)" in files[0].text) == bool(plugins)
+
+
 TASK = ("spec", "tasks", 0)
-BREAKS: list[tuple[int, tuple[str | int, ...], object, str]] = [
-    (2, ("spec", "minAvailable"), 1, "minAvailable is not 2"),
-    (2, ("spec", "schedulerName"), "x", "schedulerName"),
-    (2, (*TASK, "template", "spec", "restartPolicy"), "Always", "restartPolicy"),
-    (2, (*TASK, "template", "spec", "containers", 0, "resources"), {}, "no cards"),
-    (2, (*TASK, "template", "spec", "volumes", 1, "name"), "x", "the table is not mounted"),
-    (2, (*TASK, "template", "spec", "containers", 0, "env", 2, "name"), "X", "HCCL_IF_IP"),
-    (2, ("metadata", "namespace"), "x", "another namespace"),
+BREAKS: list[tuple[int, tuple[str | int, ...], object, str]] = [  # the table, the job, the program
+    (1, ("spec", "minAvailable"), 1, "minAvailable is not 2"),
+    (1, ("spec", "schedulerName"), "x", "schedulerName"),
+    (1, (*TASK, "template", "spec", "restartPolicy"), "Always", "restartPolicy"),
+    (1, (*TASK, "template", "spec", "containers", 0, "resources"), {}, "no cards"),
+    (1, (*TASK, "template", "spec", "volumes", 1, "name"), "x", "the table is not mounted"),
+    (1, (*TASK, "template", "spec", "containers", 0, "env", 2, "name"), "X", "HCCL_IF_IP"),
+    (1, ("metadata", "namespace"), "x", "another namespace"),
     (0, ("metadata", "labels"), {}, "the operator does not find the table"),
     (0, ("data", "hccl.json"), '{"status":"completed"}', "the operator would write over the table"),
-    (1, ("data", "start.py"), "x" * ((1 << 20) + 1), "is larger than 1 MiB"),
+    (2, ("data", "job.json"), "x" * ((1 << 20) + 1), "is larger than 1 MiB"),
 ]
 
 
@@ -142,7 +149,7 @@ def test_a_pod_waits_for_the_table_and_starts_its_ranks(tmp_path: Path) -> None:
     written(tmp_path, by_the_operator((7, 6), (0, 1)))
     for pod in pods:
         done = finish(pod)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert (done.returncode, printed(done), done.stderr) == (0, "", "")
     devices = {rank: (told(tmp_path, rank)["DEVICE_ID"], told(tmp_path, rank)["LOCAL_RANK"]) for rank in range(4)}
     assert devices == {0: ("1", "0"), 1: ("0", "1"), 2: ("0", "0"), 3: ("1", "1")}
     for rank in range(4):
@@ -245,10 +252,10 @@ def test_a_fixed_table_without_server_addresses_is_refused() -> None:
 
 def test_a_table_has_no_white_space_and_a_large_one_is_compressed() -> None:
     small, large = (documents_of(emit(table=table, fixed_table=True)) for table in (TWO, LARGE))
-    assert '": ' not in small[0]["data"]["hccl.json"]
-    assert "data" not in large[0]
+    assert '": ' not in small[1]["data"]["hccl.json"]
+    assert "data" not in large[1]
     for documents, table in ((small, TWO), (large, LARGE)):
-        assert table_in(documents[0]) == json.loads(formats.write(table))
+        assert table_in(documents[1]) == json.loads(formats.write(table))
 
 
 def test_a_pod_reads_the_compressed_table(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A fake of the part of Ray that `ray_start` uses: actors are objects of this process, whose methods run in threads.
+"""A fake of the part of Ray that `hccl_kit.pod.ray` uses: actors are objects of this process with threads.
 
 RAY_FAKE is JSON: `addresses` of the servers in the order of the bundles; `joined`, how many have joined; `lost`, the
 number of a server whose actor is lost. What was asked for is written to the file RAY_FAKE_LOG.

@@ -1,4 +1,4 @@
-"""The exceptions of Ray that `ray_start` meets."""
+"""The exceptions of Ray that `hccl_kit.pod.ray` meets."""
 
 
 class RayError(Exception):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.check.engine import check_text
-from hccl_kit.launch.payload.substitute import MisfitError, new_table, save_table, substituted
+from hccl_kit.launch.substitute import MisfitError, new_table, save_table, substituted
 from hccl_kit.table import formats
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.operations.generate import generate_cluster
