@@ -49,7 +49,7 @@ THREADS = "OMP_NUM_THREADS"
 cores of a rank unless it is set; without it, every rank would start a thread for each core of the host.
 """
 RUN_ID = "HCCL_KIT_RUN_ID"
-"""Set by the scripts of this project: the name of the run and of its log folder, with the node on several servers."""
+"""Set by the scripts of this project: the name of the run and of its log folder."""
 LOG_DIR = "HCCL_KIT_LOG_DIR"
 """Set by the scripts of this project: the absolute path of this run's log folder."""
 RESTART = "HCCL_KIT_RESTART"

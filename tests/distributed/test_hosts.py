@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.launch.emitters import bash, mpirun, msrun
-from hccl_kit.launch.files import LaunchFile
 from tests.distributed.jobs import OURS, PATIENCE, Job
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import clean_environ
@@ -68,8 +67,8 @@ def test_mpirun(lab: Hosts, job: Job) -> None:
 
 @pytest.mark.long
 def test_msrun(lab: Hosts, job: Job) -> None:
-    files: tuple[LaunchFile, ...] = msrun.emit(*planned(servers((0,), (0,), ids=lab.addresses), *job.train()))
-    script = write(job.folder, files)
+    command = ("python", *job.train()[1:])  # msrun takes it from PATH
+    script = write(job.folder, msrun.emit(*planned(servers((0,), (0,), ids=lab.addresses), *command)))
     for process in [start(lab, host, job, script) for host in range(2)]:
         finish(process)
     assert_trained(job, "msrun")

@@ -22,4 +22,5 @@ for hk_name in "${hk_own[@]}"; do
     fi
 done
 ((${#hk_kept[@]} == 0)) ||
-    echo "note: not passed on to the other hosts: ${hk_kept[*]:0:10}${hk_kept[10]:+ and more} (--export NAME,... passes variables on)" >&2
+    echo "note: not passed on to the other hosts: ${hk_kept[*]:0:10}${hk_kept[10]:+ and more}" \
+        "(--export NAME,... passes variables on)" >&2

@@ -107,7 +107,8 @@ for hk_name in "${hk_own[@]}"; do
     fi
 done
 ((${#hk_kept[@]} == 0)) ||
-    echo "note: not passed on to the other hosts: ${hk_kept[*]:0:10}${hk_kept[10]:+ and more} (--export NAME,... passes variables on)" >&2
+    echo "note: not passed on to the other hosts: ${hk_kept[*]:0:10}${hk_kept[10]:+ and more}" \
+        "(--export NAME,... passes variables on)" >&2
 
 hk_rank() { # FOLDER PORT RUN COMMAND ...: of each rank, on its host, with the variables of Open MPI
     cd -- "$1" || { echo "error: folder not found on $HOSTNAME" >&2; exit 2; }
