@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from benchmarks.table_shapes import CARDS, host, servers
-from hccl_kit.preflight.over_ssh import SSH_VARIABLE
+from hccl_kit.remote.ssh import SSH_VARIABLE
 
 FAKE = """#!/bin/sh
 # The last two words are the address and the command.
@@ -46,7 +46,7 @@ def answer(table: Path, folder: Path) -> str:
     one |= {"server": "SERVER", "machine": "SERVER"}
     one["findings"] = [{**found, "message": "MESSAGE"} for found in one["findings"][:1]]
     one["facts"].pop("host", None)
-    return json.dumps(value, indent=2)
+    return json.dumps(one)
 
 
 def most_at_once(path: Path) -> int:

@@ -169,10 +169,10 @@ def _plant(folder: Path, fault: Fault, moment: float) -> int | None:
 
 def _lose_host(folder: Path, lab: Hosts, fault: Fault, environ: dict[str, str]) -> Result:
     """Pull the cable of the host and end everything on it: its power is gone."""
-    job = make_nodes_job(folder, lab, (sys.executable, "-u", str(PROGRAM)))
+    job = make_nodes_job(folder, (sys.executable, "-u", str(PROGRAM)), lab=lab)
     environ.pop("HCCL_PLANT")
-    started = [job.start(node, environ=environ, stderr=subprocess.STDOUT) for node in range(len(lab.addresses))]
-    _wait(lambda: _steps(folder) >= 1, started[0])
+    started = job.start(environ=environ, stderr=subprocess.STDOUT)
+    _wait(lambda: _steps(folder) >= 1, started)
     time.sleep(fault.moment)
     host = fault.rank // 2
     step = _steps(folder, fault.rank)
@@ -180,8 +180,7 @@ def _lose_host(folder: Path, lab: Hosts, fault: Fault, environ: dict[str, str]) 
     for process in lab.processes(host):
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
-    for script in started:
-        script.communicate(timeout=PATIENCE)
+    started.communicate(timeout=PATIENCE)
     return score(fault, folder, step)
 
 

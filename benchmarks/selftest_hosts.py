@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import random
-import shlex
 import signal
 import subprocess
 import sys
@@ -140,8 +139,7 @@ def hogs(count: int) -> Iterator[None]:
 
 
 def _start(lab: Hosts, table: Path, backend: str) -> subprocess.Popen[str]:
-    remote = f"env PYTHONPATH={shlex.quote(str(ROOT))} {shlex.quote(sys.executable)} -m hccl_kit"
-    words = [sys.executable, "-m", "hccl_kit", "selftest", str(table), "--ssh", "--remote", remote]
+    words = [sys.executable, "-m", "hccl_kit", "selftest", str(table), "--ssh"]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     return lab.start(0, [*words, "--quick", "--format", "json", "--backend", backend], environ=environ)
 

@@ -49,7 +49,6 @@ from hccl_kit.selftest.run import QUICK, measure
 from hccl_kit.selftest.session import Session, session
 from hccl_kit.selftest.verdict import judge
 from tests.lab.hosts import Hosts, hosts
-from tests.places import ROOT
 
 KINDS = ("slow", "uplink", "pulses", "clean")
 FRESH = 20
@@ -104,9 +103,13 @@ def _ask(args: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     todo = [(kind, draw(dice, kind)) for _ in range(args.runs) for kind in args.kinds]
     with tempfile.TemporaryDirectory() as folder, hosts(HOSTS) as lab, closing(asyncio.new_event_loop()) as loop:
         job = plan(read_table(str(table_of(lab, Path(folder)))), ["hccl-kit"])
-        agent = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "hccl_kit", *servers.AGENT)
-        ssh = ("ssh", "-F", str(lab.ssh_config))
-        agents = [servers.server(node, args.backend, servers.over_ssh(ssh, node, agent), {}) for node in job.nodes]
+        probe = servers.agent_probe()
+        agent, ssh = probe.command(sys.executable), ("ssh", "-F", str(lab.ssh_config))
+        commands = [servers.over_ssh(ssh, node, agent) for node in job.nodes]
+        agents = [
+            servers.server(node, args.backend, command, {}, probe.archive)
+            for node, command in zip(job.nodes, commands, strict=True)
+        ]
         nothing = Measured(args.backend, tuple(servers.cards_of(job)))
         while todo:
             with ExitStack() as stack:

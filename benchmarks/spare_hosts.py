@@ -2,8 +2,8 @@
 
     python -m benchmarks.spare_hosts --runs 100 --seed 1
 
-Hosts are network namespaces with an sshd each (tests/lab, needs root); the job is started over ssh from this machine by
-the script of `hccl-kit launch --to bash --spares`. A loss is a cable that is pulled, all processes of a host killed, or
+Hosts are network namespaces with an sshd each (tests/lab, needs root); the job is started from this machine by
+`hccl-kit run --ssh --spares`. A loss is a cable that is pulled, all processes of a host killed, or
 both. Right: the spare has the ranks and cards of the lost host, all other ranks are where they were, all have one table
 that the rules accept, the parameters are those of an undisturbed run, and no process is left.
 """
@@ -67,7 +67,7 @@ def run(servers: int, spares: int, losses: list[Loss]) -> Result:
             time.sleep(loss.moment)
             before = job.where(number)
             began = time.monotonic()
-            job.lose(host_of[loss.place], loss.how)
+            job.lose_host(host_of[loss.place], loss.how)
             _wait_for_step(number + 1, process, job)
             seconds.append(time.monotonic() - began)
             host_of[loss.place] = servers + number
@@ -92,7 +92,7 @@ def _misplaced(job: SpareJob, attempt: int, before: dict[int, dict[str, object]]
     if len({place["sha256"] for place in now.values()}) != 1:
         faults.append("the ranks have different tables")
     digest = next(iter(now.values()))["sha256"][:12]
-    (path,) = (job.folder / "hccl_logs").glob(f"*-{digest}.json")
+    (path,) = job.logs.glob(f"*-{digest}.json")
     if not check_text(path.read_text(), path.name).ok:
         faults.append(f"{path.name} is not valid")
     return faults

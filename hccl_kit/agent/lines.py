@@ -29,6 +29,12 @@ class At(NamedTuple):
     port: int | None
 
 
+class PassOn(NamedTuple):
+    """Pass a signal of the user on to the ranks; the job goes on."""
+
+    number: int
+
+
 class Note(NamedTuple):
     """Add words to the notes of the server."""
 
@@ -92,7 +98,7 @@ class Failure(NamedTuple):
     text: str
 
 
-Order = Union[At, Send, Clear, Note, Describe, End]  # noqa: UP007 - Python 3.8
+Order = Union[At, Send, PassOn, Clear, Note, Describe, End]  # noqa: UP007 - Python 3.8
 Report = Union[Ready, Refused, Started, Exited, Hung, Output, Said, Left, Failure]  # noqa: UP007
 
 
@@ -202,6 +208,7 @@ def _text(value: dict[str, Any], name: str) -> str:
 _ORDERS: Mapping[str, Callable[[dict[str, Any]], Order]] = {
     "At": _at,
     "Send": lambda value: Send(_number(value, "number", 64), bool(value.get("to_leaders"))),
+    "PassOn": lambda value: PassOn(_number(value, "number", 64)),
     "Clear": lambda _: Clear(),
     "Note": lambda value: Note(_text(value, "words")),
     "Describe": lambda value: Describe(_cause_of(value.get("cause")), bool(value.get("is_shown"))),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import selectors
-import signal
 import time
 from functools import partial
 from pathlib import Path
@@ -27,6 +26,7 @@ from hccl_kit.agent.lines import (
     Left,
     Lines,
     Note,
+    PassOn,
     Ready,
     Refused,
     Said,
@@ -38,7 +38,7 @@ from hccl_kit.agent.lines import (
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.screen import ERR, OUT, Screen, left_out
 from hccl_kit.agent.server import Server
-from hccl_kit.agent.supervise import signals
+from hccl_kit.agent.supervise import PASSED_ON, SIGNALS, signals
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
@@ -142,6 +142,8 @@ class Member:
             self.start(told)
         elif isinstance(told, Send):
             self.server.send(told.number, to_leaders=told.to_leaders)
+        elif isinstance(told, PassOn):
+            self.server.pass_on(told.number)
         elif isinstance(told, Clear):
             self.server.clear()
         elif isinstance(told, Note):
@@ -189,8 +191,11 @@ class Member:
             self.selector.unregister(0)
 
     def _end(self, arrived: int) -> None:
-        if set(os.read(arrived, 4096)) - {signal.SIGCHLD}:
-            self.is_cut = True
+        for number in os.read(arrived, 4096):
+            if number in SIGNALS:
+                self.is_cut = True
+            elif number in PASSED_ON and self.has_ranks:  # Slurm has given it to all agents
+                self.server.pass_on(number)
 
 
 def prepare(assignment: Assignment) -> bool:

@@ -60,6 +60,11 @@ class Server:
         self.is_watched = False
         self.attempt.ranks.send(number, to_leaders=to_leaders)
 
+    def pass_on(self, number: int) -> None:
+        """Send a signal of the user to the ranks themselves; the job goes on."""
+        if not self.is_over:
+            self.attempt.ranks.send(number, to_leaders=True)
+
     def clear(self) -> None:
         """End whatever the ranks have started; Gone comes when nothing is left."""
         self.is_watched = False

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hccl_kit.agent.job import Action, Cause, Event, Job, Tell
 
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)
+"""Signals that programs take for stacks and checkpoints, and that end no job."""
 
 
 class Edge(Protocol):
@@ -34,6 +36,9 @@ class Edge(Protocol):
 
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves."""
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal of the user to the ranks themselves; the job goes on."""
 
     def clear(self) -> None:
         """End whatever the ranks have started; Gone comes when nothing is left."""
@@ -115,7 +120,11 @@ class Supervisor:
             yield Due()
 
     def _read_signals(self) -> None:
-        self.signalled += [Signalled(number) for number in os.read(self.arrived, 4096) if number in SIGNALS]
+        for number in os.read(self.arrived, 4096):
+            if number in SIGNALS:
+                self.signalled.append(Signalled(number))
+            elif number in PASSED_ON:
+                self.edge.pass_on(number)
 
     def _do(self, now: Job, actions: tuple[Action, ...]) -> None:
         for action in actions:
@@ -144,7 +153,7 @@ def signals() -> Iterator[int]:
     read_end, write_end = os.pipe()
     for end in (read_end, write_end):
         os.set_blocking(end, False)
-    before = {number: signal.signal(number, lambda *_: None) for number in (*SIGNALS, signal.SIGCHLD)}
+    before = {number: signal.signal(number, lambda *_: None) for number in (*SIGNALS, *PASSED_ON, signal.SIGCHLD)}
     wakeup = signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
     try:
         yield read_end

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hccl_kit.base.kit_program import PATHS, START
 
-_ROOT = str(Path(__file__).resolve().parents[2])
-"""The folder from which this package was imported."""
+_ROOT = str(Path(__file__).absolute().parents[2])
+"""The folder or archive from which this package was imported; links are kept, since an archive may be one to memory."""
 _SAME_KIT = f"import sys\nif {_ROOT!r} not in sys.path: sys.path.insert(0, {_ROOT!r})\n"
 
 

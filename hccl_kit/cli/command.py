@@ -17,8 +17,6 @@ from hccl_kit.table.document import shown
 
 IN_CHECKOUT = ("python", "-u", "tools/train.py", "--config", "configs/rec/crnn/crnn_small.yaml")
 """The default command, where the current folder has these files: the trainer of this project."""
-INSTALLED = ("hccl-kit", "train", "--config", "rec/crnn/crnn_small.yaml")
-"""What bash scripts of several servers run elsewhere, without a command."""
 
 
 def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> tuple[str, ...]:
@@ -48,15 +46,13 @@ def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> 
     return IN_CHECKOUT
 
 
-def command_of_script(
-    given: tuple[str, ...] | None, servers: int, report: Callable[[str], None]
-) -> tuple[str, ...] | None:
+def command_of_script(given: tuple[str, ...] | None, report: Callable[[str], None]) -> tuple[str, ...] | None:
     """As `command_of`, for a script of bash; None if it takes a command as its arguments.
 
-    That of one server does, where the trainer of this project is not in the current folder.
+    It does where the trainer of this project is not in the current folder.
     """
     if given is None and _missing_file():
-        return None if servers == 1 else INSTALLED
+        return None
     return command_of(given, report)
 
 
@@ -66,13 +62,24 @@ def _missing_file() -> str | None:
 
 
 def steps_of_script(plan: LaunchPlan, table: str, script: str) -> list[str]:
-    """The two ways to start the job of one server; `table` and `script` are quoted paths."""
+    """The two ways to start a job; `table` and `script` are quoted paths."""
     framework = f" --framework {plan.framework}" if plan.framework else ""
     command, argument = (shlex.join(plan.command), "") if plan.command else ("COMMAND", " COMMAND")
+    if len(plan.nodes) > 1:
+        return [
+            f"next: hccl-kit run {table} --ssh{framework} -- {command}",
+            f"  or: copy {table} and {script} to one path on every server, then there: bash {script}{argument}",
+        ]
     return [
         f"next: bash {script}{argument}",
         f"  or: hccl-kit run {table}{framework} -- {command}",
     ]
+
+
+def note_on_secret(script: Path) -> list[str]:
+    """A note if the secret of a script of earlier versions lies next to `script`."""
+    secret = script.with_name(f"{script.name}.secret")
+    return [f"note: {secret} is not used any more; remove it"] if secret.exists() else []
 
 
 def note_on_cards(plan: LaunchPlan) -> str | None:
@@ -80,7 +87,7 @@ def note_on_cards(plan: LaunchPlan) -> str | None:
 
     It would take cards 0 to n-1, the local ranks. The trainer of this project is a program of MindSpore.
     """
-    if plan.framework is not None or plan.command in (IN_CHECKOUT, INSTALLED):
+    if plan.framework is not None or plan.command == IN_CHECKOUT:
         return None
     for node in plan.nodes:
         taken = tuple(range(len(node.devices)))

@@ -47,7 +47,7 @@ from hccl_kit.diagnosis.report.masked import masked
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.launch.plan import address_of
-from hccl_kit.preflight.over_ssh import ssh_command
+from hccl_kit.remote.ssh import ssh_start
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.reading import load
 
@@ -171,7 +171,7 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
             fix="hccl-kit diagnose TABLE --ssh",
         )
     hosts = [Host(server.id, address_of(server)) for server in table.servers]
-    return Remote(hosts, ssh_command(os.environ, request.ssh_option), request.remote_folder, request.timeout)
+    return Remote(hosts, ssh_start(os.environ, request.ssh_option), request.remote_folder, request.timeout)
 
 
 def _table(name: str) -> RankTable | None:

@@ -17,7 +17,13 @@ from hccl_kit.base.terminal import shown
 from hccl_kit.base.wording import listed
 from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.command import IN_CHECKOUT, INSTALLED, command_of_script, note_on_cards, steps_of_script
+from hccl_kit.cli.command import (
+    IN_CHECKOUT,
+    command_of_script,
+    note_on_cards,
+    note_on_secret,
+    steps_of_script,
+)
 from hccl_kit.cli.options import add_framework, add_job, named_option
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import valid_text
@@ -26,7 +32,6 @@ from hccl_kit.discovery.job_servers import EVERY, JobServers, ServerSearch, find
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.discovery.visible import Devices, physical_ids
 from hccl_kit.launch.emitters import bash
-from hccl_kit.launch.emitters.one_server import is_unedited
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import plan
@@ -43,8 +48,7 @@ _SIMULATED = "HK322"
 _EPILOG = f"""\
 Everything after -- is the command that each rank runs. Without it, in a folder with tools/train.py:
   {" ".join(IN_CHECKOUT)}
-elsewhere the script of one server takes a command as its arguments, and that of many servers runs:
-  {" ".join(INSTALLED)}
+elsewhere the script takes a command as its arguments.
 
 examples:
   hccl-gen --device_num "[0,8)"
@@ -314,13 +318,13 @@ def make_table(search: ServerSearch, servers: JobServers) -> tuple[RankTable, Ta
 def _write(request: GenRequest, servers: JobServers) -> int:
     table, file = make_table(request.search, servers)
     variables = script_variables(table, request.job, request.jobs)
-    command = command_of_script(request.command, len(servers.hosts), complain)
+    command = command_of_script(request.command, complain)
     launch_plan = plan(table, command, variables, request.framework)
     if note := note_on_cards(launch_plan):
         complain(note)
     script = bash.emit(launch_plan, file)
     files = [OutputFile(request.output / file.name, file.text)]
-    files += [OutputFile(request.output / name, text, mode, is_unedited) for name, text, mode in script]
+    files += [OutputFile(request.output / name, text, mode, bash.is_unedited) for name, text, mode in script]
     if request.dry_run:
         print(*servers.notes, sep="\n")
         show_files(files, force=request.force)
@@ -329,9 +333,7 @@ def _write(request: GenRequest, servers: JobServers) -> int:
     written = write_files(files, force=request.force)
     place, start = (shlex.quote(str(file.path)) for file in files)
     steps = steps_of_script(launch_plan, place, start)
-    if len(launch_plan.nodes) > 1:
-        steps = [f"next: copy {place} and {start} to one path on every server, then: bash {start} --ssh"]
-    print(shown("\n".join([*servers.notes, *written, *steps])))
+    print(shown("\n".join([*servers.notes, *written, *note_on_secret(files[-1].path), *steps])))
     return EXIT_OK
 
 

@@ -24,17 +24,16 @@ from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.command import command_of, command_of_script, note_on_cards, steps_of_script
+from hccl_kit.cli.command import command_of, command_of_script, note_on_cards, note_on_secret, steps_of_script
 from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import table_and_warnings
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit
-from hccl_kit.launch.emitters.one_server import is_unedited
+from hccl_kit.launch.emitters.bash import is_unedited
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.rules import check_plan
-from hccl_kit.launch.secret_file import make_secret, secret_of
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.products import Product, find_product, only_reader
@@ -182,24 +181,19 @@ def write_launch_files(request: LaunchRequest) -> int:
     place = folder / file.name
     if launcher.reads_table:
         files.append(OutputFile(place, file.text))
-    several = len(made.nodes) > 1
-    secret = secret_of(files[0].path) if several and launcher.needs_secret else None
     if launcher.prints_plan and request.output is None and not request.dry_run:
         print(f"{files[-1].text}\nnext: -o DIR writes this plan and {files[0].path.name}, which starts it")
         return EXIT_OK
     if request.dry_run:
         print(*notes, sep="\n", end="\n" if notes else "")
         show_files(files, force=request.force)
-        if secret and not secret.exists():
-            print(f"would write: {secret} (a random secret)")
         return EXIT_OK
     written = write_files(files, force=request.force)
-    if secret and make_secret(secret):
-        written.append(f"wrote: {secret}")
-    script, secret_file, table_path = (shlex.quote(str(path)) for path in (files[0].path, secret, place))
-    step = (several and launcher.next_step_of_several) or launcher.next_step
-    steps = [f"next: {step.format(script, secret_file, table_path)}"]
-    if launcher.takes_command and not several:
+    written += note_on_secret(files[0].path)
+    script, table_path = (shlex.quote(str(path)) for path in (files[0].path, place))
+    step = (len(made.nodes) > 1 and launcher.next_step_of_several) or launcher.next_step
+    steps = [f"next: {step.format(script)}"]
+    if launcher.takes_command:
         steps = steps_of_script(made, table_path, script)
     print(shown("\n".join([*notes, *written, *steps])))
     return EXIT_OK
@@ -252,12 +246,8 @@ def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFil
 
 def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:
     """The plan, and warnings about it. Raises KitError if a rule says that the launcher cannot start it."""
-    servers = sum(1 for server in table.servers if server.devices)
-    command = (
-        command_of_script(request.command, servers, complain)
-        if request.launcher.takes_command
-        else command_of(request.command, complain)
-    )
+    its_command = command_of_script if request.launcher.takes_command else command_of
+    command = its_command(request.command, complain)
     made = plan(table, command, script_variables(table, request.job, request.jobs), request.framework)
     settled = {option.settles for option in request.launcher.options if option.name in request.options}
     findings = [found for found in check_plan(made, file, request.launcher.name) if found.rule not in settled]

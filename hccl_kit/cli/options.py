@@ -56,11 +56,15 @@ def add_ssh_option(parser: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_remote(parser: argparse._ArgumentGroup) -> None:
-    """Add `--ssh-option OPTION` and `--remote COMMAND`."""
+def add_reach(parser: argparse._ArgumentGroup, python: str = "python3") -> None:
+    """Add `--ssh-option OPTION` and `--python [HOST=]PATH`, whose default is called `python`."""
     add_ssh_option(parser)
     parser.add_argument(
-        "--remote", metavar="COMMAND", help="command of hccl-kit on the other servers (default: the path of this one)"
+        "--python",
+        metavar="[HOST=]PATH",
+        action="append",
+        default=[],
+        help=f"Python on the other servers, or on one of them (default: {python}); repeatable",
     )
 
 

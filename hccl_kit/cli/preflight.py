@@ -29,17 +29,18 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as table_as_text
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_product, add_remote, add_selection, add_timeout
+from hccl_kit.cli.options import add_product, add_reach, add_selection, add_timeout
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight import by_mpi
 from hccl_kit.preflight.answer import Answer, answer
-from hccl_kit.preflight.by_ssh import Ssh, check_servers
+from hccl_kit.preflight.by_ssh import check_servers
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.json_form import Subject, as_json
 from hccl_kit.preflight.rules import NODE_RULES
 from hccl_kit.preflight.text import all_as_text, as_text
+from hccl_kit.remote.probe import Reach
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.document import decode
 from hccl_kit.table.finding import Finding
@@ -62,7 +63,7 @@ class PreflightRequest(NamedTuple):
     all: bool
     mpi: bool
     ssh_option: Sequence[str]
-    remote: str | None
+    python: Sequence[str]
     timeout: float
 
 
@@ -100,7 +101,7 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--mpi", action="store_true", help="check every server under mpirun, which starts one process on each"
     )
-    add_remote(group)
+    add_reach(group)
     add_timeout(group, 60.0)
 
 
@@ -110,8 +111,8 @@ def _preflight(request: PreflightRequest) -> int:
         return _print_refused(job, request.format)
     color = wants_color(sys.stdout)
     if request.all:
-        ssh = Ssh(request.ssh_option, request.remote, request.timeout)
-        answers, differences = check_servers(job, request.server, ssh)
+        reach = Reach.of(request.ssh_option, request.python, request.timeout)
+        answers, differences = check_servers(job, request.server, reach)
         return _print_answers(job, answers, differences, request.format, color=color)
     return _print_answers(job, [answer(job.node(os.environ, request.server))], None, request.format, color=color)
 
@@ -156,6 +157,8 @@ def _report(job: PreflightJob | Refused | KitError, messages: Sequence[Mapping[s
 
 def _open_job(request: PreflightRequest) -> PreflightJob | Refused:
     """The table, and what to report of the checks."""
+    if (request.ssh_option or request.python) and not request.all:
+        raise KitError("cli.preflight.only-with-all", "--ssh-option and --python need --all, which asks over ssh")
     select, ignore = selection(request.select, request.ignore or (), CATALOGUE)
     _assert_selects_a_check(select, ignore, has_cluster_rules=request.all or request.mpi)
     data, name = load(request.table)

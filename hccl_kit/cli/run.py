@@ -1,4 +1,4 @@
-"""Start the ranks of a table, and look after them: on this server, or over ssh on all of them.
+"""Start the ranks of a table, and look after them: on this server, or on all of them over ssh or by Slurm.
 
 Everything after -- is the command that each rank runs: the program itself, not torchrun or msrun.
 Without a table, --devices makes one as hccl-gen does, and keeps it with the logs.
@@ -10,8 +10,9 @@ examples:
   hccl-kit run hccl_8p_01234567_10.0.0.1.json --env 3:ASCEND_GLOBAL_LOG_LEVEL=1 -- python train.py
   hccl-kit run hccl_2s_16p.json --ssh -- python train.py
   hccl-kit run hccl_2s_16p.json --ssh --spares "10.0.0.[9-10]" --max-restarts 3 -- python train.py
+  salloc --nodes=2 hccl-kit run hccl_2s_16p.json --slurm -- python train.py
 
-With --ssh, programs and data are at the same path on every server; the kit, the table and a copy of
+With --ssh or --slurm, programs and data are at the same path on every server; the kit, the table and a copy of
 the script need not be there, only Python 3.8. Without it, --server names this host, and each
 server is started by hand; then HCCL's time-outs end the others after a failure.
 
@@ -58,10 +59,10 @@ from hccl_kit.cli.servers import OnServers, ServersRequest, number_of, prepare, 
 from hccl_kit.discovery.job_servers import ServerSearch, find_servers
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
+from hccl_kit.launch.diagnose_logs import diagnose
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
-from hccl_kit.launch.payload.diagnose_logs import diagnose
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.servers.job import run_servers
 from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES
@@ -177,6 +178,7 @@ def make_parser() -> Parser:
 
 def _add_servers(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--ssh", action="store_true", help="start the ranks of all servers from here")
+    group.add_argument("--slurm", action="store_true", help="the same with srun, inside an allocation of Slurm")
     group.add_argument("--server", metavar="ID", help="start the ranks of this server of the table, which this host is")
     group.add_argument(
         "--spares", metavar="LIST", help="servers that take the place of a lost one, such as 10.0.0.[9-10]"
@@ -215,7 +217,7 @@ def run_job(request: RunRequest) -> int:
     number = number_of(made, request.on_servers.server)
     port = _port(request.master_port, os.environ, made)
     check(made, os.environ, request.env)
-    if request.on_servers.ssh:
+    if request.on_servers.from_here:
         return _run_on_servers(request, job, made, port)
     if port is None and len(made.nodes) > 1:
         port = port_of_digest(job.file.sha256)  # each server finds it alone
@@ -310,6 +312,7 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunReques
         tuple(given.pop("replace")),
         tuple(filter(None, given.pop("export").split(","))),
         tuple(given.pop("python")),
+        given.pop("slurm"),
     )
     return RunRequest(command=command_of(command, complain), limits=limits, env=extra, on_servers=servers, **given)
 

@@ -16,7 +16,6 @@ Exit codes: 0 nothing is bad; 1 something is bad, see the last lines; 2 could no
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import sys
@@ -29,12 +28,14 @@ from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_remote, number, path_with
+from hccl_kit.cli.options import add_reach, number, path_with
 from hccl_kit.cli.output_files import OutputFile, check_new_file, write_files
 from hccl_kit.cli.tables import read_table
+from hccl_kit.launch import allocation
 from hccl_kit.launch.plan import LaunchPlan, plan
-from hccl_kit.preflight.over_ssh import ssh_command
-from hccl_kit.selftest import agent, allocation, servers
+from hccl_kit.remote.program import python_of, pythons
+from hccl_kit.remote.ssh import ssh_start
+from hccl_kit.selftest import servers
 from hccl_kit.selftest.bandwidth import OPERATORS, Operator
 from hccl_kit.selftest.evidence import weigh
 from hccl_kit.selftest.hccl_test import collectives_of, read_rows
@@ -68,8 +69,7 @@ class SelftestRequest(NamedTuple):
     mpi: bool
     slurm: bool
     ssh_option: Sequence[str]
-    remote: str | None
-    agent: bool
+    python: Sequence[str]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -113,9 +113,7 @@ def make_parser() -> Parser:
     how.add_argument("--ssh", action="store_true", help="start the ranks on every server over ssh")
     how.add_argument("--mpi", action="store_true", help="start the ranks with mpirun")
     how.add_argument("--slurm", action="store_true", help="start the ranks with srun, inside an allocation")
-    add_remote(group)
-    # How this program starts itself on each server, with "-": the ranks to start come over standard input.
-    parser.add_argument("--agent", action="store_true", help=argparse.SUPPRESS)
+    add_reach(group, "the path of the one here")
     return parser
 
 
@@ -139,8 +137,6 @@ def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
 
 
 def _selftest(request: SelftestRequest) -> int:
-    if request.agent:
-        return agent.main()
     if request.svg:
         check_new_file(request.svg, force=request.force)  # before a minute of work
     job = plan(read_table(request.table), ["hccl-kit"])
@@ -173,6 +169,10 @@ def _read(job: LaunchPlan, operator: Operator, path: Path) -> Measured:
 
 def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
     several = len(job.nodes) > 1
+    if request.ssh_option and not request.ssh:
+        raise KitError("cli.selftest.only-with-ssh", "--ssh-option needs --ssh")
+    if request.python and not (request.ssh or request.mpi or request.slurm):
+        raise KitError("cli.selftest.only-elsewhere", "--python needs --ssh, --mpi or --slurm")
     if several and not (request.ssh or request.mpi or request.slurm):
         raise KitError(
             "cli.selftest.table-servers-program",
@@ -193,33 +193,38 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
     nothing = Measured(backend, tuple(cards_of(job)))
     _assert_comparable(request, nothing, baseline)
     environ = servers.passed_on() if request.ssh or request.mpi else {}
+    started = _commands(job, request)
     agents = [
-        servers.server(node, backend, command, environ)
-        for node, command in zip(job.nodes, _commands(job, request), strict=True)
+        servers.server(node, backend, command, environ, payload)
+        for node, (command, payload) in zip(job.nodes, started, strict=True)
     ]
 
     async def measured() -> Measured:
-        async with session(agents, shares_fate=backend in SHARES_FATE) as started:
+        async with session(agents, shares_fate=backend in SHARES_FATE) as running:
             effort = QUICK if request.quick else FULL
-            return await measure(started, effort, nothing, baseline=baseline, slow=request.slow, note=_note)
+            return await measure(running, effort, nothing, baseline=baseline, slow=request.slow, note=_note)
 
     return asyncio.run(measured())
 
 
-def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[str, ...]]:
-    """The command that starts the agent of each server."""
+def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[tuple[str, ...], bytes]]:
+    """The command that starts the agent of each server, and what it reads first."""
     if not (request.ssh or request.mpi or request.slurm):
-        return [servers.local_command() for _ in job.nodes]
-    command = servers.remote_command(request.remote)
-    if request.ssh:
-        ssh = ssh_command(os.environ, request.ssh_option)
-        return [servers.over_ssh(ssh, node, command) for node in job.nodes]
-    if request.mpi:
+        return [(servers.local_command(), b"") for _ in job.nodes]
+    probe, given = servers.agent_probe(), dict(pythons(request.python))
+    given.setdefault("", sys.executable)  # the framework is where it is here
+    there = [(node, python_of(given, node.id, node.address)) for node in job.nodes]
+    if request.mpi:  # an agent of this size, sent through mpirun (Open MPI 5), did not start on other hosts
         mpirun = servers.program_here("mpirun")
-        return [servers.over_mpirun(mpirun, node, command) for node in job.nodes]
-    names = allocation.matched(job.nodes, allocation.nodes_of(os.environ))
-    srun = servers.program_here("srun")
-    return [servers.over_srun(srun, names[node.id], command) for node in job.nodes]
+        return [(servers.over_mpirun(mpirun, node, servers.installed_command(python)), b"") for node, python in there]
+    agents = [(node, probe.command(python)) for node, python in there]
+    if request.ssh:
+        start = ssh_start(os.environ, request.ssh_option)
+        commands = [servers.over_ssh(start, node, agent) for node, agent in agents]
+    else:
+        names = allocation.matched(job.nodes, allocation.nodes_of(os.environ))
+        commands = [allocation.over_srun(names[node.id], agent) for node, agent in agents]
+    return [(command, probe.archive) for command in commands]
 
 
 def _note(text: str) -> None:

@@ -1,4 +1,4 @@
-"""hccl-kit run on several servers: from here over ssh, or by hand on each."""
+"""hccl-kit run on several servers: from here over ssh or by srun, or by hand on each."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable
 from hccl_kit.cli.spares import spares_of
+from hccl_kit.launch.allocation import Named, matched, nodes_of, over_srun
 from hccl_kit.launch.assign import Extra, Limits, as_shell
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.passed_on import select
@@ -25,10 +26,13 @@ from hccl_kit.remote.ssh import over_ssh, refusal, ssh_start
 from hccl_kit.table.model import RankTable
 
 MOST_NAMED = 10
+Reach = Callable[[Node, Sequence[str]], Sequence[str]]
+Variables = Mapping[str, str]
 
 
 class OnServers(NamedTuple):
-    """The options for several servers. `ssh`: start them all from here; `server`: this host is that one of the table.
+    """The options for several servers. `ssh`, `slurm`: start them all from here; `server`: this host is that one of the
+    table.
 
     `spares` and `inventory` are as the user wrote them, `replace` are pairs of a server and its spare, `export` names
     of variables, `python` the values of --python.
@@ -41,16 +45,25 @@ class OnServers(NamedTuple):
     replace: tuple[tuple[str, str], ...] = ()
     export: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
+    slurm: bool = False
+
+    @property
+    def from_here(self) -> bool:
+        """Whether all servers are started from here."""
+        return self.ssh or self.slurm
 
     def check(self, servers: int, table: str, max_restarts: int) -> None:
         """Raises KitError if the options contradict each other, or do not say how several servers are started."""
         if self.ssh and self.server:
             raise KitError("run.ssh-and-server", "--ssh starts all servers; --server starts the ranks of one")
-        if servers > 1 and not (self.ssh or self.server):
+        if self.slurm:
+            self._check_slurm()
+        if servers > 1 and not (self.from_here or self.server):
             raise KitError(
                 "run.several-servers",
                 "the table has {count} servers; this starts the ranks of one",
-                fix="--ssh starts all from here; or on each server: hccl-kit run {table} --server ID -- COMMAND; "
+                fix="--ssh starts all from here, --slurm those of an allocation; or on each server: "
+                "hccl-kit run {table} --server ID -- COMMAND; "
                 "hccl-kit launch {table} --to slurm, mpirun, ... writes the files for a cluster",
                 count=servers,
                 table=shlex.quote(table),
@@ -62,10 +75,23 @@ class OnServers(NamedTuple):
                 fix="--ssh starts all servers from here, and restarts them",
             )
         alone = [name for name in ("spares", "inventory", "replace", "export", "python") if getattr(self, name)]
-        if alone and not self.ssh:
-            raise KitError("run.without-ssh", "--{option} is for --ssh", option=alone[0])
+        if alone and not self.from_here:
+            raise KitError("run.without-ssh", "--{option} is for --ssh and --slurm", option=alone[0])
         if (self.inventory or self.replace) and not self.spares:
             raise KitError("run.without-spares", "--inventory and --replace need --spares")
+
+    def _check_slurm(self) -> None:
+        if self.ssh or self.server:
+            other = "ssh" if self.ssh else "server"
+            raise KitError("run.two-ways", "--slurm starts all servers; leave out --{other}", other=other)
+        if self.export:
+            raise KitError(
+                "run.export-by-srun", "--export is for --ssh; srun passes all variables on", fix="leave it out"
+            )
+        if self.spares and not self.inventory:
+            raise KitError(
+                "run.spares-by-srun", "--spares with --slurm needs --inventory, with the cards of the spares"
+            )
 
 
 def number_of(plan: LaunchPlan, server: str | None) -> int:
@@ -100,39 +126,30 @@ class ServersRequest(NamedTuple):
 
 
 def prepare(request: ServersRequest, folder: Path, report: Callable[[str], None], *, preflight: bool) -> ServersJob:
-    """The job over ssh, with its spares, and with those of --replace in their places.
+    """The job with its spares, and with those of --replace in their places.
 
     With `preflight`, every server is checked, and a spare takes the place of one with errors. Raises KitError.
     """
     options = request.options
-    start = ssh_start(os.environ)
-    spares = spares_of(options.spares, options.inventory, request.table, request.file, None) if options.spares else ()
-    environ, left = select(request.environ, options.export)
-    if left:
-        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-        names = ", ".join(printable(name[:60]) for name in left[:MOST_NAMED])
-        report(
-            f"note: not passed on to the other servers: {names}{more} (--export NAME,... passes variables on)",
+    if preflight and options.slurm:
+        raise KitError(
+            "run.preflight-by-srun", "--preflight reaches the servers over ssh", fix="leave it out, or --slurm"
         )
+    spares = (
+        spares_of(options.spares, options.inventory, request.table, request.file, None, python=options.python)
+        if options.spares
+        else ()
+    )
     placement = Placement(request.table, request.file, spares)
     for server, spare in options.replace:
         placement = _replaced(placement, [server], report, by=spare)
     if preflight:
-        placement = _checked(placement, report)
-    for node in request.replan(placement.table).nodes:
-        if why := refusal(node.address):
-            raise KitError(
-                "run.no-address",
-                "server {server} has no address for ssh: {address!r} is {why}",
-                fix='add "host_ip", an address of that host, to it in the table',
-                server=node.id,
-                address=node.address,
-                why=why,
-            )
-
-    def reach(node: Node, words: Sequence[str]) -> Sequence[str]:
-        return over_ssh(start, node.address, words)
-
+        placement = _checked(placement, report, options.python)
+    nodes = request.replan(placement.table).nodes
+    if options.slurm:
+        reach, environ = _by_srun(request, [*nodes, *placement.spares])
+    else:
+        reach, environ = _over_ssh(request, nodes, report)
     return ServersJob(
         placement,
         request.replan,
@@ -144,6 +161,34 @@ def prepare(request: ServersRequest, folder: Path, report: Callable[[str], None]
         request.limits,
         request.extra,
     )
+
+
+def _over_ssh(request: ServersRequest, nodes: Sequence[Node], report: Callable[[str], None]) -> tuple[Reach, Variables]:
+    start = ssh_start(os.environ)
+    environ, left = select(request.environ, request.options.export)
+    if left:
+        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
+        names = ", ".join(printable(name[:60]) for name in left[:MOST_NAMED])
+        report(
+            f"note: not passed on to the other servers: {names}{more} (--export NAME,... passes variables on)",
+        )
+    for node in nodes:
+        if why := refusal(node.address):
+            raise KitError(
+                "run.no-address",
+                "server {server} has no address for ssh: {address!r} is {why}",
+                fix='add "host_ip", an address of that host, to it in the table',
+                server=node.id,
+                address=node.address,
+                why=why,
+            )
+    return lambda node, words: over_ssh(start, node.address, words), environ
+
+
+def _by_srun(request: ServersRequest, servers: Sequence[Named]) -> tuple[Reach, Variables]:
+    """Steps of the allocation, to which srun passes the environment on."""
+    names = matched(servers, nodes_of(request.environ))
+    return lambda node, words: over_srun(names[node.id], words), {}
 
 
 def show(job: ServersJob) -> None:
@@ -162,10 +207,10 @@ def _replaced(
     return placement
 
 
-def _checked(placement: Placement, report: Callable[[str], None]) -> Placement:
+def _checked(placement: Placement, report: Callable[[str], None], python: Sequence[str]) -> Placement:
     """The placement in which no server has an error of `hccl-kit preflight`. Raises KitError."""
     while True:
-        answers = _preflight(placement.file)
+        answers = _preflight(placement.file, python)
         unfit = {str(row["server"]): _why(row) for row in answers if not row["ok"]}
         if not unfit:
             return placement
@@ -182,8 +227,8 @@ def _checked(placement: Placement, report: Callable[[str], None]) -> Placement:
         placement = _replaced(placement, [*unfit], report)
 
 
-def _preflight(file: TableFile) -> Sequence[Mapping[str, Any]]:
-    words = ("preflight", "-", "--all", "--quiet", "--format", "json")
+def _preflight(file: TableFile, python: Sequence[str]) -> Sequence[Mapping[str, Any]]:
+    words = ("preflight", "-", "--all", "--quiet", "--format", "json", *(f"--python={text}" for text in python))
     done = subprocess.run(
         own_program("hccl_kit", *words), check=False, input=file.text, text=True, stdout=subprocess.PIPE
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,29 +13,36 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.cli.options import named_option
 from hccl_kit.discovery import inventory
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.shell import words
 from hccl_kit.launch.spares import Spare, cards_in_use, check_names, fit
-from hccl_kit.preflight import over_ssh
-from hccl_kit.preflight.over_ssh import Reply, program_there
+from hccl_kit.remote.asking import TIMEOUT, Reply
+from hccl_kit.remote.probe import Host, Probe, Reach
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import choose_version, generate_cluster
 from hccl_kit.table.products import Product, find_product
 
-_TABLE = re.compile(r"^would write: [^\n]*\.json\n(\{\n.*?^\})$", re.DOTALL | re.MULTILINE)
-"""The rank table in what hccl-gen --dry-run prints."""
+PACKAGES = ("base", "discovery", "remote", "table")
+"""What `discovery.on_server` imports."""
 
 
 def spares_of(
-    hosts: str, source: str | None, table: RankTable, file: TableFile, product: Product | None
+    hosts: str,
+    source: str | None,
+    table: RankTable,
+    file: TableFile,
+    product: Product | None,
+    *,
+    python: Sequence[str] = (),
 ) -> tuple[Spare, ...]:
     """The spares of a table that --spares lists; `source` is the inventory with their cards, None: they are asked.
 
-    Raises KitError if one cannot be a spare of it.
+    `python` are the values of --python. Raises KitError if one cannot be a spare of it.
     """
     with named_option("--spares"):
         names = hostlist.expand(hosts)
         check_names(names, table)
-        singles = _from_inventory(Path(source), names, table) if source else _from_servers(names, table, product)
+        singles = (
+            _from_inventory(Path(source), names, table) if source else _from_servers(names, table, product, python)
+        )
         return fit(file, table, singles, product)
 
 
@@ -50,16 +55,14 @@ def _from_inventory(file: Path, names: Sequence[str], table: RankTable) -> list[
     return singles
 
 
-def _from_servers(names: Sequence[str], table: RankTable, product: Product | None) -> list[RankTable]:
-    """The tables that hccl-gen prints on the spares, each about its own cards."""
+def _from_servers(
+    names: Sequence[str], table: RankTable, product: Product | None, python: Sequence[str]
+) -> list[RankTable]:
+    """The tables of the spares, each about its own cards."""
     ids = ",".join(map(str, cards_in_use(table)))
     kind = product.name if product else "a3" if table.version == "1.2" else "a2"
-    start = over_ssh.ssh_command(os.environ, ())
-    asked = [f"--device_num={ids}", f"--product={kind}", f"--table-version={table.version}", "--dry-run"]
-    commands = [
-        (name, words([*program_there(None), "gen", *asked, f"--server_ip={name}", "--", "true"])) for name in names
-    ]
-    replies = over_ssh.run_on_all(start, commands, b"")
+    hosts = [Host(name, name, (name, ids, kind, table.version)) for name in names]
+    replies = Probe("discovery.on_server", PACKAGES).ask(Reach.of((), python, TIMEOUT), hosts)
     return [_table_in(name, reply) for name, reply in zip(names, replies, strict=True)]
 
 
@@ -79,22 +82,16 @@ def _table_in(name: str, reply: Reply) -> RankTable:
 
 def _read(name: str, reply: Reply) -> RankTable | Message:
     """The table in the reply, or what is wrong with it."""
-    if reply.error is not None:
-        return Message(
-            "cli.launch-spares.no-answer",
-            "spare {name} did not answer: {reason}",
-            name=name,
-            reason=printable(reply.error),
-        )
-    match = _TABLE.search(reply.text)
-    if match is None:
+    try:
+        line = reply.document()
+    except ValueError as error:
         return Message(
             "cli.launch-spares.no-cards",
             "spare {name} could not list its cards: {why}",
             name=name,
-            why=printable(reply.stderr or "it prints no rank table"),
+            why=printable(str(error)),
         )
-    report = check_text(match[1], f"of {name}")
+    report = check_text(line, f"of {name}")
     if not report.ok or report.table is None:
         errors = [finding.message for finding in report.findings if finding.severity == "error"]
         return Message(

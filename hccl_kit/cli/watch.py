@@ -18,7 +18,6 @@ found, or could not run; 130 ended by Ctrl-C.
 from __future__ import annotations
 
 import gc
-import os
 import re
 import sys
 import time
@@ -34,10 +33,10 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.options import add_remote, add_timeout, number, path_with
+from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
 from hccl_kit.cli.output_files import check_new_file
 from hccl_kit.cli.tables import read_table
-from hccl_kit.preflight.over_ssh import program_there, ssh_command
+from hccl_kit.remote.probe import Reach
 from hccl_kit.watch import run_folder
 from hccl_kit.watch.follow import Source, states
 from hccl_kit.watch.html import as_html
@@ -63,7 +62,7 @@ class WatchRequest(NamedTuple):
     force: bool
     ssh: bool
     ssh_option: Sequence[str]
-    remote: str | None
+    python: Sequence[str]
     timeout: float
 
 
@@ -101,7 +100,7 @@ def make_parser() -> Parser:
     group.add_argument("--force", action="store_true", help="overwrite a file that exists")
     group = parser.add_argument_group("several servers")
     group.add_argument("--ssh", action="store_true", help="ask every server of TABLE over ssh")
-    add_remote(group)
+    add_reach(group)
     add_timeout(group, 30.0)
     return parser
 
@@ -142,11 +141,11 @@ def _source(request: WatchRequest) -> Source:
             count=len(request.run),
         )
     if not request.ssh:
-        if tables or request.ssh_option or request.remote:
+        if tables or request.ssh_option or request.python:
             raise KitError(
                 Message("cli.watch.needs-ssh", "{tables} needs --ssh", tables=tables[0])
                 if tables
-                else Message("cli.watch.ssh-option-remote", "--ssh-option and --remote need --ssh")
+                else Message("cli.watch.only-with-ssh", "--ssh-option and --python need --ssh")
             )
         return Folder(run_folder.find(Path(runs[0]) if runs else None))
     if not tables:
@@ -160,9 +159,7 @@ def _source(request: WatchRequest) -> Source:
     return Servers(
         read_table(tables[0]).servers,
         str(Path.cwd() / here),
-        ssh=ssh_command(os.environ, request.ssh_option),
-        program=program_there(request.remote),
-        timeout=request.timeout,
+        Reach.of(request.ssh_option, request.python, request.timeout),
     )
 
 

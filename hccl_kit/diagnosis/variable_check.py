@@ -26,14 +26,13 @@ from hccl_kit.launch.hccl_variables import (
 from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Ports, job_ports
 from hccl_kit.preflight.rules.variable_values import ROCE, VALUES, links_contradict
 from hccl_kit.preflight.rules.variable_verdict import refusal
-from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
+from hccl_kit.runtime.worker_env import NAMES
 from hccl_kit.table.document import shown
 
 _DEFAULTS = {CONNECT_TIMEOUT: "120", EXEC_TIMEOUT: "1836", BASE_PORT: str(DEFAULT_BASE)}
 """What HCCL takes if a variable is not set."""
-_ONLY_IF_SET = (*NAMES["master_port"], LINK_PORT, HOST_RANGE, *RECORDER_SWITCHES)
-"""Scripts choose the first two themselves, and not all ranks have them; without a range, the base port counts. The
-flight recorders are for torch."""
+_ONLY_IF_SET = (*NAMES["master_port"], HOST_RANGE, *RECORDER_SWITCHES)
+"""Scripts choose the first themselves; without a range, the base port counts. The flight recorders are for torch."""
 _EQUAL = (CONNECT_TIMEOUT, EXEC_TIMEOUT)
 """Of the variables of a plan, those that are wrong just because ranks differ."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")

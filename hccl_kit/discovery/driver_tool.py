@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import select
 import shutil
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from hccl_kit.base.child import killed_on_error, wait
 from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
 from hccl_kit.base.wording import indented
 from hccl_kit.discovery import may_be_file
@@ -24,8 +23,6 @@ MAX_ANSWER = 64 << 10
 """Bytes of an answer, which normally has a few lines."""
 
 _AT_ONCE = 8
-_DYING = 1.0
-"""Seconds to wait for a killed program."""
 _T = TypeVar("_T")
 
 
@@ -97,38 +94,6 @@ def _query(command: Sequence[str], timeout: float) -> str:
             return _read(process, time.monotonic() + timeout).decode("utf-8", "replace")
     except subprocess.TimeoutExpired:
         raise HangError(f"no answer in {timeout:g} s") from None
-
-
-@contextmanager
-def killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """If the block fails, kill the process, which leads its own session, and wait at most one second.
-
-    `with process` would wait without limit: a process that is blocked in the kernel does not react to SIGKILL.
-    """
-    try:
-        yield
-    except BaseException:
-        if process.returncode is None:
-            with suppress(PermissionError):  # a program that became another user, such as sudo, ends by itself
-                os.killpg(process.pid, signal.SIGKILL)  # the session, or the child of a wrapper script would live on
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(_DYING)
-        raise
-    finally:
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-
-
-def wait(process: subprocess.Popen[bytes], deadline: float) -> int:
-    """The exit code of a process. Raises subprocess.TimeoutExpired at `deadline` (monotonic), or after a signal."""
-    while True:
-        left = max(0.0, deadline - time.monotonic())
-        try:
-            return process.wait(min(left, POLL))
-        except subprocess.TimeoutExpired:
-            if left == 0.0 or is_interrupted():
-                raise
 
 
 def excerpt(answer: str) -> str:

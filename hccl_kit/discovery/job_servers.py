@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import LOOPBACK, is_loopback
-from hccl_kit.discovery import hccn_conf, hccn_tool, inventory, may_be_file, npu_smi, simulate
+from hccl_kit.discovery import hccn_conf, inventory, simulate
+from hccl_kit.discovery.cards_here import cards_here
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.table.hosts import Card, Host
@@ -103,44 +103,8 @@ def _host(search: ServerSearch, server: str, report: Callable[[str], None]) -> t
         return inventory.hosts(search.inventory, [server], ids)[0], source
     if search.hccn_conf is not None:
         return Host(server, _cards(hccn_conf.addresses(search.hccn_conf, ids))), str(search.hccn_conf)
-    has_pods = search.product.has_super_pods and search.version != "1.0"
-    if tool := hccn_tool.find():
-        host, source = Host(server, hccn_tool.cards(tool, ids, vnic=has_pods)), tool
-    elif may_be_file(hccn_conf.DEFAULT):
-        host, source = Host(server, _cards(hccn_conf.addresses(hccn_conf.DEFAULT, ids))), str(hccn_conf.DEFAULT)
-    else:
-        raise _no_source()
-    if on_vnic := [str(i) for i, card in host.cards.items() if card.on_vnic]:
-        report(
-            f"note: card {', '.join(on_vnic)} of {server} has no RoCE address; its vNIC address is used, which is"
-            " reachable inside one super pod only"
-        )
-    return (_in_super_pod(host) if has_pods else host), source
+    return cards_here(server, ids, has_pods=search.product.has_super_pods and search.version != "1.0", report=report)
 
 
 def _cards(addresses: Mapping[int, str]) -> dict[int, Card]:
     return {device_id: Card(ip) for device_id, ip in addresses.items()}
-
-
-def _in_super_pod(host: Host) -> Host:
-    """The host with its place in the super pod, if npu-smi is found on this machine."""
-    tool = npu_smi.find()
-    if tool is None:
-        return host
-    places = npu_smi.places(tool, list(host.cards))
-    (pod,) = {place.super_pod for place in places.values()}
-    cards = {i: card._replace(sdid=places[i].sdid) for i, card in host.cards.items()}
-    return host._replace(cards=cards, super_pod=str(pod))
-
-
-def _no_source() -> KitError:
-    places = ", ".join(("hccn_tool on PATH", *hccn_tool.USUAL_PLACES, str(hccn_conf.DEFAULT)))
-    return KitError(
-        "discovery.no-source",
-        "no source for card addresses found; looked for: {places}",
-        fix="on a machine with cards, install the driver; in a container, mount hccn_tool and /etc/hccn.conf\n"
-        "--hccn-conf FILE    read a copy of the driver's file\n"
-        "--inventory FILE    read a YAML file, server to device id to address\n"
-        "--simulate          use addresses that exist in no network, to try things out without hardware",
-        places=places,
-    )

@@ -76,6 +76,7 @@ def assign(
     """
     server = plan.nodes[node]
     run = folder.name
+    of_server = run if len(plan.nodes) == 1 else f"{run}.{node}"  # several may be on one host
     common = {name: value for name, value in environ.items() if name not in {*MISLEADING, *OF_THE_JOB, SERVER}}
     common |= {row.name: row.value for row in extra if row.rank is None}
     variables = [Default(name, value) for name, value in plan.variables if name not in OF_THE_JOB]
@@ -90,8 +91,8 @@ def assign(
     return Assignment(
         command=plan.command,
         ranks=tuple(ranks),
-        environ={**common, RUN_ID: run},
-        mark=f"{RUN_ID}={run}",
+        environ={**common, RUN_ID: of_server},
+        mark=f"{RUN_ID}={of_server}",
         folder=str(folder),
         host=host,
         log_dir_name=LOG_DIR,

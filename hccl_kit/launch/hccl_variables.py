@@ -18,7 +18,7 @@ from hccl_kit.discovery.server_id import Interface
 from hccl_kit.launch.job_ports import JOBS, JobPorts, Kernel, job_ports
 from hccl_kit.launch.plan import address_of
 from hccl_kit.launch.recorders import RECORDERS
-from hccl_kit.runtime.worker_env import LINK_PORT, NAMES
+from hccl_kit.runtime.worker_env import NAMES
 from hccl_kit.table.model import RankTable, Server
 
 BASE_PORT = "HCCL_IF_BASE_PORT"
@@ -103,7 +103,7 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
         (
             *_port_variables(ports),
             *_timeout_variables(wanted, several=several),
-            *_rendezvous_variables(ports, several=several),
+            Variable(MASTER_PORT, str(ports.master), "port of rank 0, for torch and the launch scripts"),
             *_recorder_variables(),
         ),
         tuple(_server_variables(server, hosts.get(server.id)) for server in table.servers),
@@ -197,12 +197,6 @@ def _timeout_variables(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]
         Variable(CONNECT_TIMEOUT, str(connect), f"seconds for a link, equal on all ranks: {where}"),
         Variable(EXEC_TIMEOUT, str(execute), f"seconds for an operator, equal on all ranks: {limit}"),
     )
-
-
-def _rendezvous_variables(ports: JobPorts, *, several: bool) -> tuple[Variable, ...]:
-    master = Variable(MASTER_PORT, str(ports.master), "port of rank 0, for torch and the launch scripts")
-    link = Variable(LINK_PORT, str(ports.link), "rendezvous port of the launch scripts")
-    return (master, link) if several else (master,)
 
 
 def _recorder_variables() -> tuple[Variable, ...]:

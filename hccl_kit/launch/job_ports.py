@@ -88,11 +88,6 @@ class JobPorts(NamedTuple):
         """MASTER_PORT: where rank 0 listens. The port after it is that of pods that do not have rank 0."""
         return self.card.last + 1
 
-    @property
-    def link(self) -> int:
-        """The rendezvous port of the scripts on the servers."""
-        return self.master + 2
-
 
 def job_ports(job: int, jobs: int = JOBS, kernels: Iterable[Kernel] = ()) -> JobPorts:
     """The ports of job `job`, one of 0 to `jobs` - 1 on every host; without kernels, those of Linux by default.

@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.remote.ssh import SSH_VARIABLE
-from hccl_kit.runtime.worker_env import KEY_FILE, LOG_DIR, MISLEADING, NAMES, RUN_ID, SERVER
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID, SERVER
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def _names(text: str) -> tuple[str, ...]:
 OF_LAUNCHERS = (
     *dict.fromkeys(name for field, names in NAMES.items() if field != "master_port" for name in names),
     *MISLEADING,
-    *("ASCEND_VISIBLE_DEVICES", "HCCL_IF_IP", SSH_VARIABLE, SERVER, RUN_ID, LOG_DIR, KEY_FILE),
+    *("ASCEND_VISIBLE_DEVICES", "HCCL_IF_IP", SSH_VARIABLE, SERVER, RUN_ID, LOG_DIR),
 )
 """Set or removed on each server or in each rank; a value of this host would be wrong there."""
 
@@ -76,7 +76,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
     "secret": SECRETS,
     "passed_on": PASSED_ON,
 }
-"""Variable of a script -> its patterns. The fragment `common/variables` decides by them, as `is_passed_on` does."""
+"""Variable of a script -> its patterns. The fragment `mpirun/variables` decides by them, as `is_passed_on` does."""
 
 
 def is_passed_on(name: str) -> bool:

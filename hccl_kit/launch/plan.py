@@ -10,7 +10,7 @@ from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
 from hccl_kit.base.network import LOOPBACK
 from hccl_kit.base.wording import listed
 from hccl_kit.launch.nested import refuse_launcher
-from hccl_kit.runtime.worker_env import LINK_PORT, NAMES, WorkerEnv, visible_list
+from hccl_kit.runtime.worker_env import NAMES, WorkerEnv, visible_list
 from hccl_kit.table.document import shown
 from hccl_kit.table.model import RankTable, Server
 
@@ -64,8 +64,8 @@ class LaunchPlan:
 
     @property
     def variables_of_hccl(self) -> tuple[tuple[str, str], ...]:
-        """The `variables` without the ports of scripts and frameworks."""
-        return tuple((name, value) for name, value in self.variables if name not in (*NAMES["master_port"], LINK_PORT))
+        """The `variables` without the port of rank 0."""
+        return tuple((name, value) for name, value in self.variables if name not in NAMES["master_port"])
 
     @property
     def master_port(self) -> int | None:
@@ -92,7 +92,7 @@ def plan(
 ) -> LaunchPlan:
     """The plan that runs `command`, a program of `framework`, once for every rank of `table`.
 
-    `command` None: the script of the only server takes it as its arguments.
+    `command` None: the script takes it as its arguments.
 
     Raises KitError if no shell can run the command, or it is a launcher itself; if the ranks are not 0, 1, ... without
     gaps or duplicates (R17); if the name of a server has characters that cannot be printed; or if programs of PyTorch

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
-from functools import cache
 from importlib.resources import files
 
 from hccl_kit.base.kit_program import START
 from hccl_kit.base.network import derived_port
-from hccl_kit.launch.passed_on import PATTERNS
 from hccl_kit.launch.recorders import rows
 from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS, THREADS, VISIBLE_DEVICES
-
-KIT_PROGRAM = "kit_program"
-BUNDLED = ("hccl_kit.launch.payload.", f"hccl_kit.base.{KIT_PROGRAM}", "hccl_kit.agent.run_folder")
-"""The modules whose source becomes part of a program in a script."""
 
 
 def word(text: str) -> str:
@@ -30,9 +23,9 @@ def words(texts: Sequence[str]) -> str:
     return " ".join(map(word, texts))
 
 
-def export(field: str, value: str, *, but: Sequence[str] = ()) -> str:
-    """Export a field of WorkerEnv under each of its names except those in `but`; `value` is shell text."""
-    return " ".join(["export", *(f"{name}={value}" for name in NAMES[field] if name not in but)])
+def export(field: str, value: str) -> str:
+    """Export a field of WorkerEnv under each of its names; `value` is shell text."""
+    return " ".join(["export", *(f"{name}={value}" for name in NAMES[field])])
 
 
 def set_unless_set(variables: Sequence[tuple[str, str]]) -> list[str]:
@@ -48,46 +41,6 @@ def set_unless_set(variables: Sequence[tuple[str, str]]) -> list[str]:
 def array(name: str, values: Sequence[str]) -> list[str]:
     """An array with one element per line."""
     return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
-
-
-def program(name: str) -> list[str]:
-    """A program of `payload` as a variable of the script."""
-    return ["", "# shellcheck disable=SC2016  # a program in Python", f"{name}_program={word(program_text(name))}"]
-
-
-@cache
-def program_text(name: str) -> str:
-    """The source of a program of `payload` as one file: the modules that it imports come first."""
-    parts = dict.fromkeys([*_imported(name), name])
-    return "\n\n\n".join(["from __future__ import annotations", *map(_without_imports, parts)]) + "\n"
-
-
-@cache
-def _imported(name: str) -> tuple[str, ...]:
-    """The modules of BUNDLED that a module imports, directly or not, in the order of dependence."""
-    modules = [node.module or "" for node in _imports(source_of(name))]
-    names = [module.rpartition(".")[2] for module in modules if module != "__future__"]
-    return tuple(part for module in names for part in (*_imported(module), module))
-
-
-def _without_imports(name: str) -> str:
-    """The source of a module without the imports that `program_text` resolves. No two modules define the same name."""
-    lines = source_of(name).rstrip().split("\n")
-    for node in reversed(_imports(source_of(name))):
-        del lines[node.lineno - 1 : node.end_lineno]
-    return "\n".join(lines)
-
-
-def _imports(source: str) -> list[ast.ImportFrom]:
-    """The imports from `__future__` and from BUNDLED."""
-    imports = [node for node in ast.parse(source).body if isinstance(node, ast.ImportFrom)]
-    return [node for node in imports if node.module and node.module.startswith(("__future__", *BUNDLED))]
-
-
-def source_of(name: str) -> str:
-    """The source of a module of `payload`, or of KIT_PROGRAM."""
-    room = {KIT_PROGRAM: "hccl_kit.base", "run_folder": "hccl_kit.agent"}.get(name, "hccl_kit.launch.payload")
-    return files(room).joinpath(f"{name}.py").read_text(encoding="utf-8")
 
 
 def fragment(*names: str) -> Iterator[str]:
@@ -130,15 +83,6 @@ def recorders() -> list[str]:
     return ["", *array("recorder_rows", rows()), *fragment("common/recorders")]
 
 
-def variables() -> list[str]:
-    """The patterns of `passed_on`, and the function that selects variables for other servers by them."""
-    lines = [""]
-    for name, patterns in PATTERNS.items():
-        text = textwrap.fill(" ".join(patterns), 110, break_on_hyphens=False).replace(" ", "|").replace("\n", "|\\\n")
-        lines += [f'{name}="@(\\', f'{text})"']
-    return [*lines, *fragment("common/variables")]
-
-
-def wrapped(command: str) -> str:
+def wrapped(command: str, width: int = 100) -> str:
     """A long command over several lines; its words must not contain spaces."""
-    return " \\\n    ".join(textwrap.wrap(command, 100, break_on_hyphens=False))
+    return " \\\n    ".join(textwrap.wrap(command, width, break_on_hyphens=False))

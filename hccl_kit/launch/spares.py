@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
-from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.payload.substitute import OF_RANK, MisfitError, new_table
 from hccl_kit.launch.plan import address_of
+from hccl_kit.launch.substitute import OF_RANK, MisfitError, new_table
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product
@@ -141,7 +140,7 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
     """Raises KitError if the table with the spares has an error, or differs in more than them."""
     texts = [(server.id, spare.entry) for server, spare in pairs]
     try:
-        made = new_table(file.text, Path(file.name), Path(), texts)
+        made = new_table(file, texts)
     except MisfitError as why:
         raise KitError("launch.spares.spare-not-fit-3", "the spare does not fit: {why}", why=why) from why
     report = check_text(made.text, file.name, product)

@@ -12,13 +12,14 @@ from hccl_kit.discovery.server_id import Interface, interfaces
 from hccl_kit.launch.hccl_variables import Host
 from hccl_kit.launch.job_ports import Kernel
 from hccl_kit.launch.plan import address_of
-from hccl_kit.preflight import over_ssh
-from hccl_kit.preflight.over_ssh import Reply
+from hccl_kit.remote.asking import Question, Reply, ask
+from hccl_kit.remote.ssh import ssh_start
 from hccl_kit.table.model import Server
 
 _SYSCTL = "/proc/sys/net/ipv4"
 _FILES = ("ip_local_port_range", "ip_local_reserved_ports")
-_COMMAND = f"cat {' '.join(f'{_SYSCTL}/{name}' for name in _FILES)} && PATH=$PATH:/usr/sbin:/sbin ip -o addr"
+_READ = f"cat {' '.join(f'{_SYSCTL}/{name}' for name in _FILES)} && PATH=$PATH:/usr/sbin:/sbin ip -o addr"
+_COMMAND = ("sh", "-c", _READ)
 _MAX_RESERVED = 4096
 _ADDRESS = re.compile(r"[0-9]+: ([A-Za-z0-9][A-Za-z0-9_.:-]{0,14})(?:@\S+)? +inet6? ([0-9A-Fa-f.:]{2,39})/[0-9]+ ")
 _RESERVED = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -45,8 +46,8 @@ def hosts_over_ssh(
     servers: Sequence[Server], options: Sequence[str], timeout: float
 ) -> tuple[dict[str, Host], dict[str, str]]:
     """What the servers answer, and for those that do not, why. Raises KitError if ssh cannot be run as asked."""
-    start = over_ssh.ssh_command(os.environ, options)
-    replies = over_ssh.run_on_all(start, [(address_of(server), _COMMAND) for server in servers], b"", timeout=timeout)
+    questions = [Question(address_of(server), _COMMAND) for server in servers]
+    replies = ask(ssh_start(os.environ, options), questions, timeout=timeout)
     hosts: dict[str, Host] = {}
     failed: dict[str, str] = {}
     for server, reply in zip(servers, replies, strict=True):

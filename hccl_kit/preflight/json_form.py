@@ -1,6 +1,6 @@
-"""The findings as JSON for programs, and back. Its schema is `schemas/preflight_report.schema.json`.
+"""The findings as JSON for programs. Its schema is `schemas/preflight_report.schema.json`.
 
-The reports on one server and on all servers have the same form; over ssh, a server answers in it too.
+The reports on one server and on all servers have the same form; a server answers with its part of it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.schemas import mismatch, refuse_constant
+from hccl_kit.base.schemas import mismatch
 from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
 from hccl_kit.table.finding import Finding
 
 JSON_VERSION = 1
 """Raised when a field of the JSON form changes its meaning or goes away."""
-_MAX_STARTS = 50
-"""Places of a text where an answer may start; a login may print something before it."""
 
 
 class Subject(NamedTuple):
@@ -54,51 +52,14 @@ def as_json(
     )
 
 
-def read_answer(text: str) -> Answer:
-    """The answer of the one server in a document of `as_json`, which may be surrounded by other text.
-
-    Raises ValueError with what was found instead.
-    """
-    document = _document(text)
-    if document is None:
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        raise ValueError(f"it printed {lines[-1][:200]!r}" if lines else "it printed nothing")
-    if document.get("version") != JSON_VERSION:
-        raise ValueError(
-            f"its hccl-kit writes version {document.get('version')!r} of the report, this one reads {JSON_VERSION}"
-        )
-    if wrong := mismatch(document, "preflight_report"):
-        raise ValueError(f"its report does not match the schema: {wrong.reason}")
-    if not document["servers"]:
-        errors = [finding["message"] for finding in document["table"]["findings"] if finding["severity"] == "error"]
-        raise ValueError(f"its hccl-kit refuses the table: {errors[0][:200] if errors else 'without a reason'}")
-    return from_value(document["servers"][0])
-
-
 def answer_in(value: Any) -> Answer:
-    """The answer in a value of `to_value` that another process sent. Raises KitError if it is not one."""
+    """The answer in a value of `to_value` that another process or server sent. Raises KitError if it is not one."""
     if wrong := mismatch(value, "preflight_report", "server"):
         raise KitError(
             "preflight.answer-of-process",
-            "the answer of a process does not match the schema: {place}: {reason}",
-            fix="install one version of hccl-kit on all servers",
+            "the answer does not match the schema: {place}: {reason}",
+            fix="under mpirun, install one version of hccl-kit on all servers",
             place=wrong.place,
             reason=wrong.reason,
         )
     return from_value(value)
-
-
-def _document(text: str) -> Any:
-    decoder = json.JSONDecoder(parse_constant=refuse_constant)
-    start = -1
-    for _ in range(_MAX_STARTS):
-        start = text.find("{", start + 1)
-        if start < 0:
-            return None
-        try:
-            value, _end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict) and "servers" in value:
-            return value
-    return None

@@ -21,8 +21,8 @@ PYTHON = "python3"
 START = """\
 import os, sys
 if sys.version_info < (3, {minor}):
-    sys.exit("error: %s of %s is Python %d.%d; accepted: 3.{minor} and later" % (
-        (sys.executable, os.uname()[1]) + sys.version_info[:2]))
+    sys.exit("error: on %s, %s is Python %d.%d; accepted: 3.{minor} and later; --python HOST=PATH names another" % (
+        (os.uname()[1], sys.executable) + sys.version_info[:2]))
 file, left = os.memfd_create("hccl_kit"), int(sys.argv[1])
 while left:
     piece = os.read(0, min(left, 65536))
@@ -30,7 +30,7 @@ while left:
         sys.exit("error: the connection ended before the program was there")
     os.write(file, piece)
     left -= len(piece)
-sys.path.insert(0, "/proc/self/fd/%d" % file)
+sys.path.insert(0, "/proc/%d/fd/%d" % (os.getpid(), file))
 del sys.argv[:2]
 import runpy
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -1,6 +1,6 @@
 """The agent of a server: starts the ranks there, and passes messages between them and the selftest.
 
-    hccl-kit selftest - --agent
+    python -m hccl_kit.selftest.agent
 
 Its standard input has a line with the ranks to start, then commands for all of them; its standard output has the
 messages of the ranks. Ranks connect to a Unix socket in a folder that only this user can enter. When standard input
@@ -247,9 +247,7 @@ def write(line: bytes) -> None:
 
 
 def _needs_order() -> KitError:
-    return KitError(
-        "selftest.no-order", "--agent reads its ranks from standard input", fix="start hccl-kit selftest TABLE instead"
-    )
+    return KitError("selftest.no-order", "the agent of hccl-kit selftest reads its ranks from standard input")
 
 
 async def _run() -> int:
@@ -271,8 +269,15 @@ async def _run() -> int:
     return EXIT_OK
 
 
-def main() -> int:
-    """Run the agent; returns its exit code."""
-    code = asyncio.run(_run())
+def main() -> None:
+    """Run the agent, and end this process."""
+    try:
+        code = asyncio.run(_run())
+    except KitError as error:
+        sys.exit(error.render())
     sys.stdout.flush()
     os._exit(code)  # without waiting for readers of killed processes
+
+
+if __name__ == "__main__":
+    main()

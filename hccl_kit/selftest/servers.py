@@ -12,8 +12,8 @@ from hccl_kit.base.host_name import is_host
 from hccl_kit.base.own_program import own_program
 from hccl_kit.launch.passed_on import is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, Node
-from hccl_kit.launch.shell import words
-from hccl_kit.preflight.over_ssh import program_there
+from hccl_kit.remote import ssh as remote_ssh
+from hccl_kit.remote.probe import Probe
 from hccl_kit.selftest.agent import Order
 from hccl_kit.selftest.protocol import ADDRESS
 from hccl_kit.selftest.rounds import Card
@@ -23,8 +23,10 @@ BACKENDS: Mapping[str, str] = {"torch": "torch", "mindspore": "mindspore", "mpi"
 """Each framework and the package that it needs, in the order in which they are tried."""
 SHARES_FATE = frozenset({"mpi", "mindspore"})
 """Frameworks that end all ranks if one ends."""
-AGENT = ("selftest", "-", "--agent")
-"""The arguments of hccl-kit that make it an agent."""
+AGENT = "selftest.agent"
+"""The module of the agent."""
+PACKAGES = ("base", "discovery", "runtime", "selftest")
+"""What the agent and the ranks import."""
 
 
 def backend_here() -> str:
@@ -44,30 +46,34 @@ def cards_of(plan: LaunchPlan) -> list[Card]:
     return sorted(Card(worker.rank, node.id, worker.device) for node in plan.nodes for worker in node.workers)
 
 
-def server(node: Node, backend: str, command: Sequence[str], environ: Mapping[str, str]) -> Server:
-    """A node of a plan, whose agent is started by `command`; its ranks get `environ` too."""
+def server(
+    node: Node, backend: str, command: Sequence[str], environ: Mapping[str, str], payload: bytes = b""
+) -> Server:
+    """A node of a plan, whose agent is started by `command` and `payload`; its ranks get `environ` too."""
     workers = [worker.to_environ() for worker in node.workers]
     address = node.workers[0].master_addr if node.workers[0].size == len(node.workers) else node.address
     order = Order(backend, {**environ, ADDRESS: address or node.address}, workers)
-    return Server(node.id, command, node.ranks, order)
+    return Server(node.id, command, node.ranks, order, payload)
 
 
 def local_command() -> tuple[str, ...]:
     """The command that starts the agent of this server."""
-    return own_program("hccl_kit", *AGENT)
+    return own_program(f"hccl_kit.{AGENT}")
 
 
-def remote_command(remote: str | None) -> tuple[str, ...]:
-    """The command that starts the agent on another server: with `remote`, else with the path of this program.
-
-    Raises KitError if `remote` is not a command.
-    """
-    return (*program_there(remote), *AGENT)
+def installed_command(python: str) -> tuple[str, ...]:
+    """The same with another Python, which has this package installed or at the same path."""
+    return (python, *local_command()[1:])
 
 
-def over_ssh(ssh: Sequence[str], node: Node, agent: Sequence[str]) -> tuple[str, ...]:
+def agent_probe() -> Probe:
+    """The agent as a program that goes over the connection."""
+    return Probe(AGENT, PACKAGES)
+
+
+def over_ssh(start: Sequence[str], node: Node, agent: Sequence[str]) -> tuple[str, ...]:
     """The command that runs `agent` on a node. Raises KitError if the table has no address of it."""
-    return (*ssh, "--", _address(node), words(agent))
+    return remote_ssh.over_ssh(start, _address(node), agent)
 
 
 def over_mpirun(mpirun: str, node: Node, agent: Sequence[str]) -> tuple[str, ...]:
@@ -77,12 +83,6 @@ def over_mpirun(mpirun: str, node: Node, agent: Sequence[str]) -> tuple[str, ...
     """
     as_root = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
     return (mpirun, *as_root, "-n", "1", "--host", _address(node), "--bind-to", "none", *agent)
-
-
-def over_srun(srun: str, name: str, agent: Sequence[str]) -> tuple[str, ...]:
-    """The command that runs `agent` as a step of its own on the node of that name in this allocation."""
-    where = ("--nodes=1", "--ntasks=1", f"--nodelist={name}")
-    return (srun, *where, "--overlap", "--cpu-bind=none", "--unbuffered", "--quiet", *agent)
 
 
 def program_here(name: str) -> str:

@@ -32,12 +32,16 @@ _MAX_UNREAD = 8 << 20
 
 
 class Server(NamedTuple):
-    """A server: its id, the command that starts its agent, its ranks and what the agent reads first."""
+    """A server: its id, the command that starts its agent, its ranks and what the agent reads first.
+
+    `payload` is what the command reads before: the agent, where it is not installed.
+    """
 
     id: str
     command: Sequence[str]
     ranks: tuple[int, ...]
     order: Order
+    payload: bytes = b""
 
 
 class AgentProcess(asyncio.SubprocessProtocol):
@@ -158,7 +162,7 @@ class Session:
             self._lose(server, why)
             return
         self._agents |= dict.fromkeys(server.ranks, agent)
-        agent.write(encode(server.order.to_message()))
+        agent.write(server.payload + encode(server.order.to_message()))
 
     async def end(self) -> None:
         """End all agents, and wait for that: they end their ranks when their input ends, and are killed after GRACE."""

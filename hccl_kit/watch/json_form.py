@@ -95,14 +95,13 @@ def thinned(curve: tuple[Point, ...]) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def job_in(text: str) -> WatchedJob:
-    """The job in the last line of a text that is an object: a server may print a banner before it.
+def job_in(line: str) -> WatchedJob:
+    """The job in a line of `as_json` from another server.
 
     The schema checks all of it but the rows of numbers, which `records` reads here as in the files of a heartbeat:
     there are thousands of them, for which jsonschema takes ten times as long. Raises ValueError with what was found
     instead of a report of this version.
     """
-    line = next((line for line in reversed(text.splitlines()) if line.startswith("{")), "")
     document: Any = None
     with suppress(ValueError):
         document = loads(line)

@@ -12,40 +12,38 @@ from collections.abc import Sequence
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.plan import address_of
-from hccl_kit.launch.shell import words
-from hccl_kit.preflight.over_ssh import run_on_all
+from hccl_kit.remote.probe import Host, Probe, Reach
 from hccl_kit.table.model import Server
 from hccl_kit.watch.json_form import job_in
 from hccl_kit.watch.view import WatchedJob, WatchedRank, job
 
+PACKAGES = ("base", "remote", "runtime", "watch")
+"""What `on_server` imports."""
+
 
 class Servers:
-    """The servers of a table. `ssh` is the command up to the address, `program` that of hccl-kit there."""
+    """The servers of a table, each of which reads the same folder `run`."""
 
-    def __init__(
-        self, servers: Sequence[Server], run: str, *, ssh: Sequence[str], program: Sequence[str], timeout: float
-    ) -> None:
-        self.servers, self.run, self.ssh, self.timeout = servers, run, ssh, timeout
-        self.command = words([*program, "watch", "--once", "--format", "json", "--", run])
+    def __init__(self, servers: Sequence[Server], run: str, reach: Reach) -> None:
+        self.servers, self.run, self.reach = servers, run, reach
+        self.probe = Probe("watch.on_server", PACKAGES)
 
     def look(self) -> WatchedJob:
         """What all ranks do now. Raises KitError if no server answers."""
-        commands = [(address_of(server), self.command) for server in self.servers]
-        replies = run_on_all(self.ssh, commands, b"", timeout=self.timeout, quiet=True)
+        hosts = [Host(server.id, address_of(server), (self.run,)) for server in self.servers]
+        replies = self.probe.ask(self.reach, hosts, quiet=True)
         answers: list[WatchedJob] = []
         lost: list[str] = []
         for server, reply in zip(self.servers, replies, strict=True):
             try:
-                if reply.error is not None:
-                    raise ValueError(reply.error)
-                answers.append(job_in(reply.text))
+                answers.append(job_in(reply.document()))
             except ValueError as error:
-                lost.append(printable(f"{server.id}: {reply.stderr or error}"))
+                lost.append(printable(f"{server.id}: {error}"))
         if not answers:
             raise KitError(
                 "watch.no-answer",
                 "no server answered; {first}",
-                fix="set HCCL_KIT_SSH or --remote if it is reached in another way",
+                fix="set HCCL_KIT_SSH or --python if it is reached in another way",
                 first=lost[0],
             )
         return joined(printable(self.run), answers, lost)

@@ -11,13 +11,7 @@ import pytest
 
 from hccl_kit.agent.run_folder import UnsafeError, new_run, trusted_logs
 from hccl_kit.launch.shell import fragment
-from tests.launch.emitters.test_slurm import HERE as ONE_SERVER
-from tests.launch.emitters.test_slurm import script as slurm_script
-from tests.launch.emitters.test_slurm import start as start_slurm
 from tests.launch.jobs import clean_environ, finish, python_job
-from tests.launch.payload.test_ssh_start import ssh, start
-
-__all__ = ["ssh"]
 
 OTHER, GROUP = 4711, 4712
 HERE, LOGS = "{here}", "{here}/hccl_logs"
@@ -114,16 +108,6 @@ def test_a_link_of_another_user_is_refused(tmp_path: Path, way: object) -> None:
     assert way(tmp_path) == [line.format(here=tmp_path) for line in STRANGER]
 
 
-def test_every_way_of_starting_refuses_the_folder(tmp_path: Path, ssh: str) -> None:
-    tmp_path.chmod(0o777)
-    refused = [line.format(here=tmp_path) for line in everybody(HERE)]
-    done = start(tmp_path, ssh, "")
-    assert (done.returncode, done.stderr.splitlines()) == (2, refused)
-    done = start_slurm(slurm_script(tmp_path, ONE_SERVER, "true"))
-    assert (done.returncode, done.stderr.splitlines()) == (2, refused)
-    assert not (tmp_path / "hccl_logs").exists()
-
-
 def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
     assert [new_run(tmp_path, "a").name for _ in range(3)] == ["a", "a-2", "a-3"]
     (tmp_path / "b").symlink_to("nowhere")
@@ -148,18 +132,3 @@ def test_two_scripts_with_the_same_process_id_have_separate_folders(tmp_path: Pa
         assert done.returncode == 0, done.stderr
     logs = [path for path in tmp_path.glob("hccl_logs/*/rank_0.log") if not path.parent.is_symlink()]
     assert [path.read_text() for path in logs] == ["here\n"] * 3
-
-
-def test_slurm_uses_no_folder_that_was_there_before(tmp_path: Path) -> None:
-    """Its name is known: the number of the job. A program there would run on all nodes, a link be written to."""
-    made = slurm_script(tmp_path, ONE_SERVER, "echo", "here")
-    planted = tmp_path / "hccl_logs" / "slurm-25007"
-    planted.mkdir(parents=True)
-    (tmp_path / "mine").write_text("precious")
-    (planted / "rank_0.log").symlink_to(tmp_path / "mine")
-    done = start_slurm(made)
-    assert (done.returncode, (tmp_path / "mine").read_text()) == (0, "precious")
-    run = tmp_path / "hccl_logs" / "slurm-25007-2"
-    assert sorted(path.name for path in run.iterdir()) == ["node_0", "plog", "rank_0.log", "restarts"]
-    assert start_slurm(made, SLURM_RESTART_COUNT="1").returncode == 0
-    assert (run / "restart_1" / "rank_0.log").read_text() == "here\n"

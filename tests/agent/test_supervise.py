@@ -169,6 +169,21 @@ def test_a_signal_reaches_every_rank(tmp_path: Path, name: str, code: int) -> No
     assert job.processes() == []
 
 
+def test_signals_for_stacks_and_checkpoints_reach_the_ranks_and_end_nothing(tmp_path: Path) -> None:
+    program = (
+        "signal.signal(signal.SIGUSR1, lambda *_: print('stacks', flush=True))\n"
+        "signal.signal(signal.SIGUSR2, lambda *_: sys.exit(0))\n"
+        "print('ready', flush=True)\nwhile True: time.sleep(1)"
+    )
+    job = python_job(tmp_path, program)
+    process = job.start()
+    assert wait_until(lambda: job.all_say("ready"))
+    process.send_signal(signal.SIGUSR1)
+    assert wait_until(lambda: job.all_say("stacks"))
+    process.send_signal(signal.SIGUSR2)
+    assert finish(process).returncode == 0
+
+
 def test_a_rank_gets_sigint_even_if_the_agent_is_a_background_job(tmp_path: Path) -> None:
     job = make_job(tmp_path, ("grep", "SigIgn", "/proc/self/status"), ranks=1)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -18,7 +18,7 @@ from tests.launch.nodes import table_of
 from tests.places import ROOT
 
 TABLE = "hccl_2s_4p.json"
-COMMANDS = {"vllm": ("vllm", "serve", "train.py", "--port", "8001")}
+COMMANDS = {"vllm": ("vllm", "serve", "train.py", "--port", "8001"), "msrun": ("python", "-u", "train.py")}
 """Commands of launchers that do not accept any command."""
 NEEDED = {
     name: ("--image", "registry/train:1", *(("--product", "a2") if row.needs_product else ()))
@@ -51,7 +51,7 @@ def test_every_launcher_writes_its_files_and_prints_the_next_step(
     printed = capsys.readouterr()
     written = [line.removeprefix("wrote: ") for line in printed.out.splitlines() if line.startswith("wrote: ")]
     assert files(table.parent) == sorted([TABLE, *written])
-    assert printed.out.splitlines()[-1].startswith("next: ")
+    assert "\nnext: " in printed.out
     assert written[0] in printed.out.splitlines()[-1]
     first = (table.parent / written[0]).read_text(encoding="utf-8")
     assert "train.py" in first
@@ -137,15 +137,24 @@ def test_the_table_is_checked_for_the_given_product(no_ring: str, capsys: pytest
 def test_the_table_is_copied_to_the_output_folder(table: Path) -> None:
     (table.parent / "out").mkdir()
     assert main([TABLE, "--to", "bash", "-o", "out", "--", "true"]) == 0
-    assert files(table.parent / "out") == ["ascend4p.sh", "ascend4p.sh.secret", TABLE]
+    assert files(table.parent / "out") == ["ascend4p.sh", TABLE]
     assert (table.parent / "out" / TABLE).read_bytes() == table.read_bytes()
 
 
 def test_a_script_of_another_command_is_not_overwritten(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([TABLE, "--to", "bash", "--", "true"]) == 0
-    assert main([TABLE, "--to", "bash", "--", "false"]) == 2
+    assert main([TABLE, "--to", "mpirun", "--", "true"]) == 0
+    assert main([TABLE, "--to", "mpirun", "--", "false"]) == 2
+    assert "mpirun4p.sh exists with other content" in capsys.readouterr().err
+    assert main([TABLE, "--to", "mpirun", "--force", "--", "false"]) == 0
+
+
+def test_a_script_of_bash_that_nobody_has_edited_is_replaced(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("true", "false"):
+        assert main([TABLE, "--to", "bash", "--", command]) == 0
+    script = table.parent / "ascend4p.sh"
+    script.write_text(script.read_text().replace("hk_command=(false", "hk_command=(edited"))
+    assert main([TABLE, "--to", "bash", "--", "true"]) == 2
     assert "ascend4p.sh exists with other content" in capsys.readouterr().err
-    assert main([TABLE, "--to", "bash", "--force", "--", "false"]) == 0
 
 
 def test_without_a_command_nothing_is_written_but_in_a_folder_with_the_trainer(
@@ -302,20 +311,21 @@ def test_a_table_from_standard_input_is_written_to_the_folder(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("launcher", "step"),
     [
-        ("bash", "copy {0}hccl_2s_4p.json' and {0}ascend4p.sh' to one path on every server, then: "
-         "bash {0}ascend4p.sh' --ssh"),
-        ("mpirun", "bash {0}mpirun4p.sh'"),
-        ("msrun", "copy {0}msrun4p.sh' and {0}msrun4p.sh.secret' to one path on every server, then there: "
-         "bash {0}msrun4p.sh'"),
-        ("slurm", "sbatch {0}slurm4p.sbatch'"),
+        ("bash", "next: hccl-kit run {0}hccl_2s_4p.json' --ssh -- COMMAND\n"
+         "  or: copy {0}hccl_2s_4p.json' and {0}ascend4p.sh' to one path on every server, then there: "
+         "bash {0}ascend4p.sh' COMMAND"),
+        ("mpirun", "next: bash {0}mpirun4p.sh'"),
+        ("msrun", "next: copy {0}msrun4p.sh' to every server, then there: bash {0}msrun4p.sh'"),
+        ("slurm", "next: sbatch {0}slurm4p.sbatch'"),
     ],
 )  # fmt: skip
 def test_the_next_step_for_several_servers(
     table: Path, launcher: str, step: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = table.parent / "two words"
-    assert main([TABLE, "--to", launcher, "-o", str(folder), "--", "true"]) == 0  # creates the folder
-    assert capsys.readouterr().out.splitlines()[-1] == "next: " + step.format(f"'{folder}/")
+    command = () if launcher == "bash" else ("--", "python", "train.py")
+    assert main([TABLE, "--to", launcher, "-o", str(folder), *command]) == 0  # creates the folder
+    assert capsys.readouterr().out.endswith(f"\n{step}\n".format(f"'{folder}/"))
 
 
 @pytest.mark.parametrize("launcher", ["bash", "msrun"])
@@ -324,26 +334,19 @@ def test_the_next_step_for_one_server_names_no_other_servers(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "table.json").write_text(formats.write(table_of(("127.0.0.1",))), encoding="utf-8")
-    assert main(["table.json", "--to", launcher, "--", "true"]) == 0
+    assert main(["table.json", "--to", launcher, "--", "python"]) == 0
     step = "next: bash ascend2p.sh" if launcher == "bash" else "next: bash msrun2p.sh"
     assert step in capsys.readouterr().out.splitlines()
 
 
-@pytest.mark.parametrize("launcher", ["bash", "msrun"])
-def test_the_secret_of_a_job_is_written_once(table: Path, launcher: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [TABLE, "--to", launcher, "--", "true"]
-    assert main([TABLE, "--to", launcher, "--dry-run", "--", "true"]) == 0
-    assert ".secret (a random secret)\n" in capsys.readouterr().out
-    assert not list(table.parent.glob("*.secret"))
-    assert main(arguments) == 0
-    (secret,) = table.parent.glob("*.secret")
-    assert secret.stat().st_mode & 0o777 == 0o600
-    text = secret.read_text()
-    assert text not in capsys.readouterr().out
-    assert text.strip() not in secret.with_name(secret.name.removesuffix(".secret")).read_text()
-    assert main([TABLE, "--to", launcher, "--force", "--", "false"]) == 0
-    assert secret.read_text() == text
-    assert str(secret) not in capsys.readouterr().out
+def test_a_secret_of_an_earlier_version_is_named_and_left_alone(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = table.parent / "ascend4p.sh.secret"
+    secret.write_text("x")
+    assert main([TABLE, "--to", "bash", "--", "true"]) == 0
+    assert f"\nnote: {secret.name} is not used any more; remove it\nnext: " in capsys.readouterr().out
+    assert secret.read_text() == "x"
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

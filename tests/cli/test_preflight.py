@@ -177,7 +177,11 @@ def test_a_table_from_standard_input_needs_its_path_for_file_checks(folder: Path
         (("t.json", "--server", "x"), 'error: the table has no server "x"'),
         (("t.json", "--select", "HK9"), "error: no rule is named 'HK9'; accepted: an id, its beginning or a name"),
         (("t.json", "--all", "--timeout", "nan"), "error: --timeout must be greater than 0 seconds, got nan"),
-        (("t.json", "--all", "--remote", "'"), 'error: --remote "\'" cannot be parsed as a command'),
+        (
+            ("t.json", "--all", "--python", "a b"),
+            "error: --python a b; accepted: the path of Python on the other servers",
+        ),
+        (("t.json", "--python", "python3"), "error: --ssh-option and --python need --all"),
         (("t.json", "--all", "--mpi"), "usage: "),
         ((), "usage: "),
     ],

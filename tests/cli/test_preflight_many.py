@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.preflight_scale import FAKE, answer, most_at_once
 from benchmarks.table_shapes import CARDS, host, servers
-from hccl_kit.preflight.over_ssh import AT_ONCE
+from hccl_kit.remote.asking import AT_ONCE
 from tests.cli.test_preflight import clean_environ
 from tests.waiting import wait_until
 

@@ -1,7 +1,6 @@
 """hccl-kit preflight --all: over a fake ssh that plays servers with folders, and over real sshd in the lab."""
 
 import json
-import shlex
 import signal
 import subprocess
 import sys
@@ -12,15 +11,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hccl_kit.base.schemas import load
-from hccl_kit.preflight import over_ssh
+from hccl_kit.remote.asking import TIMEOUT
 from tests.cli.test_preflight import HOST_SIDE, clean_environ, preflight
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.places import ROOT
 from tests.preflight.nodes import HERE, table_value
 from tests.tables import ranks_value
 from tests.waiting import PATIENCE, wait_until
 
-REMOTE = shlex.join([sys.executable, "-m", "hccl_kit.cli.kit"])
 FAKE_SSH = """\
 #!/usr/bin/env bash
 # In place of ssh: what $SERVERS/ADDRESS.env sets is the environment there; the last argument is the command.
@@ -31,6 +28,16 @@ unset HCCL_KIT_SERVER
 [ ! -e "$SERVERS/$address.env" ] || . "$SERVERS/$address.env"
 echo "Welcome to $address {"
 eval "${*: -1}"
+"""
+
+
+LATE = """\
+#!/bin/sh
+# A Python whose clock is a day behind; its words are -I -c CODE ARGUMENT ...
+code=$3
+shift 3
+exec {python} -I -c "import time; now = time.time; time.time = lambda: now() - 86400
+$code" "$@"
 """
 
 
@@ -52,7 +59,14 @@ class Cluster:
 
     def all(self, *arguments: str) -> tuple[int, str, str]:
         done = preflight(
-            "t.json", "--all", "--remote", REMOTE, *HOST_SIDE, *arguments, folder=self.folder, environ=self.variables
+            "t.json",
+            "--all",
+            "--python",
+            sys.executable,
+            *HOST_SIDE,
+            *arguments,
+            folder=self.folder,
+            environ=self.variables,
         )
         return done.returncode, done.stdout, done.stderr
 
@@ -104,7 +118,7 @@ def test_equal_findings_of_several_servers_are_merged(cluster: Cluster) -> None:
 @pytest.mark.long
 def test_a_server_that_does_not_answer_is_named_and_the_others_are_reported(cluster: Cluster) -> None:
     (cluster.folder / "10.0.0.2.down").touch()
-    cluster.put("10.0.0.3", "hccl-kit() { :; }; exec sleep 600")
+    cluster.put("10.0.0.3", "exec sleep 600")
     cluster.put("10.0.0.4", "export MS_ROLE=MS_WORKER")
     code, out, _ = cluster.all("--ignore", NIC, "--timeout", "6")
     assert code == 2
@@ -115,7 +129,7 @@ def test_a_server_that_does_not_answer_is_named_and_the_others_are_reported(clus
 
 def test_an_interrupt_leaves_no_ssh_process(cluster: Cluster) -> None:
     cluster.put("10.0.0.2", f'echo $$ >"{cluster.folder}/pid"; exec sleep 600')
-    command = [sys.executable, "-m", "hccl_kit.cli.kit", "preflight", "t.json", "--all", "--remote", REMOTE]
+    command = [sys.executable, "-m", "hccl_kit.cli.kit", "preflight", "t.json", "--all", "--python", sys.executable]
     environ = clean_environ() | cluster.variables
     with subprocess.Popen(
         command, cwd=cluster.folder, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -128,17 +142,23 @@ def test_an_interrupt_leaves_no_ssh_process(cluster: Cluster) -> None:
     assert wait_until(lambda: not Path("/proc", str(started)).exists())
 
 
-def test_a_server_without_the_kit_is_named(cluster: Cluster) -> None:
-    done = preflight("t.json", "--all", "--remote", "/none/hccl-kit", folder=cluster.folder, environ=cluster.variables)
-    assert done.returncode == 2
-    assert "10.0.0.[2-4] did not answer: " in done.stdout
-    assert "/none/hccl-kit: No such file or directory\n" in done.stdout
-
-
-def test_the_error_of_the_remote_kit_is_the_reason(cluster: Cluster) -> None:
-    code, out, _ = cluster.all("--remote", f"{REMOTE} --none")
+def test_a_server_without_python_is_named(cluster: Cluster) -> None:
+    code, out, _ = cluster.all("--python", "10.0.0.3=/none/python3")
     assert code == 2
-    assert "10.0.0.[2-4] did not answer: error: '--none' is not a verb; accepted: " in out
+    assert "10.0.0.3 did not answer: " in out
+    assert "/none/python3: " in out
+    assert "3 of 4 servers answered" in out
+
+
+def test_a_server_with_another_answer_is_named(cluster: Cluster) -> None:
+    cluster.put("10.0.0.2", 'exec echo \'{"server": "10.0.0.3"}\'')
+    cluster.put("10.0.0.3", "exec echo hello")
+    cluster.put("10.0.0.4", "exec cat /dev/zero")
+    code, out, _ = cluster.all()
+    assert code == 2
+    assert "10.0.0.2 did not answer: the answer does not match the schema: : 'machine' is a required property" in out
+    assert "10.0.0.3 did not answer: it printed 'hello'" in out
+    assert "10.0.0.4 did not answer: it printed more than 4194304 bytes" in out
 
 
 def test_the_json_form_has_everything(cluster: Cluster) -> None:
@@ -154,17 +174,16 @@ def test_the_json_form_has_everything(cluster: Cluster) -> None:
 
 
 def test_a_clock_that_is_off_is_reported(cluster: Cluster) -> None:
-    (cluster.folder / "sitecustomize.py").write_text(
-        "import time; now = time.time; time.time = lambda: now() - 86400\n"
-    )
-    cluster.put("10.0.0.4", f'export PYTHONPATH="{cluster.folder}:{ROOT}"')
-    code, out, _ = cluster.all("--ignore", NIC)
+    late = cluster.folder / "python3"
+    late.write_text(LATE.format(python=sys.executable))
+    late.chmod(0o755)
+    code, out, _ = cluster.all("--ignore", NIC, "--python", f"10.0.0.4={late}")
     assert code == 0
     line = next(line for line in out.splitlines() if line.startswith("HK619 warning: the clock of 10.0.0.4 is "))
     seconds = float(line.removeprefix("HK619 warning: the clock of 10.0.0.4 is ").split()[0])
     assert line.endswith(" s behind the clock of this machine")
     # The transit time, at most the timeout, is subtracted from the difference.
-    assert 86400 - over_ssh.TIMEOUT <= seconds <= 86400.1
+    assert 86400 - TIMEOUT <= seconds <= 86400.1
 
 
 def test_a_hostile_table_executes_no_command(tmp_path: Path) -> None:
@@ -177,7 +196,13 @@ def test_a_hostile_table_executes_no_command(tmp_path: Path) -> None:
     nasty.mkdir()
     (nasty / "t.json").write_text(json.dumps(made))
     done = preflight(
-        str(nasty / "t.json"), "--all", "--remote", REMOTE, *HOST_SIDE, folder=tmp_path, environ=cluster.variables
+        str(nasty / "t.json"),
+        "--all",
+        "--python",
+        sys.executable,
+        *HOST_SIDE,
+        folder=tmp_path,
+        environ=cluster.variables,
     )
     assert done.returncode == 2
     assert '"-oProxyCommand=touch x" did not answer: not a valid address or host name' in done.stdout
@@ -200,13 +225,11 @@ def lab() -> Iterator[Hosts]:
 
 THERE = """\
 #!/bin/sh
-# hccl-kit on a host of the lab; node2 has another table at the same path.
-export PYTHONPATH={root}
-set -- {python} -m hccl_kit.cli.kit "$@"
+# Python on a host of the lab; node2 has another table at the same path.
 if [ "$(hostname)" = node2 ]; then
-    exec unshare --mount sh -c 'mount --bind {folder}/changed.json {folder}/t.json && exec "$@"' sh "$@"
+    exec unshare --mount sh -c 'mount --bind {folder}/changed.json {folder}/t.json && exec "$@"' sh {python} "$@"
 fi
-exec "$@"
+exec {python} "$@"
 """
 
 
@@ -218,20 +241,11 @@ def test_three_real_hosts_with_a_different_table_and_a_network_failure(lab: Host
         server["server_id"] = address
     (tmp_path / "t.json").write_text(json.dumps(made))
     (tmp_path / "changed.json").write_text(json.dumps(made, indent=2))
-    kit = tmp_path / "hccl-kit"
-    kit.write_text(THERE.format(root=ROOT, folder=tmp_path, python=sys.executable))
-    kit.chmod(0o755)
-    command: list[str | Path] = [
-        kit,
-        "preflight",
-        "t.json",
-        "--all",
-        "--remote",
-        str(kit),
-        *HOST_SIDE,
-        "--ignore",
-        "HK618",
-    ]
+    there = tmp_path / "python3"
+    there.write_text(THERE.format(folder=tmp_path, python=sys.executable))
+    there.chmod(0o755)
+    options = ["--all", "--python", str(there), *HOST_SIDE, "--ignore", "HK618"]
+    command = [sys.executable, "-m", "hccl_kit", "preflight", "t.json", *options]
     environ = clean_environ()
     done = lab.run(0, command, environ=environ, folder=tmp_path)
     assert (done.returncode, done.stderr) == (1, ""), done.stdout

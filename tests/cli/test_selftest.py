@@ -1,12 +1,13 @@
 """The command line of hccl-kit selftest: errors, and outputs of hccl_test. No ranks are started here."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import hccl_kit
-from tests.selftest.jobs import PROGRAM, report, run, table
+from tests.selftest.jobs import report, run, table
 
 OUTPUT = """\
 data_size(Bytes): | aveg_time(us): | alg_bandwidth(GB/s): | check_result:
@@ -94,8 +95,14 @@ def test_several_servers_need_ssh(two_servers: Path) -> None:
     assert done.returncode == 2
     assert "the table has 2 servers" in done.stderr
     assert "--ssh, --mpi or --slurm starts them on every server" in done.stderr
-    done = run(two_servers, "--ssh", "--backend", "mpi")
-    assert (done.returncode, "--backend mpi measures one server" in done.stderr) == (2, True)
+    for options, error in (
+        (("--ssh", "--backend", "mpi"), "--backend mpi measures one server"),
+        (("--mpi", "--ssh-option", "User=x"), "--ssh-option needs --ssh"),
+        (("--python", "python3"), "--python needs --ssh, --mpi or --slurm"),
+        (("--ssh", "--python", "a b"), "--python a b; accepted: "),
+    ):
+        done = run(two_servers, *options)
+        assert (done.returncode, error in done.stderr) == (2, True), done.stderr
 
 
 def test_slurm_needs_an_allocation(two_servers: Path) -> None:
@@ -131,12 +138,12 @@ def test_a_file_that_is_not_a_table_is_refused(tmp_path: Path) -> None:
     assert done.stderr.startswith("error: ")
 
 
-def test_the_agent_option_refuses_to_be_started_by_a_user() -> None:
+def test_the_agent_refuses_an_input_without_ranks() -> None:
+    agent = [sys.executable, "-I", "-m", "hccl_kit.selftest.agent"]
     for stdin in (b"", b"hello\n"):
-        done = subprocess.run([*PROGRAM, "-", "--agent"], input=stdin, check=False, capture_output=True, timeout=60)
-        assert (done.returncode, done.stdout) == (2, b"")
-        assert b"start hccl-kit selftest TABLE instead" in done.stderr
-    assert "start hccl-kit selftest TABLE instead" in run("-", "--agent").stderr
+        done = subprocess.run(agent, input=stdin, check=False, capture_output=True, timeout=60)
+        assert (done.returncode, done.stdout) == (1, b"")
+        assert done.stderr == b"error: the agent of hccl-kit selftest reads its ranks from standard input\n"
 
 
 def test_several_hccl_test_options_are_refused(tmp_path: Path) -> None:

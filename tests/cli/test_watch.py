@@ -101,7 +101,7 @@ def test_a_healthy_job_is_exit_0(tmp_path: Path) -> None:
         (["run", "--html", "there.html"], "there.html exists"),
         (["run", "--ssh"], "--ssh needs a rank table"),
         (["run", "t.json"], "t.json needs --ssh"),
-        (["run", "--remote", "x"], "need --ssh"),
+        (["run", "--python", "x"], "need --ssh"),
         (["t.json", "--ssh"], "t.json"),
         (["run", "--format", "xml"], "xml"),
     ],

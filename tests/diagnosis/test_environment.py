@@ -27,7 +27,7 @@ def shown(environ: Mapping[str, str], host: str = "") -> dict[str, str]:
         ("SLURM_JOB_NODELIST", "node[01-16]", "<host 1>"),
         ("SLURM_TIME", "12:00:00", "12:00:00"),
         ("OMPI_MCA_orte_hnp_uri", "123;tcp://10.0.0.7,10.0.0.8:4711", "123;tcp://<address 1>,<address 2>:4711"),
-        ("HCCL_KIT_SECRET_FILE", "/tmp/secret", "<hidden>"),
+        ("HCCL_OWN_SECRET", "/tmp/secret", "<hidden>"),
         ("VC_API_TOKEN", "abc", "<hidden>"),
         ("SLURM_JOB_USER", "alice", "<hidden>"),
         ("RANK_TABLE_FILE", "/home/alice/hccl/t.json", "~/<name 1>/<name 2>.json"),

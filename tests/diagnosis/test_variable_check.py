@@ -130,7 +130,7 @@ def test_other_ports_of_the_same_job_are_reported() -> None:
 
 
 def test_intentional_and_equivalent_differences_are_not_reported() -> None:
-    own = dict.fromkeys(("MASTER_PORT", "HCCL_KIT_LINK_PORT", "HCCL_HOST_SOCKET_PORT_RANGE"))
+    own = dict.fromkeys(("MASTER_PORT", "HCCL_HOST_SOCKET_PORT_RANGE"))
     assert texts(had(changed=own)) == []
     other = {"HCCL_EXEC_TIMEOUT": "1836.00", "HCCL_IF_IP": "10.0.0.1", "HCCL_SOCKET_IFNAME": "=eth0"}
     assert texts(had(changed=other)) == []

@@ -1,4 +1,4 @@
-"""Two hosts of the lab train one network: with our script over ssh, mpirun, or msrun."""
+"""Two hosts of the lab train one network: with our script on each, mpirun, or msrun."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from hccl_kit.launch.files import LaunchFile
 from tests.distributed.jobs import OURS, PATIENCE, Job
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import clean_environ
-from tests.launch.ways import planned, servers, write, write_secret
+from tests.launch.ways import planned, servers, write
 from tests.places import ROOT
 
 pytestmark = [pytest.mark.train, needs_hosts]
@@ -27,10 +27,10 @@ def lab() -> Iterator[Hosts]:
         yield made
 
 
-def start(lab: Hosts, host: int, job: Job, script: Path, *arguments: str) -> "subprocess.Popen[str]":
+def start(lab: Hosts, host: int, job: Job, script: Path) -> "subprocess.Popen[str]":
     variables = clean_environ({"PYTHONPATH": str(ROOT), "PWD": str(job.folder)})
     environ = {name: value for name, value in variables.items() if name not in OURS}
-    return lab.start(host, ["bash", script, *arguments], environ=environ, folder=job.folder)
+    return lab.start(host, ["bash", script], environ=environ, folder=job.folder)
 
 
 def finish(process: "subprocess.Popen[str]") -> None:
@@ -49,11 +49,12 @@ def assert_trained(job: Job, launcher: str) -> None:
 
 
 @pytest.mark.long
-def test_bash_over_ssh(lab: Hosts, job: Job) -> None:
+def test_bash_by_hand(lab: Hosts, job: Job) -> None:
     plan, table = planned(servers((0,), (0,), ids=lab.addresses), *job.train())
     (job.folder / table.name).write_text(table.text, encoding="utf-8")
     script = write(job.folder, bash.emit(plan, table))
-    finish(start(lab, 0, job, script, "--ssh"))
+    for process in [start(lab, host, job, script) for host in range(2)]:
+        finish(process)
     assert_trained(job, "script")
 
 
@@ -69,7 +70,6 @@ def test_mpirun(lab: Hosts, job: Job) -> None:
 def test_msrun(lab: Hosts, job: Job) -> None:
     files: tuple[LaunchFile, ...] = msrun.emit(*planned(servers((0,), (0,), ids=lab.addresses), *job.train()))
     script = write(job.folder, files)
-    write_secret(script)
     for process in [start(lab, host, job, script) for host in range(2)]:
         finish(process)
     assert_trained(job, "msrun")

@@ -17,7 +17,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.train, needs_slurm]
 
 LONG = ("train.max_steps=90", "train.resume_interval_steps=4")
-ENVIRON = {"PYTHONPATH": str(ROOT)}
+ENVIRON = {"PYTHONPATH": str(ROOT), "PATH": os.defpath}  # without hccl-kit, which would start the ranks
 CPUS = f"--cpus-per-task={len(os.sched_getaffinity(0))}"
 """Otherwise Slurm gives a rank one CPU, and training takes four times as long."""
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.launch.emitters import bash
+from hccl_kit.base.own_program import own_program
+from hccl_kit.table import formats
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import generate_cluster
 from tests.distributed.jobs import OURS, Job
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.launch.jobs import clean_environ
-from tests.launch.spare_jobs import CRASH, fitted, lose
-from tests.launch.ways import planned, write
+from tests.launch.jobs import TABLE, clean_environ
+from tests.launch.spare_jobs import CRASH, lose
 from tests.places import ROOT
 from tests.waiting import wait_until
 
@@ -39,14 +39,14 @@ def step_of(folder: Path) -> int:
 def begin(job: Job, lab: Hosts) -> "subprocess.Popen[bytes]":
     """Train on the first two hosts; the third is a spare."""
     table = two_servers(lab.addresses)
-    made, file = planned(table, *job.train(*STEPS))
-    (job.folder / file.name).write_text(file.text, encoding="utf-8")
-    script = write(job.folder, bash.emit(made, file, spares=fitted(table, lab.addresses[2:])))
+    (job.folder / TABLE).write_text(formats.write(table), encoding="utf-8")
+    (job.folder / "spares.yaml").write_text("".join(f"{name}: {{0: 192.0.2.200}}\n" for name in lab.addresses[2:]))
+    options = ("--ssh", "--spares", ",".join(lab.addresses[2:]), "--inventory", "spares.yaml")
     variables = {"PYTHONPATH": str(ROOT), "PWD": str(job.folder), "HCCL_KIT_SSH": f"ssh -F {lab.ssh_config}"}
     environ = {name: value for name, value in clean_environ(variables).items() if name not in OURS}
     with (job.folder / "screen").open("w") as screen:
         return subprocess.Popen(
-            ["bash", script, "--ssh"],
+            own_program("hccl_kit", "run", TABLE, *options, "--", *job.train(*STEPS)),
             cwd=job.folder,
             env=environ,
             stdin=subprocess.DEVNULL,

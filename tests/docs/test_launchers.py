@@ -86,17 +86,16 @@ def test_a_launcher_needs_at_most_five_lines_in_both_languages(launcher: str) ->
 
 
 @needs_hosts
-def test_bash_over_ssh(desk: Path, lab: Hosts) -> None:
-    for line in shown("bash"):
-        assert_runs(on_host(lab, desk, line))
+def test_run_over_ssh(desk: Path, lab: Hosts) -> None:
+    assert_runs(on_host(lab, desk, shown("bash")[0]))
     assert_ranks(desk)
 
 
 @needs_hosts
 def test_bash_by_hand(desk: Path, lab: Hosts) -> None:
-    write, start = shown("bash")
+    _, write, start = shown("bash")
     assert_runs(on_host(lab, desk, write))
-    for process in [on_host(lab, desk, start.removesuffix(" --ssh"), host=host) for host in range(2)]:
+    for process in [on_host(lab, desk, start, host=host) for host in range(2)]:
         assert_runs(process)
     assert_ranks(desk)
 

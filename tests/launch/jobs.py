@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from hccl_kit.launch.emitters import one_server
+from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.passed_on import OF_THIS_HOST, is_passed_on
 from hccl_kit.launch.plan import LaunchPlan, plan
@@ -83,7 +83,7 @@ def make_job(folder: Path, command: Sequence[str] | None, *, ranks: int = 4, tab
     made = plan(table(ranks), command)
     text = formats.write(table(ranks))
     (folder / table_name).write_text(text, encoding="utf-8")
-    (folder / SCRIPT).write_text(one_server.script(made, TableFile(table_name, text), SCRIPT), encoding="utf-8")
+    (folder / SCRIPT).write_text(bash.script(made, TableFile(table_name, text), SCRIPT), encoding="utf-8")
     return Job(folder, made)
 
 
@@ -122,19 +122,6 @@ def all_ready(job: Job) -> bool:
     """Every rank has printed "ready"."""
     logs = {path.resolve() for path in job.folder.glob("hccl_logs/*/rank_*.log")}  # `latest` is a link
     return len(logs) == len(job.plan.workers) and all("ready\n" in log.read_text() for log in logs)
-
-
-def guards(folder: Path) -> list[int]:
-    """The PIDs of the guards of the job in `folder`."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().split(b"\0")
-        except OSError:  # it ended meanwhile
-            continue
-        if b"guard" in words and any(os.fsencode(folder) in word for word in words):
-            found.append(int(path.parent.name))
-    return found
 
 
 def fake_kit(folder: Path, text: str) -> dict[str, str]:

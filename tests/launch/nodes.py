@@ -64,6 +64,7 @@ class NodesJob:
     folder: Path
     command: tuple[str, ...]
     lab: Hosts | None = None
+    program: tuple[str, ...] = ("-c", FAST)
 
     @property
     def logs(self) -> Path:
@@ -76,7 +77,7 @@ class NodesJob:
 
     def words(self, *arguments: str) -> list[str]:
         """The command of the starter."""
-        run = [sys.executable, "-c", FAST, "run", TABLE, "--ssh", *arguments]
+        run = [sys.executable, *self.program, "run", TABLE, "--ssh", *arguments]
         return [*run, "--", *self.command]
 
     def environ(self, more: Mapping[str, str] | None = None) -> dict[str, str]:

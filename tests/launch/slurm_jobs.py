@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from hccl_kit.runtime.detect import detect
 found = detect(os.environ)
 rank, restart = found.env.rank, os.environ.get("HCCL_KIT_RESTART")
 note = dict(host=socket.gethostname(), argv=sys.argv[1:], cwd=os.getcwd(), restart=restart, launcher=found.launcher)
+note["parent"] = open(f"/proc/{{os.getppid()}}/comm").read()
 note |= dict(env=[getattr(found.env, name) for name in found.env.__slots__], environ=dict(os.environ))
 path = os.path.dirname(sys.argv[0]) + f"/note_{{rank}}_{{restart or 0}}"
 with open(path, "w") as file:
@@ -50,6 +52,7 @@ class Job:
     def submit(self, *arguments: str, options: Sequence[str] = (), environ: dict[str, str] | None = None) -> str:
         self.home.mkdir(exist_ok=True)
         options = [*options, f"--output={self.home}/out"]
+        environ = {"PATH": os.defpath, **(environ or {})}  # without hccl-kit, which would start the ranks
         return self.lab.submit([*options, self.script, *arguments], folder=self.home, environ=environ)
 
     def run(self, *arguments: str, options: Sequence[str] = (), environ: dict[str, str] | None = None) -> int:

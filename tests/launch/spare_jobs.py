@@ -14,16 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hccl_kit.launch.emitters import bash
-from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.plan import plan
-from hccl_kit.launch.spares import Spare, fit
 from hccl_kit.table import formats
-from hccl_kit.table.hosts import Card, Host
-from hccl_kit.table.model import RankTable
-from hccl_kit.table.operations.generate import generate_cluster
 from tests.lab.hosts import Hosts
-from tests.launch.jobs import SCRIPT, TABLE, clean_environ
+from tests.launch.jobs import TABLE
 from tests.launch.nodes import RANKS, NodesJob, table_of
 from tests.places import ROOT
 from tests.waiting import wait_until
@@ -31,29 +24,17 @@ from tests.waiting import wait_until
 CUT, KILL, CRASH = "cut", "kill", "crash"
 LOSSES = (CUT, KILL, CRASH)
 """The cable is cut and processes keep running; all processes die, including sshd; both, as in a power failure."""
-FENCE = "\nFENCE = 11.0\n"
 PROGRAM = (sys.executable, "-u", "-m", "benchmarks.spare_hosts_program")
 
 
-def spare_tables(names: Sequence[str]) -> list[RankTable]:
-    """A table of each spare alone."""
-    return [
-        generate_cluster(
-            [Host(name, {device: Card(f"192.0.2.{200 + RANKS * number + device}") for device in range(RANKS)})],
-            version="1.0",
-        )
+def spare_options(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """The options of `hccl-kit run` for these spares, whose cards are written to an inventory in `folder`."""
+    lines = [
+        f"{name}: {{{', '.join(f'{device}: 192.0.2.{200 + RANKS * number + device}' for device in range(RANKS))}}}\n"
         for number, name in enumerate(names)
     ]
-
-
-def fitted(table: RankTable, names: Sequence[str]) -> tuple[Spare, ...]:
-    return fit(TableFile(TABLE, formats.write(table)), table, spare_tables(names), None)
-
-
-def unchecked(names: Sequence[str]) -> list[Spare]:
-    """Spares that are not validated by the rules, such as several on this host."""
-    entries = [json.loads(formats.write(table))["server_list"][0] for table in spare_tables(names)]
-    return [Spare(name, name, json.dumps(entry)) for name, entry in zip(names, entries, strict=True)]
+    (folder / "spares.yaml").write_text("".join(lines), encoding="utf-8")
+    return ("--spares", ",".join(names), "--inventory", "spares.yaml")
 
 
 def lose(lab: Hosts, host: int, how: str) -> None:
@@ -70,24 +51,19 @@ def lose(lab: Hosts, host: int, how: str) -> None:
 class SpareJob(NodesJob):
     """A job whose ranks are on the first `servers` hosts of the lab; the other hosts are spares."""
 
-    servers: int
+    servers: int = 2
 
-    def begin(self, *options: str, steps: int, environ: dict[str, str] | None = None) -> subprocess.Popen[str]:
+    def begin(self, *, steps: int) -> subprocess.Popen[str]:
         """Start the job from this machine."""
+        assert self.lab
+        options = spare_options(self.folder, self.lab.addresses[self.servers :])
+        # PYTHON_ is the beginning of variables that are passed on.
+        environ = self.environ({"PYTHON_STEPS": str(steps), "PYTHONPATH": str(ROOT)})
         with (self.folder / "screen").open("w") as screen:
             return subprocess.Popen(
-                ["bash", SCRIPT, "--ssh", *options],
+                self.words(*options),
                 cwd=self.folder,
-                env=clean_environ(
-                    {
-                        "PYTHONPATH": str(ROOT),
-                        "PWD": str(self.folder),
-                        "HCCL_KIT_SSH": f"ssh -F {self.lab.ssh_config}",
-                        # ssh passes these on.
-                        "PYTHON_STEPS": str(steps),
-                        **(environ or {}),
-                    }
-                ),
+                env=environ,
                 stdin=subprocess.DEVNULL,
                 stdout=screen,
                 stderr=screen,
@@ -119,7 +95,8 @@ class SpareJob(NodesJob):
         paths = [self.folder / "shared" / f"result_{rank}" for rank in ranks]
         return [hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "none" for path in paths]
 
-    def lose(self, host: int, how: str) -> None:
+    def lose_host(self, host: int, how: str) -> None:
+        assert self.lab
         lose(self.lab, host, how)
 
     def left(self, seconds: float = 3.0) -> list[str]:
@@ -129,21 +106,12 @@ class SpareJob(NodesJob):
 
 
 @contextmanager
-def spare_job(folder: Path, lab: Hosts, servers: int, *, fence: float | None = None) -> Iterator[SpareJob]:
-    """A job of the program of `benchmarks.spare_hosts`; `fence` replaces the seconds after the loss of a host."""
-    table = table_of(lab.addresses[:servers])
-    text = formats.write(table)
+def spare_job(folder: Path, lab: Hosts, servers: int) -> Iterator[SpareJob]:
+    """A job of the program of `benchmarks.spare_hosts`."""
     (folder / "shared").mkdir()
-    (folder / TABLE).write_text(text, encoding="utf-8")
+    (folder / TABLE).write_text(formats.write(table_of(lab.addresses[:servers])), encoding="utf-8")
     run = f'cd {ROOT} && SHARED={folder}/shared STEPS=$PYTHON_STEPS exec "$0" "$@"'
-    made = bash.script(
-        plan(table, ("bash", "-c", run, *PROGRAM)), TableFile(TABLE, text), fitted(table, lab.addresses[servers:])
-    )
-    assert made.count(FENCE) == 1
-    if fence is not None:
-        made = made.replace(FENCE, f"\nFENCE = {fence}\n")
-    (folder / SCRIPT).write_text(made, encoding="utf-8")
-    job = SpareJob(folder, lab, servers)
+    job = SpareJob(folder, ("bash", "-c", run, *PROGRAM), lab, ("-m", "hccl_kit"), servers)
     try:
         yield job
     finally:

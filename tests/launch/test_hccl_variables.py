@@ -117,7 +117,7 @@ def test_a_script_does_not_set_the_host_port_range() -> None:
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_every_launcher_gives_the_job_its_ports(launcher: str) -> None:
     text = formats.write(TWO)
-    command = ["vllm", "serve", "m", "--port", "8000"] if launcher == "vllm" else ["true"]
+    command = ["vllm", "serve", "m", "--port", "8000"] if launcher == "vllm" else ["python"]
     options = {"image": "a"} if LAUNCHERS[launcher].runs_pods else {}
     if LAUNCHERS[launcher].needs_product:
         options["product"] = "910"
@@ -135,5 +135,5 @@ def test_every_launcher_gives_the_job_its_ports(launcher: str) -> None:
 
 @pytest.mark.parametrize("launcher", ["bash", "msrun", "slurm", "mpirun"])
 def test_shellcheck_reports_nothing(launcher: str, tmp_path: Path) -> None:
-    made = plan(TWO, ["true"], script_variables(TWO, 1))
+    made = plan(TWO, ["python"], script_variables(TWO, 1))
     assert_shellcheck(write(tmp_path, emit(launcher, made, TableFile("t.json", formats.write(TWO)))))

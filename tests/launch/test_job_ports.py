@@ -29,7 +29,7 @@ common = st.builds(Kernel, COMMON, st.sampled_from([(), ((60000, 60031),), ((573
 
 
 def numbers(ports: JobPorts) -> set[int]:
-    parts = (ports.host, ports.card, Ports(ports.master, ports.master + 1), Ports(ports.link, ports.link))
+    parts = (ports.host, ports.card, Ports(ports.master, ports.master + 1))
     found = [number for part in parts for number in range(part.first, part.last + 1)]
     assert len(set(found)) == len(found)  # the parts of a job do not share ports
     return set(found)

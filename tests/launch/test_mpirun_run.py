@@ -232,7 +232,7 @@ def test_a_folder_that_the_other_host_lacks_is_named(bin_folder: Path, lab: Host
     )
     if is_old(bin_folder):
         assert done.returncode == 2
-        assert f"error: the folder is not on {lab.names[1]}" in done.stderr
+        assert f"error: folder not found on {lab.names[1]}" in done.stderr
     else:  # Open MPI 5 checks by itself
         assert done.returncode != 0
         assert f"{tmp_path}/disk/here" in done.stderr

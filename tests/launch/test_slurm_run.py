@@ -1,7 +1,6 @@
 """Jobs of our batch script on a real Slurm of two nodes: their ranks, their end, and no processes left."""
 
-import os
-import re
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ import pytest
 
 from hccl_kit.runtime.worker_env import MISLEADING, PLOGS, THREADS, VISIBLE_DEVICES, WorkerEnv
 from tests.lab.slurm import Cluster, cluster, needs_slurm
-from tests.launch.jobs import asked, fake_kit
 from tests.launch.slurm_jobs import make_job, two_nodes
 from tests.launch.ways import servers
 from tests.waiting import wait_until
@@ -38,11 +36,12 @@ def test_every_rank_matches_the_table(lab: Cluster, tmp_path: Path) -> None:
     table = str(job.folder / "table.json")
     run = next(job.home.glob("hccl_logs/slurm-*")).name
     assert found == [replace(worker, table=table, master_port=port, run=run) for worker in job.plan.workers]
-    assert f"note: {VISIBLE_DEVICES}=7 is removed, " in job.output
+    assert f"note: {VISIBLE_DEVICES}=7 is removed; " in job.output
     assert port in range(20000, 32000)
     for note in notes:
         assert (note["launcher"], note["argv"], note["cwd"]) == ("script", words, str(job.home))
         assert (note["restart"], note["environ"]["HOSTNAME"]) == (None, note["host"])
+        assert note["parent"] == "slurmstepd\n"  # whose children get signals; with proctrack/cgroup, only these
         assert not set(note["environ"]) & set(MISLEADING)
     assert "rank 0 is here\n" in job.output
     assert "rank 1 is here" not in job.output
@@ -58,16 +57,14 @@ def test_ranks_of_torch_see_the_cards_of_their_node_and_share_its_cores(lab: Clu
         (worker.visible, worker.device, worker.node) for worker in job.plan.workers
     ]
     share = notes[0]["environ"][THREADS]
-    assert 1 <= int(share) <= max(1, len(os.sched_getaffinity(0)) // 2)
-    assert re.search(rf"^[0-9]+: rank 0 on n2: {THREADS}={share}$", job.output, re.MULTILINE)
+    assert int(share) >= 1
 
 
 def test_visible_cards_that_the_site_sets_must_be_those_of_the_table(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes(), framework="pytorch")
     assert job.run(environ={VISIBLE_DEVICES: "4,5"}) == 0, job.output
     assert job.run(environ={VISIBLE_DEVICES: "4"}) == 2
-    assert job.last[0].startswith(f"error: {VISIBLE_DEVICES}=4 on n")
-    assert job.last[0].endswith("; the cards of this job are 4,5")
+    assert job.last[0] == f"error: {VISIBLE_DEVICES}=4; the cards of this job are 4,5"
 
 
 def test_a_rank_that_fails_ends_all_ranks(lab: Cluster, tmp_path: Path) -> None:
@@ -90,34 +87,15 @@ def test_a_rank_that_is_killed_is_named_with_its_signal(lab: Cluster, tmp_path: 
     assert job.last[0] == "error: rank 1 on device 5 of n2 failed with exit code 137 (SIGKILL)"
 
 
-def test_plogs_have_a_folder_per_node_and_a_failure_is_diagnosed(lab: Cluster, tmp_path: Path) -> None:
+def test_plogs_have_a_folder_per_node_and_the_note_of_a_failure_is_diagnosed(lab: Cluster, tmp_path: Path) -> None:
     failing = f"print(os.environ[{PLOGS!r}], flush=True)\nif rank == 3: sys.exit(7)\ntime.sleep(120)"
-    job = make_job(lab, tmp_path / "job", two_nodes(), failing)
-    assert job.run(environ=fake_kit(tmp_path, "seq -f 'line %g' 20")) == 7
+    job = make_job(lab, tmp_path, two_nodes(), failing)
+    assert job.run() == 7
     run = (job.home / "hccl_logs" / "latest").resolve()
     logs = [(run / f"rank_{rank}.log").read_text() for rank in (0, 3)]
     assert [log.splitlines()[1] for log in logs] == [f"{run}/plog/n2", f"{run}/plog/n1"]
-    assert asked(tmp_path) == f"diagnose {run}\n"
-    assert job.output.endswith("\n" + "".join(f"line {number}\n" for number in range(1, 13)))
-
-
-def test_the_rank_that_recorded_its_error_first_is_the_cause(lab: Cluster, tmp_path: Path) -> None:
-    late = """
-def give_up(*_): print('the cause', flush=True); os._exit(3)
-signal.signal(signal.SIGTERM, give_up)
-if rank == 2:
-    record(ValueError("the cause"))
-    time.sleep(120)
-time.sleep(2)
-if rank == 1:
-    record(ConnectionError("rank 2 is gone"))
-    sys.exit(5)
-time.sleep(120)
-"""
-    job = make_job(lab, tmp_path, two_nodes(), late)
-    assert job.run() == 3
-    assert job.last[0] == "error: rank 2 on device 4 of n1 failed with exit code 3"
-    assert job.last[-1] == "the cause"
+    done = lab.run([Path(sys.executable).with_name("hccl-kit"), "diagnose", run])
+    assert "rank 3" in done.stdout.splitlines()[0], done
 
 
 def test_scancel_leaves_no_process(lab: Cluster, tmp_path: Path) -> None:
@@ -163,15 +141,15 @@ def test_a_requeued_job_counts_the_restart(lab: Cluster, tmp_path: Path) -> None
     assert [job.note(rank)["restart"] for rank in range(4)] == [None] * 4
     logs = job.home / "hccl_logs" / f"slurm-{number}"
     assert (logs / "restart_1" / "rank_3.log").read_text() == (logs / "rank_3.log").read_text() == "rank 3 is here\n"
-    assert job.output.count(f" job {number} on n[1-2], port ") == 2
+    assert job.output.count(f"job {number} on n[1-2], port ") == 2
 
 
 def test_a_node_outside_the_table_prints_an_error(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, servers((0,), (0,), ids=("n1", "192.0.2.250")))
     assert job.run() == 2
     first, second = job.last
-    assert first.startswith("error: node n2 (")
-    assert first.endswith(") is not a server of the table: n1 192.0.2.250")
+    assert first.startswith("error: node n2 (n2 ")
+    assert first.endswith(") matches 0 servers of the table: n1 192.0.2.250")
     assert second.startswith("  fix: request its nodes, sbatch --nodelist=")
     assert job.nothing_left()
 
@@ -192,15 +170,10 @@ def test_this_server_can_be_set_by_a_variable(lab: Cluster, tmp_path: Path) -> N
     assert "HCCL_KIT_SERVER" not in job.note(1)["environ"]
 
 
-def test_two_nodes_cannot_be_one_server(lab: Cluster, tmp_path: Path) -> None:
+def test_each_node_is_a_server_and_each_server_a_node(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes(), "time.sleep(120)")
     assert job.run(environ={"HCCL_KIT_SERVER": "n2"}) == 2
-    nodes = ("n1 and n2", "n2 and n1")
-    assert job.last[0] in [f"error: nodes {two} both match server n2 of the table" for two in nodes]
-    assert job.nothing_left()
-
-
-def test_a_wrong_number_of_nodes_is_refused(lab: Cluster, tmp_path: Path) -> None:
-    job = make_job(lab, tmp_path, two_nodes())
+    assert job.last[0] in [f"error: nodes {two} are 1 of the 2 servers of the table" for two in ("n1 n2", "n2 n1")]
     assert job.run(options=["--nodes=1"]) == 2
-    assert job.last[0] == "error: the job has 1 nodes, the table has 2 servers"
+    assert job.last[0] == "error: nodes n1 are 1 of the 2 servers of the table"
+    assert job.nothing_left()

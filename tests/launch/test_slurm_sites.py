@@ -60,7 +60,7 @@ def test_a_signal_reaches_all_parts_of_a_heterogeneous_job_and_requeues_it(lab: 
 def test_a_node_with_fewer_tasks_than_ranks_is_refused(lab: Cluster, tmp_path: Path) -> None:
     job = make_job(lab, tmp_path, two_nodes(first=(4,), second=(6, 7)), hetjob=True, gres="npu", nodelist="n1,n2")
     assert job.run() == 2
-    assert job.last[0] == "error: node n1 runs 1 tasks, server n1 has 2 ranks"
+    assert job.last[0] == "error: node n1 runs 1 tasks, its server has 2 ranks"
 
 
 def test_tasks_of_an_array_have_separate_folders(lab: Cluster, tmp_path: Path) -> None:
@@ -81,7 +81,6 @@ def test_before_the_time_limit_ranks_save_and_the_job_is_requeued(lab: Cluster, 
     assert (logs / "rank_3.log").read_text().endswith("ready\nsaved\n")
     assert [job.note(rank, restart=1)["restart"] for rank in range(4)] == ["1"] * 4
     assert "ended by SIGUSR2; logs in " in job.output
-    assert "queued again for restart 1 of 2\n" in job.output
     assert lab.about(number)["Restarts"] == "1"
 
 
@@ -94,33 +93,14 @@ def test_without_restarts_the_signal_ends_the_job(lab: Cluster, tmp_path: Path) 
     assert job.last[0].startswith("ended by SIGUSR2; logs in ")
 
 
-def test_a_failure_restarts_the_ranks_in_the_allocation(lab: Cluster, tmp_path: Path) -> None:
-    failing = """
-if rank == 2 and int(restart or 0) < 2:
-    while not os.path.exists(path.replace("note_2", "note_3")): time.sleep(0.05)
-    sys.exit(7)
-time.sleep(0 if restart == '2' else 300)
-"""
-    job = make_job(lab, tmp_path, two_nodes(), failing, max_restarts="2")
-    number = job.submit()
-    assert lab.exit_code(number) == 0, job.output
+def test_after_a_failure_the_job_is_queued_again(lab: Cluster, tmp_path: Path) -> None:
+    program = "if rank == 2: sys.exit(0 if restart == '3' else 7)\ntime.sleep(0 if restart == '3' else 300)"
+    job = make_job(lab, tmp_path, two_nodes(), program, max_restarts="2")
+    assert lab.exit_code(number := job.submit(), seconds=120) == 7
+    assert lab.about(number)["Restarts"] == "2"
+    assert job.output.count("error: rank 2 on device 4 of n1 failed with exit code 7\n") == 3
     assert [job.note(3, restart=restart)["restart"] for restart in range(3)] == [None, "1", "2"]
-    assert "restart 1 of 2 in 1 s\n" in job.output
-    assert "restart 2 of 2 in 2 s\n" in job.output
-    assert lab.about(number)["Restarts"] == "0"
     assert job.nothing_left()
-
-
-def test_restarts_of_slurm_and_of_the_script_are_counted_together(lab: Cluster, tmp_path: Path) -> None:
-    program = "if rank == 0 and restart != '1': sys.exit(5)\ntime.sleep(300)"
-    job = make_job(lab, tmp_path, two_nodes(), program, max_restarts="1")
-    number = job.submit()
-    assert wait_until((tmp_path / "note_3_1").exists)
-    lab.run(["scontrol", "requeue", number])
-    assert lab.exit_code(number, seconds=120) == 5
-    assert job.note(0, restart=2)["restart"] == "2"
-    assert "restart 1 of 1 in 1 s\n" in job.output
-    assert "restart 2" not in job.output.replace("restart_2", "")
 
 
 def test_a_cancelled_job_is_not_restarted(lab: Cluster, tmp_path: Path) -> None:
@@ -130,7 +110,7 @@ def test_a_cancelled_job_is_not_restarted(lab: Cluster, tmp_path: Path) -> None:
     lab.run(["scancel", number])
     lab.exit_code(number)
     assert lab.about(number)["JobState"] == "CANCELLED"
-    assert "restart" not in job.output
+    assert lab.about(number)["Restarts"] == "0"
     assert job.nothing_left()
 
 
@@ -142,13 +122,11 @@ MPI = [pytest.param("pmi2", "PMI_RANK"), pytest.param("pmix", "PMIX_RANK", marks
 
 @pytest.mark.parametrize(("mpi", "own"), MPI)
 def test_mpi_ranks_match_the_table(lab: Cluster, tmp_path: Path, mpi: str, own: str) -> None:
-    """By default, Slurm would begin at n1, and give it as many tasks as n2. A second start gives the same ranks."""
-    failing = "time.sleep(2 * (not restart))\nsys.exit(rank == 1 and not restart)"
-    job = make_job(lab, tmp_path, two_nodes(first=(4, 5), second=(6,)), failing, mpi=mpi, max_restarts="1")
+    """By default, Slurm would begin at n1, and give it as many tasks as n2."""
+    job = make_job(lab, tmp_path, two_nodes(first=(4, 5), second=(6,)), mpi=mpi)
     assert job.run() == 0, job.output
-    for restart in range(2):
-        found = [job.note(rank, restart=restart)["environ"] for rank in range(3)]
-        assert [(one["RANK_ID"], one["SLURM_PROCID"], one[own]) for one in found] == [(n, n, n) for n in "012"]
+    found = [job.note(rank)["environ"] for rank in range(3)]
+    assert [(one["RANK_ID"], one["SLURM_PROCID"], one[own]) for one in found] == [(n, n, n) for n in "012"]
     assert hosts(job) == ["n2", "n2", "n1"]
 
 
@@ -187,12 +165,11 @@ def test_apptainer_runs_each_rank(lab: Cluster, tmp_path: Path) -> None:
     assert job.run("a b", "", environ={"PATH": path}) == 0, job.output
     words = (tmp_path / "bin" / "apptainer.0").read_text().split("\n")
     driver = "/usr/local/Ascend/driver"
-    mounts = [f"{job.home}:{job.home}", f"{driver}:{driver}:ro", "/data:/mnt/data:ro", f"{tmp_path}:{tmp_path}"]
+    mounts = [f"{driver}:{driver}:ro", "/data:/mnt/data:ro", f"{job.home}:{job.home}", f"{tmp_path}:{tmp_path}"]
     assert words[: words.index("images/train.sif")] == [
         "exec",
-        *(word for mount in mounts for word in ("--bind", mount)),
-        "--pwd",
-        str(job.home),
+        *(f"--bind={mount}" for mount in mounts),
+        f"--pwd={job.home}",
     ]
     assert job.note(3)["argv"] == ["a b", ""]
 

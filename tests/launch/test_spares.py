@@ -13,7 +13,7 @@ from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.generate import generate_cluster
 from hccl_kit.table.products import find_product
-from tests.launch.payload.test_substitute import hosts
+from tests.launch.test_substitute import hosts
 
 TABLE = generate_cluster(hosts(2, [0, 1]), version="1.0")
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from hccl_kit.launch.files import LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan, plan
-from hccl_kit.launch.secret_file import secret_of
 from hccl_kit.table import formats
 from hccl_kit.table.model import Device, RankTable, Server
 from tests.launch.jobs import clean_environ
 
-SECRET = "0123456789abcdef" * 4
 GOLDEN = Path(__file__).parent / "golden"
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
@@ -58,14 +56,6 @@ def write(folder: Path, files: Sequence[LaunchFile]) -> Path:
         (folder / file.name).write_text(file.text, encoding="utf-8")
         (folder / file.name).chmod(file.mode)
     return folder / files[0].name
-
-
-def write_secret(script: Path, secret: str = SECRET) -> Path:
-    """Write the secret of a job next to its script, as a user would."""
-    path = secret_of(script)
-    path.touch(mode=0o600)
-    path.write_text(f"{secret}\n", encoding="utf-8")
-    return path
 
 
 def assert_golden(folder: str, files: Sequence[LaunchFile], request: pytest.FixtureRequest) -> None:

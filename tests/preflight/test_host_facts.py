@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hccl_kit.discovery.server_id import Interface, interfaces
 from hccl_kit.launch.job_ports import Kernel
 from hccl_kit.preflight.host_facts import host_in, this_host
-from hccl_kit.preflight.over_ssh import Reply
+from hccl_kit.remote.asking import Reply
 
 ANSWER = r"""Welcome to the cluster
 32768	60999

@@ -1,7 +1,5 @@
 """Two nodes of a private Slurm, inside an allocation."""
 
-import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +17,7 @@ def test_runs_inside_an_allocation(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     made = [hccl_kit.generate(name, [(0, f"192.168.100.{place}")]) for place, name in enumerate(("n1", "n2"), 1)]
     (tmp_path / "job.json").write_text(hccl_kit.to_text(hccl_kit.merge(made)))
-    remote = f"env PYTHONPATH={shlex.quote(str(ROOT))} {shlex.quote(sys.executable)} -m hccl_kit"
-    options = ["--slurm", "--remote", remote, "--quick", "--backend", "torch", "--format", "json"]
+    options = ["--slurm", "--quick", "--backend", "torch", "--format", "json"]
     with cluster() as slurm:
         words = ["salloc", "--nodes=2", "--quiet", *PROGRAM, str(tmp_path / "job.json"), *options]
         done = slurm.run(words, environ={"PYTHONPATH": str(ROOT)}, folder=tmp_path, seconds=PATIENCE)

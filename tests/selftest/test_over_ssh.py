@@ -4,7 +4,6 @@ rank, and two on a slow path.
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -24,8 +23,6 @@ from tests.waiting import wait_until
 
 pytestmark = [needs_hosts, pytest.mark.train, pytest.mark.long]
 
-REMOTE = f"env PYTHONPATH={shlex.quote(str(ROOT))} {shlex.quote(sys.executable)} -m hccl_kit"
-
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Hosts]:
@@ -44,7 +41,7 @@ def table(lab: Hosts, folder: Path, count: int = 1) -> Path:
 
 
 def start(lab: Hosts, file: Path, *options: str, by: str = "--ssh") -> subprocess.Popen[str]:
-    words = [*PROGRAM, str(file), by, "--remote", REMOTE, "--quick", "--format", "json", *options]
+    words = [*PROGRAM, str(file), by, "--quick", "--format", "json", *options]
     return lab.start(0, words, environ={**os.environ, "PYTHONPATH": str(ROOT)})
 
 

@@ -48,10 +48,6 @@ def test_an_invalid_command_is_refused(message: dict[str, object] | None) -> Non
     assert Order.parse(message) is None
 
 
-def test_finds_the_command_on_another_server() -> None:
-    assert servers.remote_command("env A='b c' hccl-kit") == ("env", "A=b c", "hccl-kit", *servers.AGENT)
-
-
 def test_an_address_that_is_an_option_is_refused() -> None:
     (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
     agent = ("env", "A=b c", "agent")

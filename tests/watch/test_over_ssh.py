@@ -1,7 +1,6 @@
 """A job of several servers that are queried over ssh: a fake one here, a real one in the lab."""
 
 import json
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.plan import HOST_IP
+from hccl_kit.remote.probe import Reach
 from hccl_kit.table.model import Server
 from hccl_kit.watch.json_form import as_json
 from hccl_kit.watch.look import Folder
@@ -44,7 +44,7 @@ class Cluster:
         self.ssh.write_text(FAKE_SSH)
         self.ssh.chmod(0o755)
         self.servers = [server(f"s{n}", f"10.0.0.{n}") for n in range(count)]
-        self.source = Servers(self.servers, "/job/a b", ssh=[str(self.ssh)], program=["hccl-kit"], timeout=60)
+        self.source = Servers(self.servers, "/job/a b", Reach([str(self.ssh)], {}, 60))
 
     def put(self, number: int, text: str) -> None:
         (self.ssh.parent / f"ssh.10.0.0.{number}").write_text(text)
@@ -67,9 +67,7 @@ def test_the_ranks_of_all_servers_are_one_job(tmp_path: Path) -> None:
     assert job.straggler is not None
     assert (job.straggler.lag.rank, job.straggler.others) == (4, 3), "half of the ranks are slow, no more"
     commands = (tmp_path / "ssh.log").read_text().splitlines()
-    assert sorted(line.removeprefix("-- ") for line in commands) == [
-        f"10.0.0.{n} hccl-kit watch --once --format json -- '/job/a b'" for n in range(2)
-    ]
+    assert sum(line.endswith(" hccl_kit.watch.on_server '/job/a b'") for line in commands) == 2
 
 
 def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
@@ -79,7 +77,7 @@ def test_a_server_that_does_not_answer_is_named(tmp_path: Path) -> None:
     job = cluster.source.look()
     assert not job.is_well
     assert problems(job) == [
-        "no answer from server s1: the answer is not a report of hccl-kit watch",
+        "no answer from server s1: it printed '\\x1b[2Jnonsense'",
         "no answer from server s2: ssh: connect to host 10.0.0.2 port 22: Connection refused",
     ]
 
@@ -123,8 +121,7 @@ def test_real_servers_over_real_ssh(lab: Hosts, tmp_path: Path) -> None:
         server["server_id"] = address
     (tmp_path / "t.json").write_text(json.dumps(made))
     environ = {**clean_environ({"PYTHONPATH": str(ROOT)}), "HCCL_KIT_SSH": f"ssh -F {lab.ssh_config}"}
-    remote = f"env PYTHONPATH={shlex.quote(str(ROOT))} {shlex.quote(sys.executable)} -m hccl_kit.cli.kit"
-    options = ["--ssh", "--once", "--timeout", "60", "--remote", remote, "--format", "json"]
+    options = ["--ssh", "--once", "--timeout", "60", "--python", sys.executable, "--format", "json"]
     command = [sys.executable, "-m", "hccl_kit.cli.kit", "watch", "run", "t.json", *options]
     whole = lab.run(0, command, environ=environ, folder=tmp_path)
     seen = json.loads(whole.stdout)

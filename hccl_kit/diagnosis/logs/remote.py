@@ -16,13 +16,14 @@ from pathlib import PurePath
 from select import select
 from typing import IO, NamedTuple
 
+from hccl_kit.base.child import killed_on_error, wait
 from hccl_kit.base.interruptible import POLL, interruptible, is_interrupted
 from hccl_kit.diagnosis.logs import archives
 from hccl_kit.diagnosis.logs.log_file import Found
 from hccl_kit.diagnosis.logs.reader_process import Request
 from hccl_kit.diagnosis.logs.readers import EndedError, InterruptedReadingError, Readers
-from hccl_kit.discovery.driver_tool import excerpt, killed_on_error, wait
-from hccl_kit.preflight.over_ssh import refusal
+from hccl_kit.discovery.driver_tool import excerpt
+from hccl_kit.remote.ssh import over_ssh, refusal
 
 AT_ONCE = 8
 """Hosts that are read at a time: reading keeps a core busy."""
@@ -68,7 +69,7 @@ def read_remote(remote: Remote) -> list[list[Found]]:
 def _read_host(host: Host, remote: Remote, readers: Readers) -> list[Found]:
     if why := refusal(host.address):
         return [_note(host, why)]
-    command = (*remote.ssh, "--", host.address, _command(remote.folder))
+    command = over_ssh(remote.ssh, host.address, ("sh", "-c", _command(remote.folder)))
     found: list[Found] = []
     try:
         process = subprocess.Popen(

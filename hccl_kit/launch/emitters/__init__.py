@@ -28,7 +28,7 @@ class Option(NamedTuple):
 class Launcher(NamedTuple):
     """A launcher: what it is called in `--to`, and what the user runs next.
 
-    In the next step, {0} is the first file, {1} the secret of the job and {2} its table.
+    In the next step, {0} is the first file.
     """
 
     name: str
@@ -38,8 +38,6 @@ class Launcher(NamedTuple):
     """The next step for several servers, if it is different."""
     reads_table: bool = False
     """The rank table must lie in the same folder as the script."""
-    needs_secret: bool = False
-    """Scripts on several servers authenticate each other."""
     needs_product: bool = False
     """`emit` takes the product."""
     frameworks: tuple[str, ...] = FRAMEWORKS
@@ -47,7 +45,7 @@ class Launcher(NamedTuple):
     shows_all_cards: bool = False
     """Ranks see all cards of their server unless the framework is PyTorch."""
     takes_command: bool = False
-    """The script of one server takes the command as its arguments if the plan has none."""
+    """The script takes the command as its arguments if the plan has none; `hccl-kit run` starts it too."""
     prints_plan: bool = False
     """Without a folder to write to, the last file is printed and nothing is written."""
 
@@ -92,9 +90,7 @@ _ROWS = (
     Launcher(
         "bash",
         "bash {0}",
-        next_step_of_several="copy {2} and {0} to one path on every server, then: bash {0} --ssh",
         reads_table=True,
-        needs_secret=True,
         shows_all_cards=True,
         takes_command=True,
     ),
@@ -102,8 +98,7 @@ _ROWS = (
     Launcher(
         "msrun",
         "bash {0}",
-        next_step_of_several="copy {0} and {1} to one path on every server, then there: bash {0}",
-        needs_secret=True,
+        next_step_of_several="copy {0} to every server, then there: bash {0}",
         frameworks=("mindspore",),
     ),
     Launcher(
@@ -179,7 +174,7 @@ def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -
             launcher=launcher,
             launchers=", ".join(LAUNCHERS),
         )
-    if not plan.command and not (LAUNCHERS[launcher].takes_command and len(plan.nodes) == 1):
+    if not plan.command and not LAUNCHERS[launcher].takes_command:
         raise KitError("launch.emitters.no-command", "the plan has no command for the ranks")
     files: tuple[LaunchFile, ...] = import_module(f"{__name__}.{launcher}").emit(plan, table, **options)
     return files

@@ -1,213 +1,181 @@
-"""The bash launcher: one script for all servers of a job, which runs without this package.
+"""A page of bash that users read and edit. `hccl-kit run` does the same, and more.
 
-That of a single server is in `one_server`. Lines that depend on the job are made here, with every value quoted by
-`shell.word`. The rest is the shell text in `scripts/`, which does not name environment variables of the ranks.
+A script of several servers is started on each of them and knows nothing of the others. Scripts name their own variables
+`hk_...`, so that none of the user's is replaced in the ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
 
-from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
-from hccl_kit.launch.emitters import one_server, servers
+from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
+from hccl_kit.launch.nested.rows import ROWS
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import (
-    array,
-    cards_and_threads,
-    diagnosis,
-    export,
-    fragment,
-    from_user,
-    port_range,
-    program,
-    recorders,
-    set_unless_set,
-    variables,
-    word,
-    words,
-    wrapped,
+from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
+from hccl_kit.runtime.worker_env import (
+    LOG_DIR,
+    MISLEADING,
+    NAMES,
+    PLOGS,
+    RUN_ID,
+    SERVER,
+    THREADS,
+    VISIBLE_DEVICES,
 )
-from hccl_kit.launch.spares import Spare
-from hccl_kit.runtime.worker_env import DIAGNOSE, KEY_FILE, LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
+_SEAL = "# hccl-gen replaces this script if nobody has edited it: "
+_WIDTH = 112
+_OPTIONS = (
+    "-h --help --max[-_]restarts --heartbeat[-_]timeout --log[-_]limit --prefix --preflight --ssh --server --export"
+    " --replace"
+)
+"""Of `hccl-kit run`, as patterns."""
 
 
-def emit(plan: LaunchPlan, table: TableFile, *, spares: Sequence[Spare] = ()) -> tuple[LaunchFile, ...]:
-    """The launch script, which needs the rank table in its folder on every server, also on the spare ones."""
-    name = script_name(plan)
+def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
+    """The launch script, which needs the rank table in its folder, on every server."""
     table.assert_is_name()
-    if len(plan.nodes) == 1:
-        if spares:
-            raise KitError("launch.bash.spares", "spares are for a job of several servers; this one has one")
-        return (LaunchFile(name, one_server.script(plan, table, name), EXECUTABLE),)
-    return (LaunchFile(name, script(plan, table, spares), EXECUTABLE),)
+    name = f"ascend{plan.size}p.sh"
+    return (LaunchFile(name, script(plan, table, name), EXECUTABLE),)
 
 
-def script_name(plan: LaunchPlan) -> str:
-    """The name of the script: `ascend4p.sh` for four ranks."""
-    return f"ascend{plan.size}p.sh"
+def script(plan: LaunchPlan, table: TableFile, name: str) -> str:
+    """The script that starts `plan`, and is called `name`. It checks the table first.
 
-
-def script(plan: LaunchPlan, table: TableFile, spares: Sequence[Spare] = ()) -> str:
-    """The script that starts `plan` on several servers; it checks the SHA-256 of the rank table first."""
+    Without a command in the plan, the script takes one as its arguments.
+    """
     lines = [
-        *_header(plan, spares),
-        *fragment("common/strict_mode", "common/path"),
-        *_job(plan, table),
-        *_spares(spares),
-        *fragment("common/die", "common/folder", "common/values", "common/exit_status"),
-        *fragment("bash/options", "bash/check_table", "common/python", "common/port"),
-        *cards_and_threads(limits_cards=plan.limits_cards),
-        *_nodes(plan, table, has_spares=bool(spares)),
-        *fragment("common/plogs", "bash/logs"),
-        *recorders(),
-        *_environment(plan),
-        *fragment("bash/guard", "common/events", "common/own_session", "bash/run_rank", "bash/watch"),
-        *fragment("common/signals", "bash/report"),
-        *diagnosis(),
-        *fragment("bash/main"),
+        *_header(plan, table, name),
+        *fragment("common/begin"),
+        f"hk_table={word(table.name)} hk_digest={table.sha256}",
+        *_command(plan),
+        *servers.this_server(plan),
+        *fragment("bash/table", "common/logs"),
+        *_environment(plan, table),
+        *fragment("common/job_end"),
+        *_ranks(plan),
+        *fragment("bash/wait"),
     ]
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return f"{text}{_SEAL}{_digest(text)}\n"
 
 
-def _header(plan: LaunchPlan, spares: Sequence[Spare]) -> list[str]:
-    where = f"the cards of {len(plan.nodes)} servers, {printable(plan.nodes[0].id)} to {printable(plan.nodes[-1].id)}"
+def is_unedited(text: str) -> bool:
+    """Whether a script is as this module wrote it, for any table."""
+    body, seal, digest = text.rpartition(_SEAL)
+    return bool(seal) and digest == f"{_digest(body)}\n"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _header(plan: LaunchPlan, table: TableFile, name: str) -> list[str]:
+    usage = "[ARGUMENT ...]     arguments are added to the command" if plan.command else "COMMAND ..."
+    codes = "(128 + signal); 0: all succeeded, 2: nothing started, 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP."
+    kit = f"hccl-kit run {printable(table.name)}"
+    if len(plan.nodes) == 1:
+        cards = ", ".join(map(str, plan.nodes[0].devices))
+        where, start = f"cards {cards} of this server", f"bash {name} {usage}"
+        ends = "the job, which has its exit code"
+        more = [f"# Restarts, hangs, the cause of a failure: {kit} -- COMMAND"]
+    else:
+        where, start = f"{len(plan.nodes)} servers", f"bash {name} {usage} (on every server)"
+        ends = "those of its server, which has its exit code"
+        more = [
+            "# The other servers end by the time-outs of HCCL, after half an hour and more.",
+            f"# All servers by one command, restarts, spares: {kit} --ssh -- COMMAND",
+        ]
     return [
         "#!/usr/bin/env bash",
-        f"# Starts ranks 0 to {plan.size - 1} on {where}. Generated by hccl_kit.",
-        "#",
-        f"#   bash {script_name(plan)} [OPTION ...] [--] [ARGUMENT ...]     arguments are added to the command below",
-        "#",
-        "# --max-restarts N         after a failure, start the ranks again from their last checkpoint, at most N times",
-        "# --heartbeat-timeout S    end the job if a rank takes no step for S seconds, with the stacks of all ranks in",
-        "#                          their logs (for ranks that count their steps, as tools/train.py does)",
-        "# --prefix                 print the output of all ranks, prefixed with [host:rank], instead of rank 0 only",
-        "# --log-limit MIB          cut logs that grow beyond this size; 0: never (default: 1024)",
-        "# --ssh                    start this script on every server over ssh; it must have the same path everywhere",
-        "#                          (without --ssh, start it on each server, with the same secret next to it:",
-        f"#                          {script_name(plan)}{SUFFIX} of mode 600, or {KEY_FILE}=FILE)",
-        "# --export NAME[,NAME...]  with --ssh, pass on these variables too, of which no value is shown; secrets such",
-        "#                          as HF_TOKEN only go this way, and variables that are not passed on are named",
-        "# --server ID              the server of the table that this host is, if its addresses do not match one;",
-        f"#                          {SERVER}=ID does the same",
-        *(_header_of_spares(spares) if spares else []),
-        "#",
-        "# The rank table next to this script is checked first. Logs go to hccl_logs/RUN/rank_N.log in the current",
-        f"# folder; hccl_logs/latest is the last RUN. {_PORT} is used if it is set, otherwise a free port.",
-        f"# Logs of CANN go to hccl_logs/RUN/plog, unless {PLOGS} is set, and what the",
-        "# flight recorders of torch and torch_npu dump to hccl_logs/RUN, unless their variables are. After a failure",
-        f"# the script runs hccl-kit diagnose over the folder of the run, if the kit is there; {DIAGNOSE}=0: never.",
-        "# The first rank that fails ends the job: its last lines are printed last, and the script exits with its code",
-        "# (128 + signal). Other exit codes: 0 success, 2 could not start, 124 a rank makes no progress, 130 Ctrl-C,",
-        "# 143 SIGTERM, 129 SIGHUP, 137 a process of the script was killed. No process that a rank starts outlives the",
-        "# job, unless it has another environment.",
-        "# Needs bash 4.3, coreutils, grep, sed, util-linux and Python 3.8.",
+        f"# Starts ranks 0 to {plan.size - 1} on {where}. It is meant to be read and edited.",
+        f"#   {start}",
+        f"# Rank N writes hccl_logs/RUN/rank_N.log. The first rank that fails ends {ends}",
+        f"# {codes}",
+        *more,
     ]
 
 
-def _header_of_spares(spares: Sequence[Spare]) -> list[str]:
+def _command(plan: LaunchPlan) -> list[str]:
+    instead = "$*" if len(plan.nodes) == 1 else "--ssh"
+    lines = [
+        "case ${1%%=*} in # options of hccl-kit run; arguments of such a name follow --",
+        "    --) shift ;;",
+        f"    {wrapped(_OPTIONS.replace(' ', ' | '))})",
+        '        hk_fail "error: $1 is an option of hccl-kit run" '
+        f'"  fix: hccl-kit run $hk_table {instead} -- COMMAND" ;;',
+        "esac",
+    ]
+    if plan.command:
+        return [*lines, f'hk_command=({words(plan.command)} "$@")']
+    launchers = " ".join(name for row in ROWS if row.always_starts for name in row.names)
     return [
-        "#",
-        f"# {len(spares)} spare servers, {spares[0].id} to {spares[-1].id}: with --ssh, one takes the place and ranks",
-        "# of a server that is lost; started by hand, --replace names it.",
-        "# --preflight              check each server with hccl-kit preflight before its ranks start; with errors, a",
-        "#                          spare takes its place with --ssh, otherwise exit code 3",
-        "# --replace SERVER=SPARE   start with a spare in the place of a server, the same on all servers",
+        *lines,
+        'hk_command=("$@")',
+        "(($# > 0)) || hk_fail 'error: no command' \"  fix: bash $0 python train.py\"",
+        f"for hk_name in {wrapped(launchers, _WIDTH)}; do",
+        '    [[ ${1##*/} != "$hk_name" && " $* " != *" -m $hk_name "* ]] ||',
+        '        hk_fail "error: by $hk_name, each rank would start a whole job" "  fix: bash $0 python train.py"',
+        "done",
     ]
 
 
-def _job(plan: LaunchPlan, table: TableFile) -> list[str]:
+def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
+    """What the ranks have in common, under every name that a framework reads."""
+    several = len(plan.nodes) > 1
+    ranks = "${#hk_cards[@]}" if several else str(plan.size)
+    node = '"$hk_node"' if several else "0"
+    run = table.sha256[:8] if several else '"$hk_run"'  # the same on all servers
+    of_kit = (f'{RUN_ID}="$hk_run"', f'{LOG_DIR}="$hk_logs"')
     return [
         "",
-        f"command=({words(plan.command)})",
-        f"table_name={word(table.name)}",
-        f"table_sha256={table.sha256}",
-        f"port_name={_PORT}",
-        port_range(),
-        f"server=${{{SERVER}:-}}",
-        *from_user(),
-        *set_unless_set(plan.variables),
+        "# What other launchers have left goes; then, what all ranks have in common.",
+        wrapped(" ".join(["unset -v", *MISLEADING, SERVER]), _WIDTH),
+        *_visible(plan),
+        " ".join([export("size", str(plan.size)), *_more("local_size", f'"{ranks}"' if several else ranks)]),
+        " ".join([export("node", node), *_more("table", '"$hk_table"')]),
+        " ".join([export("run", run), *of_kit]),
+        f'export {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
+        f'export {THREADS}="${{{THREADS}:-$(($(nproc) > {ranks} ? $(nproc) / {ranks} : 1))}}"',
+        *set_unless_set(plan.variables)[2:],
+        *servers.port(plan, table),
+        " ".join([export("master_addr", word(plan.master)), _PORT]),
     ]
 
 
-def _spares(spares: Sequence[Spare]) -> list[str]:
-    """The arrays `spares` (ids), and of each spare its names, its address and its entry in a table."""
-    if not spares:
-        return ["spares=()"]
-    return [
-        *array("spares", [spare.id for spare in spares]),
-        *array("spare_names", ["\n".join(servers.names(spare.id, spare.address)) for spare in spares]),
-        *array("spare_addresses", [spare.address for spare in spares]),
-        *array("spare_entries", [spare.entry for spare in spares]),
-    ]
+def _visible(plan: LaunchPlan) -> list[str]:
+    """The cards that CANN shows to the ranks: those of the job here, or all."""
+    if not plan.limits_cards:
+        return [
+            f"[[ -z ${{{VISIBLE_DEVICES}:-}} ]] || # card numbers count all cards",
+            f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2',
+            f"unset -v {VISIBLE_DEVICES}",
+        ]
+    return servers.visible()
 
 
-def _nodes(plan: LaunchPlan, table: TableFile, *, has_spares: bool) -> list[str]:
-    """The servers of the job, and the programs by which they communicate."""
-    return [
-        "",
-        *servers.described(plan),
-        *array("addresses", [node.address for node in plan.nodes]),
-        *servers.rendezvous(plan, table),
-        *program("ssh_start"),
-        *variables(),
-        *fragment("bash/ssh"),
-        "",
-        "find_python 8",
-        "need_python",
-        *([*program("take_spare"), *fragment("bash/spares"), "", "take_spares"] if has_spares else []),
-        *(
-            # That of this host is not passed on, so it must be right for one of them.
-            ['[[ -z $over_ssh ]] || check_visible die "${all_devices[@]// /,}"'] if plan.limits_cards else ()
-        ),
-        '[[ -z $over_ssh ]] || start_over_ssh "$@"',
-        "find_server",
-        'read -ra ranks <<<"${all_ranks[node]}"',
-        'read -ra devices <<<"${all_devices[node]}"',
-    ]
+def _more(field: str, value: str) -> list[str]:
+    return [f"{name}={value}" for name in NAMES[field]]
 
 
-def _environment(plan: LaunchPlan) -> list[str]:
-    """The environment of the ranks, under every name that a framework reads."""
+def _ranks(plan: LaunchPlan) -> list[str]:
+    (rank, *_) = NAMES["rank"]
+    device = '"${#hk_pids[@]}"' if plan.limits_cards else '"${hk_cards[hk_rank]}"'
     return [
         "",
-        *(
-            ["visible=${devices[*]}", "visible=${visible// /,}", 'check_visible die "$visible"']
-            if plan.limits_cards
-            else ["show_all_cards"]
-        ),
-        'share_cores "${#ranks[@]}"',
-        "",
-        "# Left over from other launchers, these would override what is set below.",
-        f"earlier_restarts=${{{RESTART}:-0}}",
-        'is_number "$earlier_restarts" 999999 || earlier_restarts=0',
-        wrapped(" ".join(["unset -v", *MISLEADING, RUN_ID, RESTART, SERVER])),
-        "",
-        "job_environment() {",
-        "    " + export("local_size", '"${#ranks[@]}"'),
-        "    " + export("size", str(plan.size)),
-        "    " + export("table", '"$table"'),
-        "    " + export("master_addr", '"$master"'),
-        "    " + export("master_port", '"$port"'),
-        "    " + export("node", '"$node"'),
-        "    " + export("run", '"$run"'),
-        *(["    " + export("visible", '"$visible"')] if plan.limits_cards else ()),
-        f'    export {LOG_DIR}="$logs"',
-        f'    [[ -z $plogs ]] || export {PLOGS}="$plogs"',
-        "    switch_recorders_on",
-        f"    ((attempt + earlier_restarts == 0)) || export {RESTART}=$((attempt + earlier_restarts))",
-        "    own_run=$run${node:+.$node}",
-        f"    mark={RUN_ID}=$own_run # only the ranks and what they start have this in their environment",
-        "}",
-        "",
-        "rank_environment() { # LOCAL_RANK",
-        f'    export {RUN_ID}="$own_run"',
-        "    " + export("rank", '"${ranks[$1]}"'),
-        "    " + export("local_rank", '"$1"'),
-        "    " + export("device", '"$1"' if plan.limits_cards else '"${devices[$1]}"'),
-        "}",
+        "hk_start=(setsid) # each rank leads a process group, and dies with this script",
+        "! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(setpriv --pdeathsig KILL setsid)",
+        'hk_running=() hk_ranks=("${!hk_cards[@]}")',
+        'for hk_rank in "${hk_ranks[@]}"; do',
+        "    " + " ".join([export("rank", '"$hk_rank"'), *_more("local_rank", '"${#hk_pids[@]}"')]),
+        "    " + export("device", device),
+        f"    # Here is the place for variables that depend on ${rank}, and for numactl before the command.",
+        '    "${hk_start[@]}" "${hk_command[@]}" >"$hk_logs/rank_$hk_rank.log" 2>&1 &',
+        "    hk_pids[hk_rank]=$! hk_running[hk_rank]=$!",
+        "done",
+        f'echo "ranks ${{hk_ranks[0]}} to ${{hk_ranks[-1]}} on cards ${{hk_cards[*]}}, {THREADS}=${THREADS}, logs in'
+        ' $hk_logs"',
     ]

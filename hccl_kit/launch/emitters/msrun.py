@@ -1,162 +1,105 @@
-"""The msrun launcher, which comes with MindSpore: one script for all nodes, each of which runs it.
+"""The msrun launcher, which comes with MindSpore: a page of bash for all servers, each of which runs it.
 
 msrun sets DEVICE_ID to the local index and reads no rank table, so all variables of a worker are unset, and
 VISIBLE_DEVICES maps the cards of the job to 0, 1, ... It also sets OMP_NUM_THREADS to 1 in its workers, which is kept.
-The script compensates for what msrun does at the end of a job: msrun does not return the exit code of the rank,
-waits 30 s for its scheduler and for the ranks of another host, and leaves its workers running when it is killed.
+Ranks start at node_rank times local_worker_num; the rules HK5 refuse tables of another order (msrun of MindSpore 2.10,
+parallel/cluster/process_entity).
 """
 
 from __future__ import annotations
 
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.terminal import printable
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import (
-    diagnosis,
-    export,
-    fragment,
-    from_user,
-    port_range,
-    recorders,
-    set_unless_set,
-    source_of,
-    word,
-    words,
-    wrapped,
-)
-from hccl_kit.runtime.worker_env import (
-    KEY_FILE,
-    LOG_DIR,
-    MISLEADING,
-    NAMES,
-    PLOGS,
-    RESTART,
-    RUN_ID,
-    SERVER,
-    VISIBLE_DEVICES,
-)
+from hccl_kit.launch.shell import fragment, set_unless_set, words, wrapped
+from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
+_PROGRAMS = ("python", "python3", "pytest")
+"""What msrun starts as it is; it puts python before all other commands."""
+_WAIT = 600
+"""Seconds that msrun waits for the others."""
 
 
 def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
-    """The script of a plan that has passed the rules HK5.
+    """The script of a plan that has passed the rules HK5. The job does not read the rank table.
 
-    The job does not read the rank table; its digest shows whether nodes belong to the same job.
+    Raises KitError if the command is not one that msrun starts.
     """
+    program = plan.command[0]
+    if program not in _PROGRAMS and not program.endswith(".py"):
+        raise KitError(
+            "launch.msrun.not-python",
+            "msrun starts programs of Python; the command is {command}",
+            fix="write python first, as in: -- python train.py, or -- python -m hccl_kit train",
+            command=printable(program),
+        )
+    name = f"msrun{plan.size}p.sh"
     lines = [
-        *_header(plan, table),
-        *fragment("common/strict_mode", "common/path"),
-        *_job(plan),
-        *fragment(
-            "common/die",
-            "common/folder",
-            "common/values",
-            "common/exit_status",
-            "msrun/options",
-            "common/python",
-            "common/port",
-        ),
-        *(_nodes(plan, table) if len(plan.nodes) > 1 else _one_node(plan)),
-        "",
-        f"visible_name={VISIBLE_DEVICES}",
-        *fragment("common/visible"),
-        "visible=${devices[*]}",
-        "visible=${visible// /,}",
-        'check_visible die "$visible"',
-        *fragment("common/events", "common/signals", "common/plogs", "msrun/setup"),
-        *recorders(),
-        *_environment(),
-        *fragment("msrun/guard", "common/own_session", "msrun/report"),
-        *diagnosis(),
-        *fragment("msrun/main"),
+        *_header(plan, table, name),
+        *fragment("common/begin"),
+        f'hk_command=({words(plan.command)} "$@")',
+        *servers.this_server(plan),
+        *fragment("msrun/check", "common/logs"),
+        *_environment(plan, table),
+        *fragment("common/job_end", "msrun/end"),
+        *_start(plan),
     ]
-    return (LaunchFile(f"msrun{plan.size}p.sh", "\n".join(lines) + "\n", EXECUTABLE),)
+    return (LaunchFile(name, "\n".join(lines) + "\n", EXECUTABLE),)
 
 
-def _header(plan: LaunchPlan, table: TableFile) -> list[str]:
-    more: list[str] = []
-    where = "this host"
-    if len(plan.nodes) > 1:
-        where = f"{len(plan.nodes)} hosts"
-        more = [
-            "#",
-            "# Run it on every host, within 600 s. --server ID before the arguments, or",
-            f"# {SERVER}=ID, names the server of the table that this host is, if its addresses do not match one.",
-            f"# On every server, the secret of the job is next to it: msrun{plan.size}p.sh{SUFFIX} of mode 600,",
-            f"# or {KEY_FILE}=FILE.",
+def _header(plan: LaunchPlan, table: TableFile, name: str) -> list[str]:
+    several = len(plan.nodes) > 1
+    where = f"{len(plan.nodes)} servers" if several else "this server"
+    more = (
+        [
+            f"# Start it on every server within {_WAIT} s. If a rank fails, its server ends, and the others end when",
+            "# MindSpore misses it.",
         ]
+        if several
+        else []
+    )
     return [
         "#!/usr/bin/env bash",
-        f"# Starts ranks 0 to {plan.size - 1} on {where} by msrun of MindSpore. Generated by hccl_kit.",
-        "#",
-        f"#   bash msrun{plan.size}p.sh [ARGUMENT ...]      the arguments are added to the command below",
+        f"# Starts ranks 0 to {plan.size - 1} on {where} with msrun of MindSpore. It is meant to be read and edited.",
+        f"#   bash {name} [ARGUMENT ...]     arguments are added to the command",
         *more,
-        "#",
-        f"# Generated from the rank table with sha256 {table.sha256};",
-        "# the job does not read it: under msrun a rank table must not be set.",
-        "# Logs of msrun and its workers go to hccl_logs/RUN in the current folder; the output of the first rank here",
-        f"# is printed. {_PORT} is used if it is set on the host of rank 0, otherwise a free port.",
-        "# The first rank that fails ends the job on all hosts: its host prints the traceback last, and the script",
-        "# exits with its code (128 + signal) everywhere. Other exit codes: 0 success, 2 could not start, 130 Ctrl-C,",
-        "# 143 SIGTERM, 129 SIGHUP, 137 the guard process was killed.",
-        "# Needs bash 4.3, coreutils, grep, iproute2, Python 3.8 and util-linux.",
+        "# Rank N writes hccl_logs/RUN/worker_N.log; the first rank here is shown. The exit code is that of msrun,",
+        "# 0: all succeeded, 1: a rank failed; or 2: nothing started, 130: Ctrl-C, 143: SIGTERM, 129: SIGHUP.",
+        f"# Made from the rank table with sha256 {table.sha256},",
+        "# which the job does not read: under msrun a rank table must not be set.",
     ]
 
 
-def _job(plan: LaunchPlan) -> list[str]:
+def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
+    names = [name for field, names in NAMES.items() if field not in ("master_port", "visible") for name in names]
     return [
         "",
-        f"command=({words(plan.command)})",
-        f"size={plan.size}",
-        f"port_name={_PORT}",
-        port_range(),
-        f"server=${{{SERVER}:-}}",
-        *from_user(),
-        "# shellcheck disable=SC2016  # a program in Python",
-        f"worker={word(source_of('msrun_worker'))}",
-        *set_unless_set(plan.variables),
+        "# What other launchers have left goes; the cards of the job are those that msrun counts from 0 on.",
+        wrapped(" ".join(["unset -v", *MISLEADING, *names, RUN_ID, RESTART, SERVER]), 112),
+        *servers.visible(),
+        f'export {LOG_DIR}="$hk_logs" {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
+        *set_unless_set(plan.variables)[2:],
+        *servers.port(plan, table),
     ]
 
 
-def _one_node(plan: LaunchPlan) -> list[str]:
-    (node,) = plan.nodes
+def _start(plan: LaunchPlan) -> list[str]:
+    first = "0" if len(plan.nodes) == 1 else "$((hk_node * ${#hk_cards[@]}))"
+    master = words([plan.master])
     return [
         "",
-        f"node=0 servers=({word(node.id)}) master={word(plan.master)}",
-        "server_name=${servers[0]}",
-        f"ranks=({' '.join(map(str, node.ranks))})",
-        f"devices=({' '.join(map(str, node.devices))})",
-        *fragment("common/single_server"),
-        "find_python 6",
-    ]
-
-
-def _nodes(plan: LaunchPlan, table: TableFile) -> list[str]:
-    """The servers of the job, and their rendezvous."""
-    return [
-        "",
-        f"table_sha256={table.sha256} attempt=0 last_code='' gives_up='' lifeline='' # there are no restarts",
-        *servers.described(plan),
-        *servers.rendezvous(plan, table),
-        "",
-        "find_python 8",
-        "need_python",
-        "find_server",
-        'read -ra ranks <<<"${all_ranks[node]}"',
-        'read -ra devices <<<"${all_devices[node]}"',
-    ]
-
-
-def _environment() -> list[str]:
-    contract = [name for names in NAMES.values() for name in names]
-    return [
-        "",
-        "# Left over from other launchers, these would override what msrun sets.",
-        wrapped(" ".join(["unset -v", *MISLEADING, *contract, RUN_ID, RESTART, SERVER])),
-        export("visible", '"$visible"') + " # msrun counts devices from 0 on",
-        f'[[ -z $plogs ]] || export {PLOGS}="$plogs"',
-        "switch_recorders_on",
-        f"mark={LOG_DIR}=$logs # only msrun and what it starts have this in their environment",
+        f'echo scheduler at {master}, port "${_PORT}", logs in "$hk_logs"',
+        f'setsid msrun --worker_num {plan.size} --local_worker_num "${{#hk_cards[@]}}" --master_addr {master} \\',
+        f'    --master_port "${_PORT}" --node_rank "$hk_node" --join True --cluster_time_out {_WAIT} \\',
+        f'    --log_dir "$hk_logs" --tail_worker_log "{first}" "${{hk_command[@]}}" &',
+        "hk_msrun=$!",
+        'wait "$hk_msrun"',
+        "hk_code=$? hk_msrun=''",
+        "((hk_code == 0)) || {",
+        '    echo "error: msrun failed with exit code $hk_code; logs in $hk_logs" >&2',
+        '    exit "$hk_code"',
+        "}",
     ]

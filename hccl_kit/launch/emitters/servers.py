@@ -1,16 +1,87 @@
-"""Parts of scripts for several servers: the servers, and their rendezvous."""
+"""Parts of scripts: the servers of a job, the one that a host is, and where rank 0 listens."""
 
 from __future__ import annotations
 
 import ipaddress
 from contextlib import suppress
 
-from hccl_kit.base.network import port_of_digest
+from hccl_kit.base.network import LOOPBACK, derived_port, port_of_digest
+from hccl_kit.base.terminal import printable
+from hccl_kit.base.wording import listed
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.secret_file import SUFFIX
-from hccl_kit.launch.shell import array, fragment, program, word
-from hccl_kit.runtime.worker_env import KEY_FILE, LINK_PORT
+from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.shell import array, export, word
+from hccl_kit.runtime.worker_env import NAMES, SERVER, VISIBLE_DEVICES
+
+(_PORT,) = NAMES["master_port"]
+
+
+def this_server(plan: LaunchPlan) -> list[str]:
+    """Set hk_node, the number of this server, and hk_cards, the physical ids of its cards by their ranks.
+
+    Of several servers, it is the one of which this host has a name or an address, or that the user names.
+    """
+    if len(plan.nodes) == 1:
+        return [f"hk_node=0 hk_cards=({' '.join(map(str, plan.nodes[0].devices))}) # of ranks 0, 1, ..."]
+    ids = printable(listed([node.id for node in plan.nodes], 8))
+    return [
+        "",
+        f"# Which server this host is: {SERVER}, or the one that has a name or address of this host.",
+        f'hk_names=("${{{SERVER}:-}}") hk_found=()',
+        '[[ -n ${hk_names[0]} ]] || read -ra hk_names -d "" < <(hostname -I; echo "$HOSTNAME ${HOSTNAME%%.*}")',
+        'for hk_name in "${hk_names[@]}"; do',
+        "    case $hk_name in # hk_found[server], and the cards of its ranks",
+        *(
+            f"        {_names(node)}) hk_found[{i}]=1 hk_cards=({_cards(node)}) ;;&"
+            for i, node in enumerate(plan.nodes)
+        ),
+        "    esac",
+        "done",
+        "((${#hk_found[@]} == 1)) || hk_fail \\",
+        '    "error: this host matches ${#hk_found[@]} servers of the table; it has ${hk_names[*]}" \\',
+        f"    {word(f'  the table has {ids}')} '  fix: export {SERVER}=ID, with the one that this host is'",
+        "hk_node=${!hk_found[*]}",
+    ]
+
+
+def _names(node: Node) -> str:
+    return "(" + " | ".join(map(word, names(node.id, node.address)))
+
+
+def _cards(node: Node) -> str:
+    """The elements of an array whose indices are ranks."""
+    first = node.ranks[0]
+    if node.ranks == tuple(range(first, first + len(node.ranks))):
+        return f"[{first}]=" + " ".join(map(str, node.devices))
+    return " ".join(f"[{rank}]={card}" for rank, card in zip(node.ranks, node.devices, strict=True))
+
+
+def visible() -> list[str]:
+    """Let the ranks see the cards of `hk_cards` and no others, unless the user has set other ones."""
+    return [
+        'hk_visible=$(IFS=,; echo "${hk_cards[*]}")',
+        f'[[ ${{{VISIBLE_DEVICES}-$hk_visible}} == "$hk_visible" ]] ||',
+        f'    hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are $hk_visible"',
+        export("visible", '"$hk_visible"'),
+    ]
+
+
+def port(plan: LaunchPlan, table: TableFile) -> list[str]:
+    """Choose the port of rank 0 unless it is set: a free one, or for several servers one that each of them knows."""
+    if len(plan.nodes) > 1:
+        return [f'{_PORT}="${{{_PORT}:-{port_of_digest(table.sha256)}}}" # by the table, the same on all servers']
+    return free_port()
+
+
+def free_port() -> list[str]:
+    """Choose a free port of this host, which has rank 0, unless it is set."""
+    first, last = derived_port(0), derived_port(-1)
+    return [
+        f"until [[ -n ${{{_PORT}:-}} ]]; do # one that nobody listens on",
+        f"    {_PORT}=$(({first} + RANDOM % {last - first + 1}))",
+        f'    ! (: <"/dev/tcp/{LOOPBACK}/${_PORT}") 2>/dev/null || {_PORT}=""',
+        "done",
+    ]
 
 
 def described(plan: LaunchPlan) -> list[str]:
@@ -30,23 +101,3 @@ def names(server: str, address: str) -> tuple[str, ...]:
         with suppress(ValueError):
             found.append(str(ipaddress.ip_address(text)))
     return tuple(dict.fromkeys(found))
-
-
-def rendezvous(plan: LaunchPlan, table: TableFile) -> list[str]:
-    """The functions by which servers find themselves in `described`, start together and agree on the result."""
-    return [
-        f"master={word(plan.master)}",
-        f"rendezvous_port_name={LINK_PORT}",
-        f"rendezvous_port=${{{LINK_PORT}:-{rendezvous_port(table)}}}",
-        "rendezvous='' token=''",
-        "# Both sides of a connection prove that they know this secret, without sending it.",
-        f'secret_file=${{{KEY_FILE}:-$(readlink -f -- "${{BASH_SOURCE[0]}}"){SUFFIX}}}',
-        f"unset -v {KEY_FILE}",
-        *program("rendezvous"),
-        *fragment("common/match_server", "common/find_server", "common/rendezvous"),
-    ]
-
-
-def rendezvous_port(table: TableFile) -> int:
-    """The port of node 0, which all nodes derive from the table."""
-    return port_of_digest(table.sha256)

@@ -1,35 +1,37 @@
-"""The Slurm launcher: one batch script for any number of nodes, which starts its ranks with srun.
+"""The Slurm launcher: a batch script that starts the ranks with srun. It is meant to be read and edited.
 
-Slurm may allocate the nodes in another order than the table has them, so a task finds the server that its node is, and
-takes rank and card from the table by its local number. If nodes have different numbers of cards, Slurm starts as many
-tasks on each as the largest needs, and the surplus tasks end at once; or the job is heterogeneous, and has none. Under
-MPI, Slurm numbers the ranks itself: there the nodes are asked for their servers first, and the tasks are placed by a
-file of hosts in the order of the ranks.
+Slurm may allocate the nodes in another order than the table has them, so a first step asks each node which server it
+is, and a task takes rank and card from the table by its node and its local number. If nodes have different numbers of
+cards, Slurm starts as many tasks on each as the largest needs, and the surplus tasks end at once; or the job is
+heterogeneous, and has none. Under MPI, Slurm numbers the ranks itself: there the tasks are placed by a file of hosts in
+the order of the ranks.
+
+It names its own variables `hk_...`, so that none of the user's is replaced in the ranks.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
+from contextlib import suppress
 
-from hccl_kit.launch.emitters import servers, slurm_options
-from hccl_kit.launch.emitters.mpirun import OF_THE_RANKS
+from hccl_kit.base.network import derived_port
+from hccl_kit.launch.emitters import slurm_options
 from hccl_kit.launch.emitters.slurm_options import Options
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
-from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import (
-    cards_and_threads,
-    diagnosis,
-    export,
-    fragment,
-    from_user,
-    port_range,
-    recorders,
-    set_unless_set,
-    word,
-    words,
-    wrapped,
+from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
+from hccl_kit.runtime.worker_env import (
+    LOG_DIR,
+    MISLEADING,
+    NAMES,
+    PLOGS,
+    RESTART,
+    RUN_ID,
+    SERVER,
+    THREADS,
+    VISIBLE_DEVICES,
 )
-from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER, VISIBLE_DEVICES
 
 (_PORT,) = NAMES["master_port"]
 _DRIVER = "/usr/local/Ascend/driver"
@@ -76,184 +78,218 @@ def emit(
         "container-mounts": container_mounts,
     }
     options = slurm_options.checked(plan, given, hetjob=hetjob)
-    text = "\n".join(_script(plan, table, options)) + "\n"
-    return (LaunchFile(f"slurm{plan.size}p.sbatch", text, EXECUTABLE),)
+    name = f"slurm{plan.size}p.sbatch"
+    return (LaunchFile(name, "\n".join(_script(plan, table, name, options)) + "\n", EXECUTABLE),)
 
 
-def _script(plan: LaunchPlan, table: TableFile, options: Options) -> list[str]:
+def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> list[str]:
     return [
         "#!/usr/bin/env bash",
         *slurm_options.directives(options),
-        *_header(plan, options),
-        *fragment("common/strict_mode", "common/path"),
-        *_job(plan, table, options),
-        *fragment("common/die", "common/folder", "common/values", "common/exit_status", "common/match_server"),
-        *fragment("common/python", "common/plogs"),
-        *diagnosis(),
-        *cards_and_threads(limits_cards=plan.limits_cards),
-        *recorders(),
-        *fragment("slurm/check_table", "slurm/start", "slurm/job", "slurm/restart", "slurm/report"),
-        *fragment("slurm/find_server"),
-        *_step(options),
-        *_environment(plan, options),
-        *fragment("slurm/task"),
+        *_header(plan, name, options),
+        f"hk_table={word(table.name)} hk_digest={table.sha256}",
+        f'hk_command=({words(plan.command)} "$@")',
+        *_servers(plan),
+        *fragment("slurm/table"),
         "",
-        'job "$@"',
+        f"unset -v {RESTART}",
+        f"[[ -z ${{SLURM_RESTART_COUNT:-}} ]] || export {RESTART}=$SLURM_RESTART_COUNT",
+        *set_unless_set(plan.variables)[2:],
+        *_kit(plan, options),
+        *fragment("slurm/folder"),
+        *_environment(plan),
+        *_steps(plan, options),
+        *_container(options),
+        *fragment("slurm/nodes"),
+        *(fragment("slurm/hosts") if "mpi" in options.values else ()),
+        *_task(plan, options),
+        *_signals(options),
+        *list(fragment("slurm/wait"))[1:],
+        *_requeue(options),
+        'exit "$hk_code"',
     ]
 
 
-def _header(plan: LaunchPlan, options: Options) -> list[str]:
+def _header(plan: LaunchPlan, name: str, options: Options) -> list[str]:
     """A comment without text from outside, because sbatch looks for directives in comments."""
-    several = len(plan.nodes) > 1
-    nodes = f"{len(plan.nodes)} nodes" if several else "one node"
-    return [
-        "#",
-        f"# Starts ranks 0 to {plan.size - 1} on {nodes} with Slurm. Generated by hccl_kit.",
-        "#",
-        f"#   sbatch slurm{plan.size}p.sbatch [ARGUMENT ...]      the arguments are added to the command below",
-        "#",
-        "# The rank table next to this script is checked first. Every node of the job must be a server of it; request",
-        "# these with sbatch --nodelist if Slurm may allocate others. A node is matched by its name in Slurm, its",
-        f"# addresses and its host name; {SERVER}=ID sets the server if none of these match.",
-        "#",
-        "# Logs go to hccl_logs/slurm-JOB/rank_N.log in the current folder, which all nodes must share; the output",
-        f"# of the job also has that of rank 0. {_PORT} is used if it is set, otherwise the job's number gives a port.",
-        "# The first rank that fails ends the job: its last lines are printed last, and the script exits with its code",
-        "# (128 + signal). Other exit codes: 0 success, 2 could not start, 143 SIGTERM. Slurm gives the ranks KillWait",
-        "# seconds to end; sbatch --signal=B:USR2@120 sends them SIGUSR2 120 s before the time limit, at which",
-        "# hccl-kit train saves a checkpoint and ends (other programs may take TERM), and scancel --signal=USR1 makes",
-        f"# tools/train.py write the stacks of all ranks. After a requeue, the ranks have {RESTART} in",
-        "# their environment.",
-        *_about_restarts(options),
-        "#",
-        *_about_cpus(options),
-        *_about_image(options),
+    nodes = f"{len(plan.nodes)} nodes" if len(plan.nodes) > 1 else "one node"
+    kit = [
+        "# If hccl-kit is on PATH of the first node, it starts the ranks, can restart them in this allocation, and",
+        "# says why they failed. Otherwise srun starts them, as follows.",
     ]
-
-
-def _about_restarts(options: Options) -> list[str]:
-    most = options.values.get("max-restarts", "0")
-    if most == "0":
-        return []
-    lines = [
-        "#",
-        f"# After a failure, the ranks start again in the same allocation, at most {most} times with those by Slurm.",
-    ]
-    if options.limit_signal:
-        lines.append(f"# After SIG{options.limit_signal} before the limit, the job is queued again; that counts too.")
-    return lines
-
-
-def _about_cpus(options: Options) -> list[str]:
-    if options.is_het:
-        return [
-            "# By default, Slurm allocates one CPU per rank; request more with a line #SBATCH --cpus-per-task=24 in",
-            "# every part of the job above.",
-        ]
-    return ["# By default, Slurm allocates one CPU per rank; request more with sbatch --cpus-per-task=24."]
-
-
-def _about_image(options: Options) -> list[str]:
-    needs = "# Needs bash 4.3, coreutils, grep and sed on all nodes"
-    if "container-image" in options.values:
-        return [f"{needs}, and in the image; pyxis and enroot for srun."]
-    if "apptainer-image" in options.values:
-        return [f"{needs}, and apptainer."]
-    return [f"{needs}."]
-
-
-def _job(plan: LaunchPlan, table: TableFile, options: Options) -> list[str]:
     return [
+        f"# Starts ranks 0 to {plan.size - 1} on {nodes}. It is meant to be read and edited.",
+        f"#   sbatch {name} [ARGUMENT ...]     arguments are added to the command",
+        "# Rank N writes hccl_logs/slurm-JOB/rank_N.log in the current folder, which all nodes share. The first rank",
+        "# that fails ends the job, which has its exit code (128 + signal). 0: success, 2: nothing started.",
+        "# Slurm allocates one CPU per rank; more with sbatch --cpus-per-task=24.",
+        *(kit if options.is_for_kit else []),
+        "# shellcheck disable=SC2329 # functions that srun and traps call",
+        '[ "${BASH_VERSINFO:-0}" -ge 4 ] || { echo "error: start it with: sbatch $0" >&2; exit 2; } # bash 4.3',
+        "hk_fail() { printf '%s\\n' \"${@//[[:cntrl:]]/?}\" >&2; exit 2; }",
         "",
-        f"command=({words(plan.command)})",
-        f"table_name={word(table.name)}",
-        f"table_sha256={table.sha256}",
-        *servers.described(plan),
-        f"step=({words(_placement(plan, options))}) # how srun places the ranks",
-        f"mpi={options.values.get('mpi', 'none')}",
-        f"max_restarts={int(options.values.get('max-restarts', '0'))}",
-        f"limit_signal={options.limit_signal} # before the time limit",
-        f"port_name={_PORT}",
-        port_range(),
-        f"server_name={SERVER}",
-        f"server=${{{SERVER}:-}}",
-        "run=slurm-${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-}}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}",
-        *from_user(),
-        *set_unless_set(plan.variables),
     ]
 
 
-def _placement(plan: LaunchPlan, options: Options) -> list[str]:
-    if options.is_het:
-        return [f"--het-group=0-{len(options.parts) - 1}"]
-    if "mpi" in options.values:
-        return [f"--ntasks={plan.size}", "--distribution=arbitrary"]
-    tasks = options.parts[0].tasks
-    return [f"--ntasks={len(plan.nodes) * tasks}", f"--ntasks-per-node={tasks}"]
+def _kit(plan: LaunchPlan, options: Options) -> Iterator[str]:
+    """The same by the kit, where what the user has asked of Slurm does not need srun alone."""
+    if not options.is_for_kit:
+        return
+    given = {"--framework": plan.framework, "--max-restarts": options.values.get("max-restarts")}
+    more = "".join(f" {name} {value}" for name, value in given.items() if value)
+    yield f"if [[ -z ${{{SERVER}:-}} ]] && command -v hccl-kit >/dev/null; then"
+    yield f'    exec hccl-kit run "$hk_table" --slurm{more} -- "${{hk_command[@]}}"'
+    yield "fi"
 
 
-def _step(options: Options) -> Iterator[str]:
-    """What differs between ranks on the host, in a container, and under MPI."""
-    calls = []
-    image = options.values.get("container-image")
-    apptainer = options.values.get("apptainer-image")
-    if image or apptainer:
-        given = options.values.get("container-mounts", "")
-        yield from ("", f"image={word(image or apptainer or '')}")
-        yield f"given_mounts=({words([f'{_DRIVER}:{_DRIVER}:ro', *filter(None, given.split(','))])})"
-        yield from fragment("slurm/mounts", "slurm/pyxis" if image else "slurm/apptainer")
-        calls += ["check_mounts", *(["enter_image"] if image else [])]
-    if not apptainer:
-        yield from ("", "enter_container() { # of a task", "    :", "}")
-    if "mpi" in options.values:
-        yield from fragment("slurm/hosts")
-        calls.append("order_hosts")
-    yield from ("", "prepare_step() { # of the batch script, before the ranks start")
-    yield from (f"    {call}" for call in calls or [":"])
+def _servers(plan: LaunchPlan) -> Iterator[str]:
+    yield "declare -A hk_number # of a server, by each of its names"
+    yield "hk_server() { # RANKS CARDS NAME ..."
+    yield '    for hk_name in "${@:3}"; do hk_number[$hk_name]=${#hk_ids[@]}; done'
+    yield '    hk_ranks+=("$1") hk_cards+=("$2") hk_ids+=("$3")'
     yield "}"
+    for node in plan.nodes:
+        ranks, cards = (",".join(map(str, numbers)) for numbers in (node.ranks, node.devices))
+        yield f"hk_server {ranks} {cards} {words(_names(node))}"
 
 
-def _environment(plan: LaunchPlan, options: Options) -> list[str]:
-    """The environment of the ranks, under every name that a framework reads."""
-    misleading = [name for name in MISLEADING if "mpi" not in options.values or name not in OF_THE_RANKS]
+def _names(node: Node) -> tuple[str, ...]:
+    """Its id and address, as in the table and as the system writes them."""
+    names = [node.id, node.address]
+    for name in names[:2]:
+        with suppress(ValueError):
+            names.append(str(ipaddress.ip_address(name)))
+    return tuple(dict.fromkeys(names))
+
+
+def _environment(plan: LaunchPlan) -> list[str]:
+    """What all ranks have in common, which srun passes on to them."""
+    first, last = derived_port(0), derived_port(-1)
     return [
         "",
-        "job_environment() { # of the batch script; srun passes it on to the tasks",
-        f'    export {RUN_ID}="$run"',
-        f'    export {LOG_DIR}="$logs"',
-        f"    unset -v {RESTART}",
-        f"    ((restart == 0)) || export {RESTART}=$restart",
-        "    " + export("size", str(plan.size)),
-        "    " + export("table", '"$table"'),
-        "    " + export("master_addr", word(plan.master)),
-        "    " + export("master_port", '"$port"'),
-        "    " + export("run", '"$run"'),
-        *([] if plan.limits_cards else ["    show_all_cards"]),
-        "    switch_recorders_on",
-        "}",
+        " ".join([export("size", str(plan.size)), *_more("table", '"$hk_table"')]),
+        " ".join([export("run", '"$hk_run"'), f'{RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"']),
+        *(() if plan.limits_cards else _note()),
+        f"export {_PORT}=${{{_PORT}:-$(({first} + SLURM_JOB_ID % {last - first + 1}))}}",
+        export("master_addr", word(plan.master)),
+    ]
+
+
+def _note() -> Iterator[str]:
+    yield f"[[ -z ${{{VISIBLE_DEVICES}:-}} ]] || # the ranks see all cards, by their numbers in the table"
+    yield f'    echo "note: {VISIBLE_DEVICES}=${VISIBLE_DEVICES} is removed; torch needs --framework pytorch" >&2'
+
+
+def _steps(plan: LaunchPlan, options: Options) -> list[str]:
+    """How srun starts a task on each node, and one for each rank."""
+    tasks = options.parts[0].tasks
+    each = '--nodes="$SLURM_JOB_NUM_NODES" --ntasks="$SLURM_JOB_NUM_NODES" --ntasks-per-node=1 --mpi=none'
+    step = f"--ntasks={len(plan.nodes) * tasks} --ntasks-per-node={tasks} --mpi=none"
+    if options.is_het:
+        each = step = f"--het-group=0-{len(options.parts) - 1} --mpi=none"
+    elif "mpi" in options.values:
+        step = f"--ntasks={plan.size} --distribution=arbitrary --mpi={options.values['mpi']}"
+    return [
         "",
-        "rank_environment() { # of a task, after what the site sets for it",
-        *_cards(plan),
-        '    share_cores "${#ranks[@]}"',
-        '    [[ -z $threads || $rank != 0 ]] || echo "rank 0 on $HOSTNAME: $threads"',
-        "    # Left over from other launchers, these would override what is set below.",
+        "hk_srun=(srun --kill-on-bad-exit=1 --wait=0 --export=ALL --cpu-bind=none)",
+        f"hk_each=({each})",
+        f'hk_step=({step} ${{SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"}})',
+        *(["unset -v SLURM_HOSTFILE SLURM_NTASKS_PER_NODE"] if "mpi" in options.values else []),
+    ]
+
+
+def _container(options: Options) -> Iterator[str]:
+    """How the ranks run in an image."""
+    pyxis, apptainer = (options.values.get(f"{name}-image") for name in ("container", "apptainer"))
+    image = pyxis or apptainer
+    if image is None:
+        return
+    more = options.values.get("container-mounts", "")
+    yield from ("", f"hk_mounts=({words([f'{_DRIVER}:{_DRIVER}:ro', *filter(None, more.split(','))])})")
+    yield from list(fragment("slurm/mounts"))[1:]
+    if pyxis:
+        yield f'hk_step+=(--container-image={word(image)} --container-workdir="$PWD"'
+        yield '    --container-mounts="$(IFS=, && echo "${hk_mounts[*]}")")'
+    else:
+        yield 'hk_command=(apptainer exec "${hk_mounts[@]/#/--bind=}" --pwd="$PWD"'
+        yield f'    {word(image)} "${{hk_command[@]}}")'
+
+
+def _task(plan: LaunchPlan, options: Options) -> list[str]:
+    """The function of a task, which becomes a rank."""
+    misleading = [name for name in MISLEADING if "mpi" not in options.values or not name.startswith(("OMPI_", "PMIX_"))]
+    return [
+        "",
+        "hk_task() { # COMMAND ... of a rank",
+        '    while read -r hk_node hk_number hk_ranks hk_cards && [[ $hk_node != "$SLURMD_NODENAME" ]]; do :; done \\',
+        f'        <"${LOG_DIR}/nodes"',
+        '    IFS=, read -ra hk_rank_of <<<"$hk_ranks" && IFS=, read -ra hk_card_of <<<"$hk_cards"',
+        "    ((SLURM_LOCALID < ${#hk_rank_of[@]})) || exit 0 # another node has more cards",
+        "    hk_rank=${hk_rank_of[SLURM_LOCALID]} hk_card=${hk_card_of[SLURM_LOCALID]}",
+        f'    exec >>"${LOG_DIR}/rank_$hk_rank.log" 2>&1',
+        f'    echo "$hk_rank $hk_card $(uname -n)" >"${LOG_DIR}/task_$SLURM_PROCID" # which rank the task is',
+        "    HOSTNAME=$(uname -n) # srun has passed on that of the first node, and what other launchers have left",
         "    " + wrapped(" ".join(["unset -v", *misleading, SERVER])).replace("\n", "\n    "),
-        "    " + export("rank", '"$rank"'),
-        "    " + export("local_rank", '"$SLURM_LOCALID"'),
-        "    " + export("local_size", '"${#ranks[@]}"'),
-        "    " + export("device", '"$SLURM_LOCALID"' if plan.limits_cards else '"$device"'),
-        "    " + export("node", '"$node"'),
-        f'    [[ -z $plogs ]] || export {PLOGS}="$plogs"',
-        "}",
+        *_checked(options),
+        *_cards(plan),
+        "    " + " ".join([export("rank", '"$hk_rank"'), *_more("node", '"$hk_number"')]),
+        "    " + " ".join([export("local_rank", '"$SLURM_LOCALID"'), *_more("local_size", "${#hk_rank_of[@]}")]),
+        "    " + export("device", '"$SLURM_LOCALID"' if plan.limits_cards else '"$hk_card"'),
+        f'    export {PLOGS}="${{{PLOGS}:-${LOG_DIR}/plog/$SLURMD_NODENAME}}" # logs of CANN',
+        "    hk_threads=$((${SLURM_CPUS_ON_NODE:-$(nproc)} / ${#hk_rank_of[@]}))",
+        f'    export {THREADS}="${{{THREADS}:-$((hk_threads > 0 ? hk_threads : 1))}}"',
+        *list(fragment("slurm/task"))[1:],
+    ]
+
+
+def _checked(options: Options) -> list[str]:
+    if "mpi" in options.values:
+        return ['    [[ $SLURM_PROCID == "$hk_rank" ]] || hk_fail "error: Slurm made rank $hk_rank task $SLURM_PROCID"']
+    if not options.is_het:
+        return []
+    return [
+        '    IFS=, read -ra hk_tasks <<<"$SLURM_GTIDS"',
+        "    ((${#hk_tasks[@]} >= ${#hk_rank_of[@]})) || hk_fail \\",
+        '        "error: node $SLURMD_NODENAME runs ${#hk_tasks[@]} tasks, its server has ${#hk_rank_of[@]} ranks" \\',
+        "        '  fix: request the nodes of the table in its order, hccl-kit launch ... --nodelist LIST'",
     ]
 
 
 def _cards(plan: LaunchPlan) -> list[str]:
-    """Which cards a task sees, after what the site has set for it."""
+    """Which cards a task sees, whatever the site has set for it."""
     if not plan.limits_cards:
         return [f"    unset -v {VISIBLE_DEVICES}"]
     return [
-        "    local visible=${devices[*]}",
-        '    check_visible refuse "${visible// /,}"',
-        "    " + export("visible", '"${visible// /,}"'),
+        f'    [[ ${{{VISIBLE_DEVICES}-$hk_cards}} == "$hk_cards" ]] ||',
+        f'        hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are $hk_cards"',
+        "    " + export("visible", '"$hk_cards"'),
+    ]
+
+
+def _more(field: str, value: str) -> list[str]:
+    return [f"{name}={value}" for name in NAMES[field]]
+
+
+def _signals(options: Options) -> list[str]:
+    """Signals of the batch script go to all ranks; SIGUSR1 ends a job only if it is asked for."""
+    ending = ["HUP", "INT", "TERM", "USR2", *(["USR1"] if options.limit_signal == "USR1" else [])]
+    traps = [f"trap 'hk_end {name}' {name}" for name in ending]
+    if "USR1" not in ending:
+        traps.append("trap 'scancel --signal=USR1 \"$SLURM_JOB_ID\"' USR1 # ends nothing: ranks write their stacks")
+    return [
+        "",
+        "hk_ended=''",
+        'hk_end() { hk_ended=$1 && scancel --signal="$1" "$SLURM_JOB_ID"; } # SIGNAL, to all ranks',
+        *traps,
+    ]
+
+
+def _requeue(options: Options) -> list[str]:
+    """A restart, by Slurm's own means: after a failure, and after the signal before the time limit."""
+    most, limit = int(options.values.get("max-restarts", "0")), options.limit_signal
+    if not most:
+        return []
+    return [
+        f"((hk_code == 0 || ${{SLURM_RESTART_COUNT:-0}} >= {most})) || [[ ${{hk_ended:-{limit}}} != '{limit}' ]] ||",
+        '    scontrol requeue "$SLURM_JOB_ID"',
     ]

@@ -55,6 +55,8 @@ _OPTIONS = {
 """Option: the pattern of its values, and the same in words."""
 _OF_SBATCH = ("job-name", "partition", "switches", "time", "signal", "array")
 """Options that become directives as they are."""
+_OF_SRUN = {"mpi", "container-image", "apptainer-image", "signal"}
+"""Options for which srun starts the ranks itself: its MPI, its containers, its signals to each rank."""
 
 
 class Part(NamedTuple):
@@ -74,6 +76,11 @@ class Options(NamedTuple):
     def is_het(self) -> bool:
         """Whether the job is heterogeneous."""
         return len(self.parts) > 1
+
+    @property
+    def is_for_kit(self) -> bool:
+        """Whether `hccl-kit run --slurm` can start the job: nothing in it is for srun alone."""
+        return not self.is_het and not _OF_SRUN & set(self.values)
 
     @property
     def limit_signal(self) -> str:

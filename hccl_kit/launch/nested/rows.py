@@ -93,6 +93,11 @@ class Nested(NamedTuple):
     is_driver: bool = False
     """It is to run once per job, so a job of one rank may run it."""
 
+    @property
+    def always_starts(self) -> bool:
+        """Whether it starts a job of several ranks whatever its arguments are."""
+        return not self.subcommands and not self.is_driver and self.starts is Nested._field_defaults["starts"]
+
 
 _TORCHRUN = (
     "--nnodes --nproc-per-node --rdzv-backend --rdzv-endpoint --rdzv-id --rdzv-conf --max-restarts --monitor-interval"

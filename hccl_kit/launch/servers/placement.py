@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.payload.substitute import MisfitError, new_table
 from hccl_kit.launch.spares import Spare
+from hccl_kit.launch.substitute import MisfitError, new_table
 from hccl_kit.table.model import RankTable
 
 
@@ -51,7 +50,6 @@ class Placement(NamedTuple):
 
 def _with_spare(file: TableFile, server: str, spare: Spare) -> TableFile:
     try:
-        made = new_table(file.text, Path(file.name), Path(), [(server, spare.entry)])
+        return new_table(file, [(server, spare.entry)])
     except MisfitError as why:
         raise KitError("launch.spare-misfit", "the spare does not fit: {reason}", reason=why) from why
-    return TableFile(made.path.name, made.text)

@@ -20,6 +20,7 @@ from hccl_kit.agent.lines import (
     Note,
     Order,
     Output,
+    PassOn,
     Ready,
     Refused,
     Report,
@@ -119,6 +120,10 @@ class Servers:
         absent = [server for server in self.servers if server.state is not State.RUNNING]
         self.ended += [Exited(rank, 0) for server in absent for rank in server.ranks]
         self._tell(Send(number, to_leaders))
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal of the user to the ranks themselves; the job goes on."""
+        self._tell(PassOn(number))
 
     def clear(self) -> None:
         """End whatever the ranks have started; Gone comes when nothing is left."""

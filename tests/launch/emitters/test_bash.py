@@ -13,14 +13,11 @@ from hccl_kit.cli.command import IN_CHECKOUT
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import plan
-from hccl_kit.launch.spares import Spare
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, RUN_ID
 from hccl_kit.table import formats
 from hccl_kit.table.operations.generate import file_name, generate
-from tests.lab.hosts import Hosts
 from tests.launch.jobs import make_job, table
-from tests.launch.nodes import make_nodes_job
-from tests.launch.ways import assert_shellcheck
+from tests.launch.ways import planned, servers
 from tests.places import ROOT
 
 SCRIPTS = ROOT / "scripts"
@@ -32,7 +29,6 @@ nasty = st.sampled_from(["", "a'; echo foo", '"$(id)"', "`id`", "-n", "--", "\n"
 
 
 def script_of(*command: str, name: str = "t.json") -> str:
-    """The script of one server."""
     (made,) = bash.emit(plan(table(), command), TableFile(name, formats.write(table())))
     return made.text
 
@@ -49,17 +45,6 @@ def test_the_example_scripts_are_current(ids: range, request: pytest.FixtureRequ
         if request.config.getoption("--update-golden"):
             (SCRIPTS / name).write_text(content, encoding="utf-8")
         assert (SCRIPTS / name).read_text(encoding="utf-8") == content, name
-
-
-def test_spares_are_for_several_servers() -> None:
-    made = plan(table(), ("true",))
-    with pytest.raises(KitError, match="spares are for a job of several servers"):
-        bash.emit(made, TableFile("t.json", formats.write(table())), spares=[Spare("a", "a", "{}")])
-
-
-def test_shellcheck_reports_nothing(tmp_path: Path) -> None:
-    command = ("python", "a'; echo foo", "a\nb", "训练")
-    assert_shellcheck(make_nodes_job(tmp_path, Hosts("", tmp_path, ("192.0.2.1", "192.0.2.2")), command).script)
 
 
 @settings(max_examples=15, deadline=None)
@@ -86,15 +71,21 @@ def test_the_digest_is_that_of_the_table_text() -> None:
 
 def test_cards_are_listed_in_the_order_of_ranks() -> None:
     text = script_of("true")
-    assert "\nhk_cards=(4 5 6 7)" in text
+    assert "hk_node=0 hk_cards=(4 5 6 7) " in text
     assert "# Starts ranks 0 to 3 on cards 4, 5, 6, 7 of this server. " in text
+
+
+def test_the_cards_of_several_servers_are_listed_by_their_ranks() -> None:
+    (made,) = bash.emit(*planned(servers((4, 5), (0,), ids=("FE80:0::1", "esac"))))
+    assert "\n        (FE80:0::1 | fe80::1) hk_found[0]=1 hk_cards=([0]=4 5) ;;&\n" in made.text
+    assert "\n        (esac) hk_found[1]=1 hk_cards=([2]=0) ;;&\n" in made.text
 
 
 def test_variable_names_are_only_defined_in_the_contract() -> None:
     names = [name for names in NAMES.values() for name in names]
     scripts = (ROOT / "hccl_kit" / "launch" / "scripts").rglob("*.sh")
     shell = (path for path in scripts if path.parent.name != "mpirun")  # whose own variables are read there
-    emitters = (Path(bash.__file__).with_name(f"{name}.py") for name in ("bash", "one_server"))
+    emitters = (Path(bash.__file__).with_name(f"{name}.py") for name in ("bash", "servers"))
     sources = "".join(path.read_text(encoding="utf-8") for path in [*shell, *emitters])
     # RANK is also the word for a rank in comments.
     for name in [*names, *MISLEADING, RUN_ID, LOG_DIR]:

@@ -12,12 +12,10 @@ from hccl_kit.launch import emitters
 from hccl_kit.launch.emitters import LAUNCHERS, kubernetes
 
 SHARED = {
-    *("kubernetes", "kueue", "manifest", "numbered", "one_server", "pod_table", "restarts", "servers", "slurm_options"),
-    *("pod_options", "vllm_service"),
+    *("kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_table", "restarts", "servers"),
+    *("slurm_options", "vllm_service"),
 }
 """Modules that several emitters use."""
-READ_BEFORE = {"inventory"}
-"""Options that become values of others before an emitter is called."""
 
 
 def test_each_emitter_has_a_row() -> None:
@@ -32,7 +30,7 @@ def test_the_options_of_a_row_are_the_keywords_of_its_emit(name: str) -> None:
         parameters = {**parameters, **inspect.signature(kubernetes.pod_job).parameters}
     keywords = {parameter.name for parameter in parameters.values() if parameter.kind is parameter.KEYWORD_ONLY}
     keywords -= {"hardware", "suffix"}  # follow from the product or the resource, and from the launcher
-    options = {option.name for option in row.options} - READ_BEFORE
+    options = {option.name for option in row.options}
     assert keywords == options | ({"product"} if row.needs_product else set())
 
 

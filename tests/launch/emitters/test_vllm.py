@@ -90,7 +90,7 @@ def test_leftover_variables_do_not_reach_vllm(tmp_path: Path) -> None:
 
 def test_a_job_number_sets_the_ports(tmp_path: Path) -> None:
     table = servers((0, 1), (0, 1))
-    numbers = [("HCCL_IF_BASE_PORT", "65280"), ("MASTER_PORT", "65392"), ("HCCL_KIT_LINK_PORT", "65394")]
+    numbers = [("HCCL_IF_BASE_PORT", "65280"), ("MASTER_PORT", "65392")]
     file = planned(table)[1]
     script, text = vllm.emit(plan(table, [*SERVE, "--port=8001"], numbers), file)
     assert text.text.count("--data-parallel-rpc-port 65392") == 2

@@ -1,15 +1,7 @@
-# The folders of the host that a container of the ranks has, under the same paths.
-# Expects: given_mounts (SOURCE:TARGET[:FLAG]), table.
+# Lists the folders of the host that a container of the ranks has, under the same paths.
+# Expects: hk_mounts (SOURCE:TARGET[:FLAG]), hk_table. Needs hk_fail.
 
-check_mounts() { # ends the script if a folder cannot be named in a list of mounts
-    local folder
-    for folder in "$PWD" "${table%/*}"; do
-        [[ $folder != *[:,]* ]] || die "error: the folder $folder cannot be mounted into a container" \
-            '  fix: start the job, and keep the table, in a folder without : and , in its path'
-    done
-}
-
-list_mounts() { # sets mounts
-    mounts=("$PWD:$PWD" "${given_mounts[@]}")
-    [[ ${table%/*} == "$PWD" ]] || mounts+=("${table%/*}:${table%/*}")
-}
+[[ $PWD${hk_table%/*} != *[:,]* ]] || hk_fail "error: $PWD and ${hk_table%/*} cannot be mounted into a container" \
+    '  fix: start the job, and keep the table, in folders without : and , in their paths'
+hk_mounts+=("$PWD:$PWD")
+[[ ${hk_table%/*} == "$PWD" ]] || hk_mounts+=("${hk_table%/*}:${hk_table%/*}")
