@@ -45,7 +45,7 @@ CANNOT_START = 2
 
 
 def main(words: Sequence[str]) -> int:
-    """The program; returns its exit code."""
+    """The program; returns its exit code. The entry point of a RayJob exits."""
     path, *command = words or ("",)
     try:
         settings = read(path)
@@ -53,7 +53,7 @@ def main(words: Sequence[str]) -> int:
         if settings.source not in SOURCES:
             raise PodError(f"the ranks of {path} are from {settings.source!r}; accepted: {', '.join(SOURCES)}")
         if settings.command and not command:
-            return ray.main(settings, path)
+            sys.exit(ray.main(settings, path))  # past os._exit below: Ray prints the last of its output at the exit
         return supervise(assigned(settings, SOURCES[settings.source](settings, os.environ), command)).code
     except PodError as error:
         log(f"error: {error}")

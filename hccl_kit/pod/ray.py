@@ -16,8 +16,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import hccl_kit
 from hccl_kit.pod.ranks import log, seconds
 from hccl_kit.pod.settings import Settings
 
@@ -184,7 +186,8 @@ def main(settings: Settings, path: str) -> int:
     os.environ["RAY_DEDUP_LOGS"] = "0"  # lines of ranks that are alike are no duplicates
     import ray  # noqa: PLC0415 - it reads the variable
 
-    start = ["-m", "hccl_kit.pod"] if settings.kit_version else [sys.path[0]]
+    archive = str(Path(hccl_kit.__file__).parents[1])  # sys.path is no longer as it was: Ray adds to it
+    start = ["-m", "hccl_kit.pod"] if settings.kit_version else [archive]
     program = [sys.executable, "-I", *start, path, *settings.command]
     ray.init(address="auto")  # never a cluster of its own
     signals = Signals()

@@ -7,6 +7,7 @@ number of a server whose actor is lost. What was asked for is written to the fil
 import json
 import os
 import signal
+import sys
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
@@ -17,6 +18,7 @@ from ray import exceptions
 
 FAKE = json.loads(os.environ["RAY_FAKE"])
 _here = threading.local()
+sys.path.insert(0, "/ray/thirdparty_files")  # as Ray does
 
 
 def log(**said: Any) -> None:
