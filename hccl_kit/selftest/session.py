@@ -29,6 +29,8 @@ _LAST = 1.0
 _POLL = 0.1
 _MAX_UNREAD = 8 << 20
 """Bytes that wait for a server; one that does not read them gets no more."""
+_MAX_EARLY = 1000
+"""What ranks may put before all agents were started; frameworks load for longer."""
 
 
 class Server(NamedTuple):
@@ -132,6 +134,7 @@ async def session(servers: Sequence[Server], *, shares_fate: bool) -> AsyncItera
     try:
         for server in servers:
             await started.start(server)
+        started.pass_on_early()
         yield started
     finally:
         await started.end()
@@ -145,6 +148,7 @@ class Session:
         self._agents: dict[int, AgentProcess] = {}
         self._step = 0
         self._is_ending = False
+        self._early: list[Put] | None = []
         self._news = asyncio.Event()
 
     async def start(self, server: Server) -> None:
@@ -163,6 +167,12 @@ class Session:
             return
         self._agents |= dict.fromkeys(server.ranks, agent)
         agent.write(server.payload + encode(server.order.to_message()))
+
+    def pass_on_early(self) -> None:
+        """All agents were started: those that came later get what ranks had put before."""
+        early, self._early = self._early or [], None
+        for put in early:
+            self._pass_on(put)
 
     async def end(self) -> None:
         """End all agents, and wait for that: they end their ranks when their input ends, and are killed after GRACE."""
@@ -217,9 +227,15 @@ class Session:
             return
         self.ranks.hear(event, time.monotonic())
         if isinstance(event, Put):
-            to = [rank for rank in event.to if rank in self._agents]
-            self._send({"do": "put", "key": event.key, "value": event.value, "to": to}, to)
+            if self._early is None:
+                self._pass_on(event)
+            elif len(self._early) < _MAX_EARLY:
+                self._early.append(event)
         self._news.set()
+
+    def _pass_on(self, put: Put) -> None:
+        to = [rank for rank in put.to if rank in self._agents]
+        self._send({"do": "put", "key": put.key, "value": put.value, "to": to}, to)
 
     def _lose(self, server: Server, why: str) -> None:
         if not self._is_ending:

@@ -208,6 +208,24 @@ def test_values_put_by_a_rank_reach_its_partners(tmp_path: Path) -> None:
     assert found.keys() == {0, 1}
 
 
+def test_a_value_that_is_put_before_its_reader_was_started_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    giver = GOOD + 'say(0, event="put", key="k", value="v", to=[1])\n' + READY + OBEY
+    taker = GOOD + 'line = json.loads(sys.stdin.readline())\nassert line["value"] == "v"\n' + READY + OBEY
+    start = module.Session.start
+
+    async def start_late(self: module.Session, server: Server) -> None:
+        if server.id == "b":
+            while 0 in self.ranks.unready():
+                await asyncio.sleep(0.05)
+        await start(self, server)
+
+    monkeypatch.setattr(module.Session, "start", start_late)
+    ranks, _ = played([server(tmp_path, "a", (0,), giver), server(tmp_path, "b", (1,), taker)])
+    assert ranks.lost == {}
+
+
 def test_an_agent_that_does_not_end_is_killed(tmp_path: Path) -> None:
     program = GOOD + READY + OBEY + "time.sleep(600)\n"
     began = time.monotonic()
