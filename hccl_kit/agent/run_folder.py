@@ -2,8 +2,7 @@
 
 Everybody knows the name `hccl_logs`, and the files of a run are written, and read as results, under names that are
 known too. So a run has a folder that was made for it, with mode 700, in folders in which no other user can replace it;
-the rule is that of OpenSSH for the files of a user, except that a group is a note: many projects share a folder. The
-scripts have the same rule in `scripts/common/folder.sh`. Part of programs that launch scripts contain.
+the rule is that of OpenSSH for the files of a user, except that a group is a note: many projects share a folder.
 """
 
 from __future__ import annotations

@@ -68,8 +68,3 @@ RECORDERS = (
 def defaults() -> list[Default]:
     """The variables as defaults of an Assignment."""
     return [Default(row.name, row.value, row.others, in_logs=row.value.startswith("./")) for row in RECORDERS]
-
-
-def rows() -> list[str]:
-    """VALUE NAME [OTHER_NAME ...] of each, as the fragment `recorders` expects them."""
-    return [" ".join((recorder.value, recorder.name, *recorder.others)) for recorder in RECORDERS]

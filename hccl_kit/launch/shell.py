@@ -7,10 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
-from hccl_kit.base.kit_program import START
-from hccl_kit.base.network import derived_port
-from hccl_kit.launch.recorders import rows
-from hccl_kit.runtime.worker_env import DIAGNOSE, NAMES, PLOGS, THREADS, VISIBLE_DEVICES
+from hccl_kit.runtime.worker_env import NAMES
 
 
 def word(text: str) -> str:
@@ -48,39 +45,6 @@ def fragment(*names: str) -> Iterator[str]:
     for name in names:
         text = files("hccl_kit.launch").joinpath(f"scripts/{name}.sh").read_text(encoding="utf-8")
         yield from ("", *text.partition("\n\n")[2].rstrip("\n").split("\n"))
-
-
-def port_range() -> str:
-    """The ports for rank 0 as variables of the script."""
-    first, last = derived_port(0), derived_port(-1)
-    return f"first_port={first} ports={last - first + 1} # below 32768, where Linux starts to assign ports to clients"
-
-
-def from_user() -> list[str]:
-    """What users may set for any script, as variables of the script: see the fragments `plogs` and `diagnose`."""
-    return [f"given_plogs=${{{PLOGS}:-}}", f"diagnose_s=${{{DIAGNOSE}:-60}}"]
-
-
-def diagnosis() -> list[str]:
-    """The functions that show what hccl-kit says about a failed job."""
-    return [
-        "",
-        "# shellcheck disable=SC2016  # a program in Python",
-        f"kit_program={word(START)}",
-        *fragment("common/kit", "common/diagnose"),
-    ]
-
-
-def cards_and_threads(*, limits_cards: bool) -> list[str]:
-    """`check_visible` if the ranks see only the cards of the job, else `show_all_cards`; and `share_cores`."""
-    cards = "common/visible" if limits_cards else "common/all_cards"
-    names = f"visible_name={VISIBLE_DEVICES} threads_name={THREADS}"
-    return ["", names, *fragment(cards, "common/threads")]
-
-
-def recorders() -> list[str]:
-    """The flight recorders of torch, of which `switch_recorders_on` switches on those that the user left alone."""
-    return ["", *array("recorder_rows", rows()), *fragment("common/recorders")]
 
 
 def wrapped(command: str, width: int = 100) -> str:

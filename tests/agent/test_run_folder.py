@@ -1,4 +1,4 @@
-"""The folder of a run: made for it, and only where no other user can replace it. Scripts and Python have one rule."""
+"""The folder of a run: made for it, and only where no other user can replace it."""
 
 import os
 import shutil
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import pytest
 
 from hccl_kit.agent.run_folder import UnsafeError, new_run, trusted_logs
-from hccl_kit.launch.shell import fragment
 from tests.launch.jobs import clean_environ, finish, python_job
 
 OTHER, GROUP = 4711, 4712
@@ -60,18 +59,7 @@ CASES = [
 ]
 
 
-def by_script(folder: Path) -> list[str]:
-    program = "\n".join(
-        ["set -euo pipefail", *fragment("common/die", "common/folder"), "trust_folders; make_log_folder"]
-    )
-    done = subprocess.run(
-        ["bash", "-c", program], cwd=folder, env=clean_environ(), check=False, capture_output=True, text=True
-    )
-    assert done.returncode == (2 if "error: " in done.stderr else 0), done.stderr
-    return done.stderr.splitlines()
-
-
-def by_python(folder: Path) -> list[str]:
+def said(folder: Path) -> list[str]:
     notes: list[str] = []
     try:
         assert trusted_logs(folder / "hccl_logs", notes.append).is_dir()
@@ -81,10 +69,8 @@ def by_python(folder: Path) -> list[str]:
 
 
 @needs_root
-@pytest.mark.parametrize("way", [by_script, by_python])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_a_folder_that_others_may_write_to_is_refused_or_named(tmp_path: Path, case: Case, way: object) -> None:
-    assert callable(way)
+def test_a_folder_that_others_may_write_to_is_refused_or_named(tmp_path: Path, case: Case) -> None:
     folder = tmp_path / "job"
     folder.mkdir()
     if case.logs:
@@ -93,19 +79,17 @@ def test_a_folder_that_others_may_write_to_is_refused_or_named(tmp_path: Path, c
         os.chown(folder / "hccl_logs", case.owner_of_logs, 0)
     folder.chmod(case.mode)
     os.chown(folder, case.owner, case.group)
-    assert way(folder) == [line.format(here=folder) for line in case.says]
+    assert said(folder) == [line.format(here=folder) for line in case.says]
     assert (folder / "hccl_logs").exists() == (bool(case.logs) or not any(line[0] == "e" for line in case.says))
 
 
 @needs_root
-@pytest.mark.parametrize("way", [by_script, by_python])
-def test_a_link_of_another_user_is_refused(tmp_path: Path, way: object) -> None:
-    assert callable(way)
+def test_a_link_of_another_user_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "hccl_logs").symlink_to("mine")
-    assert way(tmp_path) == []
+    assert said(tmp_path) == []
     os.chown(tmp_path / "hccl_logs", OTHER, 0, follow_symlinks=False)
-    assert way(tmp_path) == [line.format(here=tmp_path) for line in STRANGER]
+    assert said(tmp_path) == [line.format(here=tmp_path) for line in STRANGER]
 
 
 def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:

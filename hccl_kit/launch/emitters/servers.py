@@ -10,7 +10,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
-from hccl_kit.launch.shell import array, export, word
+from hccl_kit.launch.shell import export, word
 from hccl_kit.runtime.worker_env import NAMES, SERVER, VISIBLE_DEVICES
 
 (_PORT,) = NAMES["master_port"]
@@ -81,16 +81,6 @@ def free_port() -> list[str]:
         f"    {_PORT}=$(({first} + RANDOM % {last - first + 1}))",
         f'    ! (: <"/dev/tcp/{LOOPBACK}/${_PORT}") 2>/dev/null || {_PORT}=""',
         "done",
-    ]
-
-
-def described(plan: LaunchPlan) -> list[str]:
-    """The arrays `servers` (ids), `names`, `all_ranks` and `all_devices`, with an element for each server."""
-    return [
-        *array("servers", [node.id for node in plan.nodes]),
-        *array("names", ["\n".join(names(node.id, node.address)) for node in plan.nodes]),
-        *array("all_ranks", [" ".join(map(str, node.ranks)) for node in plan.nodes]),
-        *array("all_devices", [" ".join(map(str, node.devices)) for node in plan.nodes]),
     ]
 
 
