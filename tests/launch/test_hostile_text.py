@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -57,8 +58,8 @@ def test_hostile_variables_of_slurm_are_not_executed(tmp_path: Path, name: str, 
     script = write(tmp_path, [*slurm.emit(plan, file), LaunchFile(file.name, file.text)])
     fake(tmp_path, "squeue", "exit 1")
     fake(tmp_path, "srun", 'while [[ $1 == -* ]]; do shift; done; SLURM_STEP_ID=0 SLURMD_NODENAME=192.0.2.1 exec "$@"')
-    environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_LOCALID": "0", name: text}
-    done = run(script, environ=environ)
+    environ = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": "1", "SLURM_LOCALID": "0", "PATH": os.defpath}
+    done = run(script, environ={**environ, name: text})
     assert nothing_ran(tmp_path)
     assert done.returncode == (2 if name == "SLURM_JOB_ID" or (text and name == "SLURM_RESTART_COUNT") else 0), done
     assert "syntax error" not in done.stderr

@@ -238,7 +238,11 @@ def _task(plan: LaunchPlan, options: Options) -> list[str]:
         f'    export {PLOGS}="${{{PLOGS}:-${LOG_DIR}/plog/$SLURMD_NODENAME}}" # logs of CANN',
         "    hk_threads=$((${SLURM_CPUS_ON_NODE:-$(nproc)} / ${#hk_rank_of[@]}))",
         f'    export {THREADS}="${{{THREADS}:-$((hk_threads > 0 ? hk_threads : 1))}}"',
-        *list(fragment("slurm/task"))[1:],
+        "",
+        "    # Here is the place for numactl. Slurm may give signals to the process of the task only: the rank takes its",
+        "    # place.",
+        '    exec "$@"',
+        "}",
     ]
 
 
