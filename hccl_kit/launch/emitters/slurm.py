@@ -239,8 +239,7 @@ def _task(plan: LaunchPlan, options: Options) -> list[str]:
         "    hk_threads=$((${SLURM_CPUS_ON_NODE:-$(nproc)} / ${#hk_rank_of[@]}))",
         f'    export {THREADS}="${{{THREADS}:-$((hk_threads > 0 ? hk_threads : 1))}}"',
         "",
-        "    # Here is the place for numactl. Slurm may give signals to the process of the task only: the rank takes its",
-        "    # place.",
+        "    # Here is the place for numactl. Slurm may signal the process of the task only: the rank takes its place.",
         '    exec "$@"',
         "}",
     ]
