@@ -53,7 +53,7 @@ class Reports(Screen):
     """The connection in the place of the screen: what ranks print becomes reports."""
 
     def __init__(self) -> None:
-        super().__init__(lambda count: line(Said(left_out(count).decode(), OUT)))
+        super().__init__(lambda count: line(Said(left_out(count).decode(), ERR)))
 
     def show(self, rank: int, data: bytes) -> None:
         """Report what a rank prints, unless too much waits already."""

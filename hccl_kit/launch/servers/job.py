@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import selectors
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -27,6 +28,8 @@ from hccl_kit.table.model import RankTable
 
 OLDEST = 8
 """The oldest Python of other servers, 3.8."""
+DESCRIPTORS, OWN_DESCRIPTORS = 4, 64
+"""Open files for each server, one of them while it is started, and others."""
 FENCE = 14.0
 """Seconds after which a lost server has no ranks: its agent notices within 8 s, and takes at most 5 s to end them."""
 
@@ -82,6 +85,7 @@ class ServersJob(NamedTuple):
 
 def run_servers(job: ServersJob) -> Job:
     """Run the job, and fetch the logs of servers that have another disk; returns it when it is over."""
+    _allow_open_files(len(job.replan(job.placement.table).nodes))
     (job.folder / STARTED_HERE).touch()
     payload = archive(["agent"])
     attempt, has_spares = 0, bool(job.placement.spares)
@@ -115,6 +119,23 @@ def run_servers(job: ServersJob) -> Job:
         screen.finish()
     (job.folder / STARTED_HERE).unlink(missing_ok=True)
     return over
+
+
+def _allow_open_files(servers: int) -> None:
+    """Raise the limit of open files as far as the job needs. Raises KitError if that is not allowed."""
+    needed = servers * DESCRIPTORS + OWN_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY not in (soft, hard) and needed > hard:
+        raise KitError(
+            "launch.open-files",
+            "{servers} servers need {needed} open files; this host allows {hard}",
+            fix="ulimit -Hn {needed}, as root or in /etc/security/limits.conf; or start the job with Slurm",
+            servers=servers,
+            needed=needed,
+            hard=hard,
+        )
+    if soft != resource.RLIM_INFINITY and needed > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _connect(

@@ -27,7 +27,7 @@ from hccl_kit.agent.lines import (
     Said,
     Started,
 )
-from hccl_kit.agent.screen import Screen
+from hccl_kit.agent.screen import OUT, Screen
 from hccl_kit.base.terminal import clean
 from hccl_kit.launch.servers.connection import Connection
 
@@ -37,6 +37,8 @@ SETTLE = 1.0
 """Seconds in which further servers may report that their ranks make no progress: the lowest step is to blame."""
 LOOK, SOON = 0.5, 0.05
 """Seconds between two looks, and while servers start or end."""
+MOST_SHOWN = 8
+"""Servers that say which ranks they start."""
 PATIENCE = 5.0
 """Seconds in which a server must describe its failure, or end."""
 
@@ -207,18 +209,24 @@ class Servers:
             for other in self.servers[1:]:
                 self._start(other, told.port)
             self.to_start = None
+            if len(self.servers) > MOST_SHOWN:
+                self.screen.say(f"and {len(self.servers) - MOST_SHOWN} more servers\n", OUT)
         elif isinstance(told, Exited):
             if told.rank in server.ranks:
                 yield told
         elif isinstance(told, Hung):
             self._note_hang(server, told)
-        elif isinstance(told, Output):
-            if told.rank in server.ranks:
-                self.screen.show(told.rank, told.data)
-        elif isinstance(told, Said):
-            self.screen.say(clean(told.text), told.to)
         elif isinstance(told, Left):
             self._note_end(server, told)
+        else:
+            self._show(server, told)
+
+    def _show(self, server: Server, told: Report) -> None:
+        """Show what a rank prints, and what an agent says."""
+        if isinstance(told, Output) and told.rank in server.ranks:
+            self.screen.show(told.rank, told.data)
+        elif isinstance(told, Said) and (told.to != OUT or server.number < MOST_SHOWN):
+            self.screen.say(clean(told.text), told.to)
 
     def _start(self, server: Server, port: int | None) -> None:
         if self.to_start is not None and server.state is State.READY:

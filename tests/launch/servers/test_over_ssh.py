@@ -378,3 +378,21 @@ def test_a_stopped_agent_is_lost_and_ends_its_ranks_when_it_continues(tmp_path: 
     for agent in agents:
         os.kill(agent, signal.SIGCONT)
     assert wait_until(lambda: job.processes() == [], 30)
+
+
+def test_a_limit_of_open_files_that_is_too_low_is_named_before_anything_starts(tmp_path: Path) -> None:
+    job = make_nodes_job(tmp_path, ("true",), ids=[f"10.1.0.{number}" for number in range(1, 40)])
+    words = ["bash", "-c", 'ulimit -n 100; exec "$@"', "bash", *job.words()]
+    done = subprocess.run(words, cwd=tmp_path, env=job.environ(), check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "error: 39 servers need 220 open files; this host allows 100\n" in done.stderr
+    assert not (tmp_path / "bin" / "commands").exists()
+
+
+def test_of_many_servers_the_first_say_what_they_start(tmp_path: Path) -> None:
+    job = make_nodes_job(tmp_path, ("true",), ids=[f"10.1.0.{number}" for number in range(1, 11)])
+    done = run(job)
+    assert done.returncode == 0, done.stderr
+    starts = [line.split(",")[0] for line in done.stdout.splitlines() if line.startswith("ranks ")]
+    assert sorted(starts) == sorted(f"ranks {2 * n} to {2 * n + 1} on devices 0 1 of 10.1.0.{n + 1}" for n in range(8))
+    assert "and 2 more servers\n" in done.stdout
