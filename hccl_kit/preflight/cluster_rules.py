@@ -107,7 +107,7 @@ def variables_differ(answered: Round) -> Iterator[Finding]:
                     differ.
     Why it matters: ranks with different algorithms, buffers or timeouts do not work together.
     Example:        HCCL_BUFFSIZE=400 in the profile of one server only.
-    Fix:            export it in the launch script, which every server runs; `--ssh` of the script passes it on.
+    Fix:            export it before `hccl-kit run`, which passes it on, or in the script that every server runs.
     HCCL:           EI0005, or EI0006 after the shortest connect timeout of any rank.
     """
     for name in _names(answer.variables for answer in answered.answers):

@@ -396,3 +396,16 @@ def test_of_many_servers_the_first_say_what_they_start(tmp_path: Path) -> None:
     starts = [line.split(",")[0] for line in done.stdout.splitlines() if line.startswith("ranks ")]
     assert sorted(starts) == sorted(f"ranks {2 * n} to {2 * n + 1} on devices 0 1 of 10.1.0.{n + 1}" for n in range(8))
     assert "and 2 more servers\n" in done.stdout
+
+
+def test_a_failed_job_is_diagnosed_once_and_one_that_the_user_ends_is_not(tmp_path: Path) -> None:
+    job = python_nodes_job(tmp_path, "if rank == 3: time.sleep(0.3); raise ValueError('the reason')\ntime.sleep(600)")
+    done = run(job, environ={"HCCL_KIT_DIAGNOSE": "60"})
+    assert done.stderr.count("first fault:  rank 3 (10.9.8.2, card 1)") == 1, done.stderr
+    assert done.stderr.count("ValueError: the reason") == 2
+    (tmp_path / "ended").mkdir()
+    ended = python_nodes_job(tmp_path / "ended", SLEEP)
+    process = ended.start(environ={"HCCL_KIT_DIAGNOSE": "60"})
+    assert wait_until(lambda: ended.all_say("ready"))
+    process.send_signal(signal.SIGINT)
+    assert "first fault" not in finish(process).stderr
