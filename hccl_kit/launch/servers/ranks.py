@@ -5,17 +5,12 @@ from __future__ import annotations
 import selectors
 import time
 from collections.abc import Callable, Iterator, Sequence
-from enum import Enum
 
 from hccl_kit.agent import report
 from hccl_kit.agent.assignment import Assignment
 from hccl_kit.agent.job import Cause, Clear, Event, Exited, Gone, Hung, Lost, Send
 from hccl_kit.agent.lines import (
     SIGN,
-    At,
-    Describe,
-    End,
-    Failure,
     Left,
     Note,
     Order,
@@ -30,50 +25,53 @@ from hccl_kit.agent.lines import (
 from hccl_kit.agent.screen import OUT, Screen
 from hccl_kit.base.terminal import clean
 from hccl_kit.launch.servers.connection import Connection
+from hccl_kit.launch.servers.server import SOON, Server, State, finish
 
 AT_ONCE = 64
 """Connections that are being made at a time; each is a process that computes keys."""
 SETTLE = 1.0
 """Seconds in which further servers may report that their ranks make no progress: the lowest step is to blame."""
-LOOK, SOON = 0.5, 0.05
-"""Seconds between two looks, and while servers start or end."""
+LOOK = 0.5
+"""Seconds between two looks, if no server starts or ends."""
 MOST_SHOWN = 8
 """Servers that say which ranks they start."""
-PATIENCE = 5.0
-"""Seconds in which a server must describe its failure, or end."""
 
 
-class State(Enum):
-    """What a server does."""
+class Hangs:
+    """Servers whose ranks make no progress; after SETTLE the lowest step is to blame."""
 
-    WAITING = "is not connected"
-    CONNECTING = "is being connected"
-    READY = "has no ranks"
-    RUNNING = "has ranks"
-    LOST = "is lost"
+    def __init__(self) -> None:
+        self.reports: list[Hung] = []
+        self.since = 0.0
+
+    def add(self, report: Hung) -> None:
+        """A server reports ranks without progress."""
+        if not self.reports:
+            self.since = time.monotonic()
+        self.reports.append(report)
+
+    def settled(self) -> Iterator[Hung]:
+        """The report that counts, once, if it is time."""
+        if self.reports and time.monotonic() - self.since > SETTLE:
+            yield min(self.reports, key=lambda hung: hung.step)
+            self.reports = []
 
 
-class Server:
-    """A server of the job: its assignment, its state, and its connection once there is one.
+class Remains:
+    """What the ranks of all servers have left: the furthest step, and the rank that failed first by what it wrote."""
 
-    `has_logs`: it answers, and its logs are not on a disk of this host.
-    """
+    def __init__(self) -> None:
+        self.step: int | None = None
+        self.first: Exited | None = None
+        self.when = 0.0
 
-    connection: Connection
-
-    def __init__(self, number: int, assignment: Assignment) -> None:
-        self.number = number
-        self.assignment = assignment
-        self.name = assignment.host
-        self.ranks = frozenset(rank.rank for rank in assignment.ranks)
-        self.state = State.WAITING
-        self.has_logs = False
-        self.failure: str | None = None
-
-    @property
-    def is_connected(self) -> bool:
-        """Whether it can be told something."""
-        return self.state not in (State.WAITING, State.LOST)
+    def add(self, left: Left) -> None:
+        """Nothing is left of the ranks of a server."""
+        if left.gone.step is not None:
+            self.step = max(self.step or 0, left.gone.step)
+        when = time.monotonic() - left.age
+        if left.gone.first and (self.first is None or when < self.when):
+            self.first, self.when = left.gone.first, when
 
 
 class Servers:
@@ -98,23 +96,20 @@ class Servers:
         self.is_clearing = False
         self.lost: list[int] = []
         self.lost_ranks: float | None = None
-        self.step: int | None = None
-        self.written: tuple[float, Exited] | None = None
         self.ended: list[Exited] = []
-        self.hung: list[Hung] = []
-        self.hung_since = 0.0
+        self.hangs = Hangs()
+        self.remains = Remains()
         self.told = time.monotonic()
 
     @property
     def pause(self) -> float:
         """Seconds until the next call of `events`, if nothing happens."""
-        return SOON if self.is_clearing or self.hung or self.ended else LOOK
+        return SOON if self.is_clearing or self.hangs.reports or self.ended else LOOK
 
     def start(self, attempt: int) -> None:
         """Start all ranks, when all servers are ready."""
         self.to_start, self.is_clearing = attempt, False
-        self.step = self.written = None
-        self.hung = []
+        self.hangs, self.remains = Hangs(), Remains()
 
     def send(self, number: int, *, to_leaders: bool = False) -> None:
         """Send a signal to every process of the ranks, or to the ranks themselves."""
@@ -154,43 +149,20 @@ class Servers:
                     yield self._lose(server, why)
         self._start_first()
         self._give_signs()
-        if self.hung and time.monotonic() - self.hung_since > SETTLE:
-            yield min(self.hung, key=lambda hung: hung.step)
-            self.hung = []
+        yield from self.hangs.settled()
         if self.is_clearing and not any(server.state is State.RUNNING for server in self.servers):
             self.is_clearing = False
-            yield Gone(self.step, self.written[1] if self.written else None)
+            yield Gone(self.remains.step, self.remains.first)
 
     def failure(self, cause: Exited | Hung) -> str:
         """What is said of a job that has failed, by the server of the rank."""
         rank = report.blamed(cause)
         server = next(server for server in self.servers if rank in server.ranks)
-        if server.is_connected:
-            server.failure = None
-            server.connection.tell(Describe(cause, self.screen.ends_with(rank)))
-            end = time.monotonic() + PATIENCE
-            while server.failure is None and not server.connection.lost and time.monotonic() < end:
-                for key, _ in self.selector.select(SOON):
-                    key.data()
-                for told in server.connection.take():
-                    server.failure = told.text if isinstance(told, Failure) else server.failure
-        if server.failure is not None:
-            return clean(server.failure)
-        cards = {row.rank: row.card for row in server.assignment.ranks}
-        log = f"{self.logs(0)}/rank_{rank}.log of {server.name}"
-        return report.failure(cause, cards, server.name, server.assignment.heartbeat, report.End(log, ()))
+        return server.describe(cause, self.selector, is_shown=self.screen.ends_with(rank))
 
     def finish(self) -> None:
         """Tell all servers that the job is over, and close the connections."""
-        open_now = [server for server in self.servers if server.is_connected]
-        for server in open_now:
-            server.connection.tell(End())
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and not all(server.connection.lost for server in open_now):
-            for key, _ in self.selector.select(SOON):
-                key.data()
-        for server in open_now:
-            server.connection.close()
+        finish(self.servers, self.selector)
 
     def _connect(self) -> None:
         """Connect the next servers; a job that ends connects no more."""
@@ -207,7 +179,7 @@ class Servers:
             yield self._lose(server, f"error: {clean(told.text)}\n")
         elif isinstance(told, Started) and server.number == 0 and self.to_start is not None:
             for other in self.servers[1:]:
-                self._start(other, told.port)
+                other.start(self.to_start, told.port)
             self.to_start = None
             if len(self.servers) > MOST_SHOWN:
                 self.screen.say(f"and {len(self.servers) - MOST_SHOWN} more servers\n", OUT)
@@ -215,9 +187,12 @@ class Servers:
             if told.rank in server.ranks:
                 yield told
         elif isinstance(told, Hung):
-            self._note_hang(server, told)
+            if server.ranks.issuperset(told.ranks):
+                self.hangs.add(told)
         elif isinstance(told, Left):
-            self._note_end(server, told)
+            server.state = State.READY
+            if told.gone.first is None or told.gone.first.rank in server.ranks:
+                self.remains.add(told)
         else:
             self._show(server, told)
 
@@ -228,32 +203,10 @@ class Servers:
         elif isinstance(told, Said) and (told.to != OUT or server.number < MOST_SHOWN):
             self.screen.say(clean(told.text), told.to)
 
-    def _start(self, server: Server, port: int | None) -> None:
-        if self.to_start is not None and server.state is State.READY:
-            server.connection.tell(At(self.to_start, port))
-            server.state = State.RUNNING
-
     def _start_first(self) -> None:
         """Start the ranks of the first server, which says the port to the others, when all are ready."""
         if self.to_start is not None and all(server.state is State.READY for server in self.servers):
-            self._start(self.servers[0], None)
-
-    def _note_hang(self, server: Server, told: Hung) -> None:
-        if not self.hung:
-            self.hung_since = time.monotonic()
-        if server.ranks.issuperset(told.ranks):
-            self.hung.append(told)
-
-    def _note_end(self, server: Server, told: Left) -> None:
-        if server.state is not State.LOST:
-            server.state = State.READY
-        if told.gone.step is not None:
-            self.step = max(self.step or 0, told.gone.step)
-        first = told.gone.first
-        if first and first.rank in server.ranks:
-            when = time.monotonic() - told.age
-            if self.written is None or when < self.written[0]:
-                self.written = (when, first)
+            self.servers[0].start(self.to_start, None)
 
     def _lose(self, server: Server, text: str) -> Lost:
         if server.state is State.RUNNING:
@@ -266,12 +219,11 @@ class Servers:
     def _tell(self, order: Order) -> None:
         for server in self.servers:
             if server.state is State.RUNNING:
-                server.connection.tell(order)
+                server.tell(order)
 
     def _give_signs(self) -> None:
         now = time.monotonic()
         if now - self.told > SIGN:
             self.told = now
             for server in self.servers:
-                if server.is_connected:
-                    server.connection.tell(None)
+                server.tell(None)

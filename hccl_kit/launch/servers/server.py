@@ -1,0 +1,95 @@
+"""One server of a job: its assignment, what it does, and its connection."""
+
+from __future__ import annotations
+
+import selectors
+import time
+from collections.abc import Sequence
+from enum import Enum
+
+from hccl_kit.agent import report
+from hccl_kit.agent.assignment import Assignment
+from hccl_kit.agent.job import Exited, Hung
+from hccl_kit.agent.lines import At, Describe, End, Failure, Order
+from hccl_kit.base.terminal import clean
+from hccl_kit.launch.servers.connection import Connection
+
+PATIENCE = 5.0
+"""Seconds in which a server must describe its failure, or end."""
+SOON = 0.05
+"""Seconds between two looks meanwhile."""
+
+
+class State(Enum):
+    """What a server does."""
+
+    WAITING = "is not connected"
+    CONNECTING = "is being connected"
+    READY = "has no ranks"
+    RUNNING = "has ranks"
+    LOST = "is lost"
+
+
+class Server:
+    """A server of the job: its assignment, its state, and its connection once there is one.
+
+    `has_logs`: it answers, and its logs are not on a disk of this host.
+    """
+
+    connection: Connection
+
+    def __init__(self, number: int, assignment: Assignment) -> None:
+        self.number = number
+        self.assignment = assignment
+        self.name = assignment.host
+        self.ranks = frozenset(rank.rank for rank in assignment.ranks)
+        self.state = State.WAITING
+        self.has_logs = False
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether it can be told something."""
+        return self.state not in (State.WAITING, State.LOST)
+
+    def tell(self, order: Order | None) -> None:
+        """Send an order, or a sign of life, if it is connected."""
+        if self.is_connected:
+            self.connection.tell(order)
+
+    def start(self, attempt: int, port: int | None) -> None:
+        """Start its ranks; without a port it chooses one, and reports it."""
+        self.tell(At(attempt, port))
+        self.state = State.RUNNING
+
+    def describe(self, cause: Exited | Hung, selector: selectors.BaseSelector, *, is_shown: bool) -> str:
+        """What the server says of the failure of one of its ranks, or what is known here if it does not answer.
+
+        `is_shown`: the output of the rank ends the screen.
+        """
+        self.tell(Describe(cause, is_shown))
+        end = time.monotonic() + PATIENCE
+        while self.is_connected and not self.connection.lost and time.monotonic() < end:
+            _wait(selector)
+            for told in self.connection.take():
+                if isinstance(told, Failure):
+                    return clean(told.text)
+        cards = {row.rank: row.card for row in self.assignment.ranks}
+        log = f"{self.assignment.folder}/rank_{report.blamed(cause)}.log of {self.name}"
+        return report.failure(cause, cards, self.name, self.assignment.heartbeat, report.End(log, ()))
+
+
+def finish(servers: Sequence[Server], selector: selectors.BaseSelector) -> None:
+    """Tell all servers that the job is over, and close the connections."""
+    connected = [server for server in servers if server.is_connected]
+    for server in connected:
+        server.tell(End())
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end and not all(server.connection.lost for server in connected):
+        _wait(selector)
+    for server in connected:
+        server.connection.close()
+
+
+def _wait(selector: selectors.BaseSelector) -> None:
+    for key, _ in selector.select(SOON):
+        key.data()
