@@ -51,7 +51,7 @@ while read -r line; do
         *'"Describe"'*) echo '{"is": "Failure", "text": "error: a rank failed"}' ;;
         *'"End"'*) exit 0 ;;
         *'"Send"'*) for own in $rank $((rank + 1)); do echo '{"is": "Exited", "rank": '$own', "code": 143}'; done ;;
-        "") [ ! -e order ] || [ -n "$said" ] || { said=1; read -r order name <order
+        "") echo; [ ! -e order ] || [ -n "$said" ] || { said=1; read -r order name <order
             case $order in
                 done) for own in $rank $((rank + 1)); do echo '{"is": "Exited", "rank": '$own', "code": 0}'; done ;;
                 fail) [ "$address" != "$name" ] || echo '{"is": "Exited", "rank": '$rank', "code": 1}' ;;

@@ -1,4 +1,4 @@
-"""Start the ranks of a table, and look after them: on this server, or on all of them over ssh or by Slurm.
+"""Start the ranks of a table, and look after them: on this server, or on all over ssh or by Slurm.
 
 Everything after -- is the command that each rank runs: the program itself, not torchrun or msrun.
 Without a table, --devices makes one as hccl-gen does, and keeps it with the logs.
@@ -12,9 +12,9 @@ examples:
   hccl-kit run hccl_2s_16p.json --ssh --spares "10.0.0.[9-10]" --max-restarts 3 -- python train.py
   salloc --nodes=2 hccl-kit run hccl_2s_16p.json --slurm -- python train.py
 
-With --ssh or --slurm, programs and data are at the same path on every server; the kit, the table and a copy of
-the script need not be there, only Python 3.8. Without it, --server names this host, and each
-server is started by hand; then HCCL's time-outs end the others after a failure.
+With --ssh or --slurm, programs and data are at the same path on every server; the kit and the table
+need not be there, only Python 3.8. Without it, --server names this host, and each server is started
+by hand; then HCCL's time-outs end the others after a failure.
 
 The first rank that fails ends the job, and is named last.
 

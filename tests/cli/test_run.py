@@ -224,7 +224,7 @@ def test_a_table_of_several_servers_needs_a_way_to_start_them(tmp_path: Path) ->
     done = run(tmp_path, str(table), *python(TELL))
     assert done.returncode == 2
     assert "error: the table has 2 servers; this starts the ranks of one\n" in done.stderr
-    assert f"--ssh starts all from here; or on each server: hccl-kit run {table} --server ID" in done.stderr
+    assert f"or on each server: hccl-kit run {table} --server ID" in done.stderr
 
 
 def test_a_folder_for_logs_that_others_may_write_to_is_refused(tmp_path: Path) -> None:

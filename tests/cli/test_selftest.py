@@ -111,9 +111,7 @@ def test_slurm_needs_an_allocation(two_servers: Path) -> None:
     assert "--slurm works inside an allocation of Slurm" in done.stderr
     done = run(two_servers, "--slurm", "--backend", "torch", environ={"SLURM_JOB_NODELIST": "localhost"})
     assert done.returncode == 2
-    assert "server '10.0.0.1' matches no node of this allocation by name or address: localhost (127.0.0.1" in (
-        done.stderr.replace("::1, ", "")
-    )
+    assert "error: node localhost does not answer; srun ended with exit code " in done.stderr
 
 
 def test_without_mpirun_an_error_names_the_package(two_servers: Path, tmp_path: Path) -> None:

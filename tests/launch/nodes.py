@@ -42,13 +42,17 @@ raise SystemExit(main())
 """
 
 
+def _address(rank: int) -> str:
+    return f"192.0.{2 + rank // 250}.{rank % 250 + 1}"
+
+
 def table_of(ids: Sequence[str]) -> RankTable:
     """Ranks 0 and 1 on devices 0 and 1 of the first server, and so on."""
     servers = tuple(
         Server(
             id=name,
             devices=tuple(
-                Device(id=device, ip=f"192.0.2.{number * RANKS + device + 1}", rank=number * RANKS + device)
+                Device(id=device, ip=_address(number * RANKS + device), rank=number * RANKS + device)
                 for device in range(RANKS)
             ),
         )
