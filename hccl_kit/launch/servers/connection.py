@@ -10,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hccl_kit.agent import lines
@@ -29,8 +29,11 @@ MAX_STDERR = 4096
 class Connection:
     """`words` is the command that reaches the server and runs the agent there, which is sent `payload`.
 
-    `reports` are those that nobody has taken yet. `lost`: why there will be no more, "" while there may be.
+    `reports` are those that nobody has taken yet. `lost`: why there will be no more, "" while there may be. `tell_news`
+    is called when either has changed.
     """
+
+    tell_news: Callable[[], object]
 
     def __init__(self, words: Sequence[str], payload: bytes, selector: selectors.BaseSelector) -> None:
         self.selector = selector
@@ -76,11 +79,14 @@ class Connection:
 
     def take(self) -> list[Report]:
         """The reports since the last call."""
+        taken, self.reports = self.reports, []
+        return taken
+
+    def check(self) -> None:
+        """Lose a server that gives no sign of life."""
         now = time.monotonic()
         if not self.lost and now - self.heard > SILENCE and (self.is_ready or now - self.since > CONNECTING):
             self._lose(f"no sign of life in {now - self.heard:.0f} s")
-        taken, self.reports = self.reports, []
-        return taken
 
     def close(self) -> None:
         """End the process; the agent ends its ranks if there are any."""
@@ -133,6 +139,7 @@ class Connection:
             return
         self.is_ready |= isinstance(report, (Ready, Refused))
         self.reports.append(report)
+        self.tell_news()
 
     def _read_errors(self) -> None:
         data = os.read(self.stderr, PIECE)
@@ -144,6 +151,7 @@ class Connection:
 
     def _lose(self, why: str) -> None:
         self.lost = self.lost or why
+        self.tell_news()
 
     def _why(self) -> str:
         with suppress(subprocess.TimeoutExpired):

@@ -23,6 +23,7 @@ from hccl_kit.launch.servers.connection import Connection
 from hccl_kit.launch.servers.fetching import fetch_logs
 from hccl_kit.launch.servers.placement import Placement
 from hccl_kit.launch.servers.ranks import Servers
+from hccl_kit.launch.servers.server import Server
 from hccl_kit.remote.program import archive, command, python_of
 from hccl_kit.table.model import RankTable
 
@@ -139,13 +140,13 @@ def _allow_open_files(servers: int) -> None:
 
 
 def _connect(
-    way: Way, plan: LaunchPlan, payload: bytes, assignment: Assignment, selector: selectors.BaseSelector
+    way: Way, plan: LaunchPlan, payload: bytes, server: Server, selector: selectors.BaseSelector
 ) -> Connection:
     """Reach a server, and start the agent there."""
-    node = plan.nodes[assignment.node]
+    node = plan.nodes[server.number]
     python = python_of(way.pythons, node.id, node.address)
     words = command(python, "hccl_kit.agent", "--member", size=len(payload), minor=OLDEST)
-    return Connection(way.reach(node, words), payload + assignment.to_json().encode() + b"\n", selector)
+    return Connection(way.reach(node, words), payload + server.assignment.to_json().encode() + b"\n", selector)
 
 
 def _fetch(way: Way, plan: LaunchPlan, servers: Servers, folder: Path, screen: Screen) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import selectors
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from hccl_kit.agent import report
 from hccl_kit.agent.assignment import Assignment
@@ -75,7 +77,7 @@ class Remains:
 
 
 class Servers:
-    """The ranks of `assignments`, one for each server; `connect` reaches the server of an assignment.
+    """The ranks of `assignments`, one for each server; `connect` reaches a server.
 
     `lost` are the servers that do not answer any more or refused to start, in this order, `lost_ranks`: when the last
     that had ranks was lost, by the monotonic clock; None if none was.
@@ -84,7 +86,7 @@ class Servers:
     def __init__(
         self,
         assignments: Sequence[Assignment],
-        connect: Callable[[Assignment, selectors.BaseSelector], Connection],
+        connect: Callable[[Server, selectors.BaseSelector], Connection],
         selector: selectors.BaseSelector,
         screen: Screen,
     ) -> None:
@@ -92,6 +94,9 @@ class Servers:
         self.connect = connect
         self.selector = selector
         self.screen = screen
+        self.waiting = deque(self.servers)
+        self.connecting: set[int] = set()
+        self.news: dict[int, Server] = {}
         self.to_start: int | None = None
         self.is_clearing = False
         self.lost: list[int] = []
@@ -140,13 +145,14 @@ class Servers:
         self._connect()
         ended, self.ended = self.ended, []
         yield from ended
-        for server in self.servers:
-            if server.is_connected:
-                for told in server.connection.take():
-                    yield from self._receive(server, told)
-                if server.connection.lost and server.state is not State.LOST:
-                    why = f"error: server {server.name} does not answer or was lost: {server.connection.lost}\n"
-                    yield self._lose(server, why)
+        news = [*self.news.values()]
+        self.news.clear()
+        for server in news:
+            for told in server.connection.take() if server.is_connected else ():
+                yield from self._receive(server, told)
+            if server.connection.lost and server.is_connected:
+                why = f"error: server {server.name} does not answer or was lost: {server.connection.lost}\n"
+                yield self._lose(server, why)
         self._start_first()
         self._give_signs()
         yield from self.hangs.settled()
@@ -166,15 +172,17 @@ class Servers:
 
     def _connect(self) -> None:
         """Connect the next servers; a job that ends connects no more."""
-        connecting = sum(server.state is State.CONNECTING for server in self.servers)
-        waiting = [server for server in self.servers if server.state is State.WAITING]
-        for server in waiting[: AT_ONCE - connecting] if self.to_start is not None else ():
-            server.connection = self.connect(server.assignment, self.selector)
+        while self.to_start is not None and self.waiting and len(self.connecting) < AT_ONCE:
+            server = self.waiting.popleft()
+            self.connecting.add(server.number)
+            server.connection = self.connect(server, self.selector)
+            server.connection.tell_news = partial(self.news.__setitem__, server.number, server)
             server.state = State.CONNECTING
 
     def _receive(self, server: Server, told: Report) -> Iterator[Event]:
         if isinstance(told, Ready):
             server.state, server.has_logs = State.READY, not told.is_here
+            self.connecting.discard(server.number)
         elif isinstance(told, Refused):
             yield self._lose(server, f"error: {clean(told.text)}\n")
         elif isinstance(told, Started) and server.number == 0 and self.to_start is not None:
@@ -212,6 +220,7 @@ class Servers:
         if server.state is State.RUNNING:
             self.lost_ranks = time.monotonic()
         server.state, server.has_logs = State.LOST, False
+        self.connecting.discard(server.number)
         server.connection.close()
         self.lost.append(server.number)
         return Lost(server.number, text)
@@ -226,4 +235,6 @@ class Servers:
         if now - self.told > SIGN:
             self.told = now
             for server in self.servers:
-                server.tell(None)
+                if server.is_connected:
+                    server.tell(None)
+                    server.connection.check()
