@@ -46,7 +46,7 @@ def options(folder: Path) -> dict[str, str]:
 
 
 def log(folder: Path) -> bytes:
-    (path,) = folder.glob("hccl_logs/*[!t]/worker_0.log")
+    (path,) = {path.resolve() for path in folder.glob("hccl_logs/*/worker_0.log")}
     return path.read_bytes()
 
 
