@@ -106,20 +106,20 @@ def matched(
     Raises KitError if a server is not exactly one node.
     """
     known_as = {server.id: {server.id, server.address, _plain(server.id), _plain(server.address)} for server in servers}
-    found = {id_: [node for node in nodes if node in names] for id_, names in known_as.items()}
-    answers = {} if all(found.values()) else ask(nodes)
+    matches = {id_: [node for node in nodes if node in names] for id_, names in known_as.items()}
+    answers = {} if all(matches.values()) else ask(nodes)
     for id_, names in known_as.items():
-        found[id_] = found[id_] or [node for node in nodes if names & answers[node]]
-        if len(found[id_]) != 1:
+        matches[id_] = matches[id_] or [node for node in nodes if names & answers[node]]
+        if len(matches[id_]) != 1:
             raise KitError(
                 "launch.node-of-server",
                 "server {server!r} matches {nodes} of this allocation by name or address: {known}",
                 fix="request its node: --nodelist=NAME,...",
                 server=id_,
-                nodes=counted(len(found[id_]), "node") if found[id_] else "no node",
+                nodes=counted(len(matches[id_]), "node") if matches[id_] else "no node",
                 known=listed((f"{node} ({', '.join(sorted(answers.get(node, ())))})" for node in nodes), 4),
             )
-    of_server = {id_: node for id_, (node,) in found.items()}
+    of_server = {id_: node for id_, (node,) in matches.items()}
     for id_, node in of_server.items():
         if other := next((name for name, of_other in of_server.items() if of_other == node and name != id_), None):
             raise KitError(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.agent.assignment import Assignment
-from hccl_kit.agent.job import Job, Lost
+from hccl_kit.agent.job import Job, Lost, exit_code
 from hccl_kit.agent.run_folder import STARTED_HERE
 from hccl_kit.agent.screen import Screen
 from hccl_kit.agent.supervise import Supervisor, signals
@@ -112,7 +112,7 @@ def run_servers(job: ServersJob) -> Job:
             until = ", when no rank is left on a lost server" if pause else ""
             screen.say("".join(f"{line}\n" for line in [*lines, f"restarting in {pause:.0f} s{until}"]))
             if stop := supervisor.wait(pause):
-                over = over._replace(cause=stop)
+                over = over._replace(cause=stop, code=exit_code(stop))
                 break
             job = job._replace(placement=placement)
             attempt = over.attempt + 1

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from hccl_kit.runtime.worker_env import MISLEADING, WorkerEnv
 from hccl_kit.table import formats
 from tests.launch.jobs import TABLE, finish
-from tests.launch.nodes import IDS, NodesJob, make_nodes_job, python_nodes_job, table_of
+from tests.launch.nodes import FAST, IDS, NodesJob, make_nodes_job, python_nodes_job, table_of
 from tests.waiting import wait_until
 
 TELL = "print(json.dumps(dict(os.environ)))"
@@ -409,3 +410,15 @@ def test_a_failed_job_is_diagnosed_once_and_one_that_the_user_ends_is_not(tmp_pa
     assert wait_until(lambda: ended.all_say("ready"))
     process.send_signal(signal.SIGINT)
     assert "first fault" not in finish(process).stderr
+
+
+def test_a_signal_while_a_spare_waits_for_the_lost_server_ends_the_job_with_its_code(tmp_path: Path) -> None:
+    job = replace(python_nodes_job(tmp_path, SLEEP), program=("-c", FAST.replace("0.3", "60")))
+    process = job.start(*with_spare(job))
+    assert wait_until(lambda: job.all_say("ready"))
+    job.lose(IDS[1])
+    assert process.stderr
+    while not process.stderr.readline().startswith("restarting in 60 s"):
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert finish(process).returncode == 130
