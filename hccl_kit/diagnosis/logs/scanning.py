@@ -208,21 +208,18 @@ def _hits(block: bytes, search: Search, quotas: Mapping[bytes, _Quota]) -> tuple
 
 def _other_errors(hits: _Hits, block: bytes, quota: _Quota, count: int | None) -> None:
     """Add the first and the last errors of other modules; `count` is the number of lines with one, if it is known."""
+    count = len(OTHER_ERROR.findall(block)) if count is None else count
     most = max(0, FIRST - quota.seen) + LAST
-    if count is None:
-        starts = [hits.line(found.start()) for found in OTHER_ERROR.finditer(block)]
-    else:
-        starts = [hits.line(found.start()) for found in islice(OTHER_ERROR.finditer(block), most)]
-        for size in (EDGE, len(block)):
-            begin = hits.line(len(block) - size) if size < len(block) else 0
-            last = [hits.line(found.start()) for found in OTHER_ERROR.finditer(block, begin)]
-            if len(last) >= LAST:
-                break
-        starts += last
-    taken = sorted({*starts[:most], *starts[-LAST:]})
-    for start in taken:
+    taken = {hits.line(match.start()) for match in islice(OTHER_ERROR.finditer(block), most)}
+    for size in (EDGE, len(block)) if count > most else ():
+        begin = hits.line(len(block) - size) if size < len(block) else 0
+        last = [hits.line(match.start()) for match in deque(OTHER_ERROR.finditer(block, begin), maxlen=LAST)]
+        if len(last) == LAST:
+            taken.update(last)
+            break
+    for start in sorted(taken):
         hits.add(start, quota)
-    quota.seen += max(0, (len(set(starts)) if count is None else count) - len(taken))
+    quota.seen += max(0, count - len(taken))
 
 
 def _blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
