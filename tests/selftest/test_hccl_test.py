@@ -79,7 +79,7 @@ def test_rows_printed_by_the_program_are_never_contradictory(size: int, microsec
 
 @given(st.text(alphabet="0123456789 .|\tsuceNUL:\n", max_size=3000))
 def test_hostile_text_is_parsed_quickly(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with suppress(KitError):
         read_rows(text, "run.log")
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

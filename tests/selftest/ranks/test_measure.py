@@ -74,7 +74,7 @@ def measured(group: Threads, operator: Operator, sizes: Sequence[int], limit: fl
 def test_correct_results_are_timed(operator: Operator) -> None:
     for timings in measured(Threads(3, delay=0.002), operator, [120, 1200]):
         assert [(timing.size, timing.is_wrong) for timing in timings] == [(120, False), (1200, False)]
-        assert all(0.002 <= timing.fast <= timing.seconds < 1 for timing in timings)
+        assert all(0.002 <= timing.fast <= timing.seconds < 30 for timing in timings)
 
 
 def test_all_ranks_make_the_same_number_of_calls() -> None:
