@@ -15,6 +15,8 @@ from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE
 from hccl_kit.base.terminal import settle, wants_color
 
+PAIRS = "KEY=VALUE"
+"""The metavar of options whose values are pairs."""
 _MISSING = "the following arguments are required"
 _UNKNOWN = "unrecognized arguments"
 
@@ -74,6 +76,9 @@ class Parser(argparse.ArgumentParser):
     def _advice(self, words: str) -> str:
         """A suggestion for words that argparse does not recognize."""
         if not words.startswith("-"):
+            pairs = next((action.option_strings[0] for action in self._actions if action.metavar == PAIRS), None)
+            if pairs and "=" in words:
+                return f"; {PAIRS} follows {pairs}, as in: {pairs} {words}"
             return f"; a command follows --, as in: {self.prog} ... -- {words}" if self.takes_command else ""
         # Without dashes, which all options share: "--tabel" is close to TABLE, and not to --help.
         positionals = [str(action.metavar or action.dest) for action in self._get_positional_actions()]

@@ -52,7 +52,19 @@ def assert_free_picture(path: Path, option: str, *, force: bool) -> None:
 
 
 def assert_free_folder(folder: Path, option: str, *, force: bool) -> None:
-    """Raises KitError if `folder` is not writable, cannot be created, or is not empty and `force` is false."""
+    """Raises KitError if `folder` is not writable, cannot be created, or is not empty and `force` is false.
+
+    A new one is not called like a picture: that would be a file.
+    """
+    if folder.suffix.lower() in PICTURES and not folder.is_dir():
+        raise KitError(
+            "base.output-picture",
+            "{option} {folder} is the name of a picture; accepted: a folder, since several files are written",
+            fix="{option} {name}",
+            option=option,
+            folder=folder,
+            name=shlex.quote(str(folder.with_suffix(""))),
+        )
     above = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
     _assert_takes_files(above, option)
     try:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted
+from hccl_kit.base.wording import counted, joined
 from hccl_kit.check.engine import check_document
 from hccl_kit.check.line_diff import line_diff
 from hccl_kit.check.result import Report
@@ -77,12 +77,15 @@ def fix_text(
 
 
 def changes(result: FixResult, data: bytes, name: str, *, is_done: bool) -> str | None:
-    """The diff of what was fixed in `data`, and a line that counts it; None if nothing was fixed."""
+    """The diff of what was fixed in `data`, and a line that counts it; if nothing was, why. None without findings."""
+    did = "fixed" if is_done else "fixable"
     if not result.applied:
-        return None
+        rules = sorted({finding.rule for finding in result.report.findings})
+        why = f"the correct value for {joined(rules)} is not certain" if rules else ""
+        return f"{printable(name)}: nothing {did}: {why}" if why else None
     by_rule = sorted(Counter(finding.rule for finding in result.applied).items())
     counts = ", ".join(f"{rule}: {count}" for rule, count in by_rule)
-    summary = f"{counted(len(result.applied), 'finding')} ({counts}) {'fixed' if is_done else 'fixable'}"
+    summary = f"{counted(len(result.applied), 'finding')} ({counts}) {did}"
     return "\n".join([*line_diff(data.decode("utf-8"), result.text, name), f"{printable(name)}: {summary}"])
 
 

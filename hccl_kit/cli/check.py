@@ -211,7 +211,8 @@ def _checked(name: str, data: bytes, choice: _Choice, request: CheckRequest) -> 
     result = fix_text(data, name, choice.product, narrow=choice.narrow)
     if request.fix:
         _write(result, name, data)
-    if text := changes(result, data, name, is_done=request.fix):
+    chosen = result._replace(report=choice.narrow(result.report))
+    if text := changes(chosen, data, name, is_done=request.fix):
         on_stdout = request.format == "text" and not request.prints_table
         paint = with_changes if wants_color(sys.stdout if on_stdout else sys.stderr) else str
         (print if on_stdout else complain)(paint(text))

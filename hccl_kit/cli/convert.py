@@ -19,7 +19,7 @@ from hccl_kit.base.errors import EXIT_OK
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
-from hccl_kit.cli.tables import read_table, valid_text
+from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.operations.convert import TARGETS, convert
 from hccl_kit.table.source import STDIN
 
@@ -66,5 +66,6 @@ def _convert(request: ConvertRequest) -> int:
     if path is None:
         print(shown(text))
     else:
-        print(*write_files([OutputFile(path, text)], force=request.force), sep="\n")
+        written = write_files([OutputFile(path, text)], force=request.force)
+        print(shown("\n".join([*written, *steps_of_table(path, len(table.servers))])))
     return EXIT_OK

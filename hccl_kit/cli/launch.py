@@ -28,7 +28,7 @@ from hccl_kit.cli.command import command_of, command_of_script, note_on_cards, n
 from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import table_and_warnings
-from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit
+from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit, known_launcher
 from hccl_kit.launch.emitters.bash import is_unedited
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
@@ -75,7 +75,14 @@ def make_parser() -> Parser:
         takes_command=True,
     )
     parser.add_argument("table", metavar="TABLE", help='the rank table, or "-" for standard input')
-    parser.add_argument("--to", metavar="LAUNCHER", choices=list(LAUNCHERS), required=True, help=", ".join(LAUNCHERS))
+    parser.add_argument(
+        "--to",
+        metavar="LAUNCHER",
+        type=known_launcher,
+        choices=list(LAUNCHERS),
+        required=True,
+        help=", ".join(LAUNCHERS),
+    )
     parser.add_argument(
         "--product",
         metavar="NAME",

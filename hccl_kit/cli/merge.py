@@ -25,11 +25,12 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.progress import track
+from hccl_kit.base.terminal import shown
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
-from hccl_kit.cli.tables import read_table, valid_text
+from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.operations.merge import Order, file_name, is_merged, merge, natural
 from hccl_kit.table.products import Product
@@ -87,7 +88,8 @@ def _merge(request: MergeRequest) -> int:
     text = valid_text(table, str(path), request.product)
     written = write_files([OutputFile(path, text)], force=request.force)
     sizes = (counted(len(files), "table"), counted(len(table.servers), "server"), counted(table.world_size, "device"))
-    print(f"merged: {', '.join(sizes)}", *written, sep="\n")
+    steps = steps_of_table(path, len(table.servers))
+    print(shown("\n".join([f"merged: {', '.join(sizes)}", *written, *steps])))
     servers = [server.id for server in table.servers]
     if servers != [server.id for part in tables for server in part.servers]:
         complain(f"note: the ranks are on {listed(servers)} in this order; --order as-given keeps that of the tables")

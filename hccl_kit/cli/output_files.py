@@ -35,12 +35,13 @@ def check_folder(folder: Path, *, may_be_new: bool = False) -> None:
 
     `may_be_new`: it need not exist, since `write_files` creates it.
     """
-    check_writable(_nearest(folder) if may_be_new else folder)
+    elsewhere = Message("cli.output-files.elsewhere", "-o names another place")
+    check_writable(_nearest(folder) if may_be_new else folder, elsewhere)
     if ".json" in str(folder.resolve()):
         raise KitError(
             "cli.output-files.hk008-contains-json",
             "HK008: {resolve} contains .json, which HCCL takes for the end of a table's path",
-            fix="write to another folder",
+            hint=elsewhere,
             resolve=folder.resolve(),
         )
 
@@ -60,8 +61,8 @@ def check_new_file(path: Path, *, force: bool) -> None:
         )
 
 
-def check_writable(folder: Path) -> None:
-    """Raises KitError if no file can be created in `folder`."""
+def check_writable(folder: Path, hint: Message | None = None) -> None:
+    """Raises KitError, with this hint, if no file can be created in `folder`."""
     try:
         is_folder, is_there = folder.is_dir(), folder.exists()
     except (OSError, ValueError) as error:  # ValueError: a NUL character
@@ -86,6 +87,7 @@ def check_writable(folder: Path) -> None:
         raise KitError(
             "cli.output-files.cannot-write",
             "cannot write to {folder}: permission denied, or a read-only file system",
+            hint=hint,
             folder=folder,
         )
 

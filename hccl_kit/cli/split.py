@@ -64,5 +64,6 @@ def _split(request: SplitRequest) -> int:
             "two servers would share a file: their ids differ only in characters not allowed in file names",
         )
     files = [OutputFile(path, write(part)) for path, part in parts.items()]
-    print(*write_files(files, force=request.force), sep="\n")
+    written = write_files(files, force=request.force)
+    print(*written, "next: on each server, with its table: hccl-kit run TABLE -- COMMAND", sep="\n")
     return EXIT_OK

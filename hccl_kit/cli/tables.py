@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
@@ -119,3 +120,10 @@ def _refused(file: str, report: Report, finding: Finding) -> KitError:
         reason=finding.message,
         quote=shlex.quote(file),
     )
+
+
+def steps_of_table(path: Path, servers: int) -> list[str]:
+    """The ways to start a job of a table that was written without a script."""
+    table = shlex.quote(str(path))
+    start = f"hccl-kit run {table} --ssh" if servers > 1 else f"hccl-kit run {table}"
+    return [f"next: {start} -- COMMAND", f"  or: hccl-kit launch {table} --to bash -- COMMAND, which writes a script"]

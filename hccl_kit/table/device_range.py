@@ -10,6 +10,8 @@ White space between the parts is allowed. Digits are ASCII, ids go from 0 to MAX
 from __future__ import annotations
 
 import re
+import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hccl_kit.base.errors import ParseError
@@ -82,7 +84,20 @@ class _Scanner:
 
 def _error(message: Message, text: str, column: int, width: int = 1, hint: Message | None = None) -> ParseError:
     whole = Message("table.range", "{message}; {accepted}", message=message, accepted=ACCEPTED)
+    if hint is None and (meant := _meant(text)):
+        hint = Message("table.range.fix", 'did you mean "{range}"?', range=meant)
     return ParseError(whole, source=text, column=column, width=width, hint=hint)
+
+
+def _meant(text: str) -> DeviceRange | None:
+    """The range that differs only in full-width characters, or in brackets around a list: `［0，8）`, `[0-7]`."""
+    plain = unicodedata.normalize("NFKC", text).replace("、", ",").strip()
+    bare = plain[1:-1] if plain.startswith("[") and plain.endswith("]") else plain
+    for spelling in (plain, bare):
+        if spelling != text:
+            with suppress(ParseError):
+                return DeviceRange.parse(spelling)
+    return None
 
 
 def _too_large(device_id: str | int) -> Message:

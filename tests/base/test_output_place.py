@@ -102,3 +102,11 @@ def test_a_read_error_is_not_reported_as_a_write_error(tmp_path: Path, monkeypat
             raise PermissionError(13, "Permission denied", str(tmp_path / "images"))
         with pytest.raises(KitError, match=r"cannot write into .*set: No space left"), staged(folder) as place:
             raise OSError(28, "No space left on device", str(place / "new"))
+
+
+def test_a_new_folder_is_not_called_like_a_picture(tmp_path: Path) -> None:
+    with pytest.raises(KitError, match=r"--picture .*/p\.PNG is the name of a picture; accepted: a folder") as caught:
+        assert_free_folder(tmp_path / "p.PNG", "--picture", force=True)
+    assert caught.value.hint == f"--picture {tmp_path / 'p'}"
+    (tmp_path / "old.png").mkdir()
+    assert_free_folder(tmp_path / "old.png", "--picture", force=False)

@@ -89,6 +89,26 @@ def test_an_error_has_its_column(text: str, column: int, width: int, words: str)
     assert "accepted: " in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("［0，8）", "[0,8)"),
+        ("[0，8)", "[0,8)"),
+        ("0、1、4", "0-1,4"),
+        ("０-７", "[0,8)"),
+        ("[0-7]", "[0,8)"),
+        (" [0-3,8] ", "0-3,8"),
+        ("[0-7)", None),  # with or without card 7
+        ("［0，8，9）", None),
+        ("[0:8]", None),
+    ],
+)
+def test_what_a_slip_of_the_keyboard_means_is_proposed(text: str, meant: str | None) -> None:
+    with pytest.raises(ParseError) as caught:
+        DeviceRange.parse(text)
+    assert caught.value.hint == (None if meant is None else f'did you mean "{meant}"?')
+
+
 @pytest.mark.parametrize("text", ["[0," + "9" * 1_000_000 + ")", "0-" + "9" * 1_000_000, "9" * 1_000_000])
 def test_a_huge_id_is_refused_quickly(text: str) -> None:
     begin = time.process_time()

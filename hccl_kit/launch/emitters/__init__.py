@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import FRAMEWORKS
+from hccl_kit.base.message import Message
 
 if TYPE_CHECKING:
     from hccl_kit.launch.files import LaunchFile, TableFile
@@ -162,19 +163,48 @@ _ROWS = (
 LAUNCHERS: Mapping[str, Launcher] = {row.name: row for row in _ROWS}
 
 
+_CLUSTER = Message("launch.emitters.not-launcher.cluster", "--to volcano, ascendjob or jobset: what the cluster runs")
+_TORCH = Message(
+    "launch.emitters.not-launcher.torch", "hccl-kit run TABLE -- COMMAND sets what torchrun would set for each rank"
+)
+_OTHER_NAMES: Mapping[str, Message] = {
+    "ssh": Message("launch.emitters.not-launcher.ssh", "hccl-kit run TABLE --ssh -- COMMAND starts the ranks over ssh"),
+    **dict.fromkeys(("accelerate", "deepspeed", "torchrun"), _TORCH),
+    **dict.fromkeys(("k8s", "kubectl", "kubernetes"), _CLUSTER),
+    **{
+        name: Message("launch.emitters.not-launcher.fix", "did you mean --to {launcher}?", launcher=launcher)
+        for launcher, names in {
+            "bash": ("sh", "shell", "script"),
+            "mpirun": ("mpi", "mpiexec", "openmpi"),
+            "slurm": ("sbatch", "srun"),
+            "rayjob": ("ray", "kuberay"),
+        }.items()
+        for name in names
+    },
+}
+"""What people call a way to start a job, and what it is here."""
+
+
+def known_launcher(name: str) -> str:
+    """The name of a launcher. Raises KitError if there is none of this name."""
+    if name not in LAUNCHERS:
+        raise KitError(
+            "launch.emitters.not-launcher",
+            "{name!r} is not a launcher; accepted: {launchers}",
+            hint=_OTHER_NAMES.get(name.lower()),
+            name=name[:40],
+            launchers=", ".join(LAUNCHERS),
+        )
+    return name
+
+
 def emit(launcher: str, plan: LaunchPlan, table: TableFile, **options: object) -> tuple[LaunchFile, ...]:
     """The files that start `plan`.
 
     Raises KitError if there is no such launcher, an option is not accepted, or the plan lacks a command.
     """
-    if launcher not in LAUNCHERS:
-        raise KitError(
-            "launch.emitters.not-launcher",
-            "{launcher!r} is not a launcher; accepted: {launchers}",
-            launcher=launcher,
-            launchers=", ".join(LAUNCHERS),
-        )
-    if not plan.command and not LAUNCHERS[launcher].takes_command:
+    row = LAUNCHERS[known_launcher(launcher)]
+    if not plan.command and not row.takes_command:
         raise KitError("launch.emitters.no-command", "the plan has no command for the ranks")
-    files: tuple[LaunchFile, ...] = import_module(f"{__name__}.{launcher}").emit(plan, table, **options)
+    files: tuple[LaunchFile, ...] = import_module(f"{__name__}.{row.name}").emit(plan, table, **options)
     return files

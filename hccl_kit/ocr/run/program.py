@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hccl_kit.base import progress, shipped
-from hccl_kit.base.arguments import Parser, a_path
+from hccl_kit.base.arguments import PAIRS, Parser, a_path
 from hccl_kit.base.errors import (
     EXIT_FINDINGS,
     EXIT_INTERRUPTED,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     First = Callable[[Config, WorkerEnv], Sequence[str]]
 
 
-OVERRIDES: Mapping[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": "KEY=VALUE"}
+OVERRIDES: Mapping[str, Any] = {"nargs": "+", "action": "extend", "default": [], "metavar": PAIRS}
 """The arguments of `add_argument` for an option that takes overrides."""
 
 

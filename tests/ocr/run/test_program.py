@@ -139,3 +139,11 @@ def test_a_program_whose_output_is_closed_does_not_start(words: str) -> None:
     line = ["sh", "-c", f'exec "$0" -m hccl_kit {command} >&-', sys.executable]
     done = subprocess.run(line, capture_output=True, text=True, check=False, cwd=ROOT, env=clean_environ())
     assert (done.returncode, done.stderr) == (2, "error: standard output is closed\n")
+
+
+def test_a_pair_without_its_option_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        program.parser(None, "train").parse(["-c", "x.yaml", "train.epochs=3"])
+    assert capsys.readouterr().err.endswith(
+        "unrecognized arguments: train.epochs=3; KEY=VALUE follows -o, as in: -o train.epochs=3\n"
+    )
