@@ -24,8 +24,9 @@ _UNKNOWN = "unrecognized arguments"
 class Parser(argparse.ArgumentParser):
     """An ArgumentParser whose programs call `parse`. It knows --version and keeps the lines of description and epilog.
 
-    A `type` may raise KitError, which `parse` lets pass. `doc` is the docstring of the program: its first paragraph is
-    the description, the rest is the epilog. `takes_command`: see `split_command`.
+    In names of options, `-` and `_` are the same. A `type` may raise KitError, which `parse` lets pass. `doc` is the
+    docstring of the program: its first paragraph is the description, the rest is the epilog. `takes_command`: see
+    `split_command`.
     """
 
     def __init__(self, *, doc: str | None = None, takes_command: bool = False, **options: Any) -> None:
@@ -40,11 +41,21 @@ class Parser(argparse.ArgumentParser):
 
     def parse(self, argv: Sequence[str] | None) -> argparse.Namespace:
         """The options in `argv` (None: of this process). Exits with code 2 if they are not valid."""
-        self._given = list(sys.argv[1:] if argv is None else argv)
+        words = list(sys.argv[1:] if argv is None else argv)
+        end = words.index("--") if "--" in words else len(words)
+        self._given = [*map(self._spelled, words[:end]), *words[end:]]
         for option, value in self._values_in_one_word():
             if value == "--":  # argparse drops it, and then misses a value (Python 3.10 to 3.12)
                 self.error(f"argument {option}: '--' is not a value")
         return self.parse_args(self._given)
+
+    def _spelled(self, word: str) -> str:
+        """The word with the `-` and `_` of the option that it names: `--log_dir=x` is `--log-dir=x`."""
+        name, equals, value = word.partition("=")
+        if not name.startswith("--") or name in self._option_string_actions:
+            return word
+        same = (option for option in self._option_string_actions if option.replace("_", "-") == name.replace("_", "-"))
+        return next(same, name) + equals + value
 
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and exit with code 2."""

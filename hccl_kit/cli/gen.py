@@ -109,20 +109,17 @@ def make_parser() -> Parser:
     job = parser.add_argument_group("the job")
     job.add_argument(
         "--device_num",
-        "--device-num",
         metavar="RANGE",
         required=True,
         help='the cards: "[4,8)" (8 excluded), "[4,7]" (7 included), "0-3,6", "4,5,6,7", "4"',
     )
     job.add_argument(
         "--visible_devices",
-        "--visible-devices",
         metavar="IDS",
         help="physical ids that the job may use; --device_num then counts within them, from 0",
     )
     job.add_argument(
         "--server_ip",
-        "--server-ip",
         dest="server",
         metavar="ADDRESS",
         help="the id of this server in the table (default: the address that HCCL would choose)",

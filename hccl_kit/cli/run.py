@@ -288,7 +288,7 @@ def _supervised(told: Assignment) -> int:
 
 
 def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunRequest:
-    given = vars(make_parser().parse([_with_hyphens(word) for word in words]))
+    given = vars(make_parser().parse(words))
     if (given["table"] is None) == (given["devices"] is None):
         raise KitError(
             "run.no-table",
@@ -315,12 +315,6 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunReques
         given.pop("slurm"),
     )
     return RunRequest(command=command_of(command, complain), limits=limits, env=extra, on_servers=servers, **given)
-
-
-def _with_hyphens(word: str) -> str:
-    """`--max_restarts=3` is `--max-restarts=3`."""
-    name, equals, value = word.partition("=")
-    return name.replace("_", "-") + equals + value if name.startswith("--") else word
 
 
 def _extra(text: str) -> Extra:

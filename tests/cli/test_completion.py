@@ -114,7 +114,7 @@ class Terminal:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_verb_has_its_options(shell: str, tmp_path: Path) -> None:
     text = script(shell, tmp_path).read_text()
-    for words in ("preflight", "--ssh-option", "explain", "--device-num", "--netmask"):
+    for words in ("preflight", "--ssh-option", "explain", "--device_num", "--netmask"):
         assert words.lstrip("-") in text
 
 

@@ -457,7 +457,7 @@ def test_prints_the_version_of_the_package(desk: Desk) -> None:
             ("--device_num", "[0,8)", "--hosts", "10.0.0.1,10.0.0", "--simulate"),
             "'10.0.0' is not a valid IPv4 address",
         ),
-        (("--device-nun", "[0,8)"), "unrecognized arguments: --device-nun; did you mean --device-num?"),
+        (("--device-nun", "[0,8)"), "unrecognized arguments: --device-nun; did you mean --device_num?"),
         (("--device_num", "[0,8)", "python", "x.py"), "a command follows --, as in: hccl-gen ... -- python x.py"),
         (("--device_num=--",), "argument --device_num: '--' is not a value"),
     ],

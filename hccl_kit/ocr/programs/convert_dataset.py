@@ -104,7 +104,8 @@ def make_parser() -> Parser:
     """The options of the program."""
     parser = program.plain_parser(__doc__, "convert-dataset")
     parser.add_argument(
-        *("-d", "--dataset_name", "--dataset-name"),
+        "-d",
+        "--dataset_name",
         choices=sets.NAMES,
         default="ic15",
         metavar="NAME",
@@ -117,18 +118,19 @@ def make_parser() -> Parser:
         default="det",
         help="what the labels are for (default: %(default)s)",
     )
+    parser.add_argument("-i", "--image_dir", type=a_path, metavar="DIR", help="the folder of the pages")
     parser.add_argument(
-        *("-i", "--image_dir", "--image-dir"), type=a_path, metavar="DIR", help="the folder of the pages"
-    )
-    parser.add_argument(
-        *("-l", "--label_dir", "--label-dir"),
+        "-l",
+        "--label_dir",
         type=a_path,
         required=True,
         metavar="PATH",
         help="the folder or the file of the labels",
     )
     parser.add_argument(
-        *("-o", "--output", "--output_path", "--output-path"),
+        "-o",
+        "--output",
+        "--output_path",
         dest="output_path",
         type=a_path,
         metavar="FILE",
@@ -138,7 +140,6 @@ def make_parser() -> Parser:
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
     parser.add_argument(
         "--path_mode",
-        "--path-mode",
         choices=["relative", "abs"],
         default="relative",
         help="paths of the images in the label file (default: %(default)s)",
