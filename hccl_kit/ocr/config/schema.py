@@ -10,11 +10,12 @@ import difflib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from hccl_kit.base import schemas
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.wording import shortened
+from hccl_kit.base.typos import is_typo
+from hccl_kit.base.wording import joined, shortened
 from hccl_kit.ocr.config.yaml_text import copied, dotted, value_at
 from hccl_kit.table.pointer import Pointer
 
@@ -66,13 +67,38 @@ def check(values: dict[str, Any], places: Mapping[Pointer, str], source: str) ->
     types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int and _fits(value))
     types = types.redefine("number", lambda _, value: type(value) in (int, float) and _fits(value))
     validator: Any = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    errors = list(validator(root()).iter_errors(values))
+    _refuse_other_network(errors, values, places, source)
     problems = dict.fromkeys(
         f"{_place(pointer, places, source)}: {message}"
-        for error in validator(root()).iter_errors(values)
+        for error in errors
         for pointer, message in _explain(error, values)
     )
     if problems:
         raise KitError("\n       ".join(shortened(list(problems), MAX_PROBLEMS)))
+
+
+def _refuse_other_network(
+    errors: Iterable[ValidationError], values: Mapping[str, Any], places: Mapping[Pointer, str], source: str
+) -> None:
+    """Raises KitError if a part of the network has a name that is unknown, and no typo: other keys depend on it."""
+    unknown = []
+    for error in errors:
+        pointer, accepted = tuple(error.absolute_path), cast("Any", error.validator_value)
+        if error.validator == "enum" and len(pointer) == 3 and (pointer[0], pointer[2]) == ("model", "name"):
+            names = [_plain(name) for name in accepted]
+            if not any(is_typo(str(error.instance), name) for name in names):
+                unknown.append((pointer, error.instance, ", ".join(names)))
+    if unknown:
+        raise KitError(
+            "ocr.schema.other-network",
+            "{place}: this release has no network of type {type} with {parts}; accepted: {accepted}",
+            fix="docs/models.md describes the networks; --list-configs prints their configurations",
+            type=value_at(values, ("model", "type")),
+            place=_place(unknown[0][0], places, source),
+            parts=joined(_shown(name) for _, name, _ in unknown),
+            accepted="; ".join(f"{dotted(pointer)} {names}" for pointer, _, names in unknown),
+        )
 
 
 def _fits(value: float) -> bool:
@@ -159,7 +185,8 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
     elif error.validator == "required":
         for key in rule:
             if key not in found and not difflib.get_close_matches(key, found.keys() - known):
-                yield pointer, f"{dotted((*pointer, key))} is missing"
+                missing = error.schema.get("x-missing", {}).get(key)  # type: ignore[union-attr]  # an object, here
+                yield pointer, f"{dotted((*pointer, key))} is missing{f': {missing}' if missing else ''}"
     elif error.validator in ("enum", "const"):
         accepted = rule if error.validator == "enum" else [rule]
         near = _nearest(str(found), accepted)

@@ -9,7 +9,8 @@ ic15 if --label_dir is its file of rows `word_1.png, "text"`.
 path TAB 0 or 180.
 
 Rows that cannot be used are left out, and the first of them are named on stderr. The options are
-those of MindOCR's converter. Existing files are kept unless --force is given.
+called as in MindOCR's converter, which has --split too (here cocotext-train and cocotext-val) and
+further data sets. Existing files are kept unless --force is given.
 
 examples:
   hccl-kit convert-dataset --dataset_name ic15 --task det \
@@ -24,6 +25,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unicodedata import category
@@ -34,8 +36,8 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.output_place import assert_free_files, assert_free_folder, staged
-from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted
+from hccl_kit.base.terminal import printable, shown
+from hccl_kit.base.wording import counted, joined
 from hccl_kit.ocr.data.image_paths import short
 from hccl_kit.ocr.data.published import sets
 from hccl_kit.ocr.data.published.marked import ILLEGIBLE, NOT_IN_LABELS, Marked
@@ -87,8 +89,12 @@ class Request:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code."""
+    return program.run_alone(lambda: _convert(_request(argv)))
+
+
+def _request(argv: Sequence[str] | None) -> Request:
     args = make_parser().parse(argv)
-    request = Request(
+    return Request(
         dataset=args.dataset_name,
         task=args.task,
         images=args.image_dir,
@@ -97,7 +103,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         force=args.force,
         absolute=args.path_mode == "abs",
     )
-    return program.run_alone(lambda: _convert(request))
+
+
+def _dataset(name: str) -> str:
+    if name in sets.NAMES:
+        return name
+    parts = [known for known in sets.NAMES if known.startswith(f"{name}-")] or get_close_matches(name, sets.NAMES, n=1)
+    raise KitError(
+        "ocr.convert-dataset.other-set",
+        "--dataset_name {name}: this release does not convert this data set; accepted: {names}",
+        hint=Message("ocr.convert-dataset.other-set.near", "did you mean {parts}?", parts=joined(parts, "or"))
+        if parts
+        else Message(
+            "ocr.convert-dataset.other-set.fix",
+            "write the label file yourself, a row for each page: path TAB JSON of the text regions",
+        ),
+        name=shown(name[:40]),
+        names=", ".join(sets.NAMES),
+    )
 
 
 def make_parser() -> Parser:
@@ -106,6 +129,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "-d",
         "--dataset_name",
+        type=_dataset,
         choices=sets.NAMES,
         default="ic15",
         metavar="NAME",

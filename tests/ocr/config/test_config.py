@@ -78,6 +78,22 @@ def test_default_values_are_not_shared() -> None:
     assert loaded["scheduler"]["milestones"] is not config.load(CONFIG)["scheduler"]["milestones"]
 
 
+def test_another_network_is_one_sentence(tmp_path: Path) -> None:
+    """Its other keys are unknown too, and naming them tells nothing."""
+    text = TEXT.replace("name: CTCHead", "name: VisionLANHead\n    other: 1").replace(
+        "name: CTCLoss", "name: VisionLANLoss"
+    )
+    path = written(tmp_path, text)
+    message = refusal(path)
+    assert message.startswith(
+        f"{path}:{line_of(text, 'VisionLANHead')}: this release has no network of type rec with 'Visi"
+    )
+    assert message.endswith("accepted: model.head.name CTCHead, AttentionHead, MultiHead")
+    assert "\n" not in message
+    typo = TEXT.replace("name: CTCHead", "name: CTCHaed")
+    assert "model.head.name is 'CTCHaed'; accepted: CTCHead" in refusal(written(tmp_path, typo))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -141,9 +157,8 @@ def test_without_a_model_type_only_that_is_reported(tmp_path: Path) -> None:
 def test_detection_and_recognition_have_their_own_keys() -> None:
     assert "metric.lower is not a key" in refusal(DETECTION, "metric.lower=True")
     assert "loss.l1_scale is not a key" in refusal(CONFIG, "loss.l1_scale=1")
-    assert "model.backbone.name is 'det_resnet18'; accepted: rec_vgg7" in refusal(
-        CONFIG, "model.backbone.name=det_resnet18"
-    )
+    other = refusal(CONFIG, "model.backbone.name=det_resnet18")
+    assert "no network of type rec with 'det_resnet18'; accepted: model.backbone.name rec_vgg7, " in other
     assert "model.backbone.alpha is not a key" in refusal(DETECTION, "model.backbone.alpha=1")
 
 

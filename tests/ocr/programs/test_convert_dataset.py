@@ -124,6 +124,8 @@ def test_invalid_input_is_reported(published: Path) -> None:
     [
         (["-l", "gt"], "--image_dir is missing, the folder of the pages that gt labels", "add -i FOLDER"),
         (["-l", "gt", "-i", "no"], "--image_dir no is not a folder", "name the folder of the pages"),
+        (["-l", "gt", "-d", "cocotext"], "--dataset_name cocotext: this release", "cocotext-train or cocotext-val?"),
+        (["-l", "gt", "-d", "rects"], "this release does not convert this data set; accepted: ic15, ", "path TAB JSON"),
         (["-l", "no", "-i", "images"], "--label_dir no does not exist", "name a folder"),
         (["-l", "images/img_1.jpg", "-i", "images"], "--label_dir images/img_1.jpg is not a folder", "only the word"),
         (
