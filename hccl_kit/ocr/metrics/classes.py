@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hccl_kit.ocr.metrics.counts import Counts
+from hccl_kit.ocr.metrics.counts import Counts, standard_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,18 @@ class ClassCounts(Counts):
     right: float = 0.0
 
     def __str__(self) -> str:
-        """`136 of 140 images right (97.14%)`."""
-        return f"{int(self.right)} of {int(self.images)} images right ({self.accuracy:.2%})"
+        """`136 of 140 images right (97.14%); standard error 1.41%`."""
+        right = f"{int(self.right)} of {int(self.images)} images right ({self.accuracy:.2%})"
+        return f"{right}; standard error {self.standard_error:.2%}"
 
     def row(self) -> dict[str, float]:
         """The counts and the scores."""
-        return {"images": int(self.images), "right": int(self.right), "accuracy": self.accuracy}
+        return {
+            "images": int(self.images),
+            "right": int(self.right),
+            "accuracy": self.accuracy,
+            "standard_error": self.standard_error,
+        }
 
     def score(self, indicator: str) -> float:
         """The accuracy: `acc` is the only indicator."""
@@ -31,3 +37,8 @@ class ClassCounts(Counts):
     def accuracy(self) -> float:
         """Right images over all images; 0 without images."""
         return self.right / self.images if self.images else 0.0
+
+    @property
+    def standard_error(self) -> float:
+        """That of the accuracy."""
+        return standard_error(self.accuracy, self.images)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
+from math import sqrt
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 C = TypeVar("C", bound="Counts")
+
+
+def standard_error(share: float, count: float) -> float:
+    """That of a share of so many independent samples; 0 without samples."""
+    return sqrt(share * (1 - share) / count) if count else 0.0
 
 
 @dataclass(frozen=True, slots=True)

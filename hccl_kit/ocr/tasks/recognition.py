@@ -21,7 +21,7 @@ from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
-from hccl_kit.ocr.metrics.words import WordCounts, compare, letters
+from hccl_kit.ocr.metrics.words import WordCounts, compare, letters, unaltered
 from hccl_kit.ocr.tasks import language, line_images, text_heads
 from hccl_kit.ocr.tasks.task import Warn, assert_names, lacks
 from hccl_kit.runtime.join import World
@@ -84,6 +84,7 @@ class Recognition:
         usable: array[int] = array("q")
         bad: list[str] = []
         unknown: Counter[str] = Counter()
+        cases: set[bool] = set()
         for number, row in enumerate(rows):
             try:
                 self._assert_fits(encode(row, generator).label)
@@ -92,14 +93,25 @@ class Recognition:
                     bad.append(f"{row.path}: {error}")
                 continue
             usable.append(number)
-            unknown.update(c for c in (row.text.lower() if lower else row.text) if c not in known)
+            text = row.text.lower() if lower else row.text
+            unknown.update(c for c in text if c not in known)
+            if len(cases) < 2:
+                cases.update(c.isupper() for c in text if c.isupper() or c.islower())
         left_out = len(rows) - len(usable)
+        if len(cases) == 1 and self._may_forget_case():
+            case = "upper" if cases.pop() else "lower"
+            warn(f"all letters of the labels are {case} case, so the network forgets the other; see loss.ignore_case")
         if left_out:
             warn(f"{left_out} of {len(rows)} labels are left out: {'; '.join(bad)}")
         if unknown:
             shown = " ".join(f"{character!r} ({count})" for character, count in unknown.most_common(5))
             warn(f"{unknown.total()} characters of the labels are not in the dictionary and are left out: {shown}")
         return rows.take(np.frombuffer(usable, np.int64)), left_out
+
+    def _may_forget_case(self) -> bool:
+        """Whether published weights tell the cases of letters, and labels of one case would train them not to."""
+        is_pretrained = bool(self.config["model"].get("pretrained"))
+        return is_pretrained and not self.config["loss"]["ignore_case"] and any(self.charset.tells_case())
 
     def eval_samples(self, warn: Warn) -> Lines:
         """The lines with a character to compare: the others would count as right for an empty prediction."""
@@ -147,7 +159,8 @@ class Recognition:
         metric = self.config["metric"]
         truth = self._truth(sample.text)
         read = letters(prediction.text) if metric["ignore_symbol"] else prediction.text
-        return compare(read, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
+        counted = compare(read, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
+        return counted + unaltered(prediction.text, sample.text)
 
     def mistake(self, sample: TextLine, prediction: Reading) -> str | None:
         """`path TAB truth TAB reading`, both texts unchanged; None if the reading counts as right."""

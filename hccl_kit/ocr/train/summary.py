@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -70,8 +71,9 @@ def write(
         raise TrainingError("the ranks end with different parameters; summary.json has the digest of each")
     for path in stale_exports(job.folder) if job.world.is_main else ():
         job.log.warn(f"{path} is older than {BEST}: export it again")
-    for line in _table(compared) if compared else ():
-        job.log.say(line)
+    if compared and indicator:
+        for line in (*_table(compared), gain(compared, indicator)):
+            job.log.say(line)
     job.log.say(f"{counts or 'not evaluated'}; {measured}; see {job.folder}")
     return summary
 
@@ -96,3 +98,21 @@ def _table(columns: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     for name, value in columns["before"].items():
         if isinstance(value, float):
             yield f"{name:24}" + "".join(f"{row[name]:10.4f}" for row in columns.values())
+
+
+def gain(columns: Mapping[str, Mapping[str, float]], indicator: str) -> str:
+    """Whether the best weights are better than those of the start, as far as so many samples can tell.
+
+    `columns` are those of `comparison`. The two scores are of the same samples, so their difference is a little more
+    certain than the sum of their standard errors says.
+    """
+    name = next(name for name in curves.names_of(indicator) if name in columns["last"])
+    before, best = (columns[column][name] for column in ("before", "best"))
+    if best <= before:
+        return f"not better than the start: {BEST} holds the weights of the start"
+    better = f"{name} is {best - before:.4f} better than at the start"
+    errors = (columns[column].get("standard_error", 0.0) for column in ("before", "best"))
+    error = hypot(*errors) if indicator == "acc" else 0.0  # no other score has one
+    if best - before < 2 * error:
+        return f"{better}, less than twice its standard error of {error:.4f}: this may be chance"
+    return better

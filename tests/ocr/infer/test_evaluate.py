@@ -66,7 +66,8 @@ def test_correct_words_are_counted(tmp_path: Path) -> None:
     texts = list(ALPHANUMERIC[:COUNT])
     texts[3], texts[7] = "x", "77"
     counts, names, warnings = evaluate(section(tmp_path, texts))
-    assert counts == WordCounts(words=13, right=11, similarity=11.5)
+    assert (counts.words, counts.right, counts.similarity) == (13, 11, 11.5)
+    assert (counts.exact, counts.edits, counts.characters) == (11, 2, 14)
     assert names == [f"{n}.png" for n in range(COUNT)]
     assert warnings == []
 
@@ -82,7 +83,7 @@ def test_every_word_counts_once_over_the_ranks(tmp_path: Path, size: int) -> Non
         counts, names, _ = evaluate(made, Share(env, "single", "CPU"))
         total += counts
         seen += names
-    assert total == WordCounts(words=13, right=12, similarity=12)
+    assert (total.words, total.right, total.similarity, total.exact, total.edits) == (13, 12, 12, 12, 1)
     assert sorted(seen) == sorted(f"{n}.png" for n in range(COUNT))
 
 

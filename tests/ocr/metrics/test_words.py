@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.ocr.metrics.words import WordCounts, compare, edit_distance, letters
+from hccl_kit.ocr.metrics.words import WordCounts, compare, edit_distance, letters, unaltered
 
 short = st.text("abc", max_size=6)
 words = st.text("abAB 1", max_size=8)
@@ -65,6 +65,24 @@ def test_case_and_spaces_are_compared_only_if_configured() -> None:
     assert compare("aB", "ab", lower=False, ignore_space=True).similarity == 0.5
 
 
+@pytest.mark.parametrize(
+    ("read", "label", "kinds", "edits"),
+    [
+        ("a B", "a B", {"exact", "without_spaces", "case_folded"}, 0),
+        ("aB", "a B", {"without_spaces"}, 1),
+        ("A b", "a B", {"case_folded"}, 2),
+        ("", "a B", set(), 3),
+    ],
+)
+def test_what_a_metric_may_ignore_is_counted_too(read: str, label: str, kinds: set[str], edits: int) -> None:
+    """An accuracy that ignores case hid that a network had forgotten half of its letters."""
+    counts = compare(read, label, lower=True, ignore_space=True) + unaltered(read, label)
+    row = counts.row()
+    assert {kind for kind in ("exact", "without_spaces", "case_folded") if row[kind]} == kinds
+    assert row["character_error_rate"] == edits / 3
+    assert row["standard_error"] == 0  # one word says nothing
+
+
 def test_similarity_is_relative_to_the_longer_text() -> None:
     assert compare("abcd", "ab", lower=True, ignore_space=True).similarity == 0.5
     assert compare("", "", lower=True, ignore_space=True) == WordCounts(1, 1, 1)
@@ -73,7 +91,7 @@ def test_similarity_is_relative_to_the_longer_text() -> None:
 def test_accuracy_and_edit_distance() -> None:
     counts = WordCounts(words=8, right=6, similarity=7)
     assert (counts.accuracy, counts.norm_edit_distance) == (0.75, 0.875)
-    assert str(counts) == "6 of 8 words right (75.00%)"
+    assert str(counts).startswith("6 of 8 words right (75.00%); standard error 15.31%, exact 0.00%, without spaces ")
     assert (WordCounts().accuracy, WordCounts().norm_edit_distance) == (0, 0)
 
 

@@ -55,7 +55,7 @@ def test_the_evaluation_lists_misread_words(run: Path, tmp_path: Path) -> None:
     wrong = [line.split("\t") for line in done.stdout.splitlines() if "\t" in line]
     assert len(wrong) + round(20 * summary(run)["best"]) == 20
     assert all(len(row) == 3 and row[1] != row[2] for row in wrong)
-    assert done.stdout.splitlines()[-1].endswith(f" of 20 words right ({summary(run)['best']:.2%})")
+    assert f" of 20 words right ({summary(run)['best']:.2%}); standard error " in done.stdout.splitlines()[-1]
     assert f"wrote: {picture}" in done.stderr
     assert cv2.imread(str(picture)).shape[0] == HEADER + 5 * ROW
 

@@ -25,7 +25,9 @@ def test_the_summary_compares_before_and_after_and_the_worst_lines_are_drawn(
     assert done.returncode == 0, done.stderr
     assert "evaluation after step 0: " in done.stdout
     table = done.stdout[done.stdout.index("    before      best      last") :].splitlines()
-    assert [line.split()[0] for line in table[1:3]] == ["word_accuracy", "norm_edit_distance"]
+    names = ["standard_error", "exact", "without_spaces", "case_folded", "character_error_rate"]
+    assert [line.split()[0] for line in table[1:8]] == ["word_accuracy", "norm_edit_distance", *names]
+    assert table[8] == "not better than the start: best.ckpt holds the weights of the start"
     shown = [float(cell) for cell in table[2].split()[1:]]
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     scores = {row["step"]: row["norm_edit_distance"] for row in rows if "loss" not in row}

@@ -85,7 +85,8 @@ def test_the_most_likely_class_is_the_result() -> None:
 def test_counts_add_up_over_ranks() -> None:
     both = ClassCounts(140, 136) + ClassCounts(60, 60)
     assert ClassCounts.from_array(both.to_array()) == both
-    assert str(ClassCounts(140, 136)) == "136 of 140 images right (97.14%)"
-    assert both.row() == {"images": 200, "right": 196, "accuracy": 0.98}
+    assert str(ClassCounts(140, 136)) == "136 of 140 images right (97.14%); standard error 1.41%"
+    error = pytest.approx(0.0099, rel=1e-2)
+    assert both.row() == {"images": 200, "right": 196, "accuracy": 0.98, "standard_error": error}
     assert both.score("acc") == 0.98
     assert ClassCounts().accuracy == 0

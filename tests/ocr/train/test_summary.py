@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.ocr.train.summary import comparison
+from hccl_kit.ocr.train.summary import comparison, gain
 
 
 def row(accuracy: float, distance: float, **more: Any) -> dict[str, Any]:
@@ -44,3 +44,24 @@ def test_direction_classification_has_an_accuracy() -> None:
 
 def test_the_evaluation_before_the_first_step_can_be_disabled() -> None:
     assert comparison({6: row(1, 1)}, row(1, 1), "acc") == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "best", "words"),
+    [
+        (0.5, 0.5, "not better than the start: best.ckpt holds the weights of the start"),
+        (0.5, 0.55, "word_accuracy is 0.0500 better than at the start, less than twice its standard error of 0.1118: "),
+        (0.5, 0.9, "word_accuracy is 0.4000 better than at the start"),
+    ],
+)
+def test_a_gain_is_not_reported_better_than_it_is(before: float, best: float, words: str) -> None:
+    rows = {0: row(before, 0.5, standard_error=0.1), 3: row(best, 0.5, standard_error=0.05)}
+    said = gain(comparison(rows, rows[3], "acc"), "acc")
+    assert said.startswith(words)
+    assert ("this may be chance" in said) == (best == 0.55)
+
+
+def test_a_score_without_a_standard_error_is_compared_alone() -> None:
+    rows = {0: row(0.5, 0.5, standard_error=0.1), 3: row(0.5, 0.51, standard_error=0.1)}
+    said = gain(comparison(rows, rows[3], "norm_edit_distance"), "norm_edit_distance")
+    assert said == "norm_edit_distance is 0.0100 better than at the start"
