@@ -12,13 +12,13 @@ def folder(name: str) -> Path | None:
 
 
 def config(name: Path) -> Path | None:
-    """The shipped file `name`, which may start with `configs/`; None if there is no such file."""
+    """The shipped file `name`, which may start with `configs/` and lack `.yaml`; None if there is no such file."""
     configs = folder("configs")
     if configs is None or name.is_absolute() or ".." in name.parts:
         return None
     path = configs.joinpath(*name.parts[name.parts[:1] == ("configs",) :])
     try:
-        return path if path.is_file() else None
+        return next((file for file in (path, path.with_name(f"{path.name}.yaml")) if file.is_file()), None)
     except OSError:  # such as: the name is too long
         return None
 

@@ -56,8 +56,8 @@ def make_parser() -> Parser:
         "table",
         nargs="?",
         metavar="PATH",
-        help="also describe a rank table (size, digest, findings) or the folder of a training (the weights that it "
-        "started from, scores)",
+        help="also describe a rank table (size, digest, findings); or the folder of a training (the weights that it "
+        "started from, scores), without trying what works",
     )
     parser.add_argument(
         "--format", choices=["text", "json"], default="text", help="format of the report (default: text)"
@@ -70,7 +70,8 @@ def _report(table: str | None, form: str) -> int:
     run_of = training_run.described(Path(table)) if table and is_run else None
     described = _described(table) if table and not is_run else None
     mask = mask_of(os.environ, socket.gethostname())
-    checks = [check._replace(detail=mask.text(check.detail)) for check in examine(ROOT, os.environ)]
+    examined = () if is_run else examine(ROOT, os.environ)
+    checks = [check._replace(detail=mask.text(check.detail)) for check in examined]
     parts: dict[str, Any] = {
         "version": VERSION,
         "versions": versions(ROOT, os.environ),
@@ -114,7 +115,7 @@ def _as_text(parts: Mapping[str, Any], checks: Sequence[Check], *, color: bool) 
         lines += ["", "table", *_rows(parts["table"])]
     if parts["run"]:
         lines += ["", "run", *_rows(parts["run"])]
-    lines += ["", "what works"]
+    lines += ["", "what works"] if checks else []
     for check in checks:
         state = with_state(check.state) if color else check.state
         lines.append(f"  {check.name.ljust(16)}{state}{' ' * (8 - len(check.state))}{printable(check.detail)}")

@@ -13,6 +13,11 @@ def test_a_shipped_file_is_found_by_its_name(name: str) -> None:
     assert shipped.config(Path(name)) == ROOT / "configs" / "rec" / "dict" / "ascii_lower.txt"
 
 
+@pytest.mark.parametrize("name", ["rec/crnn/crnn_small", "configs/rec/crnn/crnn_small", "rec/crnn/crnn_small.yaml"])
+def test_a_configuration_is_found_without_its_ending_too(name: str) -> None:
+    assert shipped.config(Path(name)) == ROOT / "configs" / "rec" / "crnn" / "crnn_small.yaml"
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -74,6 +74,7 @@ def test_a_run_shows_its_initial_weights_and_its_scores(tmp_path: Path) -> None:
     ):
         assert re.search(rf"^  {name} +{re.escape(value)}$", done.stdout, re.MULTILINE)
     assert str(tmp_path) not in done.stdout
+    assert "what works" not in done.stdout
     empty = report(str(tmp_path / ".."))
     assert (empty.returncode, empty.stdout) == (2, "")
     assert "the folder of a training that has ended" in empty.stderr
