@@ -74,6 +74,7 @@ FLOORS = {
         "job_ports": 0,
         "log_folder": 1,
         "nested": 0,
+        "imports": 1,
         "diagnose_logs": 0,
         "substitute": 1,
         "passed_on": 1,

@@ -1,5 +1,6 @@
 """The frameworks whose programs the launchers start."""
 
+MINDSPORE = "mindspore"
 PYTORCH = "pytorch"
-FRAMEWORKS = ("mindspore", PYTORCH)
-"""None stands for one that the user has not named: it gets what MindSpore gets."""
+FRAMEWORKS = (MINDSPORE, PYTORCH)
+"""None stands for one that is not known: it gets what MindSpore gets."""

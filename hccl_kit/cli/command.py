@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
@@ -11,7 +11,9 @@ from shutil import which
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed, plural
+from hccl_kit.launch.imports import imported_framework
 from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.table.document import shown
 
@@ -54,6 +56,26 @@ def command_of_script(given: tuple[str, ...] | None, report: Callable[[str], Non
     if given is None and _missing_file():
         return None
     return command_of(given, report)
+
+
+def framework_of(
+    given: str | None, command: tuple[str, ...] | None, accepted: Sequence[str], report: Callable[[str], None]
+) -> str | None:
+    """The framework that the user has named, or the one of `accepted` that the program imports; `report` gets a line.
+
+    None if neither is known.
+    """
+    if given or not accepted or not command or command == IN_CHECKOUT:
+        return given
+    match = imported_framework(command)
+    if match is None:
+        return None
+    why = printable(f"{match.file} imports {match.package}")
+    if match.framework not in accepted:
+        report(f"warning: {why}, and this launcher does not start programs of {match.framework}")
+        return None
+    report(f"framework: {match.framework}, since {why}; --framework names another")
+    return match.framework
 
 
 def _missing_file() -> str | None:

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from hccl_kit.base import hostlist
 from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.frameworks import FRAMEWORKS
 from hccl_kit.base.host_name import check_host
 from hccl_kit.base.terminal import shown
 from hccl_kit.base.wording import listed
@@ -20,6 +21,7 @@ from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.command import (
     IN_CHECKOUT,
     command_of_script,
+    framework_of,
     note_on_cards,
     note_on_secret,
     steps_of_script,
@@ -139,7 +141,7 @@ def make_parser() -> Parser:
         help="version of the rank table: 1.0, 1.2 or 2.0 (default: 2.0 for a5; 1.2 for a3 if the super pods are known;"
         " else 1.0)",
     )
-    add_framework(job, "programs of pytorch see only the cards of the job, numbered from 0 (default: all cards)")
+    add_framework(job, "programs of pytorch see only the cards of the job, numbered from 0")
     many = job.add_mutually_exclusive_group()
     many.add_argument(
         "--hosts",
@@ -316,7 +318,8 @@ def _write(request: GenRequest, servers: JobServers) -> int:
     table, file = make_table(request.search, servers)
     variables = script_variables(table, request.job, request.jobs)
     command = command_of_script(request.command, complain)
-    launch_plan = plan(table, command, variables, request.framework)
+    framework = framework_of(request.framework, command, FRAMEWORKS, complain)
+    launch_plan = plan(table, command, variables, framework)
     if note := note_on_cards(launch_plan):
         complain(note)
     script = bash.emit(launch_plan, file)

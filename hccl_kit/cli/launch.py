@@ -24,7 +24,14 @@ from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.command import command_of, command_of_script, note_on_cards, note_on_secret, steps_of_script
+from hccl_kit.cli.command import (
+    command_of,
+    command_of_script,
+    framework_of,
+    note_on_cards,
+    note_on_secret,
+    steps_of_script,
+)
 from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
 from hccl_kit.cli.tables import table_and_warnings
@@ -92,8 +99,8 @@ def make_parser() -> Parser:
     )
     add_framework(
         parser,
-        "for pytorch, the ranks of bash and slurm see only the cards of the table, numbered from 0"
-        " (default: mindspore; of a pytorchjob: pytorch)",
+        "for pytorch, the ranks of bash and slurm see only the cards of the table, numbered from 0;"
+        " of a pytorchjob, pytorch is the default",
     )
     written = parser.add_argument_group("what is written")
     written.add_argument(
@@ -255,7 +262,8 @@ def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> 
     """The plan, and warnings about it. Raises KitError if a rule says that the launcher cannot start it."""
     its_command = command_of_script if request.launcher.takes_command else command_of
     command = its_command(request.command, complain)
-    made = plan(table, command, script_variables(table, request.job, request.jobs), request.framework)
+    framework = framework_of(request.framework, command, request.launcher.frameworks, complain)
+    made = plan(table, command, script_variables(table, request.job, request.jobs), framework)
     settled = {option.settles for option in request.launcher.options if option.name in request.options}
     findings = [found for found in check_plan(made, file, request.launcher.name) if found.rule not in settled]
     errors = [found for found in findings if found.severity == "error"]

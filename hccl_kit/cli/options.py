@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.base.frameworks import FRAMEWORKS
+from hccl_kit.base.frameworks import FRAMEWORKS, MINDSPORE
 from hccl_kit.base.message import Message
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES, product_or_auto
 
@@ -76,7 +76,8 @@ def add_timeout(parser: argparse._ArgumentGroup, default: float) -> None:
 
 def add_framework(parser: argparse.ArgumentParser | argparse._ArgumentGroup, purpose: str) -> None:
     """Add `--framework NAME`; `purpose` ends its help."""
-    what = f"whose program the ranks run: {' or '.join(FRAMEWORKS)}; {purpose}"
+    names = " or ".join(FRAMEWORKS)
+    what = f"whose program the ranks run: {names} (default: what it imports, else {MINDSPORE}); {purpose}"
     parser.add_argument("--framework", metavar="NAME", choices=FRAMEWORKS, help=what)
 
 

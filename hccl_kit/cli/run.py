@@ -5,7 +5,7 @@ Without a table, --devices makes one as hccl-gen does, and keeps it with the log
 
 examples:
   hccl-kit run --devices "[4,8)" -- python train.py
-  hccl-kit run --devices "[0,8)" --framework pytorch -- python train_ddp.py
+  hccl-kit run --devices "[0,8)" -- python train_ddp.py
   hccl-kit run hccl_8p_01234567_10.0.0.1.json --max-restarts 3 -- python train.py
   hccl-kit run hccl_8p_01234567_10.0.0.1.json --env 3:ASCEND_GLOBAL_LOG_LEVEL=1 -- python train.py
   hccl-kit run hccl_2s_16p.json --ssh -- python train.py
@@ -43,7 +43,7 @@ from hccl_kit.agent.supervise import supervise
 from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.frameworks import PYTORCH
+from hccl_kit.base.frameworks import FRAMEWORKS, PYTORCH
 from hccl_kit.base.integer import parse_integer
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import port_of_digest
@@ -51,7 +51,7 @@ from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable, shown
 from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of
-from hccl_kit.cli.command import command_of, note_on_cards
+from hccl_kit.cli.command import command_of, framework_of, note_on_cards
 from hccl_kit.cli.gen import make_table
 from hccl_kit.cli.launch import table_file
 from hccl_kit.cli.options import add_framework, add_job, named_option, whole
@@ -126,7 +126,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--simulate", action="store_true", help="with --devices, no hardware needed: addresses that no network has"
     )
-    add_framework(parser, "programs of pytorch see only the cards of the job, numbered from 0 (default: all cards)")
+    add_framework(parser, "programs of pytorch see only the cards of the job, numbered from 0")
     parser.add_argument(
         "--env",
         metavar="[RANK:]NAME=VALUE",
@@ -350,7 +350,8 @@ def _table_of_job(request: RunRequest) -> TableOfJob:
 
 def _plan(request: RunRequest, table: RankTable) -> LaunchPlan:
     variables = script_variables(table, request.job, request.jobs)
-    return plan(table, request.command, variables, request.framework)
+    framework = framework_of(request.framework, request.command, FRAMEWORKS, complain)
+    return plan(table, request.command, variables, framework)
 
 
 def _port(given: int | None, environ: Mapping[str, str], made: LaunchPlan) -> int | None:

@@ -180,6 +180,19 @@ def test_an_empty_folder_as_of_an_unset_variable_is_refused(table: Path, capsys:
     assert files(table.parent) == [TABLE]
 
 
+def test_the_framework_that_a_program_imports_is_taken_where_the_launcher_starts_it(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (table.parent / "train.py").write_text("import torch")
+    assert main([TABLE, "--to", "bash", "--", "python", "train.py"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == "framework: pytorch, since train.py imports torch; --framework names another\n"
+    assert f"next: hccl-kit run {TABLE} --ssh --framework pytorch -- python train.py\n" in printed.out
+    assert main([TABLE, "--to", "msrun", "--", "python", "train.py"]) == 0
+    warned = capsys.readouterr().err
+    assert warned == "warning: train.py imports torch, and this launcher does not start programs of pytorch\n"
+
+
 @pytest.mark.parametrize(
     ("name", "step"),
     [

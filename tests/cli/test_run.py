@@ -98,6 +98,19 @@ def test_programs_of_torch_see_the_cards_of_the_job(tmp_path: Path) -> None:
     assert "ASCEND_RT_VISIBLE_DEVICES=0,1; the cards of this job are 4,5,6,7" in refused.stderr
 
 
+def test_a_program_that_imports_torch_sees_the_cards_of_the_job_only(tmp_path: Path) -> None:
+    """A program of torch took cards 0 to 3 of another job where the table has 4 to 7, without a word."""
+    (tmp_path / "train.py").write_text(f"{TELL}\nif False:\n    import torch\n")
+    done = run(tmp_path, *CARDS, "--", sys.executable, "train.py")
+    assert (done.returncode, done.stderr) == (
+        0,
+        "framework: pytorch, since train.py imports torch; --framework names another\n",
+    )
+    assert [environ["ASCEND_RT_VISIBLE_DEVICES"] for environ in told(tmp_path)] == ["4,5,6,7"] * 4
+    named = run(tmp_path, *CARDS, "--framework", "mindspore", "--", sys.executable, "train.py")
+    assert named.stderr == ""
+
+
 def test_without_a_framework_a_note_says_which_cards_torch_would_take(tmp_path: Path) -> None:
     done = run(tmp_path, *CARDS, *python(TELL), environ={"ASCEND_RT_VISIBLE_DEVICES": "4,5,6,7"})
     assert done.returncode == 0
