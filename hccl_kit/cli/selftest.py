@@ -66,7 +66,6 @@ class SelftestRequest(NamedTuple):
     svg: Path | None
     force: bool
     ssh: bool
-    mpi: bool
     slurm: bool
     ssh_option: Sequence[str]
     python: Sequence[str]
@@ -111,7 +110,6 @@ def make_parser() -> Parser:
     group = parser.add_argument_group("several servers")
     how = group.add_mutually_exclusive_group()
     how.add_argument("--ssh", action="store_true", help="start the ranks on every server over ssh")
-    how.add_argument("--mpi", action="store_true", help="start the ranks with mpirun")
     how.add_argument("--slurm", action="store_true", help="start the ranks with srun, inside an allocation")
     add_reach(group, "the path of the one here")
     return parser
@@ -171,13 +169,13 @@ def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
     several = len(job.nodes) > 1
     if request.ssh_option and not request.ssh:
         raise KitError("cli.selftest.only-with-ssh", "--ssh-option needs --ssh")
-    if request.python and not (request.ssh or request.mpi or request.slurm):
-        raise KitError("cli.selftest.only-elsewhere", "--python needs --ssh, --mpi or --slurm")
-    if several and not (request.ssh or request.mpi or request.slurm):
+    if request.python and not (request.ssh or request.slurm):
+        raise KitError("cli.selftest.only-elsewhere", "--python needs --ssh or --slurm")
+    if several and not (request.ssh or request.slurm):
         raise KitError(
             "cli.selftest.table-servers-program",
             "the table has {count} servers, and this program would start ranks on this one only",
-            fix="--ssh, --mpi or --slurm starts them on every server",
+            fix="--ssh or --slurm starts them on every server",
             count=len(job.nodes),
         )
     if several and request.backend == "mpi":
@@ -192,7 +190,7 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
     backend = request.backend or servers.backend_here()
     nothing = Measured(backend, tuple(cards_of(job)))
     _assert_comparable(request, nothing, baseline)
-    environ = servers.passed_on() if request.ssh or request.mpi else {}
+    environ = servers.passed_on() if request.ssh else {}
     started = _commands(job, request)
     agents = [
         servers.server(node, backend, command, environ, payload)
@@ -209,15 +207,11 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
 
 def _commands(job: LaunchPlan, request: SelftestRequest) -> list[tuple[tuple[str, ...], bytes]]:
     """The command that starts the agent of each server, and what it reads first."""
-    if not (request.ssh or request.mpi or request.slurm):
+    if not (request.ssh or request.slurm):
         return [(servers.local_command(), b"") for _ in job.nodes]
     probe, given = servers.agent_probe(), dict(pythons(request.python))
     given.setdefault("", sys.executable)  # the framework is where it is here
-    there = [(node, python_of(given, node.id, node.address)) for node in job.nodes]
-    if request.mpi:  # an agent of this size, sent through mpirun (Open MPI 5), did not start on other hosts
-        mpirun = servers.program_here("mpirun")
-        return [(servers.over_mpirun(mpirun, node, servers.installed_command(python)), b"") for node, python in there]
-    agents = [(node, probe.command(python)) for node, python in there]
+    agents = [(node, probe.command(python_of(given, node.id, node.address))) for node in job.nodes]
     if request.ssh:
         start = ssh_start(os.environ, request.ssh_option)
         commands = [servers.over_ssh(start, node, agent) for node, agent in agents]

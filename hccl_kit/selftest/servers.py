@@ -1,9 +1,8 @@
-"""The servers of a plan, and how the agent of each is started: here, over ssh, by mpirun or by srun."""
+"""The servers of a plan, and how the agent of each is started: here, over ssh or by srun."""
 
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
@@ -61,11 +60,6 @@ def local_command() -> tuple[str, ...]:
     return own_program(f"hccl_kit.{AGENT}")
 
 
-def installed_command(python: str) -> tuple[str, ...]:
-    """The same with another Python, which has this package installed or at the same path."""
-    return (python, *local_command()[1:])
-
-
 def agent_probe() -> Probe:
     """The agent as a program that goes over the connection."""
     return Probe(AGENT, PACKAGES)
@@ -73,38 +67,15 @@ def agent_probe() -> Probe:
 
 def over_ssh(start: Sequence[str], node: Node, agent: Sequence[str]) -> tuple[str, ...]:
     """The command that runs `agent` on a node. Raises KitError if the table has no address of it."""
-    return remote_ssh.over_ssh(start, _address(node), agent)
-
-
-def over_mpirun(mpirun: str, node: Node, agent: Sequence[str]) -> tuple[str, ...]:
-    """The command that runs `agent` on a node by an mpirun of its own, so that a lost server ends no other.
-
-    Raises KitError if the table has no address of the node.
-    """
-    as_root = ("--allow-run-as-root",) if os.geteuid() == 0 else ()
-    return (mpirun, *as_root, "-n", "1", "--host", _address(node), "--bind-to", "none", *agent)
-
-
-def program_here(name: str) -> str:
-    """The path of a program. Raises KitError if it is not on PATH."""
-    path = shutil.which(name)
-    if path is None:
-        raise KitError(
-            "selftest.no-program", "{program} is not on PATH", fix="--ssh starts the ranks without it", program=name
-        )
-    return path
-
-
-def _address(node: Node) -> str:
     if not is_host(node.address):
         raise KitError(
             "selftest.no-address",
-            "server {server!r} has no address for ssh or mpirun: {address!r}",
+            "server {server!r} has no address for ssh: {address!r}",
             fix='add "host_ip", an address of that host, to it in the table',
             server=node.id,
             address=node.address,
         )
-    return node.address
+    return remote_ssh.over_ssh(start, node.address, agent)
 
 
 def passed_on() -> dict[str, str]:

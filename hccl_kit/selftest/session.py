@@ -118,7 +118,7 @@ class AgentProcess(asyncio.SubprocessProtocol):
 
     def _report(self) -> None:
         lines = self._errors.decode("utf-8", "replace").strip().splitlines()
-        error = next((text_of(line) for line in reversed(lines) if line.strip("- ")), None)  # mpirun draws lines
+        error = next((text_of(line) for line in reversed(lines) if line.strip()), None)
         self._lost(error or self._why or "")
         self._lost = lambda _: None
 

@@ -94,11 +94,11 @@ def test_several_servers_need_ssh(two_servers: Path) -> None:
     done = run(two_servers)
     assert done.returncode == 2
     assert "the table has 2 servers" in done.stderr
-    assert "--ssh, --mpi or --slurm starts them on every server" in done.stderr
+    assert "--ssh or --slurm starts them on every server" in done.stderr
     for options, error in (
         (("--ssh", "--backend", "mpi"), "--backend mpi measures one server"),
-        (("--mpi", "--ssh-option", "User=x"), "--ssh-option needs --ssh"),
-        (("--python", "python3"), "--python needs --ssh, --mpi or --slurm"),
+        (("--slurm", "--ssh-option", "User=x"), "--ssh-option needs --ssh"),
+        (("--python", "python3"), "--python needs --ssh or --slurm"),
         (("--ssh", "--python", "a b"), "--python a b; accepted: "),
     ):
         done = run(two_servers, *options)
@@ -112,12 +112,6 @@ def test_slurm_needs_an_allocation(two_servers: Path) -> None:
     done = run(two_servers, "--slurm", "--backend", "torch", environ={"SLURM_JOB_NODELIST": "localhost"})
     assert done.returncode == 2
     assert "error: node localhost does not answer; srun ended with exit code " in done.stderr
-
-
-def test_without_mpirun_an_error_names_the_package(two_servers: Path, tmp_path: Path) -> None:
-    done = run(two_servers, "--mpi", "--backend", "torch", environ={"PATH": str(tmp_path)})
-    assert done.returncode == 2
-    assert "mpirun is not on PATH" in done.stderr
 
 
 def test_an_address_that_ssh_would_parse_as_an_option_is_refused(two_servers: Path) -> None:

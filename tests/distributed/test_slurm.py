@@ -1,16 +1,18 @@
-"""Two ranks on two nodes of a real Slurm train identical networks with our batch script and with plain srun."""
+"""Two ranks on two nodes of a real Slurm train identical networks: by our batch script, hccl-kit, and plain srun."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from hccl_kit.launch.emitters import slurm
+from hccl_kit.table.model import Device, RankTable, Server
 from tests.distributed.jobs import PATIENCE, Job
 from tests.distributed.test_resume import step_of
 from tests.lab.slurm import Cluster, cluster, needs_slurm
-from tests.launch.ways import planned, servers, write
+from tests.launch.ways import planned, write
 from tests.places import ROOT
 from tests.waiting import wait_until
 
@@ -18,6 +20,12 @@ pytestmark = [pytest.mark.train, needs_slurm]
 
 LONG = ("train.max_steps=90", "train.resume_interval_steps=4")
 ENVIRON = {"PYTHONPATH": str(ROOT), "PATH": os.defpath}  # without hccl-kit, which would start the ranks
+TABLE = RankTable(
+    version="1.0",
+    status="completed",
+    servers=(Server("n2", (Device(0, "192.0.2.1", 0),)), Server("n1", (Device(0, "192.0.2.2", 1),))),
+)
+"""Its first server is the second node."""
 CPUS = f"--cpus-per-task={len(os.sched_getaffinity(0))}"
 """Otherwise Slurm gives a rank one CPU, and training takes four times as long."""
 
@@ -28,12 +36,12 @@ def lab() -> Iterator[Cluster]:
         yield made
 
 
-def submit(job: Job, lab: Cluster, **options: Any) -> str:
-    """Our script for a table whose first server is the second node; the output of the job is in the file `out`."""
-    plan, file = planned(servers((0,), (0,), ids=("n2", "n1")), *job.train(*LONG))
+def submit(job: Job, lab: Cluster, *, path: str = os.defpath, **options: Any) -> str:
+    """Our script; the output of the job is in the file `out`."""
+    plan, file = planned(TABLE, *job.train(*LONG))
     script = write(job.folder, slurm.emit(plan, file, **options))
     (job.folder / file.name).write_text(file.text)
-    return lab.submit(["--output=out", CPUS, script], folder=job.folder, environ=ENVIRON)
+    return lab.submit(["--output=out", CPUS, script], folder=job.folder, environ={**ENVIRON, "PATH": path})
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +74,20 @@ def test_trains_with_plain_srun(job: Job, by_script: Job, lab: Cluster) -> None:
     assert job.summary["parameters_sha256"] == by_script.summary["parameters_sha256"]
     log = (job.folder / "run" / "log_1.txt").read_text(encoding="utf-8")
     assert "launcher srun (the environment holds SLURM_STEP_ID=0 SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=2)" in log
+
+
+@pytest.mark.long
+def test_hccl_kit_restarts_in_the_allocation_from_the_checkpoint(job: Job, by_script: Job, lab: Cluster) -> None:
+    number = submit(job, lab, path=lab.environ["PATH"], max_restarts="1")
+    assert wait_until(lambda: step_of(job) >= 8)
+    os.kill(job.process_of_rank(1), signal.SIGKILL)
+    assert lab.exit_code(number, PATIENCE) == 0, (job.folder / "out").read_text()
+    output = (job.folder / "out").read_text()
+    assert "error: rank 1 on device 0 of n1 failed with exit code 137 (SIGKILL)\n" in output
+    assert f"restart 1: resumed from {job.folder}/run/train_resume.ckpt after step " in output
+    assert lab.about(number)["Restarts"] == "0"
+    assert_trained(job, "script")
+    assert job.summary["parameters_sha256"] == by_script.summary["parameters_sha256"]
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ import yaml
 
 from hccl_kit.table import formats
 from tests.lab.hosts import Hosts, hosts, needs_hosts
-from tests.lab.slurm import NODES, cluster, needs_slurm
+from tests.lab.slurm import cluster, needs_slurm
 from tests.launch.jobs import clean_environ, finish
 from tests.launch.nodes import table_of
 from tests.places import ROOT
@@ -125,7 +125,7 @@ def test_msrun(desk: Path, lab: Hosts) -> None:
 @pytest.mark.long
 def test_slurm(desk: Path) -> None:
     with cluster() as lab:
-        (desk / TABLE).write_text(formats.write(table_of(NODES)))
+        (desk / TABLE).write_text(formats.write(table_of(lab.nodes)))
         write, submit = shown("slurm")
         environ = {**lab.environ, **environ_of(desk)}
         for line in (write, submit.replace("sbatch", "sbatch --wait")):

@@ -5,7 +5,6 @@ with cluster(2, cards=2) as ray:
 
 Ray is imported by another Python if HCCL_KIT_TEST_RAY is the path of one. A worker has its own folder of files under
 the path that it shares with the head, as in pods. Ray's processes run on the hosts, so they end with the lab.
-theirs.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def _start_node(ray: Cluster, index: int, options: Sequence[str], *, mount: Sequ
     common = ["--num-cpus=1", "--disable-usage-stats", f"--object-store-memory={MEMORY}"]
     log = ray.lab.folder / f"ray_start_{index}.log"
     to_log: list[str | Path] = ["sh", "-c", 'exec "$@" >"$0" 2>&1', log]
-    argv = ray.lab.inside(index, [*mount, *to_log, "nice", "-n", "19", *start, *common, *options])
+    argv = ray.lab.inside(index, [*mount, *to_log, *start, *common, *options])
     done = subprocess.run(argv, check=False, env=ray.environ, stdin=subprocess.DEVNULL, timeout=PATIENCE)
     if done.returncode != 0:
         raise RuntimeError(f"ray start: exit code {done.returncode}\n{log.read_text()}")

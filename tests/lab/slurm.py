@@ -1,9 +1,9 @@
-"""A private Slurm of two nodes on this machine: munged, slurmctld and two slurmds, with separate key and ports.
+"""A private Slurm on this machine: munged, slurmctld and a slurmd for each node, with separate key and ports.
 
 with cluster() as slurm:
     slurm.run(["srun", "-N", "2", "hostname"])          # as on a cluster; the nodes are n1 and n2
 
-The nodes have their own host names, which both resolve, and share everything else with this machine, addresses
+The nodes have their own host names, which all resolve, and share everything else with this machine, addresses
 included. Every process of a cluster has its folder in its command line or environment, so none outlives it; what
 a killed run has left is removed by the next one.
 """
@@ -33,7 +33,6 @@ from tests.ports import free_port
 PREFIX = "hkslurm"
 PATIENCE = 180.0
 """Seconds until the nodes have started, and until they have ended."""
-NODES = ("n1", "n2")
 CPUS = 8
 """CPUs that a node declares; processes are not bound to them."""
 SBIN = ":/usr/sbin:/usr/local/sbin:/sbin"
@@ -41,7 +40,7 @@ SBIN = ":/usr/sbin:/usr/local/sbin:/sbin"
 CONF = """\
 ClusterName=lab
 SlurmctldHost={host}(127.0.0.1)
-SlurmctldPort={ports[0]}
+SlurmctldPort={port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
@@ -66,7 +65,7 @@ JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SlurmdParameters=config_overrides
 GresTypes=npu
-NodeName=n[1-2] NodeAddr=127.0.0.1 Port=[{ports[1]},{ports[2]}] CPUs={cpus} Gres=npu:8 State=UNKNOWN
+NodeName=n[1-{nodes}] NodeAddr=127.0.0.1 Port=[{node_ports}] CPUs={cpus} Gres=npu:8 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -76,6 +75,7 @@ class Cluster:
     """A running Slurm; `folder` holds its configuration, keys and logs."""
 
     folder: Path
+    nodes: tuple[str, ...]
 
     @property
     def environ(self) -> dict[str, str]:
@@ -141,15 +141,29 @@ class Cluster:
         """The output of squeue: a line for every job that has not ended."""
         return self.run(["squeue", "-h"]).stdout.splitlines()
 
+    def lose(self, node: str) -> None:
+        """Kill all processes of a node, as when it loses its power."""
+        for process in _on_node(self.folder, node):
+            with suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(process, signal.SIGKILL)
+
+    def cut(self, node: str) -> None:
+        """Stop the daemons of a node, through which all goes that its tasks read and write, as without its network."""
+        for process in _on_node(self.folder, node):
+            with suppress(OSError):  # it ended meanwhile
+                if b"slurm" in Path(f"/proc/{process}/comm").read_bytes():
+                    os.kill(process, signal.SIGSTOP)
+
 
 @contextmanager
-def cluster(topology: str | None = None) -> Iterator[Cluster]:
-    """A cluster whose two nodes are idle; at the end its jobs, its daemons and its folder are removed.
+def cluster(topology: str | None = None, *, nodes: int = 2) -> Iterator[Cluster]:
+    """A cluster whose nodes n1, n2, ... are idle; at the end its jobs, its daemons and its folder are removed.
 
     `topology` is the text of topology.conf.
     """
     _sweep()
-    made = Cluster(Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")))
+    names = tuple(f"n{number}" for number in range(1, nodes + 1))
+    made = Cluster(Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")), names)
     daemons: list[subprocess.Popen[bytes]] = []
     try:
         _write_files(made)
@@ -159,7 +173,7 @@ def cluster(topology: str | None = None) -> Iterator[Cluster]:
                 conf.write("TopologyPlugin=topology/tree\n")
         daemons.append(_start(made, "munged", _munged(made.folder)))
         daemons.append(_start(made, "slurmctld", ["slurmctld", "-D"], host=_host()))
-        daemons += [_start(made, node, ["slurmd", "-D", "-N", node], host=node) for node in NODES]
+        daemons += [_start(made, node, ["slurmd", "-D", "-N", node], host=node) for node in made.nodes]
         _wait_until_idle(made, daemons)
         yield made
     finally:
@@ -178,16 +192,18 @@ def _write_files(made: Cluster) -> None:
     key = folder / "munge.key"
     key.write_bytes(secrets.token_bytes(1024))
     key.chmod(0o600)
-    for name in ("state", *(f"{part}/{node}" for part in ("spool", "tmp") for node in NODES)):
+    for name in ("state", *(f"{part}/{node}" for part in ("spool", "tmp") for node in made.nodes)):
         (folder / name).mkdir(parents=True)
-    (folder / "hosts").write_text(f"127.0.0.1 localhost {_host()}\n{_address()} {' '.join(NODES)}\n")
+    (folder / "hosts").write_text(f"127.0.0.1 localhost {_host()}\n{_address()} {' '.join(made.nodes)}\n")
     (folder / "gres.conf").write_text("Name=npu Count=8\n")
     (folder / "slurm.conf").write_text(
         CONF.format(
             host=_host(),
             user=getpass.getuser(),
             folder=folder,
-            ports=[free_port() for _ in range(3)],
+            port=free_port(),
+            nodes=len(made.nodes),
+            node_ports=",".join(str(free_port()) for _ in made.nodes),
             cpus=CPUS,
             first_job=1
             + os.getpid() * 10 % 1_000_000,  # ports are derived from job ids, so two clusters must not share any
@@ -227,7 +243,7 @@ def _wait_until_idle(made: Cluster, daemons: Sequence[subprocess.Popen[bytes]]) 
     end = time.monotonic() + PATIENCE
     while True:
         done = made.run(["sinfo", "-h", "-N", "-o", "%T"])
-        if done.stdout.split() == ["idle"] * len(NODES):
+        if done.stdout.split() == ["idle"] * len(made.nodes):
             return
         if time.monotonic() > end or any(daemon.poll() is not None for daemon in daemons):
             logs = "".join(f"--- {path.name}\n{path.read_text()[-2000:]}" for path in made.folder.glob("*.log"))
@@ -256,6 +272,18 @@ def _processes(folder: Path) -> list[int]:
             if any(os.fsencode(folder) + b"/" in (path / name).read_bytes() for name in ("cmdline", "environ")):
                 found.append(int(path.name))
     return [process for process in found if process != os.getpid()]
+
+
+def _on_node(folder: Path, node: str) -> list[int]:
+    """The processes of a node, which share the host name of its slurmd."""
+    daemon = int((folder / f"slurmd.{node}.pid").read_text())
+    host = Path(f"/proc/{daemon}/ns/uts").readlink()
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile
+            if (path / "ns" / "uts").readlink() == host:
+                found.append(int(path.name))
+    return found
 
 
 def _sweep() -> None:

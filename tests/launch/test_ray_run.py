@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.agent.cores import threads
 from hccl_kit.launch.emitters import rayjob
 from hccl_kit.runtime.detect import detect
 from hccl_kit.runtime.worker_env import TABLE_TIMEOUT
@@ -21,6 +22,7 @@ from tests.lab.ray import Cluster, cluster, command_line, needs_ray
 from tests.launch import manifests
 from tests.launch.jobs import finish
 from tests.launch.pods import command
+from tests.launch.programs import PACKAGES, PROGRAMS, expected, seen
 from tests.launch.ways import planned, servers
 from tests.waiting import wait_until
 
@@ -87,6 +89,16 @@ def test_each_worker_runs_the_ranks_of_its_cards(ray: Cluster, tmp_path: Path) -
         assert note["environ"]["OMP_NUM_THREADS"] == str(max(1, len(os.sched_getaffinity(0)) // 2))
         assert note["environ"]["ASCEND_RT_VISIBLE_DEVICES"] == "0,1"
         assert done.stdout.count(f":{rank}] rank {rank} is here\n") == 1
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["trainer", "lightning"])
+def test_a_program_of_torch_trains_unchanged(ray: Cluster, tmp_path: Path, name: str) -> None:
+    for package in PACKAGES[name]:
+        pytest.importorskip(package)
+    done = finish(start(ray, tmp_path, command(PROGRAMS[name])), 600)
+    assert done.returncode == 0, done.stderr
+    assert seen(done.stdout) == expected(2, 2, threads(2, {}))
 
 
 def test_the_first_rank_that_fails_ends_the_other_server(ray: Cluster, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.launch.nodes import table_of
 from tests.launch.slurm_jobs import START, make_job
 from tests.launch.ways import planned
 from tests.places import ROOT
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = needs_slurm
 TABLE = table_of(("n2", "n1"))
@@ -31,12 +31,12 @@ def lab() -> Iterator[Cluster]:
         yield made
 
 
-def words(folder: Path, program: str, *options: str, table: RankTable = TABLE) -> list[str]:
-    """A job inside an allocation of both nodes, whose ranks record their environment, and then run `program`."""
+def words(folder: Path, program: str, *options: str, table: RankTable = TABLE, nodes: int = 2) -> list[str]:
+    """A job inside an allocation of these nodes, whose ranks record their environment, and then run `program`."""
     (folder / "program.py").write_text(START + program, encoding="utf-8")
     (folder / "table.json").write_text(formats.write(table), encoding="utf-8")
     run = [*KIT, "run", "table.json", "--slurm", *options, "--", sys.executable, "-u", str(folder / "program.py")]
-    return ["salloc", "--nodes=2", "--quiet", *run]
+    return ["salloc", f"--nodes={nodes}", "--quiet", *run]
 
 
 def notes(folder: Path, restart: int = 0) -> list[dict[str, object]]:
@@ -77,6 +77,37 @@ def test_a_node_takes_the_place_of_a_server_that_the_allocation_lacks(lab: Clust
     assert done.returncode == 0, done.stderr
     assert "spare n1 takes the place of server gone; left: none\n" in done.stderr
     assert [note["host"] for note in notes(tmp_path)] == ["n2", "n2", "n1", "n1"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("how", ["lose", "cut"])
+def test_a_node_that_is_lost_is_named_and_leaves_no_rank(tmp_path: Path, how: str) -> None:
+    """Slurm itself notices after minutes."""
+    with cluster() as lab:
+        process = lab.start(words(tmp_path, "time.sleep(300)", "--max-restarts", "3"), folder=tmp_path)
+        assert wait_until(lambda: len(list(tmp_path.glob("note_*"))) == 4)
+        getattr(lab, how)("n1")
+        _, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 2
+        assert "error: server n1 does not answer or was lost: no sign of life in " in err
+        assert wait_until(lambda: jobs.Job(tmp_path, planned(TABLE)[0]).processes() == [])
+
+
+@pytest.mark.long
+def test_a_spare_takes_the_place_of_a_node_that_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "spares.yaml").write_text("n3: {0: 192.0.2.11, 1: 192.0.2.12}\n")
+    command = words(
+        tmp_path, "time.sleep(0 if restart else 300)", "--spares", "n3", "--inventory", "spares.yaml", nodes=3
+    )
+    with cluster(nodes=3) as lab:
+        process = lab.start([*command[:2], "--no-kill", *command[2:]], folder=tmp_path)
+        assert wait_until(lambda: len(list(tmp_path.glob("note_*"))) == 4)
+        lab.lose("n2")
+        _, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, err
+        assert "spare n3 takes the place of server n2; left: none\n" in err
+        assert [note["host"] for note in notes(tmp_path, 1)] == ["n3", "n3", "n1", "n1"]
+        assert wait_until(lambda: jobs.Job(tmp_path, planned(TABLE)[0]).processes() == [])
 
 
 def test_a_signal_ends_the_job_and_leaves_nothing(lab: Cluster, tmp_path: Path) -> None:

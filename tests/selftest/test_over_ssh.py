@@ -1,12 +1,11 @@
-"""Hosts over ssh and with mpirun, in a lab of network namespaces: a slow one, a disconnected one, one that loses its
-rank, and two on a slow path.
+"""Hosts over ssh, in a lab of network namespaces: a slow one, a disconnected one, one that loses its rank, and two on
+a slow path.
 """
 
 import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -40,8 +39,8 @@ def table(lab: Hosts, folder: Path, count: int = 1) -> Path:
     return path
 
 
-def start(lab: Hosts, file: Path, *options: str, by: str = "--ssh") -> subprocess.Popen[str]:
-    words = [*PROGRAM, str(file), by, "--quick", "--format", "json", *options]
+def start(lab: Hosts, file: Path, *options: str) -> subprocess.Popen[str]:
+    words = [*PROGRAM, str(file), "--ssh", "--quick", "--format", "json", *options]
     return lab.start(0, words, environ={**os.environ, "PYTHONPATH": str(ROOT)})
 
 
@@ -63,20 +62,6 @@ def test_a_healthy_cluster_has_no_fault(lab: Hosts, tmp_path: Path) -> None:
     assert [link["ranks"] for link in document["links"]] == [
         [0, 1], [0, 2], [0, 4], [1, 3], [1, 5], [2, 3], [2, 4], [3, 5], [4, 5],
     ]  # fmt: skip
-
-
-def test_runs_with_mpirun(lab: Hosts, tmp_path: Path) -> None:
-    """The same with mpirun, one per host; the loss of one is named, and the others continue."""
-    pytest.importorskip("torch")
-    if not Path(sys.executable).with_name("mpirun").exists():
-        pytest.skip("needs mpirun beside this Python")
-    process = start(lab, table(lab, tmp_path), "--backend", "torch", by="--mpi")
-    assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None, PATIENCE)
-    os.kill(workers(lab, 2)[0], signal.SIGKILL)
-    document = measured(process)
-    assert blamed(document) == [("lost", [2])]
-    assert [link["ranks"] for link in document["links"]] == [[0, 1]]
-    assert wait_until(lambda: not any(workers(lab, index) for index in range(3)), 20)
 
 
 def test_a_slow_path_between_two_groups_of_hosts_is_named(tmp_path: Path) -> None:

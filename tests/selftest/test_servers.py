@@ -52,12 +52,9 @@ def test_an_address_that_is_an_option_is_refused() -> None:
     (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
     agent = ("env", "A=b c", "agent")
     assert servers.over_ssh(["ssh"], node, agent) == ("ssh", "--", "10.0.0.1", "env 'A=b c' agent")
-    assert servers.over_mpirun("mpirun", node, agent)[-3:] == agent
     bad = type(node)(node.id, "-oProxyCommand=x", node.workers, node.devices)
     with pytest.raises(KitError, match="no address for ssh"):
         servers.over_ssh(["ssh"], bad, agent)
-    with pytest.raises(KitError, match="no address for ssh or mpirun"):
-        servers.over_mpirun("mpirun", bad, agent)
 
 
 def test_variables_of_this_host_are_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

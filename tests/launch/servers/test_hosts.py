@@ -1,7 +1,6 @@
 """`hccl-kit run --ssh` on several hosts: each with a network, a name and an sshd of its own."""
 
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,25 +15,6 @@ pytestmark = needs_hosts
 
 SLEEP = "print('ready', flush=True); time.sleep(600)"
 WHERE = "print('rank', rank, 'on', socket.gethostname())"
-DDP = """
-import torch, torch.distributed as dist
-from torch.nn.parallel import DistributedDataParallel
-
-dist.init_process_group('gloo')
-torch.manual_seed(rank)
-network = DistributedDataParallel(torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
-for step in range(5):
-    optimizer.zero_grad()
-    network(torch.full((2, 4), float(rank + step))).square().mean().backward()
-    optimizer.step()
-weights = network.module.weight.detach().clone()
-everyone = [torch.zeros_like(weights) for _ in range(dist.get_world_size())]
-dist.all_gather(everyone, weights)
-print('equal', all(torch.equal(weights, other) for other in everyone), 'of', len(everyone), 'on', socket.gethostname())
-dist.barrier()  # without it torch itself aborts at its end, in one of fifty ranks
-dist.destroy_process_group()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -100,16 +80,3 @@ exec ssh -F {lab.ssh_config} "${{@:1:$#-1}}" "$command"
     (run,) = (path for path in (disk / "hccl_logs").iterdir() if not path.is_symlink())
     assert sorted(path.name for path in run.glob("rank_*")) == ["rank_2.log", "rank_3.log"]
     assert [job.log(rank) for rank in range(4)] == [f"rank {rank}\n" for rank in range(4)]
-
-
-@pytest.mark.long
-@pytest.mark.torch
-def test_a_ddp_program_trains_over_two_hosts(tmp_path: Path, lab: Hosts) -> None:
-    pytest.importorskip("torch")
-    job = python_nodes_job(tmp_path, DDP, lab=lab)
-    started = job.start("--framework", "pytorch", environ={"GLOO_SOCKET_IFNAME": "eth0"}, stderr=subprocess.STDOUT)
-    done = finish(started, 200)
-    assert done.returncode == 0, done.stdout
-    assert [job.log(rank).splitlines()[-1] for rank in range(4)] == [
-        f"equal True of 4 on node{1 + rank // 2}" for rank in range(4)
-    ]
