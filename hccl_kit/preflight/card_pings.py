@@ -14,8 +14,11 @@ from hccl_kit.discovery.hccn_ping import Link
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.products import Product
 
-SECONDS = 3
-"""What a ping of three packets is assumed to take, for estimates. Not measured: no public output has its duration."""
+USUAL, LONGEST = 3, 10
+"""Seconds that a ping of three packets is assumed to take, for estimates and for the limit of a round.
+
+Not measured: no public output has the duration.
+"""
 
 
 class Place(NamedTuple):
@@ -63,9 +66,9 @@ class Plan(NamedTuple):
     That is a card without address, or with a number that no other server has.
     """
 
-    rounds: int
-    pings: int
-    unpaired: tuple[Place, ...]
+    rounds: int = 0
+    pings: int = 0
+    unpaired: tuple[Place, ...] = ()
 
 
 def plan_of(table: RankTable, product: Product, *, all_pairs: bool) -> Plan:
