@@ -43,12 +43,12 @@ class Neighbour(NamedTuple):
 def link_history(answer: str) -> LinkHistory | None:
     """`-link_stat -g`."""
     now = _NOW.search(answer)
-    if not now:
+    end = _moment(now[1]) if now else None
+    if end is None:
         return None
-    end = _moment(now[1])
     changes = [(_moment(stamp), state) for stamp, state in _CHANGE.findall(answer)]
     count = _DOWN_COUNT.search(answer)
-    ages = [int((end - moment).total_seconds()) for moment, state in changes if state == "DOWN" and moment and end]
+    ages = [int((end - moment).total_seconds()) for moment, state in changes if state == "DOWN" and moment]
     return LinkHistory(tuple(age for age in ages if age >= 0), int(count[1]) if count else None)
 
 

@@ -17,6 +17,7 @@ from hccl_kit.preflight.card_state import NOTHING
 from hccl_kit.preflight.card_verdict import Cause, Kind, Pair, causes
 from hccl_kit.preflight.cluster_rules import folded
 from hccl_kit.preflight.probes.cards import named
+from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
 MAX_SHOWN = 8
@@ -324,33 +325,39 @@ def _by_reason(silent: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
 
 def _pairs(found: Sequence[Cause], link: str) -> Iterator[Finding]:
     """The pings whose two ends cannot be told apart, by pair of servers."""
-    by_servers = defaultdict[tuple[str, str], list[Pair]](list)
-    for cause in found:
-        for pair in cause.failed:
-            ends = sorted(place.server for place in pair)
-            by_servers[ends[0], ends[1]].append(pair)
-    texts = [
-        f"{in_words({pair[0] for pair in pairs})} to {in_words({pair[1] for pair in pairs})}"
-        for pairs in by_servers.values()
-    ]
+    failed = [pair for cause in found for pair in cause.failed]
+    by_servers = defaultdict[frozenset[str], list[Pair]](list)
+    for pair in failed:
+        by_servers[frozenset(place.server for place in pair)].append(pair)
+    texts = [_between(pairs) for pairs in by_servers.values()]
     if texts:
         message = Message(
             "HK663.pair",
             "{failed} failed, and nothing tells which end is at fault: {pairs}",
-            failed=counted(sum(map(len, by_servers.values())), f"{link} ping"),
+            failed=counted(len(failed), f"{link} ping"),
             pairs=listed(texts, MAX_SHOWN),
         )
         hint = Message("HK663.pair.fix", "--all-pairs tries more; look at the cables and addresses of both ends")
         yield Finding(message, hint)
 
 
-def _switches(places: Iterable[Place], states: States) -> str:
-    """Where the cables of these cards end, for the end of a message."""
-    switches = dict.fromkeys(switch for place in places if (switch := switch_of(states.get(place))))
-    if not switches:
-        return ""
-    verb = "its cable ends" if len(switches) == 1 else "their cables end"
-    return f"; {verb} at {listed(switches, 3)}"
+def _between(pairs: Sequence[Pair]) -> str:
+    """The cards of two servers; with "to" if all pings went in one direction."""
+    (source, target), *_ = pairs
+    first = {place for pair in pairs for place in pair if place.server == source.server}
+    second = {place for pair in pairs for place in pair if place.server != source.server} or {target}
+    is_one_way = all(pair[0].server == source.server != pair[1].server for pair in pairs)
+    return f"{in_words(first)} {'to' if is_one_way else 'with'} {in_words(second)}"
+
+
+def _switches(places: Sequence[Place], states: States) -> str:
+    """Where the cables of these cards end, for the end of a message: for one card with the port."""
+    if len(places) == 1:
+        switch = switch_of(states.get(places[0]))
+        return f"; its cable ends at {switch}" if switch else ""
+    neighbours = [state.neighbour for place in places if (state := states.get(place)) and state.neighbour]
+    systems = dict.fromkeys(shown(neighbour.system) for neighbour in neighbours if neighbour.system)
+    return f"; their cables end at {listed(systems, 4)}" if systems else ""
 
 
 def _device(cause: Cause) -> int | None:
