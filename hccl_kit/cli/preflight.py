@@ -129,8 +129,7 @@ def _preflight(request: PreflightRequest) -> int:
     reach = Reach.of(request.ssh_option, request.python, request.timeout)
     answers, differences = check_servers(job, request.server, reach)
     cards = check_cards(job, request.server, reach, all_pairs=request.all_pairs) if request.cards else None
-    findings = [*differences, *(run(CARD_RULES, job.product.name, cards) if cards else ())]
-    return _print_answers(job, answers, findings, request.format, color=color, cards=cards)
+    return _print_answers(job, answers, differences, request.format, color=color, cards=cards)
 
 
 def _asks_all(request: PreflightRequest) -> bool:
@@ -209,12 +208,13 @@ def _print_answers(
     """Print the report; returns the exit code. `differences` are None if this machine alone was checked."""
     answers = [answer._replace(report=job.selected_report(answer.report)) for answer in answers]
     differing = job.selected(differences or ())
+    of_cards = job.selected([*run(CARD_RULES, job.product.name, cards)]) if cards else ()
     unknown = any(answer.error is not None for answer in answers) or bool(cards and cards.silent)
     failed = any(not answer.report.ok for answer in answers) or any(
-        finding.severity == "error" for finding in differing
+        finding.severity == "error" for finding in (*differing, *of_cards)
     )
     if form == "json":
-        print(as_json(Subject(job.file, job.digest, job.product.name), answers, differing, cards=cards))
+        print(as_json(Subject(job.file, job.digest, job.product.name), answers, (*differing, *of_cards), cards=cards))
     elif job.quiet and not (unknown or failed):
         pass
     elif differences is None:
@@ -222,7 +222,7 @@ def _print_answers(
     else:
         print(all_as_text(answers, differing, color))
         if cards:
-            print(cards_as_text(cards))
+            print(cards_as_text(cards, of_cards, color))
     if unknown:
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if failed else EXIT_OK

@@ -23,7 +23,7 @@ from hccl_kit.table.finding import Finding
 MAX_SHOWN = 8
 """Reasons, and pairs of servers, in the findings of one rule; the JSON form has every ping."""
 _CABLE = Message(
-    "HK664.fix", "clean or replace the optical module or the cable at both ends: hccn_tool -i N -optical -g shows them"
+    "HK664.fix", "clean or replace the module or the cable at both ends: hccn_tool -i N -optical -g shows them"
 )
 
 

@@ -63,18 +63,23 @@ def plan_as_text(plan: Plan, cards: int) -> str:
     return "\n".join(lines)
 
 
-def cards_as_text(subject: CardRound) -> str:
-    """One line about the pings of all cards."""
+def cards_as_text(subject: CardRound, findings: Sequence[Finding], color: bool = False) -> str:
+    """What is wrong with the cards of all servers and between them, and one line about their pings."""
     made = [pinged for _, _, _, pinged in subject.pings if pinged.reason is None]
     answered = [pinged for pinged in made if pinged.is_answered]
     times = sorted(pinged.fastest for pinged in answered if pinged.fastest is not None)
     speed = (
         f"; fastest packet of each: median {times[len(times) // 2]:.2g} ms, at most {times[-1]:.2g} ms" if times else ""
     )
-    return (
+    counts = [
+        counted(sum(finding.severity == severity for finding in findings), severity)
+        for severity in ("error", "warning")
+    ]
+    summary = (
         f"cards: {len(answered)} of {counted(len(made), 'ping')} answered in full, in "
-        f"{counted(subject.plan.rounds, 'round')}{speed}"
+        f"{counted(subject.plan.rounds, 'round')}: {', '.join(counts)}{speed}"
     )
+    return "\n".join([*(line for finding in findings for line in as_lines(finding, color)), summary])
 
 
 def _duration(seconds: int) -> str:
