@@ -108,9 +108,13 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--mpi", action="store_true", help="check every server under mpirun, which starts one process on each"
     )
-    group.add_argument("--cards", action="store_true", help="as --all; then the cards ping each other over their links")
-    group.add_argument("--all-pairs", action="store_true", help="with --cards: all cards, not only those of one number")
-    group.add_argument("--dry-run", action="store_true", help="with --cards: print the number of pings and the time")
+    group.add_argument("--cards", action="store_true", help="do what --all does, then let the cards ping each other")
+    group.add_argument(
+        "--all-pairs", action="store_true", help="let cards of all numbers ping each other; needs --cards"
+    )
+    group.add_argument(
+        "--dry-run", action="store_true", help="print how many pings --cards makes and how long they take"
+    )
     add_reach(group)
     add_timeout(group, 60.0)
 

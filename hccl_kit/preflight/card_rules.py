@@ -394,7 +394,7 @@ def in_words(places: Iterable[Place]) -> str:
 
 
 CARD_RULES: tuple[Rule[[CardRound]], ...] = (
-    Rule("HK663", "unreachable-card", unreachable, hccl_error="EI0006"),
+    Rule("HK663", "cards-not-reached", unreachable, hccl_error="EI0006"),
     Rule("HK664", "weak-optics", weak_optics, severity="warning"),
     Rule("HK665", "flapping-link", flapping, severity="warning"),
     Rule("HK666", "wrong-cable", wrong_cable, severity="warning"),

@@ -217,7 +217,7 @@ VALUES: Mapping[str, Accepted] = {
     "HCCL_RDMA_QPS_PER_CONNECTION": _whole(1, 32),
     "HCCL_MULTI_QP_THRESHOLD": _whole(1, 8192),
     "HCCL_BUFFSIZE": Accepted(
-        "a whole number of MB, from 1 on",
+        "a whole number of MB, from 1 on; the manual advises micro batch x sequence x hidden size x bytes / 2^20",
         lambda text: len(text) <= _MAX_DIGITS and re.fullmatch("[0-9]*[1-9][0-9]*", text) is not None,
     ),
     "HCCL_DETERMINISTIC": _one_of_any_case("true", "false", "strict"),
