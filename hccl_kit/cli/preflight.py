@@ -124,15 +124,15 @@ def _preflight(request: PreflightRequest) -> int:
     if isinstance(job, Refused):
         return _print_refused(job, request.format)
     color = wants_color(sys.stdout)
-    if request.dry_run:
-        plan = plan_of(job.table, job.product, all_pairs=request.all_pairs)
+    plan = plan_of(job.table, job.product, all_pairs=request.all_pairs) if request.cards else None
+    if plan and request.dry_run:
         print(plan_as_text(plan, job.table.world_size))
         return EXIT_OK
     if not _asks_all(request):
         return _print_answers(job, [answer(job.node(os.environ, request.server))], None, request.format, color=color)
     reach = Reach.of(request.ssh_option, request.python, request.timeout)
     answers, differences = check_servers(job, request.server, reach)
-    cards = check_cards(job, request.server, reach, all_pairs=request.all_pairs) if request.cards else None
+    cards = check_cards(job, request.server, reach, plan) if plan else None
     return _print_answers(job, answers, differences, request.format, color=color, cards=cards)
 
 

@@ -13,7 +13,7 @@ from hccl_kit.base.schemas import loads
 from hccl_kit.launch.plan import address_of
 from hccl_kit.preflight import cards_on_server
 from hccl_kit.preflight.answer import Answer, answer
-from hccl_kit.preflight.card_pings import LONGEST, Place, plan_of
+from hccl_kit.preflight.card_pings import LONGEST, Place, Plan
 from hccl_kit.preflight.card_probe import probe
 from hccl_kit.preflight.card_rules import CardRound
 from hccl_kit.preflight.card_state import CardsAnswer, from_value
@@ -28,7 +28,6 @@ from hccl_kit.table.model import Server
 
 PACKAGES = ("agent", "base", "check", "discovery", "launch", "preflight", "remote", "runtime", "table")
 """What `on_server` and `cards_on_server` import."""
-
 _Local = TypeVar("_Local")
 
 
@@ -50,17 +49,17 @@ def check_servers(job: PreflightJob, server: str | None, reach: Reach) -> tuple[
     return answers, differences(Round(answered, job.digest, ahead, job.path))
 
 
-def check_cards(job: PreflightJob, server: str | None, reach: Reach, *, all_pairs: bool) -> CardRound:
-    """What the cards of all servers answered, and their pings. Raises KitError if the table names no hosts.
+def check_cards(job: PreflightJob, server: str | None, reach: Reach, plan: Plan) -> CardRound:
+    """What the cards of all servers answered, and their pings.
 
-    A server has as much longer than `reach` says as its pings may take.
+    `server` names this one. Raises KitError if the table names no hosts. A server has as much longer than `reach` says
+    as its pings may take.
     """
     this = job.node(os.environ, server)
-    plan = plan_of(job.table, job.product, all_pairs=all_pairs)
     patient = reach._replace(timeout=reach.timeout + plan.rounds * LONGEST)
-    pairs = [cards_on_server.ALL if all_pairs else cards_on_server.RAIL]
+    pairs = [cards_on_server.ALL if plan.all_pairs else cards_on_server.RAIL]
     here, replies = _ask(
-        job, this, "preflight.cards_on_server", patient, lambda: probe(this, all_pairs=all_pairs), arguments=pairs
+        job, this, "preflight.cards_on_server", patient, lambda: probe(this, all_pairs=plan.all_pairs), arguments=pairs
     )
     by_id = {name: _cards_answer(reply) for name, reply in replies.items()}
     if here and this.server:

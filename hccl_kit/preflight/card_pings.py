@@ -10,6 +10,7 @@ import ipaddress
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery.hccn_ping import Link
 from hccl_kit.table.model import Device, RankTable, Server
 from hccl_kit.table.products import Product
@@ -19,6 +20,8 @@ USUAL, LONGEST = 3, 10
 
 Not measured: no public output has the duration.
 """
+MAX_PINGS = 600_000
+"""Pings of one check, which the asking machine keeps in memory: of 256 servers of 8 cards, or of all pairs of 96."""
 
 
 class Place(NamedTuple):
@@ -66,21 +69,31 @@ class Plan(NamedTuple):
     That is a card without address, or with a number that no other server has.
     """
 
+    all_pairs: bool = False
     rounds: int = 0
     pings: int = 0
     unpaired: tuple[Place, ...] = ()
 
 
 def plan_of(table: RankTable, product: Product, *, all_pairs: bool) -> Plan:
-    """What `rounds_of` all servers comes to."""
+    """What `rounds_of` all servers comes to. Raises KitError if there are more than MAX_PINGS pings."""
     rounds, pings, asked = [0], 0, set[Place]()
     for server in table.servers:
         asks = [*rounds_of(table, product, server.id, all_pairs=all_pairs)]
         rounds.append(len(asks))
         pings += sum(map(len, asks))
         asked.update(ping.target for round_of_server in asks for ping in round_of_server)
+    if pings > MAX_PINGS:
+        raise KitError(
+            "preflight.too-many-pings",
+            "{pings} pings, in {rounds} rounds; at most {most} are made",
+            fix="check the servers in parts, each with a table of its own: hccl-kit split",
+            pings=pings,
+            rounds=max(rounds),
+            most=MAX_PINGS,
+        )
     places = [Place(server.id, device.id) for server, device in table.devices()]
-    return Plan(max(rounds), pings, tuple(place for place in places if place not in asked))
+    return Plan(all_pairs, max(rounds), pings, tuple(place for place in places if place not in asked))
 
 
 def _between(mesh: _Mesh, source: str, target: str, columns: Sequence[int], shift: int) -> Iterator[Ping]:

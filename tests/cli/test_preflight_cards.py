@@ -155,6 +155,14 @@ def test_an_option_that_has_no_effect_is_exit_2(tmp_path: Path, arguments: tuple
     assert error in done.stderr
 
 
+def test_more_pings_than_fit_into_memory_are_refused_before_any_ssh(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text(json.dumps(value(100, 8)))
+    done = preflight("t.json", "--cards", "--all-pairs", folder=tmp_path, environ={"HCCL_KIT_SSH": "touch asked"})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "error: 633600 pings, in 792 rounds; at most 600000 are made" in done.stderr
+    assert not (tmp_path / "asked").exists()
+
+
 def test_a_table_without_hosts_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(json.dumps(ranks_value(2)))
     done = preflight("t.json", "--cards", folder=tmp_path)

@@ -16,7 +16,6 @@ from hccl_kit.preflight.card_state import CardState
 from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.table.finding import Finding
 from tests.preflight.clusters import (
-    LOST,
     Cluster,
     another_driver,
     crossed_cables,
@@ -150,7 +149,9 @@ def test_between_two_servers_both_ends_are_named() -> None:
 def test_a_ping_that_was_not_made_is_not_a_failed_one() -> None:
     place, other = Place("a", 0), Place("b", 0)
     refused = Pinged(0, 0, reason="permission denied")
-    subject = CardRound({}, [(place, other, "HCCS", refused)], Plan(1, 1, (Place("c", 5),)), {"d": "no NPU found"})
+    subject = CardRound(
+        {}, [(place, other, "HCCS", refused)], Plan(False, 1, 1, (Place("c", 5),)), {"d": "no NPU found"}
+    )
     assert [(finding.rule, finding.severity, finding.message) for finding in run(CARD_RULES, "a3", subject)] == [
         ("HK670", "warning", "d: the cards were not asked: no NPU found"),
         ("HK670", "warning", "card 0 of a: 1 ping not made: permission denied"),
@@ -195,6 +196,6 @@ def test_links_are_judged_apart() -> None:
     ],
 )
 def test_each_reading_has_its_rule(state: CardState, rule: str, text: str) -> None:
-    (finding,) = run(CARD_RULES, "a2", CardRound({Place("a", 3): state}, [("", "", "", LOST)][:0]))
+    (finding,) = run(CARD_RULES, "a2", CardRound({Place("a", 3): state}, []))
     assert (finding.rule, finding.device) == (rule, 3)
     assert finding.message.startswith(f"card 3 of a: {text}")
