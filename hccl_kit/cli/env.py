@@ -78,7 +78,7 @@ def make_parser() -> Parser:
         "--connect-timeout",
         metavar="SECONDS",
         type=whole("--connect-timeout"),
-        help="HCCL_CONNECT_TIMEOUT, from 120 to 7200 (default: 120, on several servers 600)",
+        help="HCCL_CONNECT_TIMEOUT, from 120 to 7200 (default: 600)",
     )
     parser.add_argument(
         "--exec-timeout",

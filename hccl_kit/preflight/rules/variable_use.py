@@ -11,6 +11,7 @@ from hccl_kit.base.origin import Origin
 from hccl_kit.base.wording import listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.discovery.server_id import interfaces
+from hccl_kit.launch.hccl_variables import IF_OF_TORCH
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.rules.variable_values import PAGES_9_1, PARSER
 from hccl_kit.table.document import shown
@@ -22,8 +23,6 @@ MODE, EXEC = "HCCL_OP_EXPANSION_MODE", "HCCL_EXEC_TIMEOUT"
 MOST_AIV, MOST_CCU, STEP_OF_OLD = 1091, 65_535, 68
 """Seconds: the most that the modes AIV and CCU_* wait, and what 910 and 300I Duo round down to."""
 SGLANG = Origin("docs.sglang.io, ascend-npus environment_variables, and deep_ep", "2026-11-27")
-OF_TORCH = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
-"""What the two transports of torch between hosts listen on."""
 _FAMILIES = (
     "HCCL_", "HCOMM_", "ASCEND_", "RANK_", "DEVICE_ID", "MASTER_", "MF_", "DEEPEP_", "GLOO_SOCKET", "TP_SOCKET",
 )  # fmt: skip
@@ -91,7 +90,7 @@ def _parts(value: str) -> Sequence[str]:
 
 def _absent_interfaces(environ: Environ) -> Iterator[Finding]:
     """The interfaces that gloo and tensorpipe are given, separated by commas, and that are not here."""
-    for name in OF_TORCH:
+    for name in IF_OF_TORCH:
         wanted = [part.strip() for part in environ.get(name, "").split(",") if part.strip()]
         if not wanted or name in placeholders(environ):
             continue
