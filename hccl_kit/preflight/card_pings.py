@@ -2,6 +2,7 @@
 
 In round k each server asks the k-th next one, so N servers need N - 1 rounds, and both directions are tried. Cards ask
 those of their rail, which are the cards with their number on the other servers; or all that their network connects.
+Inside a super pod of Atlas A3 they ask over HCCS, and over RoCE only between super pods, as HCCL connects them.
 """
 
 from __future__ import annotations
@@ -41,10 +42,18 @@ class Ping(NamedTuple):
 
 
 class _Mesh(NamedTuple):
-    """Servers whose cards reach each other over `link`; a row has the addresses of a server by card."""
+    """Servers whose cards reach each other over `link`; a row has the addresses of a server by card.
+
+    `inside` has the super pod of a server: cards of one do not use this link.
+    """
 
     link: Link
     rows: Mapping[str, Mapping[int, str]]
+    inside: Mapping[str, str]
+
+    def joins(self, source: str, target: str) -> bool:
+        """Whether cards of these two servers use the link."""
+        return source not in self.inside or self.inside[source] != self.inside.get(target)
 
 
 def rounds_of(table: RankTable, product: Product, server: str, *, all_pairs: bool) -> Iterator[tuple[Ping, ...]]:
@@ -59,7 +68,7 @@ def rounds_of(table: RankTable, product: Product, server: str, *, all_pairs: boo
         for step in range(0 if inside else 1, len(names)):
             target = names[(at + step) % len(names)]
             for shift in range(0 if step else 1, len(columns) if all_pairs or step == 0 else 1):
-                pings = _between(mesh, server, target, columns, shift)
+                pings = _between(mesh, server, target, columns, shift) if mesh.joins(server, target) else ()
                 yield tuple(ping for ping in pings if _connects(product, ping))
 
 
@@ -113,8 +122,9 @@ def _meshes(table: RankTable) -> Iterator[_Mesh]:
     by_id = {server.id: server for server in table.servers}
     for pod in table.super_pods or ():
         servers = [by_id[member.id] for member in pod.servers if member.id in by_id]
-        yield _Mesh("HCCS", _rows(servers, lambda device: None if device.sdid is None else str(device.sdid)))
-    yield _Mesh("RoCE", _rows(table.servers, _roce_address))
+        yield _Mesh("HCCS", _rows(servers, lambda device: None if device.sdid is None else str(device.sdid)), {})
+    pods = {member.id: pod.id for pod in table.super_pods or () for member in pod.servers}
+    yield _Mesh("RoCE", _rows(table.servers, _roce_address), pods)
 
 
 def _rows(servers: Sequence[Server], address: Callable[[Device], str | None]) -> Mapping[str, Mapping[int, str]]:

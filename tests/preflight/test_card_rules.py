@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from datetime import date
 
 import pytest
 
@@ -11,6 +12,7 @@ from hccl_kit.check.rule import run
 from hccl_kit.discovery.hccn_ping import Pinged
 from hccl_kit.discovery.hccn_reports import Neighbour
 from hccl_kit.preflight.card_pings import Place, Plan
+from hccl_kit.preflight.card_readings import LIMITS, OURS
 from hccl_kit.preflight.card_rules import CARD_RULES, CardRound, in_words
 from hccl_kit.preflight.card_state import CardState
 from hccl_kit.preflight.cluster_rules import Round, differences
@@ -88,6 +90,12 @@ def test_a_healthy_cluster_has_no_finding() -> None:
         rng = random.Random(seed)
         servers, cards = SIZES[seed % len(SIZES)]
         assert findings(healthy(servers, cards, rng, leaves=rng.randrange(1, 4))) == []
+
+
+def test_every_limit_has_a_source_and_a_date() -> None:
+    for origin in (*(limit.origin for limit in LIMITS), OURS):
+        assert origin.source
+        assert date.fromisoformat(origin.seen).year >= 2020
 
 
 def unreachable(cluster: Cluster) -> list[str]:
