@@ -51,8 +51,9 @@ def unreachable(subject: CardRound) -> Iterator[Finding]:
                     of its cable.
     HCCL:           EI0006 after HCCL_CONNECT_TIMEOUT.
     """
-    bad = _bad_ports(subject.states)
     for link in dict.fromkeys(link for _, _, link, _ in subject.pings):
+        states = subject.states if link == "RoCE" else {}  # HCCS has other ports, which the tools do not read
+        bad = _bad_ports(states)
         results = {
             (source, target): pinged.is_answered
             for source, target, of_link, pinged in subject.pings
@@ -65,7 +66,7 @@ def unreachable(subject: CardRound) -> Iterator[Finding]:
         found = causes(results, bad.keys())
         for cause in found:
             if cause.kind != "pair":
-                message = _explained(cause, link, subject.states, bad, made)
+                message = _explained(cause, link, states, bad, made)
                 yield Finding(message, _HINTS.get(cause.kind, _LOOK), device=_device(cause))
         yield from _pairs([cause for cause in found if cause.kind == "pair"], link)
 

@@ -181,6 +181,19 @@ def test_links_are_judged_apart() -> None:
     )
 
 
+def test_a_bad_network_port_does_not_explain_pings_over_hccs() -> None:
+    cluster = healthy(4, 2, random.Random(1))
+    place, other = Place("10.0.0.2", 1), Place("10.0.0.3", 1)
+    cluster.change(place, link="DOWN")
+    cluster.lose(lambda source, target: other in (source, target))
+    subject = cluster.subject()
+    over_hccs = subject._replace(
+        pings=[(source, target, "HCCS", pinged) for source, target, _, pinged in subject.pings]
+    )
+    (finding,) = run(CARD_RULES, "a3", over_hccs)
+    assert finding.message == "card 1 of 10.0.0.3: it reaches no card, and none reaches it (6 HCCS pings failed)"
+
+
 @pytest.mark.parametrize(
     ("state", "rule", "text"),
     [
