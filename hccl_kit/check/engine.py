@@ -82,13 +82,14 @@ def check_document(
 
 
 def _findings_of_text(document: Document) -> Sequence[Finding]:
-    """The findings of the text; if it is a ConfigMap in YAML, only the finding for that."""
+    """The findings of the text; if it is a known kind of text, only the finding for that."""
     is_json = all(finding.rule != reading.NOT_JSON.id for finding in document.findings)
-    config_map = None if is_json else kinds.config_map_in(document.text)
-    if config_map is None:
+    recognised = None if is_json else kinds.kind_of_text(document.text)
+    if recognised is None:
         return document.findings
-    kind, offset = config_map
-    return [_no_rank_table(kind, Span(document.text.count("\n", 0, offset) + 1, 1, len("kind")))]
+    kind, offset = recognised
+    column = offset - document.text.rfind("\n", 0, offset)
+    return [_no_rank_table(kind, Span(document.text.count("\n", 0, offset) + 1, column, 4))]
 
 
 def _read(

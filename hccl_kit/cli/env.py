@@ -32,7 +32,7 @@ from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_job, add_ssh_option, add_timeout, whole
 from hccl_kit.cli.tables import read_table
 from hccl_kit.diagnosis.rank_settings import read_settings
-from hccl_kit.diagnosis.variable_check import Difference, check
+from hccl_kit.diagnosis.variable_check import Difference, check, identity
 from hccl_kit.launch.hccl_variables import Host, ServerVariables, Variable, VariablePlan, Wanted, plan_variables
 from hccl_kit.launch.job_ports import EPHEMERAL, JOBS
 from hccl_kit.preflight.host_facts import hosts_over_ssh, this_host
@@ -78,7 +78,7 @@ def make_parser() -> Parser:
         "--connect-timeout",
         metavar="SECONDS",
         type=whole("--connect-timeout"),
-        help="HCCL_CONNECT_TIMEOUT, from 120 to 7200 (default: 120, on several servers 600)",
+        help="HCCL_CONNECT_TIMEOUT, from 120 to 7200 (default: 600)",
     )
     parser.add_argument(
         "--exec-timeout",
@@ -120,7 +120,7 @@ def print_plan(request: EnvRequest) -> int:
     only = _only(table, request)
     shown = plan._replace(servers=tuple(server for server in plan.servers if only in (None, server.server)))
     settings = [rank for source in request.check or () for rank in read_settings(source)]
-    differences = check(plan, settings, _product(table)) if request.check else None
+    differences = [*check(plan, settings, _product(table)), *identity(table, settings)] if request.check else None
     if request.format == "json":
         print(json.dumps(as_json(request.table, shown, differences), indent=4))
     elif differences is not None:

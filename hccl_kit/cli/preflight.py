@@ -3,6 +3,7 @@
 examples:
   hccl-kit preflight hccl_2s_16p.json --product 910
   hccl-kit preflight hccl_2s_16p.json --all --ssh-option User=train
+  hccl-kit preflight hccl_2s_16p.json --cards
   mpirun --map-by ppr:1:node hccl-kit preflight hccl_2s_16p.json --mpi
 
 Nothing is changed and no process is ended. RULES are as in hccl-check. HCCL_KIT_SSH replaces ssh,
@@ -27,6 +28,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text as table_as_text
+from hccl_kit.check.rule import Rule, run
 from hccl_kit.check.selection import narrowed, selection
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_product, add_reach, add_selection, add_timeout
@@ -34,12 +36,14 @@ from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight import by_mpi
 from hccl_kit.preflight.answer import Answer, answer
-from hccl_kit.preflight.by_ssh import check_servers
+from hccl_kit.preflight.by_ssh import check_cards, check_servers
+from hccl_kit.preflight.card_pings import plan_of
+from hccl_kit.preflight.card_rules import CARD_RULES, CardRound
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.json_form import Subject, as_json
 from hccl_kit.preflight.rules import NODE_RULES
-from hccl_kit.preflight.text import all_as_text, as_text
+from hccl_kit.preflight.text import all_as_text, as_text, cards_as_text, plan_as_text
 from hccl_kit.remote.probe import Reach
 from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.document import decode
@@ -62,6 +66,9 @@ class PreflightRequest(NamedTuple):
     quiet: bool
     all: bool
     mpi: bool
+    cards: bool
+    all_pairs: bool
+    dry_run: bool
     ssh_option: Sequence[str]
     python: Sequence[str]
     timeout: float
@@ -101,6 +108,13 @@ def _add_cluster_options(group: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--mpi", action="store_true", help="check every server under mpirun, which starts one process on each"
     )
+    group.add_argument("--cards", action="store_true", help="do what --all does, then let the cards ping each other")
+    group.add_argument(
+        "--all-pairs", action="store_true", help="let cards of all numbers ping each other; needs --cards"
+    )
+    group.add_argument(
+        "--dry-run", action="store_true", help="print how many pings --cards makes and how long they take"
+    )
     add_reach(group)
     add_timeout(group, 60.0)
 
@@ -110,11 +124,20 @@ def _preflight(request: PreflightRequest) -> int:
     if isinstance(job, Refused):
         return _print_refused(job, request.format)
     color = wants_color(sys.stdout)
-    if request.all:
-        reach = Reach.of(request.ssh_option, request.python, request.timeout)
-        answers, differences = check_servers(job, request.server, reach)
-        return _print_answers(job, answers, differences, request.format, color=color)
-    return _print_answers(job, [answer(job.node(os.environ, request.server))], None, request.format, color=color)
+    plan = plan_of(job.table, job.product, all_pairs=request.all_pairs) if request.cards else None
+    if plan and request.dry_run:
+        print(plan_as_text(plan, job.table.world_size))
+        return EXIT_OK
+    if not _asks_all(request):
+        return _print_answers(job, [answer(job.node(os.environ, request.server))], None, request.format, color=color)
+    reach = Reach.of(request.ssh_option, request.python, request.timeout)
+    answers, differences = check_servers(job, request.server, reach)
+    cards = check_cards(job, request.server, reach, plan) if plan else None
+    return _print_answers(job, answers, differences, request.format, color=color, cards=cards)
+
+
+def _asks_all(request: PreflightRequest) -> bool:
+    return request.all or request.cards
 
 
 def _preflight_by_mpi(read: Callable[[], PreflightRequest]) -> int:
@@ -157,10 +180,14 @@ def _report(job: PreflightJob | Refused | KitError, messages: Sequence[Mapping[s
 
 def _open_job(request: PreflightRequest) -> PreflightJob | Refused:
     """The table, and what to report of the checks."""
-    if (request.ssh_option or request.python) and not request.all:
+    if (request.ssh_option or request.python) and not _asks_all(request):
         raise KitError("cli.preflight.only-with-all", "--ssh-option and --python need --all, which asks over ssh")
+    if (request.all_pairs or request.dry_run) and not request.cards:
+        raise KitError("cli.preflight.only-with-cards", "--all-pairs and --dry-run need --cards, which makes the pings")
+    if request.cards and request.mpi:
+        raise KitError("cli.preflight.cards-over-ssh", "--cards asks over ssh, and not with --mpi")
     select, ignore = selection(request.select, request.ignore or (), CATALOGUE)
-    _assert_selects_a_check(select, ignore, has_cluster_rules=request.all or request.mpi)
+    _assert_selects_a_check(select, ignore, _rules_of(request))
     data, name = load(request.table)
     report = narrowed(check_text(data, name, request.product), ignore=ignore)
     if not report.ok or report.table is None:
@@ -180,22 +207,26 @@ def _print_answers(
     form: str,
     *,
     color: bool = False,
+    cards: CardRound | None = None,
 ) -> int:
     """Print the report; returns the exit code. `differences` are None if this machine alone was checked."""
     answers = [answer._replace(report=job.selected_report(answer.report)) for answer in answers]
     differing = job.selected(differences or ())
-    unknown = any(answer.error is not None for answer in answers)
+    of_cards = job.selected([*run(CARD_RULES, job.product.name, cards)]) if cards else ()
+    unknown = any(answer.error is not None for answer in answers) or bool(cards and cards.silent)
     failed = any(not answer.report.ok for answer in answers) or any(
-        finding.severity == "error" for finding in differing
+        finding.severity == "error" for finding in (*differing, *of_cards)
     )
     if form == "json":
-        print(as_json(Subject(job.file, job.digest, job.product.name), answers, differing))
+        print(as_json(Subject(job.file, job.digest, job.product.name), answers, (*differing, *of_cards), cards=cards))
     elif job.quiet and not (unknown or failed):
         pass
     elif differences is None:
         print(as_text(answers[0], color))
     else:
         print(all_as_text(answers, differing, color))
+        if cards:
+            print(cards_as_text(cards, of_cards, color))
     if unknown:
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if failed else EXIT_OK
@@ -213,26 +244,36 @@ def _print_refused(refused: Refused, form: str) -> int:
     return EXIT_FINDINGS
 
 
-def _assert_selects_a_check(select: frozenset[str] | None, ignore: frozenset[str], *, has_cluster_rules: bool) -> None:
+def _rules_of(request: PreflightRequest) -> frozenset[str]:
+    """The ids of the rules that this run checks."""
+    of_cluster = CLUSTER_RULES if _asks_all(request) or request.mpi else ()
+    of_cards = CARD_RULES if request.cards else ()
+    rules: tuple[Rule[...], ...] = (*NODE_RULES, *of_cluster, *of_cards)
+    return frozenset(rule.id for rule in rules)
+
+
+def _assert_selects_a_check(select: frozenset[str] | None, ignore: frozenset[str], runs: frozenset[str]) -> None:
     """Raises KitError if no check of this run is selected: nothing would be checked, and everything would look fine."""
-    of_node = {rule.id for rule in NODE_RULES}
-    of_cluster = {rule.id for rule in CLUSTER_RULES}
-    runs = of_node | of_cluster if has_cluster_rules else of_node
     kept = (select if select is not None else runs) - ignore
     if kept & runs:
         return
-    if kept & of_cluster:
+    of_cluster = kept & {rule.id for rule in CLUSTER_RULES}
+    if of_cluster:
         hint = Message(
             "cli.preflight.select-ignore-leave.fix",
             "{min} compares servers: add --all, or run it with mpirun and --mpi",
-            min=min(kept & of_cluster),
+            min=min(of_cluster),
+        )
+    elif kept & {rule.id for rule in CARD_RULES}:
+        hint = Message(
+            "cli.preflight.select-ignore-leave.fix-3", "{min} is about all cards: add --cards", min=min(kept)
         )
     else:
         hint = Message(
             "cli.preflight.select-ignore-leave.fix-2",
             "the checks of machines are {min} to {max}; hccl-check --select checks a table",
-            min=min(of_node),
-            max=max(of_node),
+            min=NODE_RULES[0].id,
+            max=NODE_RULES[-1].id,
         )
     raise KitError(
         "cli.preflight.select-ignore-leave", "--select and --ignore leave no check of this machine", hint=hint

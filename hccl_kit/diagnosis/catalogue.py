@@ -8,11 +8,12 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULES
 from hccl_kit.diagnosis.first_faults import FIRST_FAULTS
 from hccl_kit.launch.rules import PLAN_RULES
+from hccl_kit.preflight.card_rules import CARD_RULES
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
 from hccl_kit.preflight.rules import NODE_RULES
 
 CATALOGUE: tuple[Rule[...], ...] = tuple(
-    sorted((*RULES, *PLAN_RULES, *NODE_RULES, *CLUSTER_RULES, *FIRST_FAULTS), key=lambda rule: rule.id)
+    sorted((*RULES, *PLAN_RULES, *NODE_RULES, *CLUSTER_RULES, *CARD_RULES, *FIRST_FAULTS), key=lambda rule: rule.id)
 )
 
 

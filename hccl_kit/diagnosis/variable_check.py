@@ -24,10 +24,13 @@ from hccl_kit.launch.hccl_variables import (
     VariablePlan,
 )
 from hccl_kit.launch.job_ports import DEFAULT_BASE, DEFAULT_HOST_PORTS, HIGHEST, LOWEST, Ports, job_ports
+from hccl_kit.preflight.rules.identity import outside_table
+from hccl_kit.preflight.rules.variable_use import placeholders
 from hccl_kit.preflight.rules.variable_values import ROCE, VALUES, links_contradict
 from hccl_kit.preflight.rules.variable_verdict import refusal
 from hccl_kit.runtime.worker_env import NAMES
 from hccl_kit.table.document import shown
+from hccl_kit.table.model import RankTable
 
 _DEFAULTS = {CONNECT_TIMEOUT: "120", EXEC_TIMEOUT: "1836", BASE_PORT: str(DEFAULT_BASE)}
 """What HCCL takes if a variable is not set."""
@@ -59,6 +62,19 @@ def check(plan: VariablePlan, had: Sequence[Had], product: str = "") -> list[Dif
         names = {one.variable for one in refused if one.severity == "error"}
         found += [*refused, *_of_plan(plan, rank, names), *_of_server(plan, rank)]
     return [*found, *_between(plan, had)]
+
+
+def identity(table: RankTable, had: Sequence[Had]) -> list[Difference]:
+    """The ranks and sizes that the table cannot have, and values that were never filled in."""
+    return [
+        Difference(rank.source, str(message.values["variable"]), message)
+        for rank in had
+        for message in outside_table(table, rank.values)
+    ] + [
+        Difference(rank.source, name, f"{name}={shown(value)} is a placeholder", "warning")
+        for rank in had
+        for name, value in placeholders(rank.values).items()
+    ]
 
 
 def _refused(rank: Had, product: str) -> Iterator[Difference]:

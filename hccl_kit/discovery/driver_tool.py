@@ -22,7 +22,8 @@ TIMEOUT = 10.0
 MAX_ANSWER = 64 << 10
 """Bytes of an answer, which normally has a few lines."""
 
-_AT_ONCE = 8
+_AT_ONCE = 16
+"""Cards that are asked at a time: all of the largest server but one product."""
 _T = TypeVar("_T")
 
 

@@ -26,6 +26,8 @@ HOST_RANGE = "HCCL_HOST_SOCKET_PORT_RANGE"
 CARD_RANGE = "HCCL_NPU_SOCKET_PORT_RANGE"
 CONNECT_TIMEOUT, EXEC_TIMEOUT = "HCCL_CONNECT_TIMEOUT", "HCCL_EXEC_TIMEOUT"
 IF_IP, IF_NAME, FAMILY = "HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_SOCKET_FAMILY"
+IF_OF_TORCH = ("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
+"""What gloo and tensorpipe of torch listen on: names of interfaces, separated by commas."""
 OF_A_SERVER = (IF_IP, IF_NAME, FAMILY)
 """The variables that may differ between servers; the others are equal on all ranks."""
 RECORDER_SWITCHES = tuple(recorder.name for recorder in RECORDERS if not recorder.value.startswith("./"))
@@ -33,7 +35,8 @@ RECORDER_SWITCHES = tuple(recorder.name for recorder in RECORDERS if not recorde
 (MASTER_PORT,) = NAMES["master_port"]
 
 LEAST_CONNECT, MOST_CONNECT = 120, 7200
-CONNECT_OF_ONE, CONNECT_OF_SEVERAL = 120, 600
+CONNECT = 600
+"""HCCL's default of 120 s is too short where ranks compile or load their data first, also on one server."""
 EXEC = 1836
 MOST_EXEC, MOST_EXEC_OF_910 = 2_147_483_647, 17_340
 
@@ -92,7 +95,6 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
 
     Raises KitError if the requested ports or timeouts are not possible.
     """
-    several = len(table.servers) > 1
     known = [hosts[server.id].kernel for server in table.servers if server.id in hosts]
     assumes_linux = len(known) < len(table.servers)
     kernels = tuple(dict.fromkeys([*known, *([Kernel()] if assumes_linux else [])]))
@@ -102,7 +104,7 @@ def plan_variables(table: RankTable, wanted: Wanted, hosts: Mapping[str, Host]) 
         ports,
         (
             *_port_variables(ports),
-            *_timeout_variables(wanted, several=several),
+            *_timeout_variables(wanted),
             Variable(MASTER_PORT, str(ports.master), "port of rank 0, for torch and the launch scripts"),
             *_recorder_variables(),
         ),
@@ -160,8 +162,8 @@ def _port_variables(ports: JobPorts) -> tuple[Variable, ...]:
     )
 
 
-def _timeout_variables(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]:
-    connect = wanted.connect if wanted.connect is not None else CONNECT_OF_SEVERAL if several else CONNECT_OF_ONE
+def _timeout_variables(wanted: Wanted) -> tuple[Variable, ...]:
+    connect = wanted.connect if wanted.connect is not None else CONNECT
     execute = wanted.execute if wanted.execute is not None else max(EXEC, connect + 120)
     if not LEAST_CONNECT <= connect <= MOST_CONNECT:
         raise KitError(
@@ -189,12 +191,13 @@ def _timeout_variables(wanted: Wanted, *, several: bool) -> tuple[Variable, ...]
             execute=execute,
             connect=connect,
         )
-    where = "on several servers ranks start minutes apart" if several else "the ranks of one server start together"
     limit = "no limit" if execute == 0 else "longer than the time for links, so that the first error is the cause"
     if not 0 < execute <= MOST_EXEC_OF_910:
         limit += f"; Atlas 910 and 300I Duo accept 1 to {MOST_EXEC_OF_910} only"
     return (
-        Variable(CONNECT_TIMEOUT, str(connect), f"seconds for a link, equal on all ranks: {where}"),
+        Variable(
+            CONNECT_TIMEOUT, str(connect), "seconds for a link, equal on all ranks, which may start minutes apart"
+        ),
         Variable(EXEC_TIMEOUT, str(execute), f"seconds for an operator, equal on all ranks: {limit}"),
     )
 
@@ -224,4 +227,5 @@ def _server_variables(server: Server, host: Host | None) -> ServerVariables:
         there = ", ".join(f"{interface.name} {interface.address}" for interface in host.interfaces) or "none"
         return ServerVariables(server.id, (), f"no interface of it has {address}; it has {there}")
     by_name = Variable(IF_NAME, f"={names[0]}", f"the interface that has {address}; = is for exactly this name")
-    return ServerVariables(server.id, (by_address, by_name, *family))
+    of_torch = [Variable(name, names[0], "the same interface for torch between hosts") for name in IF_OF_TORCH]
+    return ServerVariables(server.id, (by_address, by_name, *family, *of_torch))

@@ -21,7 +21,7 @@ from hccl_kit.table.source import MAX_BYTES
 TABLE = "table"
 """The fact that holds the SHA-256 of the table's file on that server."""
 ABSENT = "absent"
-_FAMILIES = ("HCCL_", "ASCEND_GLOBAL_", "ASCEND_RT_", RANK_TABLE_FILE)
+_FAMILIES = ("HCCL_", "HCOMM_", "ASCEND_GLOBAL_", "ASCEND_RT_", RANK_TABLE_FILE)
 _PER_SERVER = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_KIT_")
 """Prefixes of variables that may differ between servers; each server checks its own (HK610, HK611)."""
 _FIELDS = ("rule", "name", "severity", "message", "hint", "hccl_error", "device")

@@ -102,9 +102,9 @@ def tls_differs(answered: Round) -> Iterator[Finding]:
 def variables_differ(answered: Round) -> Iterator[Finding]:
     """An HCCL variable differs between servers.
 
-    What:           a variable HCCL_*, ASCEND_GLOBAL_*, ASCEND_RT_* or RANK_TABLE_FILE has other values on some servers,
-                    as seen by a program that is started there like this one. HCCL_IF_IP and HCCL_SOCKET_IFNAME may
-                    differ.
+    What:           a variable HCCL_*, HCOMM_*, ASCEND_GLOBAL_*, ASCEND_RT_* or RANK_TABLE_FILE has other values on
+                    some servers, as seen by a program that is started there like this one. HCCL_IF_IP and
+                    HCCL_SOCKET_IFNAME may differ.
     Why it matters: ranks with different algorithms, buffers or timeouts do not work together.
     Example:        HCCL_BUFFSIZE=400 in the profile of one server only.
     Fix:            export it before `hccl-kit run`, which passes it on, or in the script that every server runs.

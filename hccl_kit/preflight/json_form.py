@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import mismatch
 from hccl_kit.preflight.answer import Answer, finding_to_value, from_value, to_value
+from hccl_kit.preflight.card_rules import CardRound
 from hccl_kit.table.finding import Finding
 
 JSON_VERSION = 1
@@ -31,6 +32,7 @@ def as_json(
     answers: Sequence[Answer],
     differences: Sequence[Finding] = (),
     table_findings: Sequence[Finding] = (),
+    cards: CardRound | None = None,
 ) -> str:
     """One document; ASCII, so any pipe takes it. With `table_findings` no server was checked."""
     findings = (*differences, *table_findings)
@@ -44,12 +46,27 @@ def as_json(
             },
             "product": subject.product,
             "ok": all(answer.error is None and answer.report.ok for answer in answers)
+            and not (cards and cards.silent)
             and all(finding.severity != "error" for finding in findings),
             "servers": [to_value(answer) for answer in answers],
             "differences": [*map(finding_to_value, differences)],
+            **({"cards": _cards(cards)} if cards else {}),
         },
         indent=2,
     )
+
+
+def _cards(subject: CardRound) -> dict[str, Any]:
+    return {
+        "rounds": subject.plan.rounds,
+        "pings": len(subject.pings),
+        "silent": dict(subject.silent),
+        "failed": [
+            [*source, *target, link, *pinged]
+            for source, target, link, pinged in subject.pings
+            if not pinged.is_answered
+        ],
+    }
 
 
 def answer_in(value: Any) -> Answer:

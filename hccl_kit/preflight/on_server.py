@@ -25,13 +25,16 @@ from hccl_kit.table.reading import load
 
 def answer_of(server: str, product: str, path: str = "") -> str:
     """The answer of this machine as `server` of the table, whose file should be at `path`. Raises KitError."""
+    return json.dumps(to_value(answer(node_of(server, product, Path(path) if path else None))))
+
+
+def node_of(server: str, product: str, path: Path | None = None) -> Node:
+    """This machine as `server` of the table on standard input. Raises KitError if the table did not arrive."""
     table = check_text(*load("-")).table
     if table is None:
         raise KitError("preflight.table-of-question", "the rank table of the question did not arrive in full")
     made_for = any_product() if product == ANY_PRODUCT else find_product(product)
-    there = Path(path) if path else None
-    node = Node(table, made_for, find_server(table, server), os.environ, ToolQueries(), path=there)
-    return json.dumps(to_value(answer(node)))
+    return Node(table, made_for, find_server(table, server), os.environ, ToolQueries(), path=path)
 
 
 if __name__ == "__main__":

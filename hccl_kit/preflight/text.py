@@ -10,6 +10,8 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, spans
 from hccl_kit.check.report.finding_text import as_lines, head, notes
 from hccl_kit.preflight.answer import Answer
+from hccl_kit.preflight.card_pings import LONGEST, USUAL, Plan
+from hccl_kit.preflight.card_rules import CardRound, in_words
 from hccl_kit.preflight.cluster_rules import folded
 from hccl_kit.preflight.inspection import Report
 from hccl_kit.table.finding import Finding
@@ -46,6 +48,42 @@ def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color
     counts += [counted(len(differences), "difference")]
     lines.append(f"{len(there)} of {counted(len(answers), 'server')} answered: {', '.join(counts)}")
     return "\n".join(lines)
+
+
+def plan_as_text(plan: Plan, cards: int) -> str:
+    """What a check of the cards would do, and how long it may take."""
+    times = " to ".join(_duration(plan.rounds * seconds) for seconds in (USUAL, LONGEST))
+    lines = [
+        f"{counted(plan.pings, 'ping')} of {counted(cards, 'card')} in {counted(plan.rounds, 'round')}: "
+        "in a round each card asks one other and is asked by one",
+        f"about {times}, at {USUAL} to {LONGEST} s a ping (assumed, not measured)",
+    ]
+    if plan.unpaired:
+        lines.append(f"no other card asks {in_words(plan.unpaired)}; --all-pairs asks cards of other numbers too")
+    return "\n".join(lines)
+
+
+def cards_as_text(subject: CardRound, findings: Sequence[Finding], color: bool = False) -> str:
+    """What is wrong with the cards of all servers and between them, and one line about their pings."""
+    made = [pinged for _, _, _, pinged in subject.pings if pinged.reason is None]
+    answered = [pinged for pinged in made if pinged.is_answered]
+    times = sorted(pinged.fastest for pinged in answered if pinged.fastest is not None)
+    speed = (
+        f"; fastest packet of each: median {times[len(times) // 2]:.2g} ms, at most {times[-1]:.2g} ms" if times else ""
+    )
+    counts = [
+        counted(sum(finding.severity == severity for finding in findings), severity)
+        for severity in ("error", "warning")
+    ]
+    summary = (
+        f"cards: {len(answered)} of {counted(len(made), 'ping')} answered in full, in "
+        f"{counted(subject.plan.rounds, 'round')}: {', '.join(counts)}{speed}"
+    )
+    return "\n".join([*(line for finding in findings for line in as_lines(finding, color)), summary])
+
+
+def _duration(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"
 
 
 def name_of(answer: Answer) -> str:

@@ -1,7 +1,4 @@
-"""Facts about Ascend products, as data for the rules.
-
-Sources: HCCL user guide (rank table configuration for 910, A2, A3, A5, 300I Duo) and HCCL's own parser.
-"""
+"""Facts about Ascend products, as data for the rules. Each row has its origin."""
 
 from __future__ import annotations
 
@@ -10,6 +7,9 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.origin import Origin
+
+GUIDE = Origin("HCCL user guide, rank table configuration, and HCCL's own parser", "2026-11-25")
 
 
 class Product(NamedTuple):
@@ -39,6 +39,7 @@ class Product(NamedTuple):
     prefix: int | None = None
     host_ip_suffices: bool = True
     chips: tuple[str, ...] = ()
+    origin: Origin = GUIDE
 
     @property
     def has_super_pods(self) -> bool:
@@ -90,7 +91,7 @@ PRODUCTS: tuple[Product, ...] = (
         title="Atlas 950 (A5)",
         max_device_id=64,
         table_versions=("2.0",),
-        chips=("950", "910d", "91095"),
+        chips=("950", "910d", "91095", "350", "850"),
     ),
     Product(
         name="300i-duo",

@@ -18,6 +18,7 @@ from hccl_kit.table import formats
 from tests.cli.test_preflight import FAMILIES
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.nodes import table_of
+from tests.launch.test_hccl_variables import of_interface
 from tests.launch.ways import servers
 from tests.places import ROOT
 from tests.preflight.nodes import HERE
@@ -122,8 +123,8 @@ def test_running_ranks_and_logs_are_compared(folder: Path) -> None:
             rank.kill()
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
-        'run/plog/plog-7_20260302100000000.log: HCCL_CONNECT_TIMEOUT="130"; planned: 120',
-        f'all ranks: HCCL_CONNECT_TIMEOUT differs: "120" (process {rank.pid}), "130" ({log.relative_to(folder)})',
+        'run/plog/plog-7_20260302100000000.log: HCCL_CONNECT_TIMEOUT="130"; planned: 600',
+        f'all ranks: HCCL_CONNECT_TIMEOUT differs: "600" (process {rank.pid}), "130" ({log.relative_to(folder)})',
     ]
 
 
@@ -181,7 +182,7 @@ def test_every_server_is_queried_over_ssh(lab: Hosts, tmp_path: Path) -> None:
     assert found["ports"][1] < 32768
     for server, address in zip(found["servers"], lab.addresses, strict=True):
         told = {one["name"]: one["value"] for one in server["variables"]}
-        assert (server["note"], told) == (None, {"HCCL_IF_IP": address, "HCCL_SOCKET_IFNAME": "=eth0"})
+        assert (server["note"], told) == (None, {"HCCL_IF_IP": address, **of_interface("eth0")})
 
 
 @needs_hosts

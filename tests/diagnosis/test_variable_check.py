@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.diagnosis.rank_settings import Had
-from hccl_kit.diagnosis.variable_check import check
+from hccl_kit.diagnosis.variable_check import check, identity
 from hccl_kit.discovery.server_id import Interface
 from hccl_kit.launch.hccl_variables import Host, VariablePlan, Wanted, plan_variables, script_variables
 from hccl_kit.launch.job_ports import Kernel
@@ -169,3 +169,27 @@ def test_the_interface_of_a_single_server_must_select_its_address() -> None:
 @given(st.dictionaries(st.sampled_from([one.name for one in planned().variables]), st.text(max_size=30)))
 def test_any_value_can_be_compared(values: dict[str, str]) -> None:
     check(planned(), [Had("a", values, is_complete=True), Had("b", values, is_complete=False)])
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"RANK_ID": "0", "RANK_SIZE": "4"}, ""),
+        ({"RANK_ID": "4"}, "RANK_ID=4, and the table has ranks 0 to 3"),
+        ({"RANK_ID": "0", "RANK_SIZE": "2"}, "RANK_SIZE=2, and the table has 4 ranks"),
+        ({"RANK_ID": "first"}, 'RANK_ID="first" is not a number'),
+        ({"MF_CONFIG_STORE_URL": "tcp://PIP:PORT"}, 'MF_CONFIG_STORE_URL="tcp://PIP:PORT" is a placeholder'),
+    ],
+)
+def test_ranks_and_sizes_outside_the_table_and_placeholders_are_differences(
+    values: Mapping[str, str], text: str
+) -> None:
+    found = identity(TWO, [Had("a", values, is_complete=True)])
+    assert [one.text for one in found] == [text][: bool(text)]
+    assert all(one.severity == ("warning" if "placeholder" in text else "error") for one in found)
+
+
+def test_two_start_scripts_that_both_count_from_0_are_named() -> None:
+    ranks = [Had(source, {"RANK_ID": "0", "RANK_SIZE": "2"}, is_complete=True) for source in ("a", "b")]
+    assert 'RANK_ID="0" in a, b; each rank is one process' in texts(*ranks)
+    assert [one.text for one in identity(TWO, ranks)] == ["RANK_SIZE=2, and the table has 4 ranks"] * 2

@@ -32,6 +32,10 @@ def of(plan: VariablePlan | ServerVariables) -> dict[str, str]:
     return {one.name: one.value for one in plan.variables}
 
 
+def of_interface(name: str) -> dict[str, str]:
+    return {"HCCL_SOCKET_IFNAME": f"={name}", "GLOO_SOCKET_IFNAME": name, "TP_SOCKET_IFNAME": name}
+
+
 @pytest.mark.parametrize("product", PRODUCT_NAMES)
 @given(st.integers(0, 7), st.booleans())
 def test_hccl_accepts_the_planned_values(product: str, job: int, several: bool) -> None:
@@ -44,7 +48,7 @@ def test_hccl_accepts_the_planned_values(product: str, job: int, several: bool) 
 def test_the_interface_with_the_address_is_selected_as_in_hccl() -> None:
     known = host(("docker0", "172.17.0.1"), ("bond1", "10.0.0.1"), ("eth0", "192.168.0.1"))
     made = plan_variables(ONE, Wanted(), {"10.0.0.1": known})
-    assert of(made.servers[0]) == {"HCCL_IF_IP": "10.0.0.1", "HCCL_SOCKET_IFNAME": "=bond1"}
+    assert of(made.servers[0]) == {"HCCL_IF_IP": "10.0.0.1", **of_interface("bond1")}
     assert choose(known.interfaces, of(made.servers[0])).address == "10.0.0.1"
     assert choose(known.interfaces, {"HCCL_SOCKET_IFNAME": "=bond1"}).address == "10.0.0.1"
 
@@ -70,7 +74,7 @@ def test_hccl_selects_the_interface_for_a_name_or_a_loopback_address(name: str) 
 
 def test_an_ipv6_server_sets_the_socket_family() -> None:
     made = plan_variables(servers([0], ids=["fd00::0:1"]), Wanted(), {"fd00::0:1": host(("eth0", "fd00::1"))})
-    wanted = {"HCCL_IF_IP": "fd00::1", "HCCL_SOCKET_IFNAME": "=eth0", "HCCL_SOCKET_FAMILY": "AF_INET6"}
+    wanted = {"HCCL_IF_IP": "fd00::1", **of_interface("eth0"), "HCCL_SOCKET_FAMILY": "AF_INET6"}
     assert of(made.servers[0]) == wanted
 
 

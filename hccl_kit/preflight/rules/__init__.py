@@ -17,6 +17,7 @@ from hccl_kit.preflight.rules import (
     ports,
     processes,
     table_file,
+    variable_use,
     variables,
     versions,
 )
@@ -34,6 +35,7 @@ NODE_RULES: tuple[Rule[[Node]], ...] = in_order(
     ports.RULES,
     processes.RULES,
     table_file.RULES,
+    variable_use.RULES,
     variables.RULES,
     versions.RULES,
 )

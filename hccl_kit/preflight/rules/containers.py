@@ -17,7 +17,7 @@ from hccl_kit.preflight.probes.cards import VISIBLE_TO_CONTAINER, ids_in_dev, na
 from hccl_kit.preflight.rules.variables import listed_devices
 from hccl_kit.runtime.worker_env import VISIBLE_DEVICES
 from hccl_kit.table.document import shown
-from hccl_kit.table.finding import Finding
+from hccl_kit.table.finding import NO_CODE, Finding
 
 ROOT_INFO = "etc/hccl_rootinfo.json"
 TOPOLOGY = "usr/local/Ascend/driver/topo"
@@ -28,7 +28,7 @@ def stale_root_info(node: Node) -> Iterator[Finding]:
     """The file `/etc/hccl_rootinfo.json` is of another chip.
 
     What:           the file has a version of rank table that HCCL of this product does not read: Atlas A2 reads 1.0,
-                    A3 also 1.2, Atlas 950 reads 2.0 only.
+                    A3 also 1.2, Atlas 950 reads 2.0 only. Or it is a folder.
     Why it matters: the container runtime of Ascend mounts the file into every container if the host has it, whatever
                     its version. HCCL takes it for the rank table of the server, and no variable switches that off.
     Example:        a file of version 1.0 that an older fleet left on a server with Atlas 950.
@@ -38,6 +38,13 @@ def stale_root_info(node: Node) -> Iterator[Finding]:
     accepted = node.product.table_versions
     need_npu(node)
     path = node.root / ROOT_INFO
+    if path.is_dir():
+        message = Message(
+            "HK639.folder", "/{path} is a folder, which docker makes where the host has no such file", path=ROOT_INFO
+        )
+        hint = Message("HK639.folder.fix", "remove the mount of it; on the host: rmdir /{path}", path=ROOT_INFO)
+        yield Finding(message, hint, hccl_error=NO_CODE)
+        return
     if not path.exists():
         return
     version = _version(path)

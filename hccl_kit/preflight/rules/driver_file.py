@@ -13,7 +13,7 @@ from hccl_kit.discovery import hccn_conf, hccn_tool
 from hccl_kit.discovery.driver_tool import NoAnswerError, excerpt
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes import tools
-from hccl_kit.preflight.probes.cards import findings_on_cards, here, need_npu
+from hccl_kit.preflight.probes.cards import findings_on_cards, ids_in_dev, need_npu
 from hccl_kit.preflight.rules.driver_access import HCCN_CONF
 from hccl_kit.table.finding import Finding
 
@@ -43,8 +43,8 @@ def file_unreadable(node: Node) -> Iterator[Finding]:
 def file_stale(node: Node) -> Iterator[Finding]:
     """An address in `/etc/hccn.conf` is not the one that the port of the card has.
 
-    What:           a line `address_N` or `IPv6address_N` of a card of the table has an address that hccn_tool does not
-                    print for it.
+    What:           a line `address_N` or `IPv6address_N` of a card of this machine, in the table or not, has an address
+                    that hccn_tool does not print for it.
     Why it matters: the driver sets up the ports from this file when it starts, so the port has the other address after
                     the next restart of the server; and containers without hccn_tool take the address from it.
     Example:        /etc/hccn.conf:4 has 192.168.103.77, the port of card 3 has 192.168.103.101
@@ -55,7 +55,7 @@ def file_stale(node: Node) -> Iterator[Finding]:
     entries = _entries(node)
     if not entries:
         return
-    ids = [device_id for device_id in here(node) if device_id in entries]
+    ids = [device_id for device_id in ids_in_dev(node) if device_id in entries]
     there, failures = tools.hccn(node, ids, _addresses)
     if failures and not there:
         raise CannotTellError(Message("HK642.no-answer", "hccn_tool: {reason}", reason=next(iter(failures.values()))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.network import is_loopback
@@ -15,7 +15,7 @@ from hccl_kit.preflight.rules.variables import cards_meant
 from hccl_kit.runtime.worker_env import NAMES, SERVER
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.model import Server
+from hccl_kit.table.model import RankTable, Server
 
 
 def not_a_server(node: Node) -> Iterator[Finding]:
@@ -73,11 +73,10 @@ def wrong_rank(node: Node) -> Iterator[Finding]:
     yield from (Finding(message, hint) for message in _rank_differences(node))
 
 
-def _rank_differences(node: Node) -> Iterator[Message]:
-    size = node.table.world_size
-    given = {
-        field: node.environ[name] for field in ("rank", "size", "device") if (name := NAMES[field][0]) in node.environ
-    }
+def outside_table(table: RankTable, environ: Mapping[str, str]) -> Iterator[Message]:
+    """What RANK_ID and RANK_SIZE say that this table cannot have, and numbers that are none."""
+    size = table.world_size
+    given = _given(environ)
     for field, text in given.items():
         if not re.fullmatch("[0-9]{1,10}", text):
             yield Message(
@@ -95,19 +94,30 @@ def _rank_differences(node: Node) -> Iterator[Message]:
             value=given["size"],
             size=size,
         )
-    if "rank" not in given:
-        return
-    rank = int(given["rank"])
-    server, device = next(((s, d) for s, d in node.table.devices() if d.rank == rank), (None, None))
-    if server is None or device is None:
+    if "rank" in given and int(given["rank"]) >= size:
         yield Message(
             "HK612.no-rank",
             "{variable}={rank}, and the table has ranks 0 to {last}",
             variable=NAMES["rank"][0],
-            rank=rank,
+            rank=given["rank"],
             last=size - 1,
         )
-    elif node.server and server is not node.server:
+
+
+def _given(environ: Mapping[str, str]) -> Mapping[str, str]:
+    return {field: environ[name] for field in ("rank", "size", "device") if (name := NAMES[field][0]) in environ}
+
+
+def _rank_differences(node: Node) -> Iterator[Message]:
+    yield from outside_table(node.table, node.environ)
+    given = _given(node.environ)
+    if "rank" not in given or not all(re.fullmatch("[0-9]{1,10}", text) for text in given.values()):
+        return
+    rank = int(given["rank"])
+    server, device = next(((s, d) for s, d in node.table.devices() if d.rank == rank), (None, None))
+    if server is None or device is None:
+        return
+    if node.server and server is not node.server:
         yield Message(
             "HK612.other-server",
             "{variable}={rank}, which the table assigns to server {server}",

@@ -1,7 +1,6 @@
-"""Which values HCCL accepts for its variables, by product and release of CANN, as data.
+"""Which values HCCL accepts for its variables, by product and release of CANN, as data. Each row has its origin.
 
-Sources: HCCL's own parser, externalinput.cc and env_config.cc of hcomm, which stops at the first invalid value;
-alg_env_config.cc of hccl at the tags 8.5.0, 9.0.0 and 9.1.0; the pages of the variables, CANN 8.0 to 9.1.
+HCCL's own parser stops at the first invalid value.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.origin import Origin, Release
 
-Release = tuple[int, int]
-"""A release of CANN, such as (9, 1) for 9.1.0 and its betas."""
-
-OLDEST, NEWEST = (8, 0), (9, 1)
-"""The releases of CANN whose values are known here."""
+PARSER = Origin("externalinput.cc and env_config.cc of hcomm, and the pages of the variables", "2026-11-25")
+MODES = Origin("alg_env_config.cc of hccl at the tags 8.5.0, 9.0.0 and 9.1.0", "2026-11-27", oldest=(8, 5))
+PAGES_9_1 = Origin("the pages of the variables in hccl, 2026-08-22", "2026-11-27", oldest=(9, 1))
+PAGES_9_2 = Origin("the pages of the variables in hccl 9.2.0-dev, 2026-08-20", "2026-11-27", (9, 2), (9, 2))
 _MAX_DIGITS = 10
 """Digits of the longest number that HCCL reads."""
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
@@ -29,7 +28,7 @@ _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 class Accepted(NamedTuple):
     """The accepted values of a variable: in words, and as a predicate.
 
-    `since` are the values that not all releases know, with the first one that does; `oldest` is the first release whose
+    `since` are the values that not all releases know, with the first one that does; `origin` has the releases whose
     values are known here. `stops_on`: the products on which HCCL stops at another value, by its manual and by its code;
     None for all.
     """
@@ -37,7 +36,7 @@ class Accepted(NamedTuple):
     words: str
     takes: Callable[[str], bool]
     since: Mapping[str, Release] = MappingProxyType({})
-    oldest: Release = OLDEST
+    origin: Origin = PARSER
     stops_on: tuple[str, ...] | None = None
 
 
@@ -169,6 +168,26 @@ def _are_topics(text: str) -> bool:
     return set(topics) <= {"ALG", "TASK", "RESOURCE", "AIV_OPS_EXC", ""}
 
 
+_DFS_KEYS: Mapping[str, str] = {
+    "connection_fault_detection_time": "0|2[0-9]|[3-9][0-9]|[1-9][0-9]{2}|[1-6][0-9]{3}|7[01][0-9]{2}|7200",
+    "cluster_heartbeat": "on|off",
+    "stuck_detection": "on|off",
+    "inconsistent_check": "on|first|off",
+    "task_exception": "on|off",
+    "task_monitor_interval": "[0-9]{1,6}|[1-6][0-9]{6}|7[01][0-9]{5}|7200000",
+}
+
+
+def _are_dfs_settings(text: str) -> bool:
+    """`key:value,...`, each key one of _DFS_KEYS with a value of its pattern."""
+    pairs = [part.partition(":") for part in text.split(",")]
+    return all(re.fullmatch(_DFS_KEYS.get(key, "(?!)"), value) for key, _, value in pairs)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?[0-9]{0,20}\.?[0-9]{1,20}", text) is not None
+
+
 _SWITCH = _one_of("0", "1")
 _PORTS = Accepted("auto, or ports and ranges that do not overlap, such as 60000-60015,61000", _are_ports)
 
@@ -198,7 +217,7 @@ VALUES: Mapping[str, Accepted] = {
     "HCCL_RDMA_QPS_PER_CONNECTION": _whole(1, 32),
     "HCCL_MULTI_QP_THRESHOLD": _whole(1, 8192),
     "HCCL_BUFFSIZE": Accepted(
-        "a whole number of MB, from 1 on",
+        "a whole number of MB, from 1 on; the manual advises micro batch x sequence x hidden size x bytes / 2^20",
         lambda text: len(text) <= _MAX_DIGITS and re.fullmatch("[0-9]*[1-9][0-9]*", text) is not None,
     ),
     "HCCL_DETERMINISTIC": _one_of_any_case("true", "false", "strict"),
@@ -206,7 +225,7 @@ VALUES: Mapping[str, Accepted] = {
     "HCCL_DIAGNOSE_ENABLE": _SWITCH,
     "HCCL_ENTRY_LOG_ENABLE": _SWITCH,
     "HCCL_OP_EXPANSION_MODE": Accepted(
-        " or ".join(_MODES), {*_MODES, *_NEW_MODES}.__contains__, _NEW_MODES, oldest=(8, 5), stops_on=("a5",)
+        " or ".join(_MODES), {*_MODES, *_NEW_MODES}.__contains__, _NEW_MODES, origin=MODES, stops_on=("a5",)
     ),
     "HCCL_OP_RETRY_ENABLE": Accepted("levels L0 to L2, each with 0 or 1, such as L1:1,L2:0", _are_levels),
     "HCCL_OP_RETRY_PARAMS": Accepted(
@@ -218,13 +237,36 @@ VALUES: Mapping[str, Accepted] = {
         _are_algorithms,
     ),
     "HCCL_DEBUG_CONFIG": Accepted("ALG, TASK and RESOURCE, separated by commas, after ^ for all others", _are_topics),
+    "HCCL_DFS_CONFIG": Accepted(
+        "key:value pairs separated by commas, with the keys " + ", ".join(_DFS_KEYS),
+        _are_dfs_settings,
+        origin=PAGES_9_1,
+        stops_on=(),
+    ),
+    "HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT": _one_of_any_case("true", "false")._replace(stops_on=()),
+    "HCCL_RDMA_QP_PORT_CONFIG_PATH": Accepted(
+        "the absolute path of a folder with MultiQpSrcPort.cfg", lambda text: text.startswith("/"), stops_on=()
+    ),
+    "HCCL_ALG_MULTIPLE_DIMENSION_SPLIT_RATIO": Accepted(
+        "a number; beyond 0 to 1 HCCL takes 0.5", _is_number, origin=PAGES_9_2
+    ),
+    "HCOMM_DEBUG_CONFIG": Accepted(
+        "TASK and DATA_OP, separated by commas without blanks, after ^ for all others",
+        lambda text: set(text.removeprefix("^").upper().split(",")) <= {"TASK", "DATA_OP"},
+        origin=PAGES_9_1,
+        stops_on=(),
+    ),
+    **{
+        name: _whole(0, 31)._replace(origin=PAGES_9_2, stops_on=())
+        for name in ("HCOMM_TA_CTP_UB_TIMEOUT", "HCOMM_TA_RTP_UB_TIMEOUT", "HCOMM_TA_RTP_UBOE_TIMEOUT")
+    },
     "HCCL_LOGIC_SUPERPOD_ID": Accepted("a text of less than 128 bytes", lambda text: len(os.fsencode(text)) < 128),
 }
 
 _OLD: Mapping[str, Accepted] = {"HCCL_EXEC_TIMEOUT": _seconds(0.01, 17_340)}
 _NEW: Mapping[str, Accepted] = {"HCCL_RDMA_TIMEOUT": _whole(5, 20)}
-# Only Atlas 350 with RDMA cards of the user reads it; 0, and 32 or more, mean no limit.
-_A5: Mapping[str, Accepted] = {"HCCL_RDMA_TIMEOUT": _whole(0, 4_294_967_295)}
+_A5: Mapping[str, Accepted] = {"HCCL_RDMA_TIMEOUT": _whole(0, 4_294_967_295)._replace(origin=PAGES_9_1)}
+"""Only Atlas 350 with RDMA cards of the user reads it; 0, and 32 or more, mean no limit."""
 BY_PRODUCT: Mapping[str, Mapping[str, Accepted]] = {
     "910": _OLD,
     "300i-duo": _OLD,

@@ -10,7 +10,8 @@ import re
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
-from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, NEWEST, VALUES, Accepted, Release
+from hccl_kit.base.origin import Release, dotted
+from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, Accepted
 from hccl_kit.table.document import shown
 from hccl_kit.table.products import PRODUCT_NAMES
 
@@ -33,7 +34,7 @@ def refusal(name: str, value: str, *, product: str = "", cann: str | None = None
     if name not in VALUES:
         return None
     accepted, release = _accepted(name, product), _release(cann)
-    first = accepted.since.get(value, accepted.oldest)
+    first = accepted.since.get(value, accepted.origin.oldest)
     if accepted.takes(value) and (release is None or value not in accepted.since or release >= first):
         return None
     written = f"{name}={shown(value)}"
@@ -43,7 +44,7 @@ def refusal(name: str, value: str, *, product: str = "", cann: str | None = None
             "HK606.release",
             "{variable}; known from CANN {first} on, and this is CANN {cann}",
             variable=written,
-            first=_dotted(first),
+            first=dotted(first),
             cann=cann,
         )
     else:
@@ -62,14 +63,16 @@ def _doubt(accepted: Accepted, release: Release | None, cann: str | None, produc
     """Why HCCL may take the value all the same; None if it does not."""
     if release is None:
         return Message("HK650.unknown-release", "the release of CANN is not known, and another may accept it")
-    if not accepted.oldest <= release <= NEWEST:
+    if not accepted.origin.covers(release):
         return Message(
             "HK650.other-release",
             "this list is of CANN {oldest} to {newest}, and CANN {cann} may accept it",
-            oldest=_dotted(accepted.oldest),
-            newest=_dotted(NEWEST),
+            oldest=dotted(accepted.origin.oldest),
+            newest=dotted(accepted.origin.newest),
             cann=cann,
         )
+    if accepted.stops_on == ():
+        return Message("HK650.may-ignore", "the manual does not say whether HCCL then stops or takes its default")
     if accepted.stops_on is not None and product not in accepted.stops_on:
         return Message("HK650.default", "by the manuals of other products than a5, HCCL then takes its default")
     return None
@@ -93,10 +96,10 @@ def verdict_in_words(name: str, value: str) -> str:
     accepted, written = VALUES[name], repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
     first = accepted.since.get(value)
     if accepted.takes(value):
-        return f"{written} is accepted" + (f" from CANN {_dotted(first)} on" if first else "")
+        return f"{written} is accepted" + (f" from CANN {dotted(first)} on" if first else "")
     if takers := _takers(name, value):
         return f"{written} is accepted on {' and '.join(takers)} only"
-    return f"{written} is not accepted by CANN {_dotted(accepted.oldest)} to {_dotted(NEWEST)}"
+    return f"{written} is not accepted by CANN {dotted(accepted.origin.oldest)} to {dotted(accepted.origin.newest)}"
 
 
 def _words(accepted: Accepted) -> list[str]:
@@ -104,7 +107,7 @@ def _words(accepted: Accepted) -> list[str]:
     newer: dict[Release, list[str]] = {}
     for value, first in accepted.since.items():
         newer.setdefault(first, []).append(value)
-    since = (f"{' or '.join(values)} from CANN {_dotted(first)} on" for first, values in sorted(newer.items()))
+    since = (f"{' or '.join(values)} from CANN {dotted(first)} on" for first, values in sorted(newer.items()))
     return [accepted.words, *since]
 
 
@@ -120,7 +123,3 @@ def _takers(name: str, value: str) -> list[str]:
 def _release(cann: str | None) -> Release | None:
     match = re.match(r"([0-9]{1,3})\.([0-9]{1,3})", cann or "")
     return (int(match[1]), int(match[2])) if match else None
-
-
-def _dotted(release: Release) -> str:
-    return f"{release[0]}.{release[1]}"

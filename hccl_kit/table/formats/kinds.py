@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from hccl_kit.base.message import Message
@@ -105,7 +108,68 @@ _OFFLINE = Kind(
     Message("HK105.offline", "an offline table (node_list with rank_list), which HCCL uses to compile, not to run"),
     None,
 )
+_OXC = Kind(
+    "oxc",
+    Message(
+        "HK105.oxc",
+        "a rank table of version 1.4 (Atlas A3 with optical switches, OXC), which no public release of HCCL reads",
+    ),
+    None,
+    advice=Message(
+        "HK105.oxc.fix", "a release that reads it must check it; all others need version 1.2: hccl-gen --super_pod"
+    ),
+)
+"""Source: comments and tests of the OXC parser of hcomm, seen 2026-11-27; in no public release by then."""
+_ROOT_INFO = Kind(
+    "root-info",
+    Message("HK105.root-info", "the root info of one server with Atlas 950, not the rank table of a job"),
+    None,
+    advice=Message(
+        "HK105.root-info.fix",
+        "leave it at /etc/hccl_rootinfo.json, where HCCL reads it; a table of the job needs a rank_id for every card",
+    ),
+)
+"""Source: rank_info_detect_client.cc of hcomm, 2026-08-21."""
+_ANNOTATION = Kind(
+    "device-plugin",
+    Message(
+        "HK105.annotation",
+        "what a device plugin of Kubernetes notes about the cards of one pod or node, which is a part of a rank table",
+    ),
+    None,
+    advice=Message(
+        "HK105.annotation.fix",
+        "the operator of the cluster makes a table of all pods: see the ConfigMap rings-config-JOB; or hccl-gen",
+    ),
+)
+"""Source: const_v2.go and proto.go of mind-cluster, 2026-08-21."""
+_NUMA_CONFIG = Kind(
+    "numa-config",
+    Message("HK105.numa-config", "a resource configuration of ATC and GE (numa_config), not a rank table"),
+    None,
+    advice=Message(
+        "HK105.numa-config.fix",
+        "it is for the option that names the cluster of a compiled model; HCCL needs server_list",
+    ),
+)
+_TEMPLATE = Kind(
+    "template",
+    Message("HK105.template", "a template of a rank table, which was not filled in"),
+    None,
+    advice=Message(
+        "HK105.template.fix", "use what the controller writes from it, such as the ConfigMap SERVING-GROUP-ranktable"
+    ),
+)
+"""Source: the ranktable plugin of kthena, design of 2025-12-16."""
+_LOG = Kind(
+    "log",
+    Message("HK105.log", "a log, and the line holds a rank table"),
+    None,
+    advice=Message("HK105.log.fix", "copy the object that begins on this line, from {{ to }}, to a file of its own"),
+)
 _FOREIGN = {
+    "oxc_group_list": _OXC,
+    "topo_file_path": _ROOT_INFO,
     "server_group_list": _MINDIE,
     "prefill_device_list": _PREFILL_DECODE,
     "decode_device_list": _PREFILL_DECODE,
@@ -116,6 +180,14 @@ _FOREIGN = {
 }
 LISTS = {"server_list": ("1.0", "1.2"), "node_list": ("1.1",), "rank_list": ("2.0",), "group_list": ("",)}
 """The main list of a table, and the versions that have it; "" is template 2."""
+_YAML_CONFIG_MAP = re.compile(r"^kind:[ \t]*[\"']?ConfigMap[\"']?[ \t\r]*$", re.MULTILINE)
+_GO_TEMPLATE = re.compile(r"\{\{-?[ \t]*(?:[.$][A-Za-z]|(?:range|if|end|with|else|define|template)\b)")
+_TABLE_IN_LINE = re.compile(
+    r'^[^{\n]*(\{.*"(?:server_list|node_list|rank_list|group_list)".*\})[ \t\r]*$', re.MULTILINE
+)
+_CARD = re.compile(r"Ascend[0-9A-Za-z]{0,16}-[0-9]{1,3}|npu-[0-9]{1,3}")
+MAX_TRIED = 8
+"""Lines of a log that are read as JSON."""
 _DRAFT_KEYS = frozenset(("level", "id", "fabric_type", "rank_addrs"))
 
 
@@ -143,15 +215,42 @@ def _foreign(value: dict[str, Any]) -> Kind | None:
         return _OFFLINE
     if "version" in value and _is_fragment(value):
         return _FRAGMENT
-    if isinstance(value.get("RankTable"), dict) and not LISTS.keys() & value.keys():
-        return _CLUSTER_CONFIG
+    if value.get("version") == "1.4":
+        return _OXC
+    if not LISTS.keys() & value.keys() and (kind := _without_list(value)):
+        return kind
     return next((kind for key, kind in _FOREIGN.items() if key in value), None)
 
 
-def config_map_in(text: str) -> tuple[Kind, int] | None:
-    """The kind and the offset of `kind: ConfigMap` if the text is a ConfigMap in YAML, otherwise None."""
-    match = re.search(r"^kind:[ \t]*[\"']?ConfigMap[\"']?[ \t\r]*$", text, re.MULTILINE)
-    return (_CONFIG_MAP, match.start()) if match else None
+def _without_list(value: dict[str, Any]) -> Kind | None:
+    """The kind of a document that has no list of a rank table."""
+    if isinstance(value.get("RankTable"), dict):
+        return _CLUSTER_CONFIG
+    if "cluster_nodes" in _first(value.get("cluster")) or {"node_def", "item_def"} <= value.keys():
+        return _NUMA_CONFIG
+    is_pod = {"devices", "server_id"} <= value.keys()
+    is_node = any(_CARD.fullmatch(key) and isinstance(card, dict) and "IP" in card for key, card in value.items())
+    return _ANNOTATION if is_pod or is_node else None
+
+
+def kind_of_text(text: str) -> tuple[Kind, int] | None:
+    """The kind of a text that is not JSON, and the offset at which it shows; None if it is not known."""
+    if match := _YAML_CONFIG_MAP.search(text):
+        return _CONFIG_MAP, match.start()
+    if match := _GO_TEMPLATE.search(text):
+        return _TEMPLATE, match.start()
+    return next(((_LOG, start) for start in _tables_in_lines(text)), None)
+
+
+def _tables_in_lines(text: str) -> Iterator[int]:
+    """The offsets of the lines that end with a whole rank table, the first MAX_TRIED at most."""
+    for match in islice(_TABLE_IN_LINE.finditer(text), MAX_TRIED):
+        try:
+            value = json.loads(match[1])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and LISTS.keys() & value.keys():
+            yield match.start()
 
 
 def is_unfinished(value: object, kind: Kind | None) -> bool:

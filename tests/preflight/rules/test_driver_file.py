@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.preflight.machines import A2, A5, Machine, machine_of
+from tests.preflight.nodes import table_value
 
 
 @pytest.fixture
@@ -27,6 +28,11 @@ def test_each_stale_line_is_an_error_with_the_card_the_line_and_both_addresses(m
         ("HK642", "card 5: /etc/hccn.conf:9 has fd00::5, its port has 192.168.105.1"),
     ]
     assert not machine.look().ok
+
+
+def test_a_stale_line_of_a_card_that_the_table_does_not_use_is_named_too(machine: Machine) -> None:
+    machine.file("etc/hccn.conf", lines(address_7="192.168.107.77"))
+    assert [rule for rule, _ in machine.reported(made=table_value(2, 4))] == ["HK642"]
 
 
 def test_a_port_without_address_differs_from_its_line_and_a_broken_tool_is_not_compared(machine: Machine) -> None:

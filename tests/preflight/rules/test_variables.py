@@ -1,6 +1,7 @@
 """The variables of HCCL and the driver: valid values and valid combinations."""
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.preflight.probes.cards import named
-from hccl_kit.preflight.rules.variable_values import VALUES
+from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES
 from hccl_kit.preflight.rules.variable_verdict import refusal
 from hccl_kit.preflight.rules.variables import (
     cards_meant,
@@ -18,7 +19,7 @@ from hccl_kit.preflight.rules.variables import (
     variables_contradict,
     visible_devices,
 )
-from hccl_kit.table.products import PRODUCT_NAMES
+from hccl_kit.table.products import PRODUCT_NAMES, PRODUCTS
 from tests.preflight.nodes import faults, messages, node, root_with_cann, table_value
 
 
@@ -90,6 +91,7 @@ from tests.preflight.nodes import faults, messages, node, root_with_cann, table_
             ["ALG", "alg,Task", "^RESOURCE", "ALG,,TASK", "^", ""],
             ["ALL", "ALG TASK", "^^ALG", "1"],
         ),
+        ("HCCL_ALG_MULTIPLE_DIMENSION_SPLIT_RATIO", ["0.5", "2", "-1"], []),
         ("HCCL_LOGIC_SUPERPOD_ID", ["pod 1"], ["x" * 128, "\u8d85" * 43, "\udcff" * 128]),
     ],
 )
@@ -102,6 +104,42 @@ def test_values_are_accepted_exactly_as_by_hccl(name: str, good: list[str], bad:
         (message,) = messages(value_not_accepted, where)
         assert message.startswith(f"{name}="), value
         assert "; accepted: " in message
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        (
+            "HCCL_DFS_CONFIG",
+            ["cluster_heartbeat:off", "connection_fault_detection_time:20,task_monitor_interval:7200000"],
+            ["cluster_heartbeat:yes", "connection_fault_detection_time:19", "heartbeat:on", "", "task_exception"],
+        ),
+        ("HCCL_RDMA_PCIE_DIRECT_POST_NOSTRICT", ["TRUE", "false"], ["1"]),
+        ("HCCL_RDMA_QP_PORT_CONFIG_PATH", ["/etc/qp"], ["qp", ""]),
+        ("HCOMM_DEBUG_CONFIG", ["TASK", "^task,DATA_OP"], ["TASK, DATA_OP", "ALG"]),
+        ("HCOMM_TA_RTP_UB_TIMEOUT", ["0", "31"], ["32", "x"]),
+    ],
+)
+def test_a_value_at_which_hccl_may_not_stop_is_a_warning(
+    name: str, good: list[str], bad: list[str], tmp_path: Path
+) -> None:
+    root = root_with_cann(tmp_path, "9.1.0")
+    for value in good:
+        assert faults(value_unknown, node(environ={name: value}, root=root)) == [], value
+    for value in bad:
+        where = node(environ={name: value}, root=root)
+        assert messages(value_not_accepted, where) == []
+        (message,) = messages(value_unknown, where)
+        assert message.startswith(f"{name}=")
+
+
+def test_every_fact_about_variables_and_products_has_a_source_a_date_and_releases() -> None:
+    accepted = [*VALUES.values(), *(row for values in BY_PRODUCT.values() for row in values.values())]
+    for origin in {row.origin for row in accepted} | {product.origin for product in PRODUCTS}:
+        assert origin.source
+        assert date.fromisoformat(origin.seen).year >= 2020
+        assert (8, 0) <= origin.oldest <= origin.newest
+        assert str(origin).startswith("valid for CANN ")
 
 
 MODE, TIMEOUT, EXEC, LINKS = (

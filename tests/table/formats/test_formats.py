@@ -49,6 +49,13 @@ DEVICE = {"device_id": "0", "super_device_id": "0"}
         ({"RankTable": {"version": "1.2"}, "HcclCommConfig": {}}, "cluster-config", "jq .RankTable"),
         ({"Servers": [], "Clients": []}, "roles", "RANK_TABLE_FILE"),
         ({"node_list": [{"node_id": 0, "rank_list": []}]}, "offline", "RANK_TABLE_FILE"),
+        ({"version": "1.4", "server_list": [], "oxc_group_list": []}, "oxc", "version 1.2"),
+        ({"version": "1.4", "server_list": []}, "oxc", "version 1.2"),
+        ({"version": "2.0", "topo_file_path": "/t.json", "rank_list": []}, "root-info", "/etc/hccl_rootinfo.json"),
+        ({"version": "2.0", "topo_file_path": "/t.json"}, "root-info", "/etc/hccl_rootinfo.json"),
+        ({"pod_name": "p-0", "server_id": "10.0.0.1", "devices": [DEVICE]}, "device-plugin", "rings-config-JOB"),
+        ({"Ascend910-0": {"IP": "10.0.0.1", "SuperDeviceID": 0}}, "device-plugin", "rings-config-JOB"),
+        ({"cluster": [{"cluster_nodes": [{"node_id": 0}]}], "node_def": []}, "numa-config", "server_list"),
     ],
 )
 def test_a_file_that_is_not_a_rank_table_is_named_with_the_next_step(document: object, name: str, advice: str) -> None:
@@ -66,6 +73,31 @@ def test_a_config_map_in_yaml_is_recognised() -> None:
         (found,) = check_text(written, "t.json").findings
         assert (found.rule, found.span.line) == ("HK105", 4)
     assert [one.rule for one in check_text("apiVersion: v1\nkind: Pod\n", "t.json").findings] == ["HK001"]
+
+
+def test_a_template_that_was_not_filled_in_is_recognised() -> None:
+    text = (
+        '{"version": "1.0",\n"server_list": [{{- range .Servers }}\n{"server_id": {{ .ServerId | quote }}}\n{{ end }}]}'
+    )
+    (found,) = check_text(text, "t.json").findings
+    assert (found.rule, found.message, found.span.line) == (
+        "HK105",
+        "this is a template of a rank table, which was not filled in",
+        2,
+    )
+    assert [one.rule for one in check_text('{"a": {{}, "version": "1.0"}', "t.json").findings] == ["HK001"]
+
+
+def test_a_log_that_holds_a_table_is_recognised_at_its_line() -> None:
+    table = json.dumps(value())
+    (found,) = check_text(f"INFO:root:waiting {{1}}\nINFO:root:table {table}\n", "t.json").findings
+    assert (found.rule, found.message, found.span.line) == (
+        "HK105",
+        "this is a log, and the line holds a rank table",
+        2,
+    )
+    for text in (f"{table},", f"waiting {table[:-1]}", "INFO no table"):
+        assert [one.rule for one in check_text(text, "t.json").findings] == ["HK001"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,154 @@
+"""Which card pings which, in rounds: in a round every card asks at most one other, and is asked by at most one.
+
+In round k each server asks the k-th next one, so N servers need N - 1 rounds, and both directions are tried. Cards ask
+those of their rail, which are the cards with their number on the other servers; or all that their network connects.
+Inside a super pod of Atlas A3 they ask over HCCS, and over RoCE only between super pods, as HCCL connects them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.discovery.hccn_ping import Link
+from hccl_kit.table.model import Device, RankTable, Server
+from hccl_kit.table.products import Product
+
+USUAL, LONGEST = 3, 10
+"""Seconds that a ping of three packets is assumed to take, for estimates and for the limit of a round.
+
+Not measured: no public output has the duration.
+"""
+MAX_PINGS = 600_000
+"""Pings of one check, which the asking machine keeps in memory: of 256 servers of 8 cards, or of all pairs of 96."""
+
+
+class Place(NamedTuple):
+    """A card: its server in the table and its physical id."""
+
+    server: str
+    card: int
+
+
+class Ping(NamedTuple):
+    """A question of one card to another; `address` is an IP address, or for HCCS an SDID."""
+
+    source: Place
+    target: Place
+    link: Link
+    address: str
+
+
+class _Mesh(NamedTuple):
+    """Servers whose cards reach each other over `link`; a row has the addresses of a server by card.
+
+    `inside` has the super pod of a server: cards of one do not use this link.
+    """
+
+    link: Link
+    rows: Mapping[str, Mapping[int, str]]
+    inside: Mapping[str, str]
+
+    def joins(self, source: str, target: str) -> bool:
+        """Whether cards of these two servers use the link."""
+        return source not in self.inside or self.inside[source] != self.inside.get(target)
+
+
+def rounds_of(table: RankTable, product: Product, server: str, *, all_pairs: bool) -> Iterator[tuple[Ping, ...]]:
+    """What the cards of a server ask, round by round. In no round is a card asked twice, over all servers."""
+    for mesh in _meshes(table):
+        names = [*mesh.rows]
+        if server not in mesh.rows:
+            continue
+        columns = sorted({card for row in mesh.rows.values() for card in row})
+        inside = mesh.link == "HCCS" and (all_pairs or len(names) == 1)
+        at = names.index(server)
+        for step in range(0 if inside else 1, len(names)):
+            target = names[(at + step) % len(names)]
+            for shift in range(0 if step else 1, len(columns) if all_pairs or step == 0 else 1):
+                pings = _between(mesh, server, target, columns, shift) if mesh.joins(server, target) else ()
+                yield tuple(ping for ping in pings if _connects(product, ping))
+
+
+class Plan(NamedTuple):
+    """How many rounds and pings a check has; `unpaired` are the cards that no other card asks.
+
+    That is a card without address, or with a number that no other server has.
+    """
+
+    all_pairs: bool = False
+    rounds: int = 0
+    pings: int = 0
+    unpaired: tuple[Place, ...] = ()
+
+
+def plan_of(table: RankTable, product: Product, *, all_pairs: bool) -> Plan:
+    """What `rounds_of` all servers comes to. Raises KitError if there are more than MAX_PINGS pings."""
+    rounds, pings, asked = [0], 0, set[Place]()
+    for server in table.servers:
+        asks = [*rounds_of(table, product, server.id, all_pairs=all_pairs)]
+        rounds.append(len(asks))
+        pings += sum(map(len, asks))
+        asked.update(ping.target for round_of_server in asks for ping in round_of_server)
+    if pings > MAX_PINGS:
+        raise KitError(
+            "preflight.too-many-pings",
+            "{pings} pings, in {rounds} rounds; at most {most} are made",
+            fix="check the servers in parts, each with a table of its own: hccl-kit split",
+            pings=pings,
+            rounds=max(rounds),
+            most=MAX_PINGS,
+        )
+    places = [Place(server.id, device.id) for server, device in table.devices()]
+    return Plan(all_pairs, max(rounds), pings, tuple(place for place in places if place not in asked))
+
+
+def _between(mesh: _Mesh, source: str, target: str, columns: Sequence[int], shift: int) -> Iterator[Ping]:
+    for index, card in enumerate(columns):
+        other = columns[(index + shift) % len(columns)]
+        if card in mesh.rows[source] and other in mesh.rows[target]:
+            yield Ping(Place(source, card), Place(target, other), mesh.link, mesh.rows[target][other])
+
+
+def _connects(product: Product, ping: Ping) -> bool:
+    """Whether a network has both cards: over RoCE those of one plane, where a product has several networks."""
+    planes = product.planes if ping.link == "RoCE" else 1
+    return ping.source.card % planes == ping.target.card % planes
+
+
+def _meshes(table: RankTable) -> Iterator[_Mesh]:
+    by_id = {server.id: server for server in table.servers}
+    for pod in table.super_pods or ():
+        servers = [by_id[member.id] for member in pod.servers if member.id in by_id]
+        yield _Mesh("HCCS", _rows(servers, lambda device: None if device.sdid is None else str(device.sdid)), {})
+    pods = {member.id: pod.id for pod in table.super_pods or () for member in pod.servers}
+    yield _Mesh("RoCE", _rows(table.servers, _roce_address), pods)
+
+
+def _rows(servers: Sequence[Server], address: Callable[[Device], str | None]) -> Mapping[str, Mapping[int, str]]:
+    rows = {
+        server.id: {device.id: text for device in server.devices if (text := address(device)) is not None}
+        for server in servers
+    }
+    return {server: row for server, row in rows.items() if row}
+
+
+def _roce_address(device: Device) -> str | None:
+    """The first address of the network port; None if the table has only that inside the super pod."""
+    text = (device.ip or "").partition(",")[0].partition("%")[0].strip()
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    if device.sdid is not None and address.version == 4 and _sdid(address.packed) == device.sdid:
+        return None
+    return str(address)
+
+
+def _sdid(packed: bytes) -> int | None:
+    """The SDID that hccn_tool makes of 192.b.c.d; None for other addresses. Source: tool_cmd.c, 2026-07-21."""
+    first, pod, network, host = packed
+    chip = 199 - host
+    return pod << 22 | chip // 2 << 18 | (network - 2) << 16 | chip if first == 192 and chip >= 0 else None

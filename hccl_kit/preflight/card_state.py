@@ -1,0 +1,87 @@
+"""What is known of the network port and the memory of a card, and what its pings said. It travels as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.schemas import mismatch
+from hccl_kit.discovery.hccn_ping import Pinged
+from hccl_kit.discovery.hccn_reports import LinkHistory, Neighbour
+from hccl_kit.preflight.card_pings import Place
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+class CardState(NamedTuple):
+    """One card. A reading that the tools did not give is None, and `unread` has the reason under its name.
+
+    `link` is UP or DOWN. `optics` are readings by name, in mW, mA and dB. `history` is from before the pings, and
+    `new_downs` are the losses of the link during them. `counters` are those of errors, by how much they rose during
+    the pings. `memory` and `clock` are rows of npu-smi.
+    """
+
+    link: str | None = None
+    history: LinkHistory | None = None
+    new_downs: int = 0
+    optics: Mapping[str, float] | None = None
+    neighbour: Neighbour | None = None
+    counters: Mapping[str, int] | None = None
+    memory: Mapping[str, int] | None = None
+    clock: Mapping[str, int] | None = None
+    unread: Mapping[str, str] = NOTHING
+
+
+class CardsAnswer(NamedTuple):
+    """The cards of one server, and their pings in the order of the rounds. `error`: why there is nothing."""
+
+    states: Mapping[int, CardState] = MappingProxyType({})
+    pings: Sequence[tuple[int, Place, str, Pinged]] = ()
+    error: str | None = None
+
+
+def to_value(answer: CardsAnswer) -> dict[str, Any]:
+    """The answer as a JSON value."""
+    return {
+        "cards": {
+            str(card): {
+                **state._asdict(),
+                "unread": dict(state.unread),
+                "history": state.history._asdict() if state.history else None,
+                "neighbour": state.neighbour._asdict() if state.neighbour else None,
+            }
+            for card, state in answer.states.items()
+        },
+        "pings": [[card, *target, link, *pinged] for card, target, link, pinged in answer.pings],
+    }
+
+
+def from_value(value: Any) -> CardsAnswer:
+    """The answer in a value that another server sent. Raises KitError if it is not one.
+
+    Law: `from_value(to_value(answer)) == answer`.
+    """
+    if wrong := mismatch(value, "preflight_report", "cards"):
+        raise KitError(
+            "preflight.cards-answer",
+            "the answer does not match the schema: {place}: {reason}",
+            place=wrong.place,
+            reason=wrong.reason,
+        )
+    states = {int(card): _state(state) for card, state in value["cards"].items()}
+    pings = [
+        (card, Place(server, other), link, Pinged(sent, received, fastest, reason))
+        for card, server, other, link, sent, received, fastest, reason in value["pings"]
+    ]
+    return CardsAnswer(states, pings)
+
+
+def _state(value: Mapping[str, Any]) -> CardState:
+    history, neighbour = value["history"], value["neighbour"]
+    state = CardState(**{name: value[name] for name in CardState._fields})
+    return state._replace(
+        history=LinkHistory(tuple(history["downs"]), history["down_count"]) if history else None,
+        neighbour=Neighbour(**{name: neighbour[name] for name in Neighbour._fields}) if neighbour else None,
+    )
