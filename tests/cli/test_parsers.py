@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from hccl_kit.base.arguments import Parser
 from hccl_kit.cli.kit import VERBS
 from hccl_kit.cli.parsers import actions, parser_of
 
@@ -20,13 +21,24 @@ def test_every_verb_has_a_parser_whose_help_ends_with_the_exit_codes(capsys: pyt
     assert capsys.readouterr() == ("", "")
 
 
-def test_an_option_accepts_hyphens_and_its_help_is_a_complete_phrase() -> None:
+def test_help_of_an_option_is_a_complete_phrase() -> None:
     for verb in VERBS:
         for action in actions(parser_of(verb)):
             if action.help != argparse.SUPPRESS:
-                names = set(action.option_strings)
-                assert {re.sub("(?<=[a-z])_", "-", name) for name in names} <= names, verb
                 assert not re.match("(of|for|as|between|default|it|them) |default:", action.help or "it "), verb
+
+
+def test_in_names_of_options_hyphens_and_underscores_are_the_same() -> None:
+    parser = Parser(prog="x")
+    parser.add_argument("--log-dir")
+    parser.add_argument("--device_num")
+    parser.add_argument("words", nargs="*")
+    for words in (["--log_dir", "a_b", "--device-num=c_d"], ["--log-dir=a_b", "--device_num", "c_d"]):
+        given = parser.parse([*words, "--", "--log_dir"])
+        assert (given.log_dir, given.device_num, given.words) == ("a_b", "c_d", ["--log_dir"])
+    for verb in VERBS:  # so each is listed once
+        names = [name for action in actions(parser_of(verb)) for name in action.option_strings]
+        assert len({name.replace("_", "-") for name in names}) == len(names), verb
 
 
 def test_output_has_one_name() -> None:
