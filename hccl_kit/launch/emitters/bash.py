@@ -129,20 +129,19 @@ def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
     ranks = "${#hk_cards[@]}" if several else str(plan.size)
     node = '"$hk_node"' if several else "0"
     run = table.sha256[:8] if several else '"$hk_run"'  # the same on all servers
-    of_kit = (f'{RUN_ID}="$hk_run"', f'{LOG_DIR}="$hk_logs"')
     return [
         "",
         "# What other launchers have left goes; then, what all ranks have in common.",
         wrapped(" ".join(["unset -v", *MISLEADING, SERVER]), _WIDTH),
         *_visible(plan),
-        " ".join([export("size", str(plan.size)), *_more("local_size", f'"{ranks}"' if several else ranks)]),
-        " ".join([export("node", node), *_more("table", '"$hk_table"')]),
-        " ".join([export("run", run), *of_kit]),
+        export(size=str(plan.size), local_size=f'"{ranks}"' if several else ranks),
+        export(node=node, table='"$hk_table"'),
+        f'{export(run=run)} {RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"',
         f'export {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
         f'export {THREADS}="${{{THREADS}:-$(($(nproc) > {ranks} ? $(nproc) / {ranks} : 1))}}"',
-        *set_unless_set(plan.variables)[2:],
+        *set_unless_set(plan.variables),
         *servers.port(plan, table),
-        " ".join([export("master_addr", word(plan.master)), _PORT]),
+        f"{export(master_addr=word(plan.master))} {_PORT}",
     ]
 
 
@@ -157,10 +156,6 @@ def _visible(plan: LaunchPlan) -> list[str]:
     return servers.visible()
 
 
-def _more(field: str, value: str) -> list[str]:
-    return [f"{name}={value}" for name in NAMES[field]]
-
-
 def _ranks(plan: LaunchPlan) -> list[str]:
     (rank, *_) = NAMES["rank"]
     device = '"${#hk_pids[@]}"' if plan.limits_cards else '"${hk_cards[hk_rank]}"'
@@ -170,8 +165,8 @@ def _ranks(plan: LaunchPlan) -> list[str]:
         "! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(setpriv --pdeathsig KILL setsid)",
         'hk_running=() hk_ranks=("${!hk_cards[@]}")',
         'for hk_rank in "${hk_ranks[@]}"; do',
-        "    " + " ".join([export("rank", '"$hk_rank"'), *_more("local_rank", '"${#hk_pids[@]}"')]),
-        "    " + export("device", device),
+        "    " + export(rank='"$hk_rank"', local_rank='"${#hk_pids[@]}"'),
+        "    " + export(device=device),
         f"    # Here is the place for variables that depend on ${rank}, and for numactl before the command.",
         '    "${hk_start[@]}" "${hk_command[@]}" >"$hk_logs/rank_$hk_rank.log" 2>&1 &',
         "    hk_pids[hk_rank]=$! hk_running[hk_rank]=$!",

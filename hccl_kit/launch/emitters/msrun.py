@@ -81,7 +81,7 @@ def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
         wrapped(" ".join(["unset -v", *MISLEADING, *names, RUN_ID, RESTART, SERVER]), 112),
         *servers.visible(),
         f'export {LOG_DIR}="$hk_logs" {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
-        *set_unless_set(plan.variables)[2:],
+        *set_unless_set(plan.variables),
         *servers.port(plan, table),
     ]
 

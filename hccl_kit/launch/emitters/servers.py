@@ -32,7 +32,7 @@ def this_server(plan: LaunchPlan) -> list[str]:
         'for hk_name in "${hk_names[@]}"; do',
         "    case $hk_name in # hk_found[server], and the cards of its ranks",
         *(
-            f"        {_names(node)}) hk_found[{i}]=1 hk_cards=({_cards(node)}) ;;&"
+            f"        ({' | '.join(map(word, names(node)))}) hk_found[{i}]=1 hk_cards=({_cards(node)}) ;;&"
             for i, node in enumerate(plan.nodes)
         ),
         "    esac",
@@ -42,10 +42,6 @@ def this_server(plan: LaunchPlan) -> list[str]:
         f"    {word(f'  the table has {ids}')} '  fix: export {SERVER}=ID, with the one that this host is'",
         "hk_node=${!hk_found[*]}",
     ]
-
-
-def _names(node: Node) -> str:
-    return "(" + " | ".join(map(word, names(node.id, node.address)))
 
 
 def _cards(node: Node) -> str:
@@ -62,7 +58,7 @@ def visible() -> list[str]:
         'hk_visible=$(IFS=,; echo "${hk_cards[*]}")',
         f'[[ ${{{VISIBLE_DEVICES}-$hk_visible}} == "$hk_visible" ]] ||',
         f'    hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are $hk_visible"',
-        export("visible", '"$hk_visible"'),
+        export(visible='"$hk_visible"'),
     ]
 
 
@@ -84,10 +80,10 @@ def free_port() -> list[str]:
     ]
 
 
-def names(server: str, address: str) -> tuple[str, ...]:
-    """The names of a server: id and address, as in the table and as the system writes them."""
-    found = [server, address]
-    for text in (server, address):
+def names(node: Node) -> tuple[str, ...]:
+    """Its id and address, as in the table and as the system writes them."""
+    known = [node.id, node.address]
+    for name in known[:2]:
         with suppress(ValueError):
-            found.append(str(ipaddress.ip_address(text)))
-    return tuple(dict.fromkeys(found))
+            known.append(str(ipaddress.ip_address(name)))
+    return tuple(dict.fromkeys(known))
