@@ -9,8 +9,9 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible
 from hccl_kit.base.schemas import loads
 from hccl_kit.launch.plan import address_of
-from hccl_kit.preflight.answer import Answer, answer
+from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.cluster_rules import Round, differences
+from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob
 from hccl_kit.preflight.json_form import answer_in
 from hccl_kit.preflight.node import ATLAS_950
