@@ -165,5 +165,4 @@ def _rank(plan: LaunchPlan) -> list[str]:
         "    shift 3",
         '    exec "${hk_start[@]}" "$@"',
         "}",
-        f"hk_port=${_PORT}",
     ]

@@ -10,7 +10,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
-from hccl_kit.launch.shell import export, word
+from hccl_kit.launch.shell import word
 from hccl_kit.runtime.worker_env import NAMES, SERVER, VISIBLE_DEVICES
 
 (_PORT,) = NAMES["master_port"]
@@ -53,12 +53,11 @@ def _cards(node: Node) -> str:
 
 
 def visible() -> list[str]:
-    """Let the ranks see the cards of `hk_cards` and no others, unless the user has set other ones."""
+    """Set hk_visible, the list of the cards in hk_cards, which is refused if the user has set another."""
     return [
         'hk_visible=$(IFS=,; echo "${hk_cards[*]}")',
         f'[[ ${{{VISIBLE_DEVICES}-$hk_visible}} == "$hk_visible" ]] ||',
         f'    hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are $hk_visible"',
-        export(visible='"$hk_visible"'),
     ]
 
 

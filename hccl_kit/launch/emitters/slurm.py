@@ -94,7 +94,7 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
         f"[[ -z ${{SLURM_RESTART_COUNT:-}} ]] || export {RESTART}=$SLURM_RESTART_COUNT",
         *set_unless_set(plan.variables),
         *_kit(plan, options),
-        *fragment("slurm/folder"),
+        *fragment("common/logs", "slurm/run"),
         *_environment(plan),
         *_steps(plan, options),
         *_container(options),
@@ -218,7 +218,7 @@ def _task(plan: LaunchPlan, options: Options) -> list[str]:
         f'    exec >>"${LOG_DIR}/rank_$hk_rank.log" 2>&1',
         f'    echo "$hk_rank $hk_card $(uname -n)" >"${LOG_DIR}/task_$SLURM_PROCID" # which rank the task is',
         "    HOSTNAME=$(uname -n) # srun has passed on that of the first node, and what other launchers have left",
-        "    " + wrapped(" ".join(["unset -v", *misleading, SERVER])).replace("\n", "\n    "),
+        "    " + wrapped(" ".join(["unset -v", *misleading, SERVER]), 108).replace("\n", "\n    "),
         *_checked(options),
         *_cards(plan),
         "    " + export(rank='"$hk_rank"', node='"$hk_number"'),
@@ -261,7 +261,7 @@ def _cards(plan: LaunchPlan) -> list[str]:
 def _signals(options: Options) -> list[str]:
     """Signals of the batch script go to all ranks; SIGUSR1 ends a job only if it is asked for."""
     ending = ["HUP", "INT", "TERM", "USR2", *(["USR1"] if options.limit_signal == "USR1" else [])]
-    traps = [f"trap 'hk_end {name}' {name}" for name in ending]
+    traps = [" && ".join(f"trap 'hk_end {name}' {name}" for name in ending)]
     if "USR1" not in ending:
         traps.append("trap 'scancel --signal=USR1 \"$SLURM_JOB_ID\"' USR1 # ends nothing: ranks write their stacks")
     return [

@@ -20,7 +20,7 @@ from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.emitters.vllm_service import Service, is_address, service_of
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import fragment, set_unless_set, word, words, wrapped
+from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
     MISLEADING,
@@ -86,6 +86,7 @@ def _script(service: Service, name: str) -> list[str]:
         "# What other launchers have left goes; it would override what is set here.",
         wrapped(" ".join(["unset -v", *unset]), 112),
         *servers.visible(),
+        export(visible='"$hk_visible"'),
         '[[ -z $hk_address ]] || export HCCL_IF_IP="$hk_address" \\',
         f"    {' '.join(f'{name}=$hk_nic' for name in _INTERFACES)}",
         *set_unless_set(plan.variables_of_hccl),
