@@ -52,9 +52,9 @@ from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.command import command_of, framework_of, note_on_cards
 from hccl_kit.cli.gen import make_table
-from hccl_kit.cli.launch import table_file
 from hccl_kit.cli.options import add_framework, add_job, named_option, whole
 from hccl_kit.cli.servers import OnServers, add_servers, number_of, prepare, show
+from hccl_kit.cli.tables import table_file
 from hccl_kit.discovery.job_servers import ServerSearch, find_servers
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check

@@ -35,46 +35,13 @@ from hccl_kit.runtime.worker_env import (
 _DRIVER = "/usr/local/Ascend/driver"
 
 
-def emit(
-    plan: LaunchPlan,
-    table: TableFile,
-    *,
-    job_name: str | None = None,
-    partition: str | None = None,
-    nodelist: str | None = None,
-    switches: str | None = None,
-    time: str | None = None,
-    signal: str | None = None,
-    array: str | None = None,
-    gres: str | None = None,
-    hetjob: bool = False,
-    max_restarts: str | None = None,
-    mpi: str | None = None,
-    container_image: str | None = None,
-    apptainer_image: str | None = None,
-    container_mounts: str | None = None,
-) -> tuple[LaunchFile, ...]:
+def emit(plan: LaunchPlan, table: TableFile, *, hetjob: bool = False, **given: str | None) -> tuple[LaunchFile, ...]:
     """The batch script, which needs the rank table in its folder, on a disk that all nodes share.
 
-    The options are those of sbatch, srun and pyxis; `gres` is per node. Raises KitError if a value is not accepted, or
-    two options are mutually exclusive.
+    `given` are the OPTIONS of sbatch, srun and pyxis, with underscores; `gres` is per node. Raises KitError if a value
+    is not accepted, or two options are mutually exclusive.
     """
     table.assert_is_name()
-    given = {
-        "job-name": job_name,
-        "partition": partition,
-        "nodelist": nodelist,
-        "switches": switches,
-        "time": time,
-        "signal": signal,
-        "array": array,
-        "gres": gres,
-        "max-restarts": max_restarts,
-        "mpi": mpi,
-        "container-image": container_image,
-        "apptainer-image": apptainer_image,
-        "container-mounts": container_mounts,
-    }
     options = slurm_options.checked(plan, given, hetjob=hetjob)
     name = f"slurm{plan.size}p.sbatch"
     return (LaunchFile(name, "\n".join(_script(plan, table, name, options)) + "\n", EXECUTABLE),)
