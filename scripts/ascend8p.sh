@@ -25,6 +25,7 @@ mkdir -p -m 700 hccl_logs
 [[ -O hccl_logs || $(stat -c %u hccl_logs) == "$(stat -c %u .)" ]] &&
     [[ $(stat -c %A/ . hccl_logs) != *d???????w[!tT]/* ]] ||
     hk_fail "error: other users may replace the logs in $PWD/hccl_logs" '  fix: start in a folder of your own'
+
 hk_run=$(mktemp -d "hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || hk_fail "error: cannot make a folder in $PWD/hccl_logs"
 hk_logs=$PWD/$hk_run hk_run=${hk_run##*/}
 [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfnT -- "$hk_run" hccl_logs/latest
@@ -38,16 +39,15 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SC
 [[ -z ${ASCEND_RT_VISIBLE_DEVICES:-} ]] || # card numbers count all cards
     echo "note: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES is removed; torch needs --framework pytorch" >&2
 unset -v ASCEND_RT_VISIBLE_DEVICES
-export RANK_SIZE=8 WORLD_SIZE=8 DEVICE_NUM=8 LOCAL_WORLD_SIZE=8
-export GROUP_RANK=0 NODE_RANK=0 RANK_TABLE_FILE="$hk_table"
-export TORCHELASTIC_RUN_ID="$hk_run" HCCL_KIT_RUN_ID="$hk_run" HCCL_KIT_LOG_DIR="$hk_logs"
-export ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
-export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(($(nproc) > 8 ? $(nproc) / 8 : 1))}"
 until [[ -n ${MASTER_PORT:-} ]]; do # one that nobody listens on
     MASTER_PORT=$((20000 + RANDOM % 12000))
     ! (: <"/dev/tcp/127.0.0.1/$MASTER_PORT") 2>/dev/null || MASTER_PORT=""
 done
 export MASTER_ADDR=127.0.0.1 MASTER_PORT
+export RANK_SIZE=8 WORLD_SIZE=8 DEVICE_NUM=8 LOCAL_WORLD_SIZE=8 GROUP_RANK=0 NODE_RANK=0 \
+    RANK_TABLE_FILE="$hk_table" TORCHELASTIC_RUN_ID="$hk_run" HCCL_KIT_RUN_ID="$hk_run" HCCL_KIT_LOG_DIR="$hk_logs"
+export ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
+export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$(($(nproc) > 8 ? $(nproc) / 8 : 1))}"
 
 hk_pids=()
 hk_end() { # TERM for all that was started, and KILL after 5 s
@@ -65,8 +65,7 @@ hk_start=(setsid) # each rank leads a process group, and dies with this script
 ! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(setpriv --pdeathsig KILL setsid)
 hk_running=() hk_ranks=("${!hk_cards[@]}")
 for hk_rank in "${hk_ranks[@]}"; do
-    export RANK_ID="$hk_rank" RANK="$hk_rank" LOCAL_RANK="${#hk_pids[@]}"
-    export DEVICE_ID="${hk_cards[hk_rank]}"
+    export RANK_ID="$hk_rank" RANK="$hk_rank" LOCAL_RANK="${#hk_pids[@]}" DEVICE_ID="${hk_cards[hk_rank]}"
     # Here is the place for variables that depend on $RANK_ID, and for numactl before the command.
     "${hk_start[@]}" "${hk_command[@]}" >"$hk_logs/rank_$hk_rank.log" 2>&1 &
     hk_pids[hk_rank]=$! hk_running[hk_rank]=$!
@@ -96,4 +95,4 @@ hk_by="" && ((hk_code <= 128)) || hk_by=" (SIG$(kill -l "$hk_code"))"
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code$hk_by; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 6455f813a7b346c1be707ef6a8a5dd6ff64e1a94034eac29fc9d3a8023da2172
+# hccl-gen replaces this script if nobody has edited it: e968a2a960112154b3f515b849ecb263603bfc0c4e000057a7675b5e86c3aa44

@@ -14,6 +14,7 @@ from hccl_kit import __version__
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE
 from hccl_kit.base.terminal import settle, wants_color
+from hccl_kit.base.typos import nearest
 
 PAIRS = "KEY=VALUE"
 """The metavar of options whose values are pairs."""
@@ -96,11 +97,8 @@ class Parser(argparse.ArgumentParser):
         names = {name.lower(): name for name in positionals}
         names |= {option.lstrip("-"): option for option in self._option_string_actions}
         name = words.split(maxsplit=1)[0].partition("=")[0].lstrip("-")
-        from difflib import get_close_matches  # noqa: PLC0415 - only after a typo
-
-        near = get_close_matches(name[:40], names, n=1)
-        if near:
-            return f"; did you mean {names[near[0]]}?"
+        if near := nearest(name[:40], names):
+            return f"; did you mean {names[near]}?"
         return f"; the command and its options follow --, as in: {self.prog} ... -- ..." if self.takes_command else ""
 
     def _words(self) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Typos in the keys of a file: which key is meant."""
+"""Typos: which key of a file, option or name is meant."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ def find_typos(unknown: Iterable[str], absent: Sequence[str]) -> Mapping[str, st
     only = {written: keys[0] for written, keys in near.items() if len(keys) == 1}
     meant = [key for keys in near.values() for key in keys]
     return {written: key for written, key in only.items() if meant.count(key) == 1}
+
+
+def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The word that is most similar, if its share of equal letters is at least `cutoff`."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only after a typo
+
+    return next(iter(get_close_matches(word, list(words), n=1, cutoff=cutoff)), None)
 
 
 def _common(first: str, second: str) -> int:

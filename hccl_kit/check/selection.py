@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.typos import nearest
 from hccl_kit.check.result import Report
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rules import RULE_BY_ID, RULES
@@ -82,9 +82,9 @@ def _matches(rule: Rule[...], wanted: str) -> bool:
 
 def _accepted(wanted: str, among: Sequence[Rule[...]]) -> Message:
     names, ids = {rule.name: rule for rule in among}, {rule.id: rule for rule in among}
-    near = get_close_matches(wanted.lower()[:40], names, n=1)
+    near = nearest(wanted.lower()[:40], names)
     digits = wanted.upper()[:16].replace("O", "0").replace("I", "1")
-    rule = names[near[0]] if near else ids[get_close_matches(digits, ids, n=1, cutoff=0.0)[0]]
+    rule = names[near] if near else ids[str(nearest(digits, ids, 0.0))]
     return Message(
         "check.rule-names",
         "an id, its beginning or a name, such as {id}, {family} or {name}",

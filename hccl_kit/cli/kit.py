@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from importlib import import_module
 from itertools import chain
 
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.typos import nearest
 from hccl_kit.cli import complain, exit_code_of
 
 GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -109,9 +109,9 @@ def usage() -> str:
 
 
 def _unknown(verb: str) -> KitError:
-    near = get_close_matches(verb[:20], VERBS, n=1)
+    near = nearest(verb[:20], VERBS)
     hint = (
-        Message("cli.kit.not-verb.fix", "did you mean hccl-kit {near}?", near=near[0])
+        Message("cli.kit.not-verb.fix", "did you mean hccl-kit {near}?", near=near)
         if near
         else Message("cli.kit.not-verb.fix-otherwise", "hccl-kit --help lists them")
     )

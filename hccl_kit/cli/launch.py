@@ -34,17 +34,15 @@ from hccl_kit.cli.command import (
 )
 from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.cli.tables import table_and_warnings
-from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit, known_launcher
+from hccl_kit.cli.tables import table_file
+from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit, known_launcher, kubernetes, numbered
 from hccl_kit.launch.emitters.bash import is_unedited
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.plan import LaunchPlan, plan
 from hccl_kit.launch.rules import check_plan
 from hccl_kit.table.model import RankTable
-from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.products import Product, find_product, only_reader
-from hccl_kit.table.reading import load
 
 
 class LaunchRequest(NamedTuple):
@@ -215,8 +213,6 @@ def write_launch_files(request: LaunchRequest) -> int:
 
 def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, Any], list[str]]:
     """The options with the cards that pods ask for, and a line about these. Raises KitError if they are not known."""
-    from hccl_kit.launch.emitters import kubernetes, numbered  # noqa: PLC0415 - only for pods
-
     options, product = request.options, request.product or only_reader(table.version)
     name = product.name if product else None
     kind = f"version {table.version}" if table.version else "template 2"
@@ -238,24 +234,6 @@ def _with_cards(request: LaunchRequest, table: RankTable) -> tuple[Mapping[str, 
         )
     resource = kubernetes.HARDWARE[name].resource
     return {**options, "resource": resource}, [f"resource: {resource} (product {name}: {why})"]
-
-
-def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, list[str]]:
-    """The table, its file, and the warnings about it.
-
-    Raises KitError with the first error of the table, or if HCCL does not read a file of this name.
-    """
-    data, name = load(given)
-    table, warnings = table_and_warnings(data, name, given, product)
-    file = Path(given).resolve().name if given != "-" else file_name(table)
-    if not file.endswith(".json"):
-        raise KitError(
-            "cli.launch-steps.hccl-reads-rank",
-            "HCCL only reads rank tables whose name ends in .json, got {file!r}",
-            hint=shlex.join(["mv", "--", given, str(Path(given).with_suffix(".json"))]),
-            file=file,
-        )
-    return table, TableFile(file, data.decode()), warnings
 
 
 def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> tuple[LaunchPlan, list[str]]:

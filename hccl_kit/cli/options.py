@@ -59,6 +59,11 @@ def add_ssh_option(parser: argparse._ArgumentGroup) -> None:
 def add_reach(parser: argparse._ArgumentGroup, python: str = "python3") -> None:
     """Add `--ssh-option OPTION` and `--python [HOST=]PATH`, whose default is called `python`."""
     add_ssh_option(parser)
+    add_python(parser, python)
+
+
+def add_python(parser: argparse._ArgumentGroup, python: str = "python3") -> None:
+    """Add `--python [HOST=]PATH`, whose default is called `python`."""
     parser.add_argument(
         "--python",
         metavar="[HOST=]PATH",

@@ -35,11 +35,12 @@ from hccl_kit.cli.options import add_product, add_reach, add_selection, add_time
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.discovery.mpi_group import MpiGroup
 from hccl_kit.preflight import by_mpi
-from hccl_kit.preflight.answer import Answer, answer
+from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.by_ssh import check_cards, check_servers
 from hccl_kit.preflight.card_pings import plan_of
 from hccl_kit.preflight.card_rules import CARD_RULES, CardRound
 from hccl_kit.preflight.cluster_rules import CLUSTER_RULES
+from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.json_form import Subject, as_json
 from hccl_kit.preflight.rules import NODE_RULES

@@ -24,7 +24,6 @@ failed first; 124 a rank makes no progress; 128 and more: a signal, 130 Ctrl-C, 
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import socket
@@ -53,9 +52,9 @@ from hccl_kit.check.device_choice import check_devices
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.command import command_of, framework_of, note_on_cards
 from hccl_kit.cli.gen import make_table
-from hccl_kit.cli.launch import table_file
 from hccl_kit.cli.options import add_framework, add_job, named_option, whole
-from hccl_kit.cli.servers import OnServers, ServersRequest, number_of, prepare, show
+from hccl_kit.cli.servers import OnServers, add_servers, number_of, prepare, show
+from hccl_kit.cli.tables import table_file
 from hccl_kit.discovery.job_servers import ServerSearch, find_servers
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
@@ -64,7 +63,8 @@ from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
 from hccl_kit.launch.plan import LaunchPlan, plan
-from hccl_kit.launch.servers.job import run_servers
+from hccl_kit.launch.servers.job import ServersJob, run_servers
+from hccl_kit.launch.servers.placement import Placement
 from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.model import RankTable
@@ -88,7 +88,7 @@ class RunRequest(NamedTuple):
     simulate: bool
     framework: str | None
     log_dir: Path
-    env: tuple[Extra, ...]
+    env: Sequence[Extra]
     master_port: int | None
     limits: Limits
     preflight: bool
@@ -150,12 +150,13 @@ def make_parser() -> Parser:
     )
     after.add_argument(
         "--heartbeat-timeout",
+        dest="heartbeat",
         metavar="S",
         type=whole("--heartbeat-timeout"),
         default=0,
         help="end the job if a rank takes no step for S seconds (default: 0, never)",
     )
-    _add_servers(parser.add_argument_group("several servers"))
+    add_servers(parser.add_argument_group("several servers"))
     logs = parser.add_argument_group("what ranks print")
     logs.add_argument(
         "--log-dir",
@@ -167,43 +168,13 @@ def make_parser() -> Parser:
     logs.add_argument(
         "--log-limit",
         metavar="MIB",
-        type=whole("--log-limit"),
-        default=1024,
+        type=_mebibytes,
+        default=Limits().log_limit,
         help="begin a log again at this size, and keep the one before; 0: never (default: 1024)",
     )
     logs.add_argument("--prefix", action="store_true", help="show the output of all ranks, not of rank 0 only")
     parser.add_argument("--dry-run", action="store_true", help="print what each rank gets, as lines for a shell")
     return parser
-
-
-def _add_servers(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--ssh", action="store_true", help="start the ranks of all servers from here")
-    group.add_argument("--slurm", action="store_true", help="the same with srun, inside an allocation of Slurm")
-    group.add_argument("--server", metavar="ID", help="start the ranks of this server of the table, which this host is")
-    group.add_argument(
-        "--spares", metavar="LIST", help="servers that take the place of a lost one, such as 10.0.0.[9-10]"
-    )
-    group.add_argument(
-        "--inventory", metavar="FILE", help="YAML file with the cards of the spares (default: ask each over ssh)"
-    )
-    group.add_argument(
-        "--replace",
-        metavar="SERVER=SPARE",
-        type=_replacement,
-        action="append",
-        default=[],
-        help="start with a spare in the place of a server; repeatable",
-    )
-    group.add_argument(
-        "--export", metavar="NAMES", default="", help="pass on these variables too, also secrets such as HF_TOKEN"
-    )
-    group.add_argument(
-        "--python",
-        metavar="[HOST=]PATH",
-        action="append",
-        default=[],
-        help="Python on the other servers, or on one of them (default: python3); repeatable",
-    )
 
 
 def run_job(request: RunRequest) -> int:
@@ -248,17 +219,21 @@ def run_job(request: RunRequest) -> int:
 
 def _run_on_servers(request: RunRequest, job: TableOfJob, made: LaunchPlan, port: int | None) -> int:
     folder = Path("RUN") if request.dry_run else make_log_folder(request.log_dir, complain)
-    asked = ServersRequest(
-        request.on_servers,
-        job.table,
-        job.file,
-        partial(_plan, request),
-        os.environ,
+    replan = partial(_plan, request)
+    placement, way, environ = prepare(
+        request.on_servers, Placement(job.table, job.file), replan, complain, preflight=request.preflight
+    )
+    prepared = ServersJob(
+        placement,
+        replan,
+        way,
+        environ,
+        folder,
+        Path(os.environ.get("PWD") or Path.cwd()),  # with symbolic links, as the user entered it
         port,
         request.limits,
         request.env,
     )
-    prepared = prepare(asked, folder, complain, preflight=request.preflight)
     for note in _notes(made, os.environ):
         complain(note)
     if request.dry_run:
@@ -297,24 +272,13 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None) -> RunReques
         )
     if given["table"] is not None and (given["product"] or given["simulate"]):
         raise KitError("run.made-table", "--product and --simulate are for --devices, not for a table")
-    limits = Limits(
-        given.pop("max_restarts"),
-        given.pop("heartbeat_timeout"),
-        given.pop("log_limit") * MIB,
-        given.pop("prefix"),
-    )
-    extra = tuple(given.pop("env"))
-    servers = OnServers(
-        given.pop("ssh"),
-        given.pop("server"),
-        given.pop("spares"),
-        given.pop("inventory"),
-        tuple(given.pop("replace")),
-        tuple(filter(None, given.pop("export").split(","))),
-        tuple(given.pop("python")),
-        given.pop("slurm"),
-    )
-    return RunRequest(command=command_of(command, complain), limits=limits, env=extra, on_servers=servers, **given)
+    limits = Limits(**{field: given.pop(field) for field in Limits._fields})
+    servers = OnServers(**{field: given.pop(field) for field in OnServers._fields})
+    return RunRequest(command=command_of(command, complain), limits=limits, on_servers=servers, **given)
+
+
+def _mebibytes(text: str) -> int:
+    return whole("--log-limit")(text) * MIB
 
 
 def _extra(text: str) -> Extra:
@@ -322,13 +286,6 @@ def _extra(text: str) -> Extra:
     if match is None:
         raise KitError("run.variable", "--env {text}; accepted: NAME=VALUE, or RANK:NAME=VALUE", text=shown(text[:80]))
     return Extra(match["name"], match["value"], None if match["rank"] is None else int(match["rank"]))
-
-
-def _replacement(text: str) -> tuple[str, str]:
-    server, _, spare = text.partition("=")
-    if not (server and spare):
-        raise KitError("run.replacement", "--replace {text}; accepted: SERVER=SPARE", text=shown(text[:80]))
-    return server, spare
 
 
 def _table_of_job(request: RunRequest) -> TableOfJob:

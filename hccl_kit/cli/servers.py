@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shlex
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.own_program import own_program
-from hccl_kit.base.terminal import printable
+from hccl_kit.base.terminal import printable, shown
+from hccl_kit.cli.options import add_python
 from hccl_kit.cli.spares import spares_of
-from hccl_kit.launch.allocation import Named, matched, nodes_of, over_srun
-from hccl_kit.launch.assign import Extra, Limits, as_shell
+from hccl_kit.launch.allocation import matched, nodes_of, over_srun
+from hccl_kit.launch.assign import as_shell
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.passed_on import select
-from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.servers.job import ServersJob, Way
 from hccl_kit.launch.servers.placement import Placement
 from hccl_kit.remote.program import pythons
@@ -26,7 +27,6 @@ from hccl_kit.remote.ssh import over_ssh, refusal, ssh_start
 from hccl_kit.table.model import RankTable
 
 MOST_NAMED = 10
-Reach = Callable[[Node, Sequence[str]], Sequence[str]]
 Variables = Mapping[str, str]
 
 
@@ -42,9 +42,9 @@ class OnServers(NamedTuple):
     server: str | None = None
     spares: str | None = None
     inventory: str | None = None
-    replace: tuple[tuple[str, str], ...] = ()
-    export: tuple[str, ...] = ()
-    python: tuple[str, ...] = ()
+    replace: Sequence[tuple[str, str]] = ()
+    export: Sequence[str] = ()
+    python: Sequence[str] = ()
     slurm: bool = False
 
     @property
@@ -94,6 +94,42 @@ class OnServers(NamedTuple):
             )
 
 
+def add_servers(group: argparse._ArgumentGroup) -> None:
+    """Add the options of OnServers."""
+    group.add_argument("--ssh", action="store_true", help="start the ranks of all servers from here")
+    group.add_argument("--slurm", action="store_true", help="the same with srun, inside an allocation of Slurm")
+    group.add_argument("--server", metavar="ID", help="start the ranks of this server of the table, which this host is")
+    group.add_argument(
+        "--spares", metavar="LIST", help="servers that take the place of a lost one, such as 10.0.0.[9-10]"
+    )
+    group.add_argument(
+        "--inventory", metavar="FILE", help="YAML file with the cards of the spares (default: ask each over ssh)"
+    )
+    group.add_argument(
+        "--replace",
+        metavar="SERVER=SPARE",
+        type=_replacement,
+        action="append",
+        default=[],
+        help="start with a spare in the place of a server; repeatable",
+    )
+    group.add_argument(
+        "--export",
+        metavar="NAMES",
+        type=lambda text: tuple(filter(None, text.split(","))),
+        default=(),
+        help="pass on these variables too, also secrets such as HF_TOKEN",
+    )
+    add_python(group)
+
+
+def _replacement(text: str) -> tuple[str, str]:
+    server, _, spare = text.partition("=")
+    if not (server and spare):
+        raise KitError("run.replacement", "--replace {text}; accepted: SERVER=SPARE", text=shown(text[:80]))
+    return server, spare
+
+
 def number_of(plan: LaunchPlan, server: str | None) -> int:
     """The number of a server in the plan; without a name that of the only one. Raises KitError."""
     if server is None:
@@ -112,66 +148,41 @@ def number_of(plan: LaunchPlan, server: str | None) -> int:
     )
 
 
-class ServersRequest(NamedTuple):
-    """What is started on several servers; see `ServersJob`."""
-
-    options: OnServers
-    table: RankTable
-    file: TableFile
-    replan: Callable[[RankTable], LaunchPlan]
-    environ: Mapping[str, str]
-    port: int | None
-    limits: Limits
-    extra: tuple[Extra, ...]
-
-
-def prepare(request: ServersRequest, folder: Path, report: Callable[[str], None], *, preflight: bool) -> ServersJob:
-    """The job with its spares, and with those of --replace in their places.
+def prepare(
+    options: OnServers,
+    placement: Placement,
+    replan: Callable[[RankTable], LaunchPlan],
+    report: Callable[[str], None],
+    *,
+    preflight: bool,
+) -> tuple[Placement, Way, Variables]:
+    """The servers with the spares, of which those of --replace are in their places; and the variables passed on.
 
     With `preflight`, every server is checked, and a spare takes the place of one with errors. Raises KitError.
     """
-    options = request.options
     if preflight and options.slurm:
         raise KitError(
             "run.preflight-by-srun", "--preflight reaches the servers over ssh", fix="leave it out, or --slurm"
         )
-    spares = (
-        spares_of(options.spares, options.inventory, request.table, request.file, None, python=options.python)
-        if options.spares
-        else ()
-    )
-    placement = Placement(request.table, request.file, spares)
+    if options.spares:
+        table, file, _ = placement
+        spares = spares_of(options.spares, options.inventory, table, file, None, python=options.python)
+        placement = placement._replace(spares=spares)
     for server, spare in options.replace:
         placement = _replaced(placement, [server], report, by=spare)
     if preflight:
         placement = _checked(placement, report, options.python)
-    nodes = request.replan(placement.table).nodes
+    nodes = replan(placement.table).nodes
+    python = pythons(options.python)
     if options.slurm:
-        reach, environ = _by_srun(request, [*nodes, *placement.spares])
-    else:
-        reach, environ = _over_ssh(request, nodes, report)
-    return ServersJob(
-        placement,
-        request.replan,
-        Way(reach, pythons(options.python)),
-        environ,
-        folder,
-        Path(os.environ.get("PWD") or Path.cwd()),  # with symbolic links, as the user entered it
-        request.port,
-        request.limits,
-        request.extra,
-    )
-
-
-def _over_ssh(request: ServersRequest, nodes: Sequence[Node], report: Callable[[str], None]) -> tuple[Reach, Variables]:
+        names = matched([*nodes, *placement.spares], nodes_of(os.environ))
+        return placement, Way(lambda node, words: over_srun(names[node.id], words), python), {}  # srun passes all on
     start = ssh_start(os.environ)
-    environ, left = select(request.environ, request.options.export)
+    environ, left = select(os.environ, options.export)
     if left:
         more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-        names = ", ".join(printable(name[:60]) for name in left[:MOST_NAMED])
-        report(
-            f"note: not passed on to the other servers: {names}{more} (--export NAME,... passes variables on)",
-        )
+        named = ", ".join(printable(name[:60]) for name in left[:MOST_NAMED])
+        report(f"note: not passed on to the other servers: {named}{more} (--export NAME,... passes variables on)")
     for node in nodes:
         if why := refusal(node.address):
             raise KitError(
@@ -182,13 +193,7 @@ def _over_ssh(request: ServersRequest, nodes: Sequence[Node], report: Callable[[
                 address=node.address,
                 why=why,
             )
-    return lambda node, words: over_ssh(start, node.address, words), environ
-
-
-def _by_srun(request: ServersRequest, servers: Sequence[Named]) -> tuple[Reach, Variables]:
-    """Steps of the allocation, to which srun passes the environment on."""
-    names = matched(servers, nodes_of(request.environ))
-    return lambda node, words: over_srun(names[node.id], words), {}
+    return placement, Way(lambda node, words: over_ssh(start, node.address, words), python), environ
 
 
 def show(job: ServersJob) -> None:

@@ -13,8 +13,10 @@ from hccl_kit.check.result import Report
 from hccl_kit.check.rule import TOPOLOGY
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.cli import complain
+from hccl_kit.launch.files import TableFile
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.generate import file_name
 from hccl_kit.table.products import ANY_PRODUCT, DEFAULT_PRODUCT, Product, find_product
 from hccl_kit.table.reading import load
 
@@ -26,17 +28,27 @@ def read_table(file: str) -> RankTable:
     return _valid(file, _report(file))
 
 
-def table_and_warnings(data: bytes, name: str, file: str, product: Product | None) -> tuple[RankTable, list[str]]:
-    """The table in the bytes of `file`, called `name` in messages, and the warnings about it.
+def table_file(given: str, product: Product | None) -> tuple[RankTable, TableFile, list[str]]:
+    """The table of a job, its file, and the warnings about it.
 
-    Without a product they say too that the default product cannot link its cards. Raises KitError with its first error.
+    Without a product they say too that the default product cannot link its cards. Raises KitError with its first error,
+    or if HCCL does not read a file of this name.
     """
+    data, name = load(given)
     report = check_text(data, name, product)
-    table = _valid(file, report)
+    table = _valid(given, report)
     lines = _lines(_warnings(report))
     if product is None and report.product == ANY_PRODUCT and (topology := _topology_warning(data, name)):
         lines.append(topology)
-    return table, lines
+    file = Path(given).resolve().name if given != "-" else file_name(table)
+    if not file.endswith(".json"):
+        raise KitError(
+            "cli.launch-steps.hccl-reads-rank",
+            "HCCL only reads rank tables whose name ends in .json, got {file!r}",
+            hint=shlex.join(["mv", "--", given, str(Path(given).with_suffix(".json"))]),
+            file=file,
+        )
+    return table, TableFile(file, data.decode()), lines
 
 
 def _warnings(report: Report) -> list[Finding]:

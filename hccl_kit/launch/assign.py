@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ class Limits(NamedTuple):
     prefix: bool = False
 
 
-def check(plan: LaunchPlan, environ: Mapping[str, str], extra: tuple[Extra, ...]) -> None:
+def check(plan: LaunchPlan, environ: Mapping[str, str], extra: Sequence[Extra]) -> None:
     """Raises KitError for a list of visible cards that is not that of the job, or a variable that is not the user's."""
     if plan.limits_cards:
         _assert_visible(environ, {node.workers[0].visible or "" for node in plan.nodes})
@@ -66,7 +66,7 @@ def assign(
     node: int = 0,
     port: int | None = None,
     limits: Limits = Limits(),  # noqa: B008 - it is immutable
-    extra: tuple[Extra, ...] = (),
+    extra: Sequence[Extra] = (),
 ) -> Assignment:
     """What the agent of server `node` of `plan` is told, if it starts here; `environ` is the environment of the caller.
 

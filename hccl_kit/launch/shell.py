@@ -20,24 +20,14 @@ def words(texts: Sequence[str]) -> str:
     return " ".join(map(word, texts))
 
 
-def export(field: str, value: str) -> str:
-    """Export a field of WorkerEnv under each of its names; `value` is shell text."""
-    return " ".join(["export", *(f"{name}={value}" for name in NAMES[field])])
+def export(**values: str) -> str:
+    """Export fields of WorkerEnv under each of their names; the values are shell text."""
+    return " ".join(["export", *(f"{name}={value}" for field, value in values.items() for name in NAMES[field])])
 
 
 def set_unless_set(variables: Sequence[tuple[str, str]]) -> list[str]:
     """Export variables, whose values are numbers and ranges, unless they are set already, even to an empty text."""
-    lines = [f'export {name}="${{{name}-{value}}}"' for name, value in variables]
-    return (
-        ["", "# Ports that no other job of the host has, and timeouts; what is set already is kept.", *lines]
-        if lines
-        else []
-    )
-
-
-def array(name: str, values: Sequence[str]) -> list[str]:
-    """An array with one element per line."""
-    return [f"{name}=(", *(f"    {word(value)}" for value in values), ")"]
+    return [f'export {name}="${{{name}-{value}}}"' for name, value in variables]
 
 
 def fragment(*names: str) -> Iterator[str]:

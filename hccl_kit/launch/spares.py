@@ -12,7 +12,7 @@ from hccl_kit.base.host_name import check_host
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import address_of
-from hccl_kit.launch.substitute import OF_RANK, MisfitError, new_table
+from hccl_kit.launch.substitute import OF_RANK, new_table
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import RankTable, Server
 from hccl_kit.table.products import Product
@@ -139,10 +139,7 @@ def _places(table: RankTable, spares: Sequence[Spare]) -> Iterator[list[tuple[Se
 def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spare]], product: Product | None) -> None:
     """Raises KitError if the table with the spares has an error, or differs in more than them."""
     texts = [(server.id, spare.entry) for server, spare in pairs]
-    try:
-        made = new_table(file, texts)
-    except MisfitError as why:
-        raise KitError("launch.spares.spare-not-fit-3", "the spare does not fit: {why}", why=why) from why
+    made = new_table(file, texts)
     report = check_text(made.text, file.name, product)
     for finding in report.findings:
         if finding.severity == "error":

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import socket
-import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from hccl_kit.base.bounded_file import read_bounded
-from hccl_kit.base.errors import KitError
-from hccl_kit.preflight.facts import facts
-from hccl_kit.preflight.inspection import Report, inspect
-from hccl_kit.preflight.node import Node
-from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
+from hccl_kit.preflight.inspection import Report
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.source import MAX_BYTES
 
 TABLE = "table"
 """The fact that holds the SHA-256 of the table's file on that server."""
 ABSENT = "absent"
-_FAMILIES = ("HCCL_", "HCOMM_", "ASCEND_GLOBAL_", "ASCEND_RT_", RANK_TABLE_FILE)
-_PER_SERVER = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_KIT_")
-"""Prefixes of variables that may differ between servers; each server checks its own (HK610, HK611)."""
+TLS = "TLS"
+"""The fact whether the cards use TLS (HK617)."""
+HOST = "host"
+"""The fact which host this is, also in a container (HK662); it is the only one that must differ."""
+FRAMEWORK = ("MindSpore", "Python")
+"""Versions that HCCL does not compare (HK660); all others it does (HK616)."""
 _FIELDS = ("rule", "name", "severity", "message", "hint", "hccl_error", "device")
 """The fields of a finding that travel; a finding on a server has no place in a text."""
-MAX_VALUE = 1000
-"""Characters of a variable that are compared."""
 
 
 class Answer(NamedTuple):
@@ -44,22 +35,6 @@ class Answer(NamedTuple):
     variables: Mapping[str, str] = {}
     clock: float = 0.0
     error: str | None = None
-
-
-def answer(node: Node) -> Answer:
-    """Check this machine, and collect its facts."""
-    return Answer(
-        server=node.server.id if node.server else "",
-        machine=socket.gethostname(),
-        report=inspect(node),
-        facts={**_table_there(node.path), **facts(node)},
-        variables={
-            name: value[:MAX_VALUE]
-            for name, value in sorted(node.environ.items())
-            if name.startswith(_FAMILIES) and not name.startswith(_PER_SERVER)
-        },
-        clock=time.time(),
-    )
 
 
 def to_value(answer: Answer) -> dict[str, Any]:
@@ -98,12 +73,3 @@ def from_value(value: Mapping[str, Any]) -> Answer:
         clock=float(value["clock"]),
         error=value["error"],
     )
-
-
-def _table_there(path: Path | None) -> Mapping[str, str]:
-    if path is None:
-        return {}
-    try:
-        return {TABLE: hashlib.sha256(read_bounded(path, MAX_BYTES)).hexdigest()}
-    except KitError:
-        return {TABLE: ABSENT}

@@ -13,8 +13,9 @@ from typing import Any
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.discovery.mpi_group import MpiGroup
-from hccl_kit.preflight.answer import Answer, answer, to_value
+from hccl_kit.preflight.answer import Answer, to_value
 from hccl_kit.preflight.cluster_rules import Round, differences
+from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob, Refused
 from hccl_kit.preflight.json_form import answer_in
 from hccl_kit.table.document import shown

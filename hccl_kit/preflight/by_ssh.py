@@ -12,12 +12,13 @@ from hccl_kit.base.interruptible import interruptible
 from hccl_kit.base.schemas import loads
 from hccl_kit.launch.plan import address_of
 from hccl_kit.preflight import cards_on_server
-from hccl_kit.preflight.answer import Answer, answer
+from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.card_pings import LONGEST, Place, Plan
 from hccl_kit.preflight.card_probe import probe
 from hccl_kit.preflight.card_rules import CardRound
 from hccl_kit.preflight.card_state import CardsAnswer, from_value
 from hccl_kit.preflight.cluster_rules import Round, differences
+from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob
 from hccl_kit.preflight.json_form import answer_in
 from hccl_kit.preflight.node import ATLAS_950, Node

@@ -11,8 +11,7 @@ from hccl_kit.base.hostlist import fold
 from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed
 from hccl_kit.check.rule import Rule, run
-from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
-from hccl_kit.preflight.facts import FRAMEWORK, HOST, TLS
+from hccl_kit.preflight.answer import ABSENT, FRAMEWORK, HOST, TABLE, TLS, Answer
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.products import ANY_PRODUCT

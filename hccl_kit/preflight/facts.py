@@ -1,24 +1,49 @@
-"""What the servers of a job are compared by: versions, the TLS setting of the cards, which host they are on."""
+"""The answer of this machine: its report, and what servers are compared by, such as versions and the TLS setting."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import socket
 import sys
+import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
+from hccl_kit.base.bounded_file import read_bounded
+from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import packages
+from hccl_kit.preflight.answer import ABSENT, HOST, TABLE, TLS, Answer
+from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.node import CannotTellError, Node
 from hccl_kit.preflight.probes.cards import ids_in_dev
 from hccl_kit.preflight.rules.card_links import tls_switches
 from hccl_kit.preflight.rules.versions import boards_of_cards
+from hccl_kit.runtime.worker_env import RANK_TABLE_FILE
+from hccl_kit.table.source import MAX_BYTES
 
-TLS = "TLS"
-"""The fact whether the cards use TLS (HK617)."""
-HOST = "host"
-"""The fact which host this is, also in a container (HK662); it is the only one that must differ."""
-FRAMEWORK = ("MindSpore", "Python")
-"""Versions that HCCL does not compare (HK660); all others it does (HK616)."""
+_FAMILIES = ("HCCL_", "HCOMM_", "ASCEND_GLOBAL_", "ASCEND_RT_", RANK_TABLE_FILE)
+_PER_SERVER = ("HCCL_IF_IP", "HCCL_SOCKET_IFNAME", "HCCL_KIT_")
+"""Prefixes of variables that may differ between servers; each server checks its own (HK610, HK611)."""
+MAX_VALUE = 1000
+"""Characters of a variable that are compared."""
+
+
+def answer(node: Node) -> Answer:
+    """Check this machine, and collect its facts."""
+    return Answer(
+        server=node.server.id if node.server else "",
+        machine=socket.gethostname(),
+        report=inspect(node),
+        facts={**_table_there(node.path), **facts(node)},
+        variables={
+            name: value[:MAX_VALUE]
+            for name, value in sorted(node.environ.items())
+            if name.startswith(_FAMILIES) and not name.startswith(_PER_SERVER)
+        },
+        clock=time.time(),
+    )
 
 
 def facts(node: Node) -> Mapping[str, str]:
@@ -81,3 +106,12 @@ def _installed(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
+
+
+def _table_there(path: Path | None) -> Mapping[str, str]:
+    if path is None:
+        return {}
+    try:
+        return {TABLE: hashlib.sha256(read_bounded(path, MAX_BYTES)).hexdigest()}
+    except KitError:
+        return {TABLE: ABSENT}

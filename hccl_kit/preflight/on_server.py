@@ -14,7 +14,8 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
-from hccl_kit.preflight.answer import answer, to_value
+from hccl_kit.preflight.answer import to_value
+from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.node import Node
 from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.preflight.tool_queries import ToolQueries

@@ -18,8 +18,6 @@ OPTIONS = (
     *("-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}"),
     *("-o", f"ServerAliveInterval={SILENCE // 3}", "-o", "ServerAliveCountMax=3"),
 )
-FAILED = 255
-"""The exit code of ssh for its own failures."""
 
 
 def ssh_start(environ: Mapping[str, str], options: Sequence[str] = ()) -> tuple[str, ...]:

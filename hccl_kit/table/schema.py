@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.schemas import load
-from hccl_kit.base.typos import MAX_UNKNOWN, find_typos
+from hccl_kit.base.typos import MAX_UNKNOWN, find_typos, nearest
 from hccl_kit.base.wording import counted
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import MAX_FINDINGS, Edit, Finding
@@ -79,7 +78,7 @@ def _missing(error: ValidationError, pointer: Pointer, version: str) -> Iterator
         if key in written:
             continue
         code = code_of_missing(version, pointer, is_text=rules["properties"][key].get("type") != "array")
-        like = meant.get(key) or next(iter(get_close_matches(key, unknown[:MAX_UNKNOWN], n=1, cutoff=0.7)), None)
+        like = meant.get(key) or nearest(key, unknown[:MAX_UNKNOWN], 0.7)
         if like:
             message = Message(
                 "HK101.typo", '{typo} is not a key HCCL knows, and "{key}" is missing', typo=shown(like), key=key

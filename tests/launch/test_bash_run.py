@@ -334,12 +334,20 @@ def test_without_a_command_it_takes_one_as_its_arguments(tmp_path: Path) -> None
     job = make_job(tmp_path, None, ranks=2)
     assert "\x1b" not in refused(job, "--help=\x1b[31m")
     assert refused(job) == f"error: no command\n  fix: bash {job.script} python train.py\n"
-    for command in ("torchrun", "/usr/bin/msrun", "python -u -m torch.distributed.run"):
-        launcher = re.split("[/ ]", command)[-1]
+    for command, launcher in {
+        "torchrun": "torchrun",
+        "/usr/bin/msrun": "msrun",
+        "python -u -m torch.distributed.run": "torch.distributed.run",
+        "accelerate launch": "accelerate launch",
+        "accelerate launch --num_processes 10": "accelerate launch",
+        "python -m accelerate.commands.launch": "accelerate.commands.launch",
+    }.items():
         said = refused(job, *command.split(), "train.py")
         assert said.startswith(f"error: by {launcher}, each rank would start a whole job\n")
     assert job.run("printf", "%s", "a b").returncode == 0
     assert [job.log(rank) for rank in range(2)] == ["a b"] * 2
+    accelerate = fake(tmp_path, "accelerate", "exit 0")
+    assert job.run(str(accelerate), "launch", "--num_processes=1", "train.py").returncode == 0
 
 
 @pytest.mark.skipif(shutil.which("dash") is None, reason="dash is not installed")

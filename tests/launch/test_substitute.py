@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.substitute import MisfitError, new_table, substituted
+from hccl_kit.launch.substitute import new_table, substituted
 from hccl_kit.table import formats
 from hccl_kit.table.hosts import Card, Host
 from hccl_kit.table.operations.generate import generate_cluster
@@ -80,9 +81,9 @@ def test_the_spare_takes_the_position_of_the_server_in_its_super_pod() -> None:
 )
 def test_a_mismatch_is_named(lost: str, spare: Host, message: str) -> None:
     text = formats.write(generate_cluster(hosts(2, [0, 1]), version="1.0"))
-    with pytest.raises(MisfitError) as caught:
+    with pytest.raises(KitError) as caught:
         new_table(TableFile("t.json", text), [(lost, entry_of(spare))])
-    assert str(caught.value) == message
+    assert caught.value.message == f"the spare does not fit: {message}"
 
 
 def test_the_name_of_the_table_has_its_digest() -> None:

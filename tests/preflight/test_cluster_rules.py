@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.preflight.answer import ABSENT, TABLE, Answer
+from hccl_kit.preflight.answer import ABSENT, TABLE, TLS, Answer
 from hccl_kit.preflight.cluster_rules import Round, differences, folded
-from hccl_kit.preflight.facts import TLS
 
 
 def answers(

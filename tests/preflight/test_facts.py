@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.preflight.facts import TLS, facts
+from hccl_kit.preflight.answer import TLS
+from hccl_kit.preflight.facts import facts
 from tests.places import ROOT
 from tests.preflight.machines import A2, A3, Machine, machine_of
 from tests.preflight.nodes import node

@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.schemas import load
-from hccl_kit.preflight.answer import Answer, answer, from_value, to_value
+from hccl_kit.preflight.answer import Answer, from_value, to_value
+from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.inspection import Report
 from hccl_kit.preflight.json_form import Subject, answer_in, as_json
 from hccl_kit.table.finding import Finding

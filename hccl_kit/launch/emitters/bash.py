@@ -53,7 +53,7 @@ def script(plan: LaunchPlan, table: TableFile, name: str) -> str:
         f"hk_table={word(table.name)} hk_digest={table.sha256}",
         *_command(plan),
         *servers.this_server(plan),
-        *fragment("bash/table", "common/logs"),
+        *fragment("bash/table", "common/logs", "common/run"),
         *_environment(plan, table),
         *fragment("common/job_end"),
         *_ranks(plan),
@@ -111,14 +111,16 @@ def _command(plan: LaunchPlan) -> list[str]:
     ]
     if plan.command:
         return [*lines, f'hk_command=({words(plan.command)} "$@")']
-    launchers = " ".join(name for row in ROWS if row.always_starts for name in row.names)
+    launchers = " ".join(":".join(command) for row in ROWS for command in row.commands)
     return [
         *lines,
-        'hk_command=("$@")',
+        'hk_command=("$@") hk_words=$(printf \':%s\' "${@##*/}"):',
         "(($# > 0)) || hk_fail 'error: no command' \"  fix: bash $0 python train.py\"",
         f"for hk_name in {wrapped(launchers, _WIDTH)}; do",
-        '    [[ ${1##*/} != "$hk_name" && " $* " != *" -m $hk_name "* ]] ||',
-        '        hk_fail "error: by $hk_name, each rank would start a whole job" "  fix: bash $0 python train.py"',
+        '    [[ $hk_words != ":$hk_name:"* && $hk_words != *":-m:$hk_name:"* ||',
+        "        $hk_words == *:accelerate*:--num[-_]processes[:=]1:* ]] || # which keeps the variables of its rank",
+        '        hk_fail "error: by ${hk_name/:/ }, each rank would start a whole job"'
+        ' "  fix: bash $0 python train.py"',
         "done",
     ]
 
@@ -129,20 +131,25 @@ def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
     ranks = "${#hk_cards[@]}" if several else str(plan.size)
     node = '"$hk_node"' if several else "0"
     run = table.sha256[:8] if several else '"$hk_run"'  # the same on all servers
-    of_kit = (f'{RUN_ID}="$hk_run"', f'{LOG_DIR}="$hk_logs"')
+    common = export(
+        size=str(plan.size),
+        local_size=f'"{ranks}"' if several else ranks,
+        node=node,
+        table='"$hk_table"',
+        run=run,
+        **({"visible": '"$hk_visible"'} if plan.limits_cards else {}),
+    )
     return [
         "",
         "# What other launchers have left goes; then, what all ranks have in common.",
         wrapped(" ".join(["unset -v", *MISLEADING, SERVER]), _WIDTH),
         *_visible(plan),
-        " ".join([export("size", str(plan.size)), *_more("local_size", f'"{ranks}"' if several else ranks)]),
-        " ".join([export("node", node), *_more("table", '"$hk_table"')]),
-        " ".join([export("run", run), *of_kit]),
+        *set_unless_set(plan.variables),
+        *servers.port(plan, table),
+        f"{export(master_addr=word(plan.master))} {_PORT}",
+        wrapped(f'{common} {RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"', _WIDTH),
         f'export {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
         f'export {THREADS}="${{{THREADS}:-$(($(nproc) > {ranks} ? $(nproc) / {ranks} : 1))}}"',
-        *set_unless_set(plan.variables)[2:],
-        *servers.port(plan, table),
-        " ".join([export("master_addr", word(plan.master)), _PORT]),
     ]
 
 
@@ -157,10 +164,6 @@ def _visible(plan: LaunchPlan) -> list[str]:
     return servers.visible()
 
 
-def _more(field: str, value: str) -> list[str]:
-    return [f"{name}={value}" for name in NAMES[field]]
-
-
 def _ranks(plan: LaunchPlan) -> list[str]:
     (rank, *_) = NAMES["rank"]
     device = '"${#hk_pids[@]}"' if plan.limits_cards else '"${hk_cards[hk_rank]}"'
@@ -170,8 +173,7 @@ def _ranks(plan: LaunchPlan) -> list[str]:
         "! setpriv --pdeathsig KILL true 2>/dev/null || hk_start=(setpriv --pdeathsig KILL setsid)",
         'hk_running=() hk_ranks=("${!hk_cards[@]}")',
         'for hk_rank in "${hk_ranks[@]}"; do',
-        "    " + " ".join([export("rank", '"$hk_rank"'), *_more("local_rank", '"${#hk_pids[@]}"')]),
-        "    " + export("device", device),
+        "    " + export(rank='"$hk_rank"', local_rank='"${#hk_pids[@]}"', device=device),
         f"    # Here is the place for variables that depend on ${rank}, and for numactl before the command.",
         '    "${hk_start[@]}" "${hk_command[@]}" >"$hk_logs/rank_$hk_rank.log" 2>&1 &',
         "    hk_pids[hk_rank]=$! hk_running[hk_rank]=$!",

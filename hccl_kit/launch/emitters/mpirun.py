@@ -110,7 +110,7 @@ def _here(plan: LaunchPlan) -> list[str]:
         f"[[ ${{{VISIBLE_DEVICES}-{cards}}} == {cards} ]] ||",
         f'    hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are {cards}"',
         " ".join(["unset -v", *OF_THE_RANKS]),
-        *set_unless_set([*plan.variables_of_hccl, *given])[2:],
+        *set_unless_set([*plan.variables_of_hccl, *given]),
         *servers.free_port(),
     ]
 
@@ -165,5 +165,4 @@ def _rank(plan: LaunchPlan) -> list[str]:
         "    shift 3",
         '    exec "${hk_start[@]}" "$@"',
         "}",
-        f"hk_port=${_PORT}",
     ]

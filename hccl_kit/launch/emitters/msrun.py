@@ -13,7 +13,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.launch.emitters import servers
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
 from hccl_kit.launch.plan import LaunchPlan
-from hccl_kit.launch.shell import fragment, set_unless_set, words, wrapped
+from hccl_kit.launch.shell import export, fragment, set_unless_set, words, wrapped
 from hccl_kit.runtime.worker_env import LOG_DIR, MISLEADING, NAMES, PLOGS, RESTART, RUN_ID, SERVER
 
 (_PORT,) = NAMES["master_port"]
@@ -42,7 +42,7 @@ def emit(plan: LaunchPlan, table: TableFile) -> tuple[LaunchFile, ...]:
         *fragment("common/begin"),
         f'hk_command=({words(plan.command)} "$@")',
         *servers.this_server(plan),
-        *fragment("msrun/check", "common/logs"),
+        *fragment("msrun/check", "common/logs", "common/run"),
         *_environment(plan, table),
         *fragment("common/job_end", "msrun/end"),
         *_start(plan),
@@ -80,8 +80,9 @@ def _environment(plan: LaunchPlan, table: TableFile) -> list[str]:
         "# What other launchers have left goes; the cards of the job are those that msrun counts from 0 on.",
         wrapped(" ".join(["unset -v", *MISLEADING, *names, RUN_ID, RESTART, SERVER]), 112),
         *servers.visible(),
-        f'export {LOG_DIR}="$hk_logs" {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
-        *set_unless_set(plan.variables)[2:],
+        export(visible='"$hk_visible"') + f' {LOG_DIR}="$hk_logs"',
+        f'export {PLOGS}="${{{PLOGS}:-$hk_logs/plog}}" # logs of CANN',
+        *set_unless_set(plan.variables),
         *servers.port(plan, table),
     ]
 

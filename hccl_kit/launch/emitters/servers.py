@@ -10,7 +10,7 @@ from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import LaunchPlan, Node
-from hccl_kit.launch.shell import export, word
+from hccl_kit.launch.shell import word
 from hccl_kit.runtime.worker_env import NAMES, SERVER, VISIBLE_DEVICES
 
 (_PORT,) = NAMES["master_port"]
@@ -32,7 +32,7 @@ def this_server(plan: LaunchPlan) -> list[str]:
         'for hk_name in "${hk_names[@]}"; do',
         "    case $hk_name in # hk_found[server], and the cards of its ranks",
         *(
-            f"        {_names(node)}) hk_found[{i}]=1 hk_cards=({_cards(node)}) ;;&"
+            f"        ({' | '.join(map(word, names(node)))}) hk_found[{i}]=1 hk_cards=({_cards(node)}) ;;&"
             for i, node in enumerate(plan.nodes)
         ),
         "    esac",
@@ -44,10 +44,6 @@ def this_server(plan: LaunchPlan) -> list[str]:
     ]
 
 
-def _names(node: Node) -> str:
-    return "(" + " | ".join(map(word, names(node.id, node.address)))
-
-
 def _cards(node: Node) -> str:
     """The elements of an array whose indices are ranks."""
     first = node.ranks[0]
@@ -57,12 +53,11 @@ def _cards(node: Node) -> str:
 
 
 def visible() -> list[str]:
-    """Let the ranks see the cards of `hk_cards` and no others, unless the user has set other ones."""
+    """Set hk_visible, the list of the cards in hk_cards, which is refused if the user has set another."""
     return [
         'hk_visible=$(IFS=,; echo "${hk_cards[*]}")',
         f'[[ ${{{VISIBLE_DEVICES}-$hk_visible}} == "$hk_visible" ]] ||',
         f'    hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are $hk_visible"',
-        export("visible", '"$hk_visible"'),
     ]
 
 
@@ -84,10 +79,10 @@ def free_port() -> list[str]:
     ]
 
 
-def names(server: str, address: str) -> tuple[str, ...]:
-    """The names of a server: id and address, as in the table and as the system writes them."""
-    found = [server, address]
-    for text in (server, address):
+def names(node: Node) -> tuple[str, ...]:
+    """Its id and address, as in the table and as the system writes them."""
+    known = [node.id, node.address]
+    for name in known[:2]:
         with suppress(ValueError):
-            found.append(str(ipaddress.ip_address(text)))
-    return tuple(dict.fromkeys(found))
+            known.append(str(ipaddress.ip_address(name)))
+    return tuple(dict.fromkeys(known))

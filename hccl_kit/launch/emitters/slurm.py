@@ -11,15 +11,13 @@ It names its own variables `hk_...`, so that none of the user's is replaced in t
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
-from contextlib import suppress
 
 from hccl_kit.base.network import derived_port
-from hccl_kit.launch.emitters import slurm_options
+from hccl_kit.launch.emitters import servers, slurm_options
 from hccl_kit.launch.emitters.slurm_options import Options
 from hccl_kit.launch.files import EXECUTABLE, LaunchFile, TableFile
-from hccl_kit.launch.plan import LaunchPlan, Node
+from hccl_kit.launch.plan import LaunchPlan
 from hccl_kit.launch.shell import export, fragment, set_unless_set, word, words, wrapped
 from hccl_kit.runtime.worker_env import (
     LOG_DIR,
@@ -37,46 +35,13 @@ from hccl_kit.runtime.worker_env import (
 _DRIVER = "/usr/local/Ascend/driver"
 
 
-def emit(
-    plan: LaunchPlan,
-    table: TableFile,
-    *,
-    job_name: str | None = None,
-    partition: str | None = None,
-    nodelist: str | None = None,
-    switches: str | None = None,
-    time: str | None = None,
-    signal: str | None = None,
-    array: str | None = None,
-    gres: str | None = None,
-    hetjob: bool = False,
-    max_restarts: str | None = None,
-    mpi: str | None = None,
-    container_image: str | None = None,
-    apptainer_image: str | None = None,
-    container_mounts: str | None = None,
-) -> tuple[LaunchFile, ...]:
+def emit(plan: LaunchPlan, table: TableFile, *, hetjob: bool = False, **given: str | None) -> tuple[LaunchFile, ...]:
     """The batch script, which needs the rank table in its folder, on a disk that all nodes share.
 
-    The options are those of sbatch, srun and pyxis; `gres` is per node. Raises KitError if a value is not accepted, or
-    two options are mutually exclusive.
+    `given` are the OPTIONS of sbatch, srun and pyxis, with underscores; `gres` is per node. Raises KitError if a value
+    is not accepted, or two options are mutually exclusive.
     """
     table.assert_is_name()
-    given = {
-        "job-name": job_name,
-        "partition": partition,
-        "nodelist": nodelist,
-        "switches": switches,
-        "time": time,
-        "signal": signal,
-        "array": array,
-        "gres": gres,
-        "max-restarts": max_restarts,
-        "mpi": mpi,
-        "container-image": container_image,
-        "apptainer-image": apptainer_image,
-        "container-mounts": container_mounts,
-    }
     options = slurm_options.checked(plan, given, hetjob=hetjob)
     name = f"slurm{plan.size}p.sbatch"
     return (LaunchFile(name, "\n".join(_script(plan, table, name, options)) + "\n", EXECUTABLE),)
@@ -94,9 +59,9 @@ def _script(plan: LaunchPlan, table: TableFile, name: str, options: Options) -> 
         "",
         f"unset -v {RESTART}",
         f"[[ -z ${{SLURM_RESTART_COUNT:-}} ]] || export {RESTART}=$SLURM_RESTART_COUNT",
-        *set_unless_set(plan.variables)[2:],
+        *set_unless_set(plan.variables),
         *_kit(plan, options),
-        *fragment("slurm/folder"),
+        *fragment("common/logs", "slurm/run"),
         *_environment(plan),
         *_steps(plan, options),
         *_container(options),
@@ -150,16 +115,7 @@ def _servers(plan: LaunchPlan) -> Iterator[str]:
     yield "}"
     for node in plan.nodes:
         ranks, cards = (",".join(map(str, numbers)) for numbers in (node.ranks, node.devices))
-        yield f"hk_server {ranks} {cards} {words(_names(node))}"
-
-
-def _names(node: Node) -> tuple[str, ...]:
-    """Its id and address, as in the table and as the system writes them."""
-    names = [node.id, node.address]
-    for name in names[:2]:
-        with suppress(ValueError):
-            names.append(str(ipaddress.ip_address(name)))
-    return tuple(dict.fromkeys(names))
+        yield f"hk_server {ranks} {cards} {words(servers.names(node))}"
 
 
 def _environment(plan: LaunchPlan) -> list[str]:
@@ -167,11 +123,11 @@ def _environment(plan: LaunchPlan) -> list[str]:
     first, last = derived_port(0), derived_port(-1)
     return [
         "",
-        " ".join([export("size", str(plan.size)), *_more("table", '"$hk_table"')]),
-        " ".join([export("run", '"$hk_run"'), f'{RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"']),
+        export(size=str(plan.size), table='"$hk_table"'),
+        export(run='"$hk_run"') + f' {RUN_ID}="$hk_run" {LOG_DIR}="$hk_logs"',
         *(() if plan.limits_cards else _note()),
         f"export {_PORT}=${{{_PORT}:-$(({first} + SLURM_JOB_ID % {last - first + 1}))}}",
-        export("master_addr", word(plan.master)),
+        export(master_addr=word(plan.master)),
     ]
 
 
@@ -229,12 +185,12 @@ def _task(plan: LaunchPlan, options: Options) -> list[str]:
         f'    exec >>"${LOG_DIR}/rank_$hk_rank.log" 2>&1',
         f'    echo "$hk_rank $hk_card $(uname -n)" >"${LOG_DIR}/task_$SLURM_PROCID" # which rank the task is',
         "    HOSTNAME=$(uname -n) # srun has passed on that of the first node, and what other launchers have left",
-        "    " + wrapped(" ".join(["unset -v", *misleading, SERVER])).replace("\n", "\n    "),
+        "    " + wrapped(" ".join(["unset -v", *misleading, SERVER]), 108).replace("\n", "\n    "),
         *_checked(options),
         *_cards(plan),
-        "    " + " ".join([export("rank", '"$hk_rank"'), *_more("node", '"$hk_number"')]),
-        "    " + " ".join([export("local_rank", '"$SLURM_LOCALID"'), *_more("local_size", "${#hk_rank_of[@]}")]),
-        "    " + export("device", '"$SLURM_LOCALID"' if plan.limits_cards else '"$hk_card"'),
+        "    " + export(rank='"$hk_rank"', node='"$hk_number"'),
+        "    " + export(local_rank='"$SLURM_LOCALID"', local_size="${#hk_rank_of[@]}"),
+        "    " + export(device='"$SLURM_LOCALID"' if plan.limits_cards else '"$hk_card"'),
         f'    export {PLOGS}="${{{PLOGS}:-${LOG_DIR}/plog/$SLURMD_NODENAME}}" # logs of CANN',
         "    hk_threads=$((${SLURM_CPUS_ON_NODE:-$(nproc)} / ${#hk_rank_of[@]}))",
         f'    export {THREADS}="${{{THREADS}:-$((hk_threads > 0 ? hk_threads : 1))}}"',
@@ -265,18 +221,14 @@ def _cards(plan: LaunchPlan) -> list[str]:
     return [
         f'    [[ ${{{VISIBLE_DEVICES}-$hk_cards}} == "$hk_cards" ]] ||',
         f'        hk_fail "error: {VISIBLE_DEVICES}=${VISIBLE_DEVICES}; the cards of this job are $hk_cards"',
-        "    " + export("visible", '"$hk_cards"'),
+        "    " + export(visible='"$hk_cards"'),
     ]
-
-
-def _more(field: str, value: str) -> list[str]:
-    return [f"{name}={value}" for name in NAMES[field]]
 
 
 def _signals(options: Options) -> list[str]:
     """Signals of the batch script go to all ranks; SIGUSR1 ends a job only if it is asked for."""
     ending = ["HUP", "INT", "TERM", "USR2", *(["USR1"] if options.limit_signal == "USR1" else [])]
-    traps = [f"trap 'hk_end {name}' {name}" for name in ending]
+    traps = [" && ".join(f"trap 'hk_end {name}' {name}" for name in ending)]
     if "USR1" not in ending:
         traps.append("trap 'scancel --signal=USR1 \"$SLURM_JOB_ID\"' USR1 # ends nothing: ranks write their stacks")
     return [

@@ -22,7 +22,7 @@ from hccl_kit.table.document import shown
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}"
 _GRES = rf"{_NAME}(:{_NAME})?(:[0-9]{{1,9}})?"
 _PATH = r"[A-Za-z0-9./_][A-Za-z0-9._/@+-]{0,255}"
-_OPTIONS = {
+OPTIONS = {
     "job-name": (_NAME, "letters, digits and . _ + -"),
     "partition": (rf"{_NAME}(,{_NAME})*", "names with commas between them"),
     "nodelist": (r"[A-Za-z0-9][A-Za-z0-9._,\[\]-]{0,9999}", 'names of nodes, such as "n[01-16]"'),
@@ -90,9 +90,9 @@ class Options(NamedTuple):
 
 def checked(plan: LaunchPlan, given: Mapping[str, str | None], *, hetjob: bool) -> Options:
     """The options for a plan. Raises KitError if a value is not accepted, or two of them are mutually exclusive."""
-    values = {option: value for option, value in given.items() if value is not None}
+    values = {option.replace("_", "-"): value for option, value in given.items() if value is not None}
     for option, value in values.items():
-        pattern, accepted = _OPTIONS[option]
+        pattern, accepted = OPTIONS[option]
         if not re.fullmatch(pattern, value, re.ASCII):
             raise KitError(
                 "launch.slurm-options.reason",

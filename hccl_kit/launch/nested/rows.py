@@ -94,9 +94,11 @@ class Nested(NamedTuple):
     """It is to run once per job, so a job of one rank may run it."""
 
     @property
-    def always_starts(self) -> bool:
-        """Whether it starts a job of several ranks whatever its arguments are."""
-        return not self.subcommands and not self.is_driver and self.starts is Nested._field_defaults["starts"]
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """The first words of the commands that start a job of several ranks, whatever variables are set."""
+        if self.is_driver or self.starts is _sets_size:
+            return ()
+        return tuple((name, *words) for name in self.names for words in self.subcommands or ((),))
 
 
 _TORCHRUN = (

@@ -59,7 +59,7 @@ class ServersJob(NamedTuple):
     cwd: Path
     port: int | None = None
     limits: Limits = Limits()
-    extra: tuple[Extra, ...] = ()
+    extra: Sequence[Extra] = ()
 
     def assignments(self, plan: LaunchPlan) -> list[Assignment]:
         """What the agent of each server is told."""

@@ -9,7 +9,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.spares import Spare
-from hccl_kit.launch.substitute import MisfitError, new_table
+from hccl_kit.launch.substitute import new_table
 from hccl_kit.table.model import RankTable
 
 
@@ -37,7 +37,7 @@ class Placement(NamedTuple):
                     reason=f"{by} is not one of them" if by else "none is left",
                 )
             spares.remove(spare)
-            file = _with_spare(file, server, spare)
+            file = new_table(file, [(server, spare.entry)])
             left = ", ".join(spare.id for spare in spares) or "none"
             lines.append(f"spare {spare.id} takes the place of server {server}; left: {left}")
         report = check_text(file.text, file.name)
@@ -46,10 +46,3 @@ class Placement(NamedTuple):
             reason = errors[0] if errors else "it is not a rank table"
             raise KitError("launch.spare-table", "the table with the spare has an error: {reason}", reason=reason)
         return Placement(report.table, file, tuple(spares)), lines
-
-
-def _with_spare(file: TableFile, server: str, spare: Spare) -> TableFile:
-    try:
-        return new_table(file, [(server, spare.entry)])
-    except MisfitError as why:
-        raise KitError("launch.spare-misfit", "the spare does not fit: {reason}", reason=why) from why

@@ -153,7 +153,8 @@ class Servers:
             if server.connection.lost and server.is_connected:
                 why = f"error: server {server.name} does not answer or was lost: {server.connection.lost}\n"
                 yield self._lose(server, why)
-        self._start_first()
+        if self.to_start is not None and all(server.state is State.READY for server in self.servers):
+            self.servers[0].start(self.to_start, None)  # it says the port to the others
         self._give_signs()
         yield from self.hangs.settled()
         if self.is_clearing and not any(server.state is State.RUNNING for server in self.servers):
@@ -210,11 +211,6 @@ class Servers:
             self.screen.show(told.rank, told.data)
         elif isinstance(told, Said) and (told.to != OUT or server.number < MOST_SHOWN):
             self.screen.say(clean(told.text), told.to)
-
-    def _start_first(self) -> None:
-        """Start the ranks of the first server, which says the port to the others, when all are ready."""
-        if self.to_start is not None and all(server.state is State.READY for server in self.servers):
-            self.servers[0].start(self.to_start, None)
 
     def _lose(self, server: Server, text: str) -> Lost:
         if server.state is State.RUNNING:

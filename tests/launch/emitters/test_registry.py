@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from hccl_kit.launch import emitters
-from hccl_kit.launch.emitters import LAUNCHERS, kubernetes
+from hccl_kit.launch.emitters import LAUNCHERS, kubernetes, slurm_options
 
 SHARED = {
     *("kubernetes", "kueue", "manifest", "numbered", "pod_options", "pod_table", "restarts", "servers"),
@@ -22,13 +22,15 @@ def test_each_emitter_has_a_row() -> None:
     assert {module.name for module in pkgutil.iter_modules(emitters.__path__)} - SHARED == set(LAUNCHERS)
 
 
-@pytest.mark.parametrize("name", LAUNCHERS)
-def test_the_options_of_a_row_are_the_keywords_of_its_emit(name: str) -> None:
-    row = LAUNCHERS[name]
-    parameters = dict(inspect.signature(import_module(f"hccl_kit.launch.emitters.{name}").emit).parameters)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_the_options_of_a_row_are_the_keywords_of_its_emit(launcher: str) -> None:
+    row = LAUNCHERS[launcher]
+    parameters = dict(inspect.signature(import_module(f"hccl_kit.launch.emitters.{launcher}").emit).parameters)
     if row.runs_pods:
         parameters = {**parameters, **inspect.signature(kubernetes.pod_job).parameters}
-    keywords = {parameter.name for parameter in parameters.values() if parameter.kind is parameter.KEYWORD_ONLY}
+    if launcher == "slurm":
+        parameters |= {option.replace("-", "_"): parameters["hetjob"] for option in slurm_options.OPTIONS}
+    keywords = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
     keywords -= {"hardware", "suffix"}  # follow from the product or the resource, and from the launcher
     options = {option.name for option in row.options}
     assert keywords == options | ({"product"} if row.needs_product else set())

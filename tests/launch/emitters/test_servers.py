@@ -3,6 +3,7 @@
 import pytest
 
 from hccl_kit.launch.emitters import servers
+from hccl_kit.launch.plan import Node
 
 
 @pytest.mark.parametrize(
@@ -16,4 +17,4 @@ from hccl_kit.launch.emitters import servers
 def test_a_server_is_recognised_by_its_names_in_the_table_and_the_system(
     id_: str, address: str, names: tuple[str, ...]
 ) -> None:
-    assert servers.names(id_, address) == names
+    assert servers.names(Node(id_, address, (), ())) == names

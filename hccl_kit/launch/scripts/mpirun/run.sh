@@ -1,9 +1,9 @@
 # Runs mpirun, and ends with its exit code.
 # Expects: hk_options, hk_command, hk_rank (a function, with the folder, the port and the name of the run before the
-# command), hk_port.
+# command), MASTER_PORT.
 
 # The command is one word, so that mpirun does not interpret any part of it, such as a lone ":".
-printf -v hk_words ' %q' "$PWD" "$hk_port" "mpirun-$(date +%Y%m%d-%H%M%S)-$$" "${hk_command[@]}"
+printf -v hk_words ' %q' "$PWD" "$MASTER_PORT" "mpirun-$(date +%Y%m%d-%H%M%S)-$$" "${hk_command[@]}"
 ((EUID != 0)) || hk_options+=(--allow-run-as-root)
 # Open MPI 5 does not start if a killed mpirun that had its process id has left files, so it gets another folder.
 hk_files=$(mktemp -d -t mpirun.XXXXXX) || hk_fail "error: cannot make a folder in ${TMPDIR:-/tmp}"

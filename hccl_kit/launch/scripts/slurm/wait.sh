@@ -5,8 +5,8 @@ hk_said=$(mktemp)
 trap 'rm -f -- "$hk_said"' EXIT
 echo "job $SLURM_JOB_ID on $SLURM_JOB_NODELIST, port $MASTER_PORT, logs in $hk_logs"
 : >>"$hk_logs/rank_0.log"
-hk_program="$(declare -f hk_fail hk_task); hk_task \"\$@\""
-"${hk_srun[@]}" "${hk_step[@]}" bash -c "$hk_program" hk_task "${hk_command[@]}" 2>"$hk_said" &
+"${hk_srun[@]}" "${hk_step[@]}" bash -c "$(declare -f hk_fail hk_task); hk_task \"\$@\"" hk_task "${hk_command[@]}" \
+    2>"$hk_said" &
 hk_pid=$!
 (trap '' HUP INT TERM USR1 USR2 && exec tail -q -n +1 -f -s 0.2 --pid="$hk_pid" -- "$hk_logs/rank_0.log" "$hk_said") &
 hk_screen=$!

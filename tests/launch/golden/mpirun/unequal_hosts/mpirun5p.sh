@@ -133,10 +133,9 @@ hk_rank() { # FOLDER PORT RUN COMMAND ...: of each rank, on its host, with the v
     shift 3
     exec "${hk_start[@]}" "$@"
 }
-hk_port=$MASTER_PORT
 
 # The command is one word, so that mpirun does not interpret any part of it, such as a lone ":".
-printf -v hk_words ' %q' "$PWD" "$hk_port" "mpirun-$(date +%Y%m%d-%H%M%S)-$$" "${hk_command[@]}"
+printf -v hk_words ' %q' "$PWD" "$MASTER_PORT" "mpirun-$(date +%Y%m%d-%H%M%S)-$$" "${hk_command[@]}"
 ((EUID != 0)) || hk_options+=(--allow-run-as-root)
 # Open MPI 5 does not start if a killed mpirun that had its process id has left files, so it gets another folder.
 hk_files=$(mktemp -d -t mpirun.XXXXXX) || hk_fail "error: cannot make a folder in ${TMPDIR:-/tmp}"

@@ -20,6 +20,7 @@ mkdir -p -m 700 hccl_logs
 [[ -O hccl_logs || $(stat -c %u hccl_logs) == "$(stat -c %u .)" ]] &&
     [[ $(stat -c %A/ . hccl_logs) != *d???????w[!tT]/* ]] ||
     hk_fail "error: other users may replace the logs in $PWD/hccl_logs" '  fix: start in a folder of your own'
+
 hk_run=$(mktemp -d "hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || hk_fail "error: cannot make a folder in $PWD/hccl_logs"
 hk_logs=$PWD/$hk_run hk_run=${hk_run##*/}
 [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfnT -- "$hk_run" hccl_logs/latest
@@ -35,8 +36,8 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SC
 hk_visible=$(IFS=,; echo "${hk_cards[*]}")
 [[ ${ASCEND_RT_VISIBLE_DEVICES-$hk_visible} == "$hk_visible" ]] ||
     hk_fail "error: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES; the cards of this job are $hk_visible"
-export ASCEND_RT_VISIBLE_DEVICES="$hk_visible"
-export HCCL_KIT_LOG_DIR="$hk_logs" ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
+export ASCEND_RT_VISIBLE_DEVICES="$hk_visible" HCCL_KIT_LOG_DIR="$hk_logs"
+export ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
 until [[ -n ${MASTER_PORT:-} ]]; do # one that nobody listens on
     MASTER_PORT=$((20000 + RANDOM % 12000))
     ! (: <"/dev/tcp/127.0.0.1/$MASTER_PORT") 2>/dev/null || MASTER_PORT=""

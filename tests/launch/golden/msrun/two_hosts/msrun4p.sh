@@ -35,6 +35,7 @@ mkdir -p -m 700 hccl_logs
 [[ -O hccl_logs || $(stat -c %u hccl_logs) == "$(stat -c %u .)" ]] &&
     [[ $(stat -c %A/ . hccl_logs) != *d???????w[!tT]/* ]] ||
     hk_fail "error: other users may replace the logs in $PWD/hccl_logs" '  fix: start in a folder of your own'
+
 hk_run=$(mktemp -d "hccl_logs/$(date +%Y%m%d-%H%M%S)-XXXXXX") || hk_fail "error: cannot make a folder in $PWD/hccl_logs"
 hk_logs=$PWD/$hk_run hk_run=${hk_run##*/}
 [[ -e hccl_logs/latest && ! -L hccl_logs/latest ]] || ln -sfnT -- "$hk_run" hccl_logs/latest
@@ -50,8 +51,8 @@ unset -v MINDSPORE_HCCL_CONFIG_PATH ASCEND_DEVICE_ID MS_ROLE MS_WORKER_NUM MS_SC
 hk_visible=$(IFS=,; echo "${hk_cards[*]}")
 [[ ${ASCEND_RT_VISIBLE_DEVICES-$hk_visible} == "$hk_visible" ]] ||
     hk_fail "error: ASCEND_RT_VISIBLE_DEVICES=$ASCEND_RT_VISIBLE_DEVICES; the cards of this job are $hk_visible"
-export ASCEND_RT_VISIBLE_DEVICES="$hk_visible"
-export HCCL_KIT_LOG_DIR="$hk_logs" ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
+export ASCEND_RT_VISIBLE_DEVICES="$hk_visible" HCCL_KIT_LOG_DIR="$hk_logs"
+export ASCEND_PROCESS_LOG_PATH="${ASCEND_PROCESS_LOG_PATH:-$hk_logs/plog}" # logs of CANN
 MASTER_PORT="${MASTER_PORT:-22162}" # by the table, the same on all servers
 
 hk_pids=()

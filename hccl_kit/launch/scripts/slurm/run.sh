@@ -1,11 +1,5 @@
-# Makes the folder of the run. A requeued job continues that of its first start.
-# Needs hk_fail.
+# Makes the folder of the run. A requeued job continues that of its first start. Needs hk_fail.
 
-mkdir -p -m 700 hccl_logs
-if stat -c %A . hccl_logs | grep -q '^d.......w[^tT]' ||
-    [[ ! -O hccl_logs && $(stat -c %u hccl_logs) != "$(stat -c %u .)" ]]; then
-    hk_fail "error: other users may replace the logs in $PWD/hccl_logs" '  fix: start in a folder of your own'
-fi
 hk_run=slurm-${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}
 [[ -n ${SLURM_RESTART_COUNT:-} ]] || mkdir -m 700 "hccl_logs/$hk_run" 2>/dev/null || # an earlier start has it
     hk_run=$(cd hccl_logs && mktemp -d "$hk_run-XXXXXX") || hk_fail "error: cannot make a folder in $PWD/hccl_logs"
