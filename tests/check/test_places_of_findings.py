@@ -16,19 +16,14 @@ from hccl_kit.check.engine import check_text
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.formats import write
 from hccl_kit.table.model import Device, RankTable, Server
-from hccl_kit.table.pointer import Pointer, Span
+from hccl_kit.table.pointer import Span
 from hccl_kit.table.source import HCCL_MAX_BYTES
+from tests.changes import at
 from tests.check.rules.test_golden import FOLDERS, product_of
 
 MARK = "the mark"
 BROKEN = [folder for folder in FOLDERS if not folder.name.startswith("HK0")]
 """Without those whose text is not valid."""
-
-
-def value_at(document: Any, pointer: Pointer) -> Any:
-    for part in pointer:
-        document = document[part]
-    return document
 
 
 def replaced(source: str, span: Span) -> str:
@@ -42,10 +37,10 @@ def assert_points_right(source: str, found: Finding) -> None:
     line = source.split("\n")[found.span.line - 1]
     marked = line[found.span.column - 1 :][: found.span.width]
     if marked in ("{", "["):  # an object in a list, or the document, has no key to point at
-        assert isinstance(value_at(json.loads(source), found.pointer), dict if marked == "{" else list)
+        assert isinstance(at(json.loads(source), found.pointer), dict if marked == "{" else list)
         return
     after = json.loads(replaced(source, found.span))
-    holder = value_at(after, found.pointer[:-1])
+    holder = at(after, found.pointer[:-1])
     is_key = isinstance(holder, dict) and found.pointer[-1] not in holder
     assert MARK in holder if is_key else holder[found.pointer[-1]] == MARK
     assert not is_key or json.loads(marked) == found.pointer[-1]

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -42,17 +43,20 @@ class Desk:
     def set_address(self, card: int, address: str) -> None:
         (self.cards / f"ipv4.{card}").write_text(f"ipaddr:{address}\nnetmask:255.255.255.0\n")
 
-    def gen(
-        self, *arguments: str, tool: bool = True, variables: Mapping[str, str] = NOTHING
-    ) -> subprocess.CompletedProcess[str]:
+    def environ(self, variables: Mapping[str, str] = NOTHING, *, tool: bool = True) -> dict[str, str]:
         environ = {key: value for key, value in os.environ.items() if not key.startswith(("HCCL_", "ASCEND_"))}
         environ |= {"PYTHONPATH": f"{ROOT}{os.pathsep}{self.modules}", "FAKE_HCCN": str(self.cards), **variables}
         if "PATH" not in variables:
             environ["PATH"] = os.pathsep.join([*([str(FAKES)] if tool else []), str(self.modules), environ["PATH"]])
+        return environ
+
+    def gen(
+        self, *arguments: str, tool: bool = True, variables: Mapping[str, str] = NOTHING
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "hccl_kit.cli.gen", *arguments],
             cwd=self.work,
-            env=environ,
+            env=self.environ(variables, tool=tool),
             capture_output=True,
             text=True,
             check=False,
@@ -64,6 +68,29 @@ class Desk:
 
     def asked(self) -> bool:
         return (self.cards / "log").exists()
+
+
+@dataclass
+class Caller:
+    """hccl-gen in this process, for errors that come before any program is started."""
+
+    desk: Desk
+    capsys: pytest.CaptureFixture[str]
+
+    def error(self, *arguments: str) -> str:
+        try:
+            code = main(arguments)
+        except SystemExit as end:  # of argparse
+            code = int(end.code or 0)
+        printed = self.capsys.readouterr()
+        return refused(subprocess.CompletedProcess(arguments, code, *printed), self.desk)
+
+
+@pytest.fixture
+def caller(desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Caller:
+    monkeypatch.setattr(os, "environ", desk.environ())
+    monkeypatch.chdir(desk.work)
+    return Caller(desk, capsys)
 
 
 @pytest.fixture
@@ -216,9 +243,8 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
     assert (done.returncode, desk.written()) == (0, ["ascend3p.sh", "hccl_3p_234_a.json"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_invalid_usage_is_one_error(caller: Caller) -> None:
+    for arguments, message in (
         (("--device_num", "4:8"), "expected ',' or '-', found ':'"),
         (("--device_num", ""), "--device_num: the device range is empty"),
         (("--device_num", "0", "--visible_devices", ""), "--visible_devices: the device range is empty"),
@@ -245,12 +271,10 @@ def test_rules_are_those_of_the_product(desk: Desk) -> None:
         (("--device_num", "[0,8)", "-o", "n" * 300), "File name too long"),
         (("--device_num", "[0,8)", "-o", ""), "argument -o/--output: '' is not a path"),
         (("--device_num", "[0,8)", "--inventory="), "argument --inventory: '' is not a path"),
-    ],
-)
-def test_invalid_usage_is_one_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
-    named = () if "--server_ip" in arguments else ("--server_ip", "a")
-    at = arguments.index("--") if "--" in arguments else len(arguments)
-    assert message in refused(desk.gen(*arguments[:at], *named, *arguments[at:]), desk)
+    ):
+        named = () if "--server_ip" in arguments else ("--server_ip", "a")
+        at = arguments.index("--") if "--" in arguments else len(arguments)
+        assert message in caller.error(*arguments[:at], *named, *arguments[at:]), arguments
 
 
 def test_a_missing_folder_is_created(desk: Desk) -> None:

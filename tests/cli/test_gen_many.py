@@ -4,13 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from hccl_kit.check.engine import check_text
 from hccl_kit.table.products import find_product
-from tests.cli.test_gen import Desk, desk, refused
+from tests.cli.test_gen import Caller, Desk, caller, desk, refused
 
-__all__ = ["desk"]
+__all__ = ["caller", "desk"]
 
 
 def inventory(desk: Desk, text: str) -> str:
@@ -113,9 +111,8 @@ def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
     assert "unchanged: hccl_2s_16p.json" in desk.gen(*arguments).stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
+def test_invalid_usage_is_one_error(caller: Caller) -> None:
+    for arguments, message in (
         (("--hosts", "node[01-02]"), "--hosts names servers, but not where the addresses of their cards come from"),
         (("--hosts", "a", "--server_ip", "b", "--simulate"), "--hosts and --server_ip are mutually exclusive"),
         (("--hosts", "a[1-", "--simulate"), "--hosts: the bracket is not closed"),
@@ -130,11 +127,9 @@ def test_second_run_with_dry_run_changes_nothing(desk: Desk) -> None:
         (("--simulate", "--table-version", "3"), "invalid choice: '3'"),
         (("--hosts", "a", "--simulate", "--product", "a5"), "which contain the local id of every card"),
         (("--product", "a5"), "no tool of the driver prints them"),
-    ],
-)
-def test_invalid_usage_is_one_error(desk: Desk, arguments: tuple[str, ...], message: str) -> None:
-    assert message in refused(desk.gen("--device_num", "[0,8)", *arguments), desk)
-    assert not desk.asked()
+    ):
+        assert message in caller.error("--device_num", "[0,8)", *arguments), arguments
+        assert not caller.desk.asked(), arguments
 
 
 def test_all_servers_missing_from_the_inventory_are_named(desk: Desk) -> None:

@@ -15,7 +15,9 @@ os.environ.setdefault("GLOG_v", "3")
 if find_spec("mindspore"):
     import mindspore as ms
 
+    # One thread, which waits for each operator: threads that wait for small ones took half of the processor time.
     ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O0"})
+    ms.set_context(runtime_num_threads=1, pynative_synchronize=True)
     ms.set_device("CPU")
 
     @pytest.fixture(autouse=True)

@@ -73,9 +73,8 @@ def test_a_missing_key_is_located_at_its_object() -> None:
     assert document.locate(("a", 7)) == Span(2, 2, 3)
 
 
-@pytest.mark.parametrize(
-    ("text", "rule", "mark", "words"),
-    [
+def test_an_error_is_explained_at_its_position() -> None:
+    for text, rule, mark, words in (
         ('{"a": 1,}', "HK001", ",", 'trailing comma before "}"'),
         ('{"a": [1, 2 ,\n ]}', "HK001", ",", 'trailing comma before "]"'),
         ('{"a": 1 // one\n}', "HK001", "// one", "comments are not allowed"),
@@ -99,14 +98,12 @@ def test_a_missing_key_is_located_at_its_object() -> None:
         ("[" + "1" * 65 + "]", "HK006", "1" * 65, "too large or too long"),
         ('["1e999", 1e999]', "HK006", "1e999", "too large or too long"),
         ("[" * 64 + "[" + "]" * 65, "HK005", "[", "deeper than 64"),
-    ],
-)
-def test_an_error_is_explained_at_its_position(text: str, rule: str, mark: str, words: str) -> None:
-    document = parse(text, STDIN)
-    (found,) = document.findings
-    assert found.rule == rule
-    assert marked(document, found.span) == mark
-    assert words in found.message
+    ):
+        document = parse(text, STDIN)
+        (found,) = document.findings
+        assert found.rule == rule, (text, rule)
+        assert marked(document, found.span) == mark, (text, rule)
+        assert words in found.message, (text, rule)
 
 
 def test_depth_up_to_the_limit_is_read() -> None:
@@ -146,19 +143,16 @@ def test_a_document_beyond_the_size_limit_is_not_read(data: bytes | str) -> None
     assert (found.rule, found.span) == ("HK009", WHOLE_FILE)
 
 
-@pytest.mark.parametrize(
-    ("name", "good"),
-    [
+def test_the_path_is_checked_like_in_hccl() -> None:
+    for name, good in (
         ("t.json", True),
         ("/a/b.c/t.json", True),
         (STDIN, True),
         ("a.json.d/t.json", False),
         ("t.txt", False),
         ("", False),
-    ],
-)
-def test_the_path_is_checked_like_in_hccl(name: str, good: bool) -> None:
-    assert rules_of("{}", name) == ([] if good else ["HK008"])
+    ):
+        assert rules_of("{}", name) == ([] if good else ["HK008"]), (name, good)
 
 
 @pytest.mark.parametrize(
@@ -213,13 +207,13 @@ def test_line_and_column_are_those_of_the_text_before(text: str, data: st.DataOb
     assert Places(text).span(start, start) == (len(lines), len(lines[-1]) + 1, 0)
 
 
-@pytest.mark.parametrize("end", ["}", " {}", ",", " // end", "\x00"])
-def test_text_after_the_document_is_an_error_without_code(end: str) -> None:
+def test_text_after_the_document_is_an_error_without_code() -> None:
     """HCCL's parser of versions 1.x reads one value and ignores the rest."""
-    (found,) = parse('{"version": "1.0"}' + end, STDIN).findings
-    assert (found.rule, found.hccl_error) == ("HK001", NO_CODE)
-    (found,) = parse('{"version": "1.0",}', STDIN).findings
-    assert (found.rule, found.hccl_error) == ("HK001", None)
+    for end in ("}", " {}", ",", " // end", "\x00"):
+        (found,) = parse('{"version": "1.0"}' + end, STDIN).findings
+        assert (found.rule, found.hccl_error) == ("HK001", NO_CODE), end
+        (found,) = parse('{"version": "1.0",}', STDIN).findings
+        assert (found.rule, found.hccl_error) == ("HK001", None), end
 
 
 class Searched(str):

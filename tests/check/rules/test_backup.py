@@ -31,9 +31,8 @@ def address(name: str) -> str:
     return f"192.168.{'AB'.index(name[0])}.{name[1:]}" if name[:1] in ("A", "B") else name
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
+def test_backup_addresses() -> None:
+    for value, expected in (
         (backed("A1", "A0", "A3", "A2"), []),
         (backed("A1", "A0", "A3", "A2", "B1", "B0", "B3", "B2", servers=2), []),
         (backed("A1", None, None, None), []),
@@ -51,10 +50,8 @@ def address(name: str) -> str:
         (backed("A9", "A8", "A7"), ["HK318 note"]),
         (backed("A1,A9"), ["HK318 note"]),
         (backed("fd00::9"), ["HK318 note"]),
-    ],
-)
-def test_backup_addresses(value: Any, expected: list[str]) -> None:
-    assert found(value) == expected
+    ):
+        assert found(value) == expected, (value, expected)
 
 
 def test_unknown_backup_addresses_are_one_finding_per_table() -> None:
@@ -62,9 +59,8 @@ def test_unknown_backup_addresses_are_one_finding_per_table() -> None:
     assert one.message == 'no device of the table has backup address "192.168.0.9"; the same holds for 2 more'
 
 
-@pytest.mark.parametrize(
-    ("backup_port", "device_port", "expected"),
-    [
+def test_ports_of_backup_and_peer_must_differ() -> None:
+    for backup_port, device_port, expected in (
         ("16667", "16666", []),
         ("16666", "16666", ["HK317 warning"]),
         ("06666", "6666", ["HK317 warning"]),
@@ -72,16 +68,12 @@ def test_unknown_backup_addresses_are_one_finding_per_table() -> None:
         (None, "16666", []),
         ("x", "16666", ["HK308 error"]),
         ("", "", ["HK308 error"] * 2),
-    ],
-)
-def test_ports_of_backup_and_peer_must_differ(
-    backup_port: str | None, device_port: str | None, expected: list[str]
-) -> None:
-    value = backed("A1", "A0")
-    first, second = value["server_list"][0]["device"][:2]
-    first.update({"backup_device_port": backup_port} if backup_port is not None else {})
-    second.update({"device_port": device_port} if device_port is not None else {})
-    assert found(value) == expected
+    ):
+        value = backed("A1", "A0")
+        first, second = value["server_list"][0]["device"][:2]
+        first.update({"backup_device_port": backup_port} if backup_port is not None else {})
+        second.update({"device_port": device_port} if device_port is not None else {})
+        assert found(value) == expected, (backup_port, device_port)
 
 
 def test_a_backup_port_may_equal_that_of_a_device_other_than_the_peer() -> None:

@@ -13,17 +13,12 @@ from hccl_kit.table.formats.kinds import recognise
 from hccl_kit.table.model import RankTable
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import find_product
+from tests.changes import at
 from tests.groups import cloud, lab
 from tests.work import executed_lines
 
 GROUP: Pointer = ("group_list", 0)
 INSTANCE: Pointer = ("group_list", 0, "instance_list", 1)
-
-
-def at(document: Any, pointer: Pointer) -> Any:
-    for part in pointer:
-        document = document[part]
-    return document
 
 
 def changed(document: dict[str, Any], pointer: Pointer, value: Any) -> dict[str, Any]:
@@ -38,9 +33,9 @@ def findings(document: Any) -> list[tuple[str, Pointer]]:
     return [(one.rule, one.pointer) for one in found]
 
 
-@pytest.mark.parametrize("document", [cloud(), cloud(1, 8), cloud(2, 8, 2), lab(), lab(1, 8), lab(4, 1)])
-def test_a_valid_table_has_no_finding(document: dict[str, Any]) -> None:
-    assert findings(document) == []
+def test_a_valid_table_has_no_finding() -> None:
+    for document in (cloud(), cloud(1, 8), cloud(2, 8, 2), lab(), lab(1, 8), lab(4, 1)):
+        assert findings(document) == [], document
 
 
 COUNTS = pytest.mark.parametrize(
@@ -98,13 +93,11 @@ def test_a_server_in_two_groups_of_the_lab_form_is_counted_twice() -> None:
     assert findings(document) == [("HK220", ("group_list", 1, "server_num"))]
 
 
-@pytest.mark.parametrize("form", [cloud, lab])
-@pytest.mark.parametrize(
-    "pointer", [("group_list",), (*GROUP, "instance_list"), ("group_list", 0, "instance_list", 1, "devices")]
-)
-def test_an_empty_list_is_one_finding(form: Any, pointer: Pointer) -> None:
-    found = [one for one in findings(changed(form(), pointer, [])) if one[0] != "HK404"]
-    assert found == [("HK221", pointer)]
+def test_an_empty_list_is_one_finding() -> None:
+    for pointer in (("group_list",), (*GROUP, "instance_list"), ("group_list", 0, "instance_list", 1, "devices")):
+        for form in (cloud, lab):
+            found = [one for one in findings(changed(form(), pointer, [])) if one[0] != "HK404"]
+            assert found == [("HK221", pointer)], (form, pointer)
 
 
 def test_names_are_unique_over_all_groups() -> None:
@@ -118,13 +111,14 @@ def test_names_are_unique_over_all_groups() -> None:
         assert findings(document) == [("HK222", ("group_list", 1, "group_name"))]
 
 
-@pytest.mark.parametrize(
-    ("name", "is_good"), [("a" * 127, True), ("a" * 128, False), ("服" * 42, True), ("服" * 43, False), ("", False)]
-)
-def test_a_pod_name_is_required_and_has_at_most_127_bytes(name: str, is_good: bool) -> None:
-    pod, group = (*INSTANCE, "pod_name"), (*GROUP, "group_name")
-    assert findings(changed(cloud(), pod, name)) == ([] if is_good else [("HK223", pod)])
-    assert findings(changed(cloud(), group, name)) == ([] if is_good or not name else [("HK223", group)])
+def test_a_pod_name_is_required_and_has_at_most_127_bytes() -> None:
+    for name, is_good in (("a" * 127, True), ("a" * 128, False), ("服" * 42, True), ("服" * 43, False), ("", False)):
+        pod, group = (*INSTANCE, "pod_name"), (*GROUP, "group_name")
+        assert findings(changed(cloud(), pod, name)) == ([] if is_good else [("HK223", pod)]), (name, is_good)
+        assert findings(changed(cloud(), group, name)) == ([] if is_good or not name else [("HK223", group)]), (
+            name,
+            is_good,
+        )
 
 
 def test_missing_pod_names_are_not_duplicates() -> None:
@@ -218,26 +212,25 @@ def test_the_work_on_a_valid_table_grows_no_faster_than_the_table(form: Any, car
             assert 0 < whole <= 2 * half, rule.id
 
 
-@pytest.mark.parametrize("form", [cloud, lab])
-@pytest.mark.parametrize(("name", "told"), [("", "is empty"), ("s" * 65, "has 65 bytes")])
-def test_a_server_id_has_1_to_64_bytes(form: Any, name: str, told: str) -> None:
-    document = changed(form(2, 1), (*INSTANCE, "server_id"), name)
-    assert findings(document) == [("HK206", (*INSTANCE, "server_id"))]
-    (found,) = check_text(json.dumps(document), "t.json").findings
-    assert told in found.message
-    assert found.hccl_error is None
+def test_a_server_id_has_1_to_64_bytes() -> None:
+    for name, told in (("", "is empty"), ("s" * 65, "has 65 bytes")):
+        for form in (cloud, lab):
+            document = changed(form(2, 1), (*INSTANCE, "server_id"), name)
+            assert findings(document) == [("HK206", (*INSTANCE, "server_id"))], (form, name)
+            (found,) = check_text(json.dumps(document), "t.json").findings
+            assert told in found.message, (form, name)
+            assert found.hccl_error is None, (form, name)
 
 
-@pytest.mark.parametrize(
-    "unread", ["", "x", " 20.0.0.1", "20.0.0.0", "fd00::1", "20.0.0.8,20.0.0.9", "0.0.0.0", 5, None, []]
-)
-def test_the_addresses_of_a_pod_alone_in_its_group_are_not_checked(unread: Any) -> None:
-    device: Pointer = ("group_list", 1, "instance_list", 0, "devices", 1, "device_ip")
-    document = changed(cloud(1, 2, 2), device, unread)
-    assert findings(document) == []
-    table = read(document, recognise(document))  # type: ignore[arg-type]  # it is template 2
-    assert isinstance(table, RankTable)
-    assert json.loads(write(table)) == document  # keys that are not read are kept
+def test_the_addresses_of_a_pod_alone_in_its_group_are_not_checked() -> None:
+    texts: list[Any] = ["", "x", " 20.0.0.1", "20.0.0.0", "fd00::1", "20.0.0.8,20.0.0.9", "0.0.0.0", 5, None, []]
+    for unread in texts:
+        device: Pointer = ("group_list", 1, "instance_list", 0, "devices", 1, "device_ip")
+        document = changed(cloud(1, 2, 2), device, unread)
+        assert findings(document) == [], unread
+        table = read(document, recognise(document))  # type: ignore[arg-type]  # it is template 2
+        assert isinstance(table, RankTable), unread
+        assert json.loads(write(table)) == document, unread  # keys that are not read are kept
 
 
 def test_the_addresses_of_several_pods_in_a_group_are_checked() -> None:
@@ -246,11 +239,12 @@ def test_the_addresses_of_several_pods_in_a_group_are_checked() -> None:
     assert findings(changed(cloud(2, 2), device, 5)) == [("HK102", device)]
 
 
-@pytest.mark.parametrize("key", ["chip_info", "board_id", "para_plane_nic_num"])
-@pytest.mark.parametrize("unread", [5, None, [], {}])
-def test_obsolete_keys_may_have_any_value(key: str, unread: Any) -> None:
-    document = changed(lab(), (key,), unread)
-    assert {rule for rule, _ in findings(document)} <= {"HK233"}
+def test_obsolete_keys_may_have_any_value() -> None:
+    values: list[Any] = [5, None, [], {}]
+    for unread in values:
+        for key in ("chip_info", "board_id", "para_plane_nic_num"):
+            document = changed(lab(), (key,), unread)
+            assert {rule for rule, _ in findings(document)} <= {"HK233"}, (key, unread)
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,8 @@ def with_ports(*servers: Sequence[int], cards: int = 8) -> Any:
 ALL, LOW, HIGH = range(8), range(4), range(4, 8)
 
 
-@pytest.mark.parametrize(
-    ("table", "expected"),
-    [
+def test_on_910_all_servers_must_use_the_same_subset_of_eight_ports() -> None:
+    for table, expected in (
         (with_ports(ALL, ALL), []),
         (with_ports(LOW, LOW), []),
         (with_ports([0], [0], [0]), []),
@@ -48,18 +47,17 @@ ALL, LOW, HIGH = range(8), range(4), range(4, 8)
         (with_ports([0, 1, 2], [0, 1, 2], [0, 1, 2]), []),  # HCCL checks the sum: 24 cards are a multiple of 3
         (with_ports([0, 1, 2]), []),
         (with_ports([0], [0], cards=4), ["HK306 warning"] * 2),
-    ],
-)
-def test_on_910_all_servers_must_use_the_same_subset_of_eight_ports(table: Any, expected: list[str]) -> None:
-    assert found(table, "910") == expected
+    ):
+        assert found(table, "910") == expected, (table, expected)
 
 
-@pytest.mark.parametrize("product", ["a3", "300i-duo", None])
-@pytest.mark.parametrize("ports", [[LOW, HIGH], [ALL, LOW, LOW], [[], []]], ids=str)
-def test_on_other_products_hccl_compares_the_ports_of_eight_cards_too(product: str | None, ports: Any) -> None:
-    assert "HK405 error" in found(with_ports(*ports), product)
-    report = check_text(json.dumps(with_ports(*ports)), "t.json", find_product(product) if product else None)
-    assert report.hccl_error is None
+def test_on_other_products_hccl_compares_the_ports_of_eight_cards_too() -> None:
+    different: list[list[Sequence[int]]] = [[LOW, HIGH], [ALL, LOW, LOW], [[], []]]
+    for ports in different:
+        for product in ("a3", "300i-duo", None):
+            assert "HK405 error" in found(with_ports(*ports), product), (product, ports)
+            report = check_text(json.dumps(with_ports(*ports)), "t.json", find_product(product) if product else None)
+            assert report.hccl_error is None, (product, ports)
 
 
 def test_a3_needs_addresses_only_for_eight_cards_on_several_servers() -> None:
@@ -132,10 +130,8 @@ def on_hosts(*servers: str, cards: int = 2) -> Any:
     return table
 
 
-@pytest.mark.parametrize("product", [None, "910", "300i-duo"])
-@pytest.mark.parametrize(
-    ("servers", "expected"),
-    [
+def test_a_job_over_host_ports_needs_every_host_address() -> None:
+    for servers, expected in (
         (("h", "h"), []),
         (("h", "hd"), []),
         (("hd", "hd"), []),
@@ -146,12 +142,9 @@ def on_hosts(*servers: str, cards: int = 2) -> Any:
         (("h", ""), ["HK305 error"]),
         (("h",), []),
         (("",), []),
-    ],
-)
-def test_a_job_over_host_ports_needs_every_host_address(
-    servers: tuple[str, ...], expected: list[str], product: str | None
-) -> None:
-    assert found(on_hosts(*servers), product) == expected
+    ):
+        for product in (None, "910", "300i-duo"):
+            assert found(on_hosts(*servers), product) == expected, (product, servers)
 
 
 def test_the_parser_of_a3_requires_host_addresses_only() -> None:
@@ -164,14 +157,14 @@ def test_on_a2_a_host_address_does_not_replace_those_of_the_cards(product: str) 
     assert found(on_hosts("h", "h"), product) == ["HK305 error"] * 2
 
 
-@pytest.mark.parametrize("product", READERS)
-def test_rank_0_decides_whether_host_ports_are_used(product: str) -> None:
-    table = on_hosts("hd", "d")
-    table["server_list"][0]["device"][0]["device_ip"] = ""
-    assert "HK320 error" in found(table, product)
-    first, second = table["server_list"][0]["device"]
-    first["rank_id"], second["rank_id"] = second["rank_id"], first["rank_id"]
-    assert "HK320 error" not in found(table, product)
+def test_rank_0_decides_whether_host_ports_are_used() -> None:
+    for product in READERS:
+        table = on_hosts("hd", "d")
+        table["server_list"][0]["device"][0]["device_ip"] = ""
+        assert "HK320 error" in found(table, product), product
+        first, second = table["server_list"][0]["device"]
+        first["rank_id"], second["rank_id"] = second["rank_id"], first["rank_id"]
+        assert "HK320 error" not in found(table, product), product
 
 
 def test_net_position_host_requires_a_host_address() -> None:

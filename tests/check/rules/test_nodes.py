@@ -3,11 +3,10 @@
 import json
 from typing import Any
 
-import pytest
-
 from hccl_kit.check.engine import check_text
 from hccl_kit.table.pointer import Pointer
 from hccl_kit.table.products import PRODUCTS
+from tests.changes import changed, put
 from tests.groups import nodes
 
 
@@ -17,21 +16,11 @@ def findings(document: Any) -> list[tuple[str, Pointer]]:
     return [(found.rule, found.pointer) for found in others]
 
 
-def changed(pointer: Pointer, value: Any) -> dict[str, Any]:
-    document: Any = nodes()
-    holder = document
-    for part in pointer[:-1]:
-        holder = holder[part]
-    holder[pointer[-1]] = value
-    return dict(document)
-
-
 RANK: Pointer = ("node_list", 1, "ranks", 0)
 
 
-@pytest.mark.parametrize(
-    ("pointer", "value", "rule"),
-    [
+def test_ranks_and_addresses_are_reported_at_their_position() -> None:
+    for pointer, value, rule in (
         (("node_list", 1, "node_addr"), "10.0.0.1", "HK235"),
         (("node_list", 1, "node_addr"), "node1", "HK234"),
         (("node_list", 1, "node_addr"), "", "HK234"),
@@ -55,13 +44,11 @@ RANK: Pointer = ("node_list", 1, "ranks", 0)
         (("node_list", 1, "ranks"), [], "HK208"),
         (("node_list",), [], "HK208"),
         (("status",), "complete", "HK110"),
-    ],
-)
-def test_ranks_and_addresses_are_reported_at_their_position(pointer: Pointer, value: Any, rule: str | None) -> None:
-    document = changed(pointer, value)
-    if pointer == ("node_list", 1, "ranks"):
-        document["node_list"][0]["ranks"][0]["rank_id"] = "0"
-    assert findings(document) == ([(rule, pointer)] if rule else [])
+    ):
+        document = changed(nodes(), put(*pointer, value))
+        if pointer == ("node_list", 1, "ranks"):
+            document["node_list"][0]["ranks"][0]["rank_id"] = "0"
+        assert findings(document) == ([(rule, pointer)] if rule else []), (pointer, value)
 
 
 def test_a_heterog_sub_version_requires_the_keys_of_atlas_a3() -> None:
@@ -80,19 +67,16 @@ def test_a_heterog_sub_version_requires_the_keys_of_atlas_a3() -> None:
     assert findings(document) == [("HK238", (*RANK, "sdid"))]
 
 
-@pytest.mark.parametrize(
-    ("pointer", "value", "code"),
-    [
+def test_the_code_is_that_of_the_parser_of_version_1_1() -> None:
+    for pointer, value, code in (
         (("node_list", 1, "node_addr"), "0.0.0.0", None),
         (("node_list", 1, "node_addr"), "fd00::1", "EI0014"),
         ((*RANK, "rank_ip"), "fd00::1", "EI0001"),
         ((*RANK, "rank_id"), "x", None),
         ((*RANK, "port"), "", None),
-    ],
-)
-def test_the_code_is_that_of_the_parser_of_version_1_1(pointer: Pointer, value: str, code: str | None) -> None:
-    report = check_text(json.dumps(changed(pointer, value)), "t.json")
-    assert (report.ok, report.hccl_error) == (False, code)
+    ):
+        report = check_text(json.dumps(changed(nodes(), put(*pointer, value))), "t.json")
+        assert (report.ok, report.hccl_error) == (False, code), (pointer, value)
 
 
 def test_products_that_read_version_1_0_also_read_version_1_1() -> None:

@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,9 +41,8 @@ def test_on_910_every_set_of_cards_is_checked_as_hccl_and_its_manual_do() -> Non
             assert findings(cards) == expected, cards
 
 
-@pytest.mark.parametrize(
-    ("servers", "product", "expected"),
-    [
+def test_link_rules_differ_between_products() -> None:
+    for servers, product, expected in (
         (((0, 4), (0, 1)), "910", [("HK402", "warning")]),
         (((0, 1), (0, 1, 2, 3)), "910", [("HK404", "error")]),
         (((0, 1, 2), (0, 1, 2, 3)), "910", [("HK401", "error")]),
@@ -60,17 +58,12 @@ def test_on_910_every_set_of_cards_is_checked_as_hccl_and_its_manual_do() -> Non
         (((0, 1), ()), "a3", [("HK208", "error")]),
         (((0, 8),), "910", [("HK204", "error")]),
         (((0, 0),), "910", [("HK203", "error")]),
-    ],
-)
-def test_link_rules_differ_between_products(
-    servers: tuple[tuple[int, ...], ...], product: str, expected: list[tuple[str, str]]
-) -> None:
-    assert findings(*servers, product=product) == expected
+    ):
+        assert findings(*servers, product=product) == expected, (servers, product)
 
 
-@pytest.mark.parametrize(
-    ("asked", "nearest"),
-    [
+def test_the_nearest_valid_set_on_910() -> None:
+    for asked, nearest in (
         ((0, 4), (0, 1)),
         ((3, 4), (2, 3)),
         ((0, 1, 6, 7), (0, 1, 2, 3)),
@@ -81,10 +74,8 @@ def test_link_rules_differ_between_products(
         ((1, 2), (1, 2)),
         ((7,), (7,)),
         ((10**12,), (7,)),
-    ],
-)
-def test_the_nearest_valid_set_on_910(asked: tuple[int, ...], nearest: tuple[int, ...]) -> None:
-    assert nearest_supported(asked, P910) == nearest
+    ):
+        assert nearest_supported(asked, P910) == nearest, (asked, nearest)
 
 
 @given(st.sets(st.integers(0, 70), min_size=1, max_size=20), st.sampled_from([p for p in PRODUCT_NAMES if p != "a5"]))
@@ -103,9 +94,8 @@ def test_products_that_link_any_cards_have_no_nearest_set() -> None:
     assert nearest_supported((), P910) is None
 
 
-@pytest.mark.parametrize(
-    ("servers", "expected"),
-    [
+def test_the_ranks_of_a_server_form_one_block() -> None:
+    for servers, expected in (
         (((0, 1), (2, 3)), []),
         (((2, 3), (0, 1)), []),
         (((3, 2), (1, 0)), []),
@@ -115,15 +105,13 @@ def test_products_that_link_any_cards_have_no_nearest_set() -> None:
         (((0, 3, 1), (2,)), ["HK406 warning"]),
         (((0, 2), (2, 3)), ["HK201 error"]),
         (((0, 2), (1, 4)), ["HK202 error"]),
-    ],
-)
-def test_the_ranks_of_a_server_form_one_block(servers: tuple[tuple[int, ...], ...], expected: list[str]) -> None:
-    made = tuple(
-        Server(f"10.0.0.{s}", tuple(Device(n, f"192.168.{s}.{n}", rank) for n, rank in enumerate(ranks)))
-        for s, ranks in enumerate(servers)
-    )
-    report = check_text(write(RankTable("1.0", "completed", made)), "t.json")
-    assert [f"{found.rule} {found.severity}" for found in report.findings] == expected
+    ):
+        made = tuple(
+            Server(f"10.0.0.{s}", tuple(Device(n, f"192.168.{s}.{n}", rank) for n, rank in enumerate(ranks)))
+            for s, ranks in enumerate(servers)
+        )
+        report = check_text(write(RankTable("1.0", "completed", made)), "t.json")
+        assert [f"{found.rule} {found.severity}" for found in report.findings] == expected, (servers, expected)
 
 
 def test_a_split_block_is_reported_at_the_first_rank_after_the_gap() -> None:

@@ -11,9 +11,8 @@ from hccl_kit.table.model import RankTable
 from tests.tables import value
 
 
-@pytest.mark.parametrize(
-    ("document", "name"),
-    [
+def test_a_document_is_recognised() -> None:
+    for document, name in (
         (value(), "1.0"),
         ({"version": "1.2", "server_list": []}, "1.2"),
         ({"version": "1.1", "node_list": []}, "1.1"),
@@ -27,20 +26,17 @@ from tests.tables import value
         ({}, "1.0"),
         ([], "1.0"),
         ({"version": 1.0}, "1.0"),
-    ],
-)
-def test_a_document_is_recognised(document: object, name: str) -> None:
-    kind = recognise(document)
-    assert kind is not None
-    assert kind.name == name
+    ):
+        kind = recognise(document)
+        assert kind is not None, (document, name)
+        assert kind.name == name, (document, name)
 
 
 DEVICE = {"device_id": "0", "super_device_id": "0"}
 
 
-@pytest.mark.parametrize(
-    ("document", "name", "advice"),
-    [
+def test_a_file_that_is_not_a_rank_table_is_named_with_the_next_step() -> None:
+    for document, name, advice in (
         ({"kind": "ConfigMap", "data": {"hccl.json": "{}"}}, "config-map", "kubectl get configmap"),
         ({"version": "1.2", "server_list": [{"server_id": "a", "device": [DEVICE]}]}, "local-comm-res", "hccl-gen"),
         ({"version": "2.0", "peer_list": []}, "topology", "RANK_TABLE_FILE"),
@@ -56,15 +52,13 @@ DEVICE = {"device_id": "0", "super_device_id": "0"}
         ({"pod_name": "p-0", "server_id": "10.0.0.1", "devices": [DEVICE]}, "device-plugin", "rings-config-JOB"),
         ({"Ascend910-0": {"IP": "10.0.0.1", "SuperDeviceID": 0}}, "device-plugin", "rings-config-JOB"),
         ({"cluster": [{"cluster_nodes": [{"node_id": 0}]}], "node_def": []}, "numa-config", "server_list"),
-    ],
-)
-def test_a_file_that_is_not_a_rank_table_is_named_with_the_next_step(document: object, name: str, advice: str) -> None:
-    kind = recognise(document)
-    assert kind is not None
-    assert (kind.name, kind.version) == (name, None)
-    assert advice in kind.advice
-    (found,) = check_text(json.dumps(document), "t.json").findings
-    assert (found.rule, found.hint) == ("HK105", kind.advice)
+    ):
+        kind = recognise(document)
+        assert kind is not None, (document, name)
+        assert (kind.name, kind.version) == (name, None), (document, name)
+        assert advice in kind.advice, (document, name)
+        (found,) = check_text(json.dumps(document), "t.json").findings
+        assert (found.rule, found.hint) == ("HK105", kind.advice), (document, name)
 
 
 def test_a_config_map_in_yaml_is_recognised() -> None:
@@ -122,13 +116,14 @@ def test_a_draft_of_version_2_is_one_finding() -> None:
     assert [one.rule for one in check_text(json.dumps(document), "t.json").findings] == ["HK113"]
 
 
-@pytest.mark.parametrize("version", ["1.3", "3.0", "", "1.0 ", "v1.0"])
-def test_an_unknown_version_is_not_recognised(version: str) -> None:
-    assert recognise({"version": version}) is None
+def test_an_unknown_version_is_not_recognised() -> None:
+    for version in ("1.3", "3.0", "", "1.0 ", "v1.0"):
+        assert recognise({"version": version}) is None, version
 
 
-@pytest.mark.parametrize("document", [{}, [], None, {"version": "2.0"}, value() | {"status": 1}])
-def test_a_document_that_is_not_read_has_at_least_one_error(document: object) -> None:
-    outcome = read(document, SERVER_LIST)
-    assert not isinstance(outcome, RankTable)
-    assert outcome
+def test_a_document_that_is_not_read_has_at_least_one_error() -> None:
+    documents: list[object] = [{}, [], None, {"version": "2.0"}, value() | {"status": 1}]
+    for document in documents:
+        outcome = read(document, SERVER_LIST)
+        assert not isinstance(outcome, RankTable), document
+        assert outcome, document

@@ -12,7 +12,7 @@ from hccl_kit.table.bounds import LAB, NIC_LOCATION
 from hccl_kit.table.formats import server_list, write
 from hccl_kit.table.formats.group_list import from_value, in_document, to_value
 from hccl_kit.table.formats.shape import StructureError
-from hccl_kit.table.pointer import Pointer
+from tests.changes import at
 from tests.groups import cloud, lab
 from tests.tables import json_values, value
 
@@ -48,12 +48,6 @@ def test_reading_and_writing_round_trip(document: dict[str, Any]) -> None:
     assert to_value(table) == document
     assert from_value(to_value(table)) == table
     assert json.loads(write(table)) == document
-
-
-def at(document: Any, pointer: Pointer) -> Any:
-    for part in pointer:
-        document = document[part]
-    return document
 
 
 @given(clouds | labs)
