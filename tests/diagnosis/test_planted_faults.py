@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.planted_effects import Planted
 from benchmarks.planted_faults import Failure, make, run, score, tables
-from benchmarks.planted_kinds import KINDS, Planted
+from benchmarks.planted_kinds import KINDS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from tests.diagnosis.report.diagnoses import port_taken
 
@@ -38,7 +39,7 @@ def test_seeds_reach_every_kind_and_disturbance(tmp_path: Path) -> None:
 
 
 def test_scores_count_right_wrong_and_undecided(tmp_path: Path) -> None:
-    failure = make(1, tmp_path, max_ranks=8)._replace(planted=Planted("x", frozenset({3})))
+    failure = make(1, tmp_path, max_ranks=8)._replace(planted=Planted("x", frozenset({3}), ("HK701",)))
     fault = port_taken().first_fault
     assert fault
 
@@ -59,7 +60,7 @@ def test_scores_count_right_wrong_and_undecided(tmp_path: Path) -> None:
 
 def test_the_table_counts_each_disturbance(tmp_path: Path) -> None:
     result = run(3, 8)
-    failure: Failure = result.failure._replace(planted=Planted("a kind", frozenset()), disturbances=("a", "b"))
+    failure: Failure = result.failure._replace(planted=Planted("a kind", frozenset(), ()), disturbances=("a", "b"))
     lines = list(tables([result._replace(failure=failure, score="right")]))
     assert lines[0] == "| planted | runs | right | one of several | cannot tell | wrong |"
     assert lines[2] == "| a kind | 1 | 1 | 0 | 0 | 0 |"
