@@ -70,14 +70,14 @@ def make(seed: int, folder: Path, *, max_ranks: int = 1024) -> Failure:
     logs.has_outputs = random.random() < 0.5
     planted = KINDS[random.randrange(len(KINDS))](logs, random)
     job = logs.job
-    if random.random() < 1 / 3:
-        disturbances.append("harmless errors")
-        for rank in random.sample(job.ranks, random.choice((1, CARDS, len(job.ranks)))):
-            put_harmless(logs, rank, job.start - random.random() * 5)
     if logs.has_outputs:
         disturbances.append("outputs")
         put_failed_calls(logs, random)
         put_launchers(logs)
+    if random.random() < 1 / 3:
+        disturbances.append("harmless errors")
+        for rank in random.sample(job.ranks, random.choice((1, CARDS, len(job.ranks)))):
+            put_harmless(logs, rank, job.start - random.random() * 5)
     if random.random() < 0.1:
         disturbances.append("another replica")
         _replica(random, job).write(folder / "replica-1")

@@ -155,7 +155,7 @@ def other_release(logs: Plogs, random: Random) -> Planted:
         ]
     else:
         pairs = [pair for two in mates(job, rank) for pair in ((rank, two), (two, rank))]
-    for one, two in pairs:
+    for one, _ in pairs:
         own, theirs = (other, usual) if one.number in odd else (usual, other)
         text = random.choice(_VERSIONS).format(own, theirs)
         at = begin + 0.5 + random.random()

@@ -71,6 +71,8 @@ def put_launchers(logs: Plogs) -> None:
             continue
         (time, code), first = ended[0]
         rest = [rank for rank in ranks if rank != first]
+        for rank in rest:
+            logs.ends[rank.number] = min(time + 5, logs.ends.get(rank.number, time + 5))
         others = [_block(logs, n, rank, *_end(logs, rank, time)) for n, rank in enumerate(rest, 1)]
         double, single = "=" * 60, "-" * 60
         root = _block(logs, 0, first, time, code)

@@ -75,7 +75,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         ranks=tuple(
             RankLine(rank.suspect, _moments(case.clocks, job.clock[rank.process], rank.events)) for rank in job.ranks
         ),
-        notes=(*job.notes, *_of_ends(ends), *_differences(job), *evidence.notes),
+        notes=(*_of_ends(ends), *_differences(job), *evidence.notes),
     )
     return with_times(diagnosis, evidence, job.left_out)
 
@@ -127,7 +127,7 @@ def _without_log(case: Case) -> list[Suspect]:
 def _without_waits(case: Case) -> Cause:
     """No rank has a fault of its own, and none is seen to wait."""
     also = f", but {missing_logs(case.job)}" if case.job.silent else ""
-    errors = [event for rank in case.job.ranks for event in rank.events if event.is_error]
+    errors = [event for rank in case.job.ranks for event in rank.errors]
     if not errors:
         return cannot_tell(f"no log has an error that shows a cause{also}")
     first = min(errors, key=lambda event: (event.time is None, event.time or 0.0))

@@ -17,13 +17,14 @@ from hccl_kit.diagnosis.verdict.causes.heartbeats import named_by_heartbeat
 from hccl_kit.diagnosis.verdict.causes.links import detector, error_cqe, late, tls
 from hccl_kit.diagnosis.verdict.causes.operators import arguments, diverging, versions, waits_for_itself
 from hccl_kit.diagnosis.verdict.causes.own_fault import own_fault
-from hccl_kit.diagnosis.verdict.causes.rendezvous import missing_at_root, root_not_reached
+from hccl_kit.diagnosis.verdict.causes.rendezvous import missing_at_root, root_not_reached, wrong_interface
 from hccl_kit.diagnosis.verdict.causes.settings import settings
 
 CAUSES: tuple[tuple[Rule[...], Callable[[Case], Cause | None]], ...] = (
     (rules.OWN_FAILURE, own_fault),
     (rules.OTHER_RELEASE, versions),
     (rules.OTHER_ARGUMENTS, arguments),
+    (rules.UNREACHABLE_ROOT, wrong_interface),
     (rules.ABSENT_RANK, missing_at_root),
     (rules.UNREACHABLE_ROOT, root_not_reached),
     (rules.HEARTBEAT, named_by_heartbeat),

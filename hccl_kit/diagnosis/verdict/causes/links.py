@@ -176,7 +176,7 @@ def late(case: Case) -> Cause | None:
     if len(waiting) < 2 or len(waiting) != len(case.waits.waiting):
         return None
     waiting.sort(key=lambda one: one[0])
-    timeout = _timeout(case)
+    timeout = connect_timeout(case)
     last, before = waiting[-1], waiting[-2]
     seconds = last[0] - waiting[0][0]
     suspect = last[1].suspect
@@ -198,7 +198,8 @@ def late(case: Case) -> Cause | None:
     )
 
 
-def _timeout(case: Case) -> float:
+def connect_timeout(case: Case) -> float:
+    """HCCL_CONNECT_TIMEOUT in seconds, as the logs show it, or its default."""
     values = [
         float(event.fact.value)
         for rank in case.job.ranks

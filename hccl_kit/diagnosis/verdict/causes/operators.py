@@ -21,6 +21,7 @@ from hccl_kit.diagnosis.verdict.job import Rank
 
 MANY = 3
 """With more than this many ranks for each one in the rarest operator, the rank in that operator is the odd one."""
+_PIPELINE = ("send", "receive", "recv", "batchsendrecv")
 _FIX = "make all ranks call the same operators in the same order: compare the branches that their programs took"
 
 
@@ -57,8 +58,14 @@ def waits_for_itself(case: Case) -> Cause | None:
 
 
 def diverging(case: Case) -> Cause | None:
-    """The rank that is behind the others, or in another operator."""
-    for group, positions in _positions(case).items():
+    """The rank that is behind the others, or in another operator.
+
+    Of a pipeline, stages are legitimately in different sends and receives.
+    """
+    for group, everyone in _positions(case).items():
+        if crossing := _crossing(case, [one for one in everyone if one.operator in _PIPELINE]):
+            return crossing
+        positions = [one for one in everyone if one.operator not in _PIPELINE]
         if pair := _pair(case, positions):
             return pair
         for kind, keys in _compared(positions):
@@ -66,6 +73,30 @@ def diverging(case: Case) -> Cause | None:
             if found is not None:
                 return found
     return None
+
+
+def _crossing(case: Case, positions: list[Position]) -> Cause | None:
+    """Two stages of a pipeline that wait for each other in the same operator: both receive, or both send."""
+    by_suspect = {one.suspect: one for one in positions}
+    pairs = [
+        (one, by_suspect[peer])
+        for one in positions
+        for peer in case.waits.targets.get(one.suspect, ())
+        if peer in by_suspect and one.suspect in case.waits.targets.get(peer, ()) and one.suspect < peer
+    ]
+    same = [(one, other) for one, other in pairs if one.operator == other.operator]
+    if len(same) != 1:
+        return None
+    ((one, other),) = same
+    return Cause(
+        "likely",
+        f"waits in {one.operator} for its peer, which waits in {other.operator} for it",
+        (one.suspect, other.suspect),
+        "EI0002",
+        (one.event, other.event),
+        fix="one of the two must send first: compare the schedules of these two stages of the pipeline",
+        supports=("the other ranks do not wait for each other",),
+    )
 
 
 def _compared(positions: list[Position]) -> Iterator[tuple[str, Sequence[Hashable]]]:

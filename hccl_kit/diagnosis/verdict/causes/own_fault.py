@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
-from signal import SIGKILL, SIGTERM
+from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.base.wording import killed_by
@@ -31,6 +31,7 @@ _OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013",
 _GENERIC = ("EE1001", "EL0003")
 """Codes whose text alone says what is wrong."""
 _REASON = re.compile(r"Reason: ?([^\n]+)")
+_OF_KERNEL = (SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE)
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
@@ -139,7 +140,7 @@ def _of_scheduler(case: Case) -> Cause | None:
 
 
 def _exits(case: Case) -> Iterator[Own]:
-    """The first rank that each launcher saw end by itself, unless its log shows that it gave up waiting."""
+    """The first rank that each launcher saw end by itself, unless that may be because it gave up waiting."""
     first: dict[str, Own] = {}
     for event in case.job.launcher:
         fact = event.fact
@@ -148,12 +149,25 @@ def _exits(case: Case) -> Iterator[Own]:
             own = Own(suspect, event, ended(fact.signal, fact.code), None)
             if fact.is_first or event.place.file not in first:
                 first[event.place.file] = own
-    yield from (own for own in first.values() if not _gave_up(case, own.suspect))
+    yield from (own for own in first.values() if not _may_have_given_up(case, own))
 
 
-def _gave_up(case: Case, suspect: Suspect) -> bool:
-    rank = case.job.by_suspect.get(suspect)
-    return rank is not None and any(_is_consequence(event) for event in rank.events)
+def _may_have_given_up(case: Case, own: Own) -> bool:
+    """Whether a process may have ended because others did not come.
+
+    One that ended before any process of its server gave up has not, nor one that a signal of the kernel ended. Else the
+    log must show it: a program that gives up waiting ends with an exception too.
+    """
+    fact, rank = own.event.fact, case.job.by_suspect.get(own.suspect)
+    assert isinstance(fact, Exited)
+    if rank is not None and any(map(_is_consequence, rank.events)):
+        return True
+    gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else own.event.process.worker)
+    if gave_up is not None and own.event.time is not None:
+        return own.event.time >= gave_up
+    if not case.waits.waiting or fact.signal in _OF_KERNEL:
+        return False
+    return rank is None or rank.is_cut
 
 
 def _is_consequence(event: Event) -> bool:
@@ -163,17 +177,16 @@ def _is_consequence(event: Event) -> bool:
 
 
 def _own(rank: Rank) -> Own | None:
-    """The earliest own fault of a rank, unless the rank timed out waiting before."""
-    faults = [event for event in rank.events if _is_own(event)]
+    """The earliest own fault of a rank, unless it went on after it, or had given up waiting before."""
+    faults = [event for event in rank.events if _is_own(event) and not rank.survived(event)]
     if not faults:
         return None
     first = min(faults, key=lambda event: (event.time is None, event.time or 0.0))
-    waiting = [event for event in rank.events if _is_consequence(event)]
     ordered = True
-    for event in waiting:
+    for event in filter(_is_consequence, rank.events):
         in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
         in_time = event.time < first.time if event.time is not None and first.time is not None else None
-        if in_time or (in_time is None and in_file is not False):
+        if in_time or (in_time is None and in_file):
             return None
         if in_file and not in_time:
             ordered = False

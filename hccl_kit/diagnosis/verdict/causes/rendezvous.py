@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import (
@@ -16,11 +17,13 @@ from hccl_kit.diagnosis.logs.facts import (
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
-from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS
+from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, connect_timeout
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import failed_group, missing
 
+SOON = 30.0
+"""Seconds in which a rank that finds no root at all gives up; the connection to one that does not answer takes longer."""
 IN_OPERATORS = (*LINK_FACTS, OperatorTimedOut, Watchdog)
 
 
@@ -35,6 +38,46 @@ class _Roll(NamedTuple):
     @property
     def absent(self) -> list[Suspect]:
         return [one or Suspect(number, None, None) for number, one in self.known.items()]
+
+
+def wrong_interface(case: Case) -> Cause | None:
+    """The ranks of a server that has given an address which no other server reaches, such as that of docker0."""
+    stopped = [event for rank in case.job.ranks for event in rank.events if isinstance(event.fact, _AT_ROOT)]
+    if not stopped:
+        return None
+    odd = [rank for rank in case.job.ranks if is_unrouted(rank.card.server)]
+    ours = [rank.suspect for rank in odd]
+    addresses = {rank.card.server for rank in odd}
+    for event in stopped:
+        if isinstance(event.fact, RootUnreachable) and is_unrouted(event.fact.server):
+            addresses.add(event.fact.server)
+            ours = ours or [one for one in case.job.everyone if one.rank == 0]
+    others = [rank for rank in case.job.ranks if rank not in odd]
+    if not ours or not (others or case.job.silent):
+        return None
+    address = ", ".join(sorted(filter(None, addresses)))
+    return Cause(
+        "likely",
+        f"uses the network interface with {address}, an address that no other server reaches",
+        tuple(sorted(ours, key=str) if None in [one.rank for one in ours] else sorted(ours)),
+        "EI0015",
+        tuple(stopped[:8]),
+        fix="set HCCL_SOCKET_IFNAME to the interface between the servers there; `hccl-kit env TABLE` names it",
+        supports=(f"{address} is for containers or virtual machines of one host (docker0, virbr0, lo)",),
+        contradicts=(missing_logs(case.job),) if case.job.silent else (),
+    )
+
+
+def is_unrouted(address: str | None) -> bool:
+    """Whether an address is one that each host has for itself, by the defaults of Linux, docker and libvirt."""
+    try:
+        return address is not None and any(ip_address(address) in network for network in _UNROUTED)
+    except ValueError:
+        return False
+
+
+_UNROUTED = tuple(map(ip_network, ("127.0.0.0/8", "169.254.0.0/16", "172.17.0.0/16", "192.168.122.0/24", "::1/128")))
+_AT_ROOT = (RootUnreachable, Connected, NeverConnected)
 
 
 def missing_at_root(case: Case) -> Cause | None:
@@ -54,7 +97,7 @@ def missing_at_root(case: Case) -> Cause | None:
         return None  # They are victims, and the chains lead on.
     if doubt := _doubt(case, roll, held_up):
         return doubt
-    kind, fix, certain = _words(case, roll.absent)
+    kind, fix, certain = _words(case, root, roll.absent)
     return Cause(
         "certain" if certain and len(roll.absent) == 1 else "likely",
         kind,
@@ -141,13 +184,30 @@ def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
                 yield event, rank, numbers
 
 
-def _words(case: Case, absent: list[Suspect]) -> tuple[str, str, bool]:
-    rank = case.job.by_suspect.get(absent[0])
+def _words(case: Case, root: Rank, absent: list[Suspect]) -> tuple[str, str, bool]:
     start = f"find out why {listed(absent)} did not start, or did not get as far as creating the communicator"
-    if rank is None:
+    ranks = [rank for one in absent if (rank := case.job.by_suspect.get(one))]
+    if not ranks:
         return "never joined the communicator, and left no log", start, True
-    if any(isinstance(event.fact, RootUnreachable) for event in rank.events):
-        return "could not connect to the root", _FIX, True
-    if not any(isinstance(event.fact, Joined) for event in rank.events):
+    late = [_lateness(case, root, rank) for rank in ranks]
+    if all(late) and len(ranks) == len(absent):
+        return late[0], "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all", False
+    if any(isinstance(event.fact, RootUnreachable) for event in ranks[0].events):
+        return "came too late for the root, or does not reach it", f"start all ranks together; else {_FIX}", False
+    if not any(isinstance(event.fact, Joined) for event in ranks[0].events):
         return "never started to create the communicator", start, True
     return "joined the communicator too late", "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all", False
+
+
+def _lateness(case: Case, root: Rank, rank: Rank) -> str:
+    """How a rank was late, in words; "" if nothing shows it. Clocks of two servers are not compared."""
+    entries = [event.time for event in rank.events if isinstance(event.fact, Joined) and event.time is not None]
+    begun = [event.time for event in root.events if isinstance(event.fact, Joined) and event.time is not None]
+    timeout = connect_timeout(case)
+    if entries and begun and case.job.clock[rank.process] == case.job.clock[root.process]:
+        seconds = min(entries) - min(begun)
+        return f"joined too late, {seconds:.0f} s after the root" if seconds > timeout - SOON else ""
+    failed = [event.time for event in rank.events if isinstance(event.fact, RootUnreachable) and event.time is not None]
+    if entries and failed and 0 <= min(failed) - min(entries) < min(SOON, timeout / 2):
+        return "joined too late: the root did not listen any more"
+    return ""
