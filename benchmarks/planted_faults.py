@@ -127,11 +127,20 @@ def score(failure: Failure, diagnosis: Diagnosis) -> Score:
     if diagnosis.first_fault is None:
         return "cannot tell"
     culprits = failure.planted.culprits
-    if _number(failure.job, diagnosis.first_fault.suspect) in culprits:
+    if _number(failure.job, diagnosis.first_fault.suspect) in culprits or _is_host_of(failure, diagnosis):
         return "right" if failure.is_damaged or has_cause(failure.planted, diagnosis) else "another cause"
     suspects = {_number(failure.job, one) for one in diagnosis.suspects}
     is_open = len(suspects) > 1 and diagnosis.certainty == "likely"
     return "one of several" if is_open and suspects & culprits else "wrong"
+
+
+def _is_host_of(failure: Failure, diagnosis: Diagnosis) -> bool:
+    """Whether an answer names a host, and a culprit is there: then nothing tells which of its processes it is."""
+    names = {diagnosis.first_fault.suspect.server} if diagnosis.first_fault and diagnosis.where == "host" else set()
+    return any(
+        {failure.job.ranks[number].host, failure.job.ranks[number].folder} & names
+        for number in failure.planted.culprits
+    )
 
 
 def has_cause(planted: Planted, diagnosis: Diagnosis) -> bool:

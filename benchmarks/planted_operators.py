@@ -70,7 +70,7 @@ def diverges(logs: Plogs, random: Random) -> Planted:
         logs,
         rank,
         first + random.random() * 3,
-        mates(job, rank)[0].number,
+        peer_at_home(job, rank),
         index=job.steps,
         name="AllGather" if how == "operator" else "AllReduce",
         count=2048 if how == "count" else 4096,
@@ -84,7 +84,7 @@ def behind(logs: Plogs, random: Random) -> Planted:
     job, begin = logs.job, trains(logs, random)
     rank = random.choice(job.ranks)
     first = operator_fails(logs, random, frozenset({rank.number}), begin, index=job.steps)
-    at, peer = first + random.random() * 3, mates(job, rank)[0].number
+    at, peer = first + random.random() * 3, peer_at_home(job, rank)
     put_notify_timeout(logs, rank, at, peer, index=job.steps - 1, group=home(job, rank))
     return Planted("one rank is an operator behind", frozenset({rank.number}), ("HK713",))
 
@@ -177,6 +177,11 @@ _VERSIONS = (
 def home(job: Job, rank: Rank) -> Group:
     """The communicator in which a rank meets its neighbours."""
     return job.world if job.layout == "world" else job.tensor(rank)
+
+
+def peer_at_home(job: Job, rank: Rank) -> int:
+    """A neighbour of a rank, for which it waits."""
+    return next(number for number in home(job, rank).members if number != rank.number)
 
 
 def shared(job: Job, rank: Rank, peer: Rank) -> Group:

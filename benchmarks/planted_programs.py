@@ -50,7 +50,7 @@ DATALOADER = Failure(
 NAN = Failure(
     "the program stops at a NaN",
     ("/workspace/training.py", 655, "check_grad_norm"),
-    "AssertionError: Rank 5: found NaN in local grad norm in backward pass before data-parallel "
+    "AssertionError: Rank {rank}: found NaN in local grad norm in backward pass before data-parallel "
     "communication collective",
     "AssertionError|NaN",
 )
@@ -73,7 +73,8 @@ def program_fails(logs: Plogs, random: Random, failure: Failure) -> Planted:
 def fails(logs: Plogs, rank: Rank, at: float, failure: Failure) -> None:
     """The program of a rank ends with an exception, which its output has."""
     logs.has_outputs = True
-    put_traceback(logs, rank, at, (TRAIN, failure.frame), failure.error)
+    error = failure.error.replace("{rank}", str(rank.number))
+    put_traceback(logs, rank, at, (TRAIN, failure.frame), error)
     logs.exits[rank.number] = at + 1, 1
     logs.ends[rank.number] = at + 2
 
@@ -268,6 +269,7 @@ def late_host(logs: Plogs, random: Random) -> Planted:
         rank = job.ranks[number]
         put_start(logs, rank, at + random.random() * 2)
         _no_root(logs, rank, at + 3 + patience, job.ranks[0].host)
+        logs.ends[number] = at + patience + 10
     group_fails(logs, random, *sorted(late))
     return Planted("a late host", late, ("HK714", "HK704.*late"))
 

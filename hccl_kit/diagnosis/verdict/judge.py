@@ -36,6 +36,7 @@ from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, li
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect
 from hccl_kit.diagnosis.verdict.job import Job
+from hccl_kit.diagnosis.verdict.location import where
 from hccl_kit.diagnosis.verdict.together import with_times
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
@@ -77,6 +78,8 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         ),
         notes=(*_of_ends(ends), *_differences(job), *evidence.notes),
     )
+    if fault is not None:
+        diagnosis = diagnosis._replace(where=where(diagnosis.suspects, job.everyone))
     return with_times(diagnosis, evidence, job.left_out)
 
 
@@ -88,14 +91,11 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     rank = job.by_suspect.get(first)
     if first.rank is not None or first.device is not None or rank is None:
         return cause
-    of_server = f" of {first.server}" if first.server else ""
-    reason = f"a process{of_server} has failed ({cause.kind}), but "
-    if rank.is_cut:
-        reason += "its log is cut before it names its rank"
-    elif sum(other.process.worker == rank.process.worker for other in job.ranks) > 1:
-        reason += "the logs do not show its rank"
-    else:
+    if first.server is not None or sum(other.process.worker == rank.process.worker for other in job.ranks) == 1:
         return cause
+    reason = f"a process has failed ({cause.kind}), but its log is cut before it names its rank"
+    if not rank.is_cut:
+        reason = f"a process has failed ({cause.kind}), but the logs do not show its rank"
     return cause._replace(certainty="cannot_tell", reason=reason)
 
 

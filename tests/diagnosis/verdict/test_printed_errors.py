@@ -98,7 +98,8 @@ def test_arguments_that_differ_are_named(tmp_path: Path) -> None:
 
 def test_a_table_error_on_all_ranks_is_attributed_to_the_table(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, TABLE, TABLE)
-    assert "so the rank table is the cause, not a rank" in found.reason
+    assert found.first_fault is not None
+    assert (found.where, "so the rank table is the cause" in found.first_fault.kind) == ("all", True)
     assert found.fix.startswith("check the table: hccl-check TABLE")
 
 
@@ -127,7 +128,7 @@ def test_logs_of_several_folders_that_name_no_rank_are_suspects(tmp_path: Path) 
             "RuntimeError: NPU out of memory. Tried to allocate 22 MiB (NPU 0)\n"
         )
     found = diagnose([tmp_path])
-    assert found.first_fault is None
+    assert found.where == "all"
     assert [one.server for one in found.suspects] == ["a", "b"]
 
 
@@ -157,7 +158,8 @@ def test_a_known_error_has_its_fix(tmp_path: Path) -> None:
 
 def test_a_known_error_of_every_rank_has_its_fix(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, NO_HCCL, NO_HCCL)
-    assert "so the program is the cause, not a rank" in found.reason
+    assert found.first_fault is not None
+    assert (found.where, "so the program is the cause" in found.first_fault.kind) == ("all", True)
     assert found.fix.startswith(KNOWN_FIX)
     assert found.fix.endswith("; every rank has this error")
 

@@ -12,7 +12,7 @@ from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis import first_faults as rules
 from hccl_kit.diagnosis.verdict.causes.absence import alone_without_error
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause
-from hccl_kit.diagnosis.verdict.causes.chains import chain, cut_off
+from hccl_kit.diagnosis.verdict.causes.chains import chain, cut_off, silent_host
 from hccl_kit.diagnosis.verdict.causes.heartbeats import named_by_heartbeat
 from hccl_kit.diagnosis.verdict.causes.links import detector, error_cqe, late, tls
 from hccl_kit.diagnosis.verdict.causes.operators import arguments, diverging, versions, waits_for_itself
@@ -37,6 +37,7 @@ CAUSES: tuple[tuple[Rule[...], Callable[[Case], Cause | None]], ...] = (
     (rules.OTHER_OPERATOR, diverging),
     (rules.LATE_RANK, late),
     (rules.END_OF_WAITS, chain),
+    (rules.CUT_OFF, silent_host),
     (rules.NEVER_TOOK_PART, alone_without_error),
 )
 """In order of precedence."""

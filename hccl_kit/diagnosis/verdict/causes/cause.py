@@ -96,6 +96,11 @@ def _fails(rank: Rank, event: Event) -> bool:
     return event.is_error and not isinstance(event.fact, Heartbeat) and not rank.survived(event)
 
 
+def by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
+    """A key to sort ranks by number, or by server and card where it is not known."""
+    return suspect.rank is None, suspect.rank or 0, suspect.server or "", suspect.device or 0
+
+
 def named(suspect: Suspect) -> str:
     """`rank 27 (10.0.0.3, card 11)`, as far as it is known."""
     place = ", ".join(

@@ -15,12 +15,13 @@ from hccl_kit.diagnosis.logs.facts import (
     VersionMismatch,
     Watchdog,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 
 MANY = 3
 """With more than this many ranks for each one in the rarest operator, the rank in that operator is the odd one."""
+_SAME_CANN = "install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them"
 _PIPELINE = ("send", "receive", "recv", "batchsendrecv")
 _FIX = "make all ranks call the same operators in the same order: compare the branches that their programs took"
 
@@ -82,9 +83,12 @@ def _crossing(case: Case, positions: list[Position]) -> Cause | None:
         (one, by_suspect[peer])
         for one in positions
         for peer in case.waits.targets.get(one.suspect, ())
-        if peer in by_suspect and one.suspect in case.waits.targets.get(peer, ()) and one.suspect < peer
+        if peer in by_suspect
+        and one.suspect in case.waits.targets.get(peer, ())
+        and by_rank(one.suspect) < by_rank(peer)
     ]
     same = [(one, other) for one, other in pairs if one.operator == other.operator]
+    same = [(one, other) for one, other in same if by_rank(one.suspect) < by_rank(other.suspect)]
     if len(same) != 1:
         return None
     ((one, other),) = same
@@ -271,12 +275,21 @@ def versions(case: Case) -> Cause | None:
     few, *many = sorted(values.values(), key=len)
     if not many or len(few) >= len(many[-1]):
         suspects = [one for members in values.values() for one in members]
-        return cannot_tell(f"{listed(suspects)} and their peers run different releases of HCCL", suspects, events)
+        versions = " and ".join(sorted({str(one) for _, _, fact in found for one in (fact.own, fact.other) if one}))
+        return Cause(
+            "likely",
+            f"run different releases of HCCL: {versions}" if versions else "run different releases of HCCL",
+            tuple(sorted(set(suspects), key=by_rank)),
+            "EI0008",
+            events,
+            fix=_SAME_CANN,
+            supports=("HCCL compared the releases of both ends of a link",),
+        )
     return Cause(
         "likely",
         "runs another release of HCCL than the others",
         tuple(few),
         "EI0008",
         events,
-        fix="install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them",
+        fix=_SAME_CANN,
     )

@@ -13,8 +13,8 @@ from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.base.wording import killed_by
-from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, ListenFailed, PeerClosed
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, Heartbeat, ListenFailed, PeerClosed
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
 from hccl_kit.diagnosis.verdict.job import Rank
@@ -24,6 +24,8 @@ MAX_TEXT = 200
 """Characters of an exception that are shown."""
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
+ENOUGH = 3
+"""Number of ranks that wait for the same one, from which on it is not one that only passes the wait on."""
 MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
 _OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
@@ -47,7 +49,7 @@ class Own(NamedTuple):
 
 def own_fault(case: Case) -> Cause | None:
     """The only rank with a fault of its own, or the first one of several."""
-    found = list(_candidates(case))
+    found = _candidates(case)
     if not found:
         return _of_scheduler(case)
     disordered = [one for one in found if not one.is_ordered]
@@ -60,9 +62,10 @@ def own_fault(case: Case) -> Cause | None:
     rivals = [one for one in disordered if not _is_after(case, one, first)]
     if doubt := _disordered(rivals, first) if rivals else _unknown(case, first):
         return doubt
-    if case.job.size is not None and len(case.job.silent) * 2 >= case.job.size > 1:
-        return cannot_tell(missing_logs(case.job), [first.suspect], [first.event])
-    contradicts = _contradictions(case, first)
+    if earlier := _may_be_earlier(case, first):
+        return cannot_tell(earlier, [first.suspect], [first.event])
+    missing = missing_logs(case.job)
+    contradicts = (*_contradictions(case, first), *((missing,) if missing else ()))
     certain = len(found) == 1 and case.is_complete and not contradicts and not disordered
     return Cause(
         "certain" if certain else "likely",
@@ -74,6 +77,28 @@ def own_fault(case: Case) -> Cause | None:
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
     )
+
+
+def _may_be_earlier(case: Case, first: Own) -> str:
+    """Why a rank without a log may have failed before; "" if nothing suggests that.
+
+    Others wait for it, and none for the rank with the fault; or their heartbeats call it lost.
+    """
+    silent = frozenset(case.job.silent)
+    if not silent or first.suspect in case.waits.awaited:
+        return ""
+    sources = case.waits.sources
+    awaited = {one for one in silent & case.waits.awaited if len(sources[one]) >= ENOUGH}
+    lost = {
+        suspect
+        for rank in case.job.ranks
+        for event in rank.events
+        if isinstance(event.fact, Heartbeat) and (suspect := case.job.at_card(event.fact.culprit)) in silent
+    }
+    if not (awaited or lost):
+        return ""
+    others = listed(sorted(awaited or lost, key=by_rank))
+    return f"{named(first.suspect)} has failed by itself, but {others} may have failed before"
 
 
 def _disordered(found: list[Own], first: Own | None = None) -> Cause:
@@ -106,25 +131,34 @@ def _program(found: list[Own]) -> Cause:
     place = found[0].event.place
     error = fact.text[:MAX_TEXT]
     culprit = "the rank table" if fact.code in _OF_TABLE else "the program"
-    reason = f"{listed(suspects)} failed with the same error, so {culprit} is the cause, not a rank: {error}"
-    told = cannot_tell(reason, suspects, [one.event for one in found])
     known = _known_fix(found[0].event) or f"fix the error that {place.file}:{place.line} reports"
     fix = f"{known}; every rank has this error"
-    return told._replace(fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix)
+    return Cause(
+        "likely",
+        f"failed with the same error, so {culprit} is the cause: {error}",
+        tuple(suspects),
+        fact.code,
+        tuple(one.event for one in found),
+        fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix,
+        supports=(f"{len(found)} ranks have this error, and no other one",),
+    )
 
 
 def _unknown(case: Case, own: Own) -> Cause | None:
-    """An error whose text no pattern knows is the cause only if other ranks timed out."""
+    """An error whose text no row knows is the cause only if others timed out: those waiting for it, if logs lack."""
     fact = own.event.fact
-    if not isinstance(fact, Fault) or not fact.is_unknown or case.waits.waiting:
+    if not isinstance(fact, Fault) or not fact.is_unknown:
+        return None
+    if case.waits.waiting and (not case.job.silent or own.suspect in case.waits.awaited):
         return None
     reason = f"{listed([own.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
     return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=_fix_of(own.event))
 
 
-def _candidates(case: Case) -> Iterator[Own]:
-    of_ranks = [own for rank in case.job.ranks if (own := _own(rank))]
-    yield from of_ranks or _exits(case)
+def _candidates(case: Case) -> list[Own]:
+    """Ranks with faults of their own; those with an error that no row knows if there are no others."""
+    of_ranks = [own for rank in case.job.ranks if (own := _own(rank))] or list(_exits(case))
+    return [one for one in of_ranks if not _is_unknown(one.event)] or _first_exits(case, of_ranks)
 
 
 def _of_scheduler(case: Case) -> Cause | None:
@@ -181,7 +215,7 @@ def _own(rank: Rank) -> Own | None:
     faults = [event for event in rank.events if _is_own(event) and not rank.survived(event)]
     if not faults:
         return None
-    first = min(faults, key=lambda event: (event.time is None, event.time or 0.0))
+    first = min(faults, key=lambda event: (_is_unknown(event), event.time is None, event.time or 0.0))
     ordered = True
     for event in filter(_is_consequence, rank.events):
         in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
@@ -197,6 +231,20 @@ def _is_own(event: Event) -> bool:
     if isinstance(event.fact, Fault):
         return not event.fact.is_symptom and event.fact.code not in _OF_SEVERAL_RANKS
     return isinstance(event.fact, ListenFailed)
+
+
+def _is_unknown(event: Event) -> bool:
+    return isinstance(event.fact, Fault) and event.fact.is_unknown
+
+
+def _first_exits(case: Case, found: list[Own]) -> list[Own]:
+    """Of ranks with errors that no row knows those that a launcher saw end first, if it saw one of them.
+
+    What the launcher ended has not ended by itself.
+    """
+    ends = {event.fact.rank for event in case.job.launcher if isinstance(event.fact, Exited) and event.fact.by_launcher}
+    first = {one.suspect for one in _exits(case)}
+    return [one for one in found if one.suspect in first] or [one for one in found if one.suspect.rank not in ends]
 
 
 def _words(event: Event) -> tuple[str, str | None]:

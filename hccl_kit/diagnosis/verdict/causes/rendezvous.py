@@ -13,17 +13,18 @@ from hccl_kit.diagnosis.logs.facts import (
     NeverConnected,
     OperatorTimedOut,
     RootCreated,
+    RootSilent,
     RootUnreachable,
     Watchdog,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, connect_timeout
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import failed_group, missing
 
 SOON = 30.0
-"""Seconds in which a rank that finds no root at all gives up; the connection to one that does not answer takes longer."""
+"""Seconds in which a rank that finds no root at all gives up; to one that does not answer, it takes longer."""
 IN_OPERATORS = (*LINK_FACTS, OperatorTimedOut, Watchdog)
 
 
@@ -59,7 +60,7 @@ def wrong_interface(case: Case) -> Cause | None:
     return Cause(
         "likely",
         f"uses the network interface with {address}, an address that no other server reaches",
-        tuple(sorted(ours, key=str) if None in [one.rank for one in ours] else sorted(ours)),
+        tuple(sorted(ours, key=by_rank)),
         "EI0015",
         tuple(stopped[:8]),
         fix="set HCCL_SOCKET_IFNAME to the interface between the servers there; `hccl-kit env TABLE` names it",
@@ -156,11 +157,16 @@ def root_not_reached(case: Case) -> Cause | None:
     root = roots.pop()
     assert root is not None
     others = [rank for rank in case.job.ranks if rank.suspect != root and rank.suspect not in ranks]
-    if others and root in case.job.by_suspect:
+    reached = any(isinstance(event.fact, RootSilent) for rank in others for event in rank.events)
+    if others and (root in case.job.by_suspect or reached):
         # Others reached it, so that the fault is on the side of those who did not.
-        if len(ranks) > 1:
+        if len(ranks) > 1 and len({one.server for one in ranks} | {None}) > 2:
             return cannot_tell(f"{listed(ranks)} could not connect to {named(root)}, others could", ranks, events)
-        return Cause("likely", "could not connect to the root", tuple(ranks), "EI0015", tuple(events), fix=_FIX)
+        late = [_lateness(case, None, case.job.by_suspect[one]) for one in ranks]
+        kind = late[0] if all(late) else "came too late for the root, or does not reach it"
+        return Cause(
+            "likely", kind, tuple(sorted(ranks, key=by_rank)), "EI0015", tuple(events), fix=f"{_LATE_FIX}; else {_FIX}"
+        )
     if root in case.job.by_suspect or others or len(case.job.silent) > 1:
         return cannot_tell(
             missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
@@ -171,6 +177,7 @@ def root_not_reached(case: Case) -> Cause | None:
     )  # fmt: skip
 
 
+_LATE_FIX = "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all"
 _FIX = (
     "check on both servers that HCCL_SOCKET_IFNAME names the interface between them and that no firewall closes the"
     " ports from HCCL_IF_BASE_PORT (60000) on"
@@ -191,20 +198,21 @@ def _words(case: Case, root: Rank, absent: list[Suspect]) -> tuple[str, str, boo
         return "never joined the communicator, and left no log", start, True
     late = [_lateness(case, root, rank) for rank in ranks]
     if all(late) and len(ranks) == len(absent):
-        return late[0], "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all", False
+        return late[0], _LATE_FIX, False
     if any(isinstance(event.fact, RootUnreachable) for event in ranks[0].events):
-        return "came too late for the root, or does not reach it", f"start all ranks together; else {_FIX}", False
+        return "came too late for the root, or does not reach it", f"{_LATE_FIX}; else {_FIX}", False
     if not any(isinstance(event.fact, Joined) for event in ranks[0].events):
         return "never started to create the communicator", start, True
-    return "joined the communicator too late", "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all", False
+    return "joined the communicator too late", _LATE_FIX, False
 
 
-def _lateness(case: Case, root: Rank, rank: Rank) -> str:
+def _lateness(case: Case, root: Rank | None, rank: Rank) -> str:
     """How a rank was late, in words; "" if nothing shows it. Clocks of two servers are not compared."""
     entries = [event.time for event in rank.events if isinstance(event.fact, Joined) and event.time is not None]
-    begun = [event.time for event in root.events if isinstance(event.fact, Joined) and event.time is not None]
+    of_root = root.events if root and case.job.clock[rank.process] == case.job.clock[root.process] else ()
+    begun = [event.time for event in of_root if isinstance(event.fact, Joined) and event.time is not None]
     timeout = connect_timeout(case)
-    if entries and begun and case.job.clock[rank.process] == case.job.clock[root.process]:
+    if entries and begun:
         seconds = min(entries) - min(begun)
         return f"joined too late, {seconds:.0f} s after the root" if seconds > timeout - SOON else ""
     failed = [event.time for event in rank.events if isinstance(event.fact, RootUnreachable) and event.time is not None]
