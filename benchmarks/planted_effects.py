@@ -239,6 +239,7 @@ def put_exception(logs: Plogs, random: Random, rank: Rank, at: float) -> str:
     if way != "plog":
         error = "ValueError: cannot reshape array of size 7 into shape (2, 4)"
         put_traceback(logs, rank, at + 0.2, (TRAIN,), error)
+        cause = f"{cause}|ValueError"
     return cause
 
 
@@ -285,17 +286,22 @@ def put_cqe(logs: Plogs, rank: Rank, at: float, peer: Rank) -> None:
         put_code(logs, rank, at + 0.5, "EI0013", reason)
 
 
-def dies(logs: Plogs, random: Random, planted: Planted, begin: float) -> Planted:
-    """After the culprits have ended at `begin`: heartbeats are missed, and an operator waits for them."""
-    gone = planted.culprits
+def dies(
+    logs: Plogs, random: Random, planted: Planted, begin: float, *, later: frozenset[int] = frozenset()
+) -> Planted:
+    """After the culprits have ended at `begin`: heartbeats are missed, and an operator waits for them.
+
+    The ranks `later` have ended before the operator gave up.
+    """
+    gone = planted.culprits | later
     job = logs.job
     lost = begin + DEAD + random.random() * 3
     for number in gone:
         logs.ends.setdefault(number, begin + 3)
-    first = operator_fails(logs, random, gone, begin + 0.5, index=job.steps)
+    first = operator_fails(logs, random, planted.culprits, begin + 0.5, index=job.steps)
     if job.release != "6.3":
         informer = random.choice([rank for rank in job.ranks if rank.number not in gone])
-        beats = [Beat(job.ranks[number], "LOST", informer, lost) for number in sorted(gone)]
+        beats = [Beat(job.ranks[number], "LOST", informer, lost) for number in sorted(planted.culprits)]
         for rank in job.ranks:
             for beat in beats:
                 put_heartbeat(logs, rank, lost + random.random(), beat)

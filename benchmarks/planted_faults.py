@@ -37,6 +37,10 @@ SIZES = {8: 30, 16: 25, 24: 10, 32: 12, 64: 10, 128: 6, 256: 4, 512: 2, 1024: 1}
 """Number of ranks -> relative frequency of such jobs."""
 
 
+BESIDE = 30
+"""Second number in the addresses of another replica."""
+
+
 class Failure(NamedTuple):
     """One job: what was planted, and what was done to its logs."""
 
@@ -101,7 +105,7 @@ def make(seed: int, folder: Path, *, max_ranks: int = 1024) -> Failure:
 
 def _replica(random: Random, job: Job) -> Plogs:
     """Another replica of the job on other servers, in which nothing fails until it is ended."""
-    other = new_job(random, len(job.ranks), network=30)._replace(start=job.start + random.random() * 60)
+    other = new_job(random, len(job.ranks), network=BESIDE)._replace(start=job.start + random.random() * 60)
     logs = Plogs(other, random)
     trains(logs, random)
     return logs
@@ -156,12 +160,8 @@ def _number(job: Job, suspect: Suspect) -> int | None:
     """The rank of a suspect, found by server and card if the rank is not named."""
     of_server = [rank for rank in job.ranks if suspect.server in (rank.host, rank.folder, f"replica-0/{rank.folder}")]
     if suspect.rank is not None:
-        is_here = (
-            suspect.server is None
-            or suspect.server == "172.17.0.1"
-            or suspect.rank in {one.number for one in of_server}
-        )
-        return suspect.rank if is_here else None
+        is_elsewhere = suspect.server is not None and re.match(rf"10\.{BESIDE}\.|replica-1", suspect.server)
+        return None if is_elsewhere else suspect.rank
     return next((rank.number for rank in of_server if suspect.device in (rank.card, None)), None)
 
 

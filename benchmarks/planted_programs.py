@@ -240,7 +240,7 @@ def evicted(logs: Plogs, random: Random) -> Planted:
 
 def watchdog_only(logs: Plogs, random: Random) -> Planted:
     """No plogs: only torch's watchdog of all ranks but one, or of one in another collective."""
-    logs.has_outputs, logs.has_plogs = True, False
+    logs.has_outputs, logs.has_plogs, logs.is_merged = True, False, random.random() < 0.5
     job, begin = logs.job, trains(logs, random)
     rank = random.choice(job.ranks[:-1])
     sequence, differs = random.randint(50, 5000), random.random() < 0.4
@@ -260,6 +260,7 @@ def late_host(logs: Plogs, random: Random) -> Planted:
     job = logs.job
     if job.servers == 1:
         return watchdog_only(logs, random)
+    logs.has_outputs = False  # a launcher would end the ranks of a server before they are late
     server = random.randrange(1, job.servers)
     late = names_of(job, server)
     all_join(logs, random, without=late)
@@ -271,7 +272,7 @@ def late_host(logs: Plogs, random: Random) -> Planted:
         _no_root(logs, rank, at + 3 + patience, job.ranks[0].host)
         logs.ends[number] = at + patience + 10
     group_fails(logs, random, *sorted(late))
-    return Planted("a late host", late, ("HK714", "HK704.*late"))
+    return Planted("a late host", late, ("HK714", "HK70[45].*late"))
 
 
 def wrong_interface(logs: Plogs, random: Random) -> Planted:

@@ -49,6 +49,7 @@ def exception_before_start(logs: Plogs, random: Random) -> Planted:
 
 def late_start(logs: Plogs, random: Random) -> Planted:
     rank, job = other_than_root(logs, random), logs.job
+    logs.has_outputs = False  # a launcher would end the rank before it is late
     all_join(logs, random, without=[rank.number])
     at = job.start + job.connect_timeout + 8 + random.random() * 15
     put_start(logs, rank, at)
@@ -57,8 +58,9 @@ def late_start(logs: Plogs, random: Random) -> Planted:
     agent = "topo exchange agent get socket timeout! the root does not listen"
     logs.put(rank, at + 1.1, agent, source="topoinfo_exchange_agent.cc", stage="[InitGroupStage][RanktableDetect]")
     join_fails(logs, rank, at + 1.2, 9)
+    logs.ends[rank.number] = at + 5
     group_fails(logs, random, rank.number)
-    return Planted("a rank started late", frozenset({rank.number}), ("HK714", "HK704.*late"))
+    return Planted("a rank started late", frozenset({rank.number}), ("HK714", "HK70[45].*late"))
 
 
 def host_port_taken(logs: Plogs, random: Random) -> Planted:

@@ -137,6 +137,8 @@ class Plogs:
         self.has_outputs = False
         """Whether the outputs of the programs and of their launchers were collected, and not only codes on screens."""
         self.has_plogs = True
+        self.is_merged = False
+        """Whether the outputs of all programs are one file, with the rank before each line."""
         self.gone: set[int] = set()
         """Servers that ended as a whole: no launcher of theirs tells anything."""
         self.exits: dict[int, tuple[float, int]] = {}
@@ -198,24 +200,25 @@ class Plogs:
 
     def write(self, folder: Path, *, without: frozenset[int] = frozenset()) -> list[Path]:
         """The files, but for those of the ranks `without`; returns their paths."""
-        paths = []
+        texts = dict(self.texts)
+        merged: list[tuple[float, int, str]] = []
         for (rank, kind), lines in self._lines.items():
             if rank.number in self.silent or rank.number in without or not (self.has_plogs or kind == "screen"):
                 continue
             end = self.ends.get(rank.number)
-            kept = [text for time, _, text in sorted(lines) if end is None or time <= end]
-            if not kept:
-                continue
-            path = folder / self._path(rank, kind)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self._joined(kept))
-            paths.append(path)
-        for name, text in self.texts.items():
+            kept = [line for line in sorted(lines) if end is None or line[0] <= end]
+            if kind == "screen" and self.is_merged:
+                mark = f"[rank{rank.number}]:"
+                merged += [(time, n, text if text.startswith(mark) else f"{mark} {text}") for time, n, text in kept]
+            elif kept:
+                texts[self._path(rank, kind)] = self._joined([text for _, _, text in kept])
+        if merged:
+            texts["train.log"] = self._joined([text for _, _, text in sorted(merged)])
+        for name, text in texts.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-            paths.append(path)
-        return paths
+        return [folder / name for name in texts]
 
     def last_error(self, rank: Rank) -> float | None:
         """When a rank wrote its last error into its plog."""

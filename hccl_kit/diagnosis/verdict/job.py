@@ -184,6 +184,8 @@ class Job:
         on_server = [one for one in self.everyone if card.server is not None and one.server == card.server]
         if len(on_server) == 1 and card.physical is None and card.address is None:
             return on_server[0]
+        if card.address is not None and self._is_last_card and all(rank.card.address for rank in self.ranks):
+            return self.silent[0]
         if card.server is not None and card.physical is not None and self._is_last_card:
             return self.silent[0]._replace(server=card.server, device=card.physical)
         return Suspect(None, card.server or card.address, card.physical)

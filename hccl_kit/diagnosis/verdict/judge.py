@@ -91,7 +91,8 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     rank = job.by_suspect.get(first)
     if first.rank is not None or first.device is not None or rank is None:
         return cause
-    if first.server is not None or sum(other.process.worker == rank.process.worker for other in job.ranks) == 1:
+    of_worker = sum(other.process.worker == rank.process.worker for other in job.ranks)
+    if first.server is not None or (of_worker == 1 and not rank.is_cut):
         return cause
     reason = f"a process has failed ({cause.kind}), but its log is cut before it names its rank"
     if not rank.is_cut:

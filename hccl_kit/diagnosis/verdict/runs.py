@@ -8,7 +8,7 @@ one of another day.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import Event, Process
@@ -31,26 +31,33 @@ class Span(NamedTuple):
     has_error: bool
 
 
-def other_runs(by_process: Mapping[Process, Sequence[Event]], groups: Mapping[Process, Iterable[str]]) -> set[Process]:
-    """The processes of runs that had ended before the last one that failed, or that came after it without an error."""
+def other_runs(
+    by_process: Mapping[Process, Sequence[Event]], groups: Mapping[Process, Iterable[str]], failed_on: Set[str]
+) -> set[Process]:
+    """The processes of runs that had ended before the last one that failed, or in which nothing failed.
+
+    `failed_on` are the workers whose launchers report a failure.
+    """
     spans = {process: span for process, events in by_process.items() if (span := _span(events))}
     runs = _runs(groups)
     by_worker: dict[str, list[tuple[Span, int]]] = defaultdict(list)
     for number, run in enumerate(runs):
         for worker, span in _by_worker(run, spans).items():
             by_worker[worker].append((span, number))
-    failing = [any(spans[process].has_error for process in run if process in spans) for run in runs]
+    failing = [
+        any(process.worker in failed_on or (process in spans and spans[process].has_error) for process in run)
+        for run in runs
+    ]
     gone = {number for number, fails in enumerate(failing) if not fails and any(failing)}
     for on_worker in by_worker.values():
         failed = max((span for span, _ in on_worker if span.has_error), default=None)
         if failed is not None:
             gone.update(number for span, number in on_worker if _is_apart(span, failed))
-    processes = {process for number in gone for process in runs[number]}
     kept = [run for number, run in enumerate(runs) if number not in gone]
-    workers = {process.worker for run in kept for process in run}
-    elsewhere = {process.worker for process in processes} - workers
-    beside = {process for process in by_process if process.worker in elsewhere}
-    return processes | beside | _before(spans, kept) | _of_other_days(spans)
+    left_out = {process for number in gone for process in runs[number]} | _before(spans, kept) | _of_other_days(spans)
+    in_use = {process.worker for run in kept for process in run if process not in left_out}
+    elsewhere = {process.worker for process in left_out} - in_use
+    return left_out | {process for process in by_process if process.worker in elsewhere}
 
 
 def _is_apart(span: Span, failed: Span) -> bool:

@@ -32,6 +32,19 @@ class Work(NamedTuple):
         return self.lines.get(event.place.file, 0) > event.place.line
 
 
+def is_earlier(event: Event, other: Event) -> bool | None:
+    """Whether an event is earlier than another one by their times; None if they do not tell.
+
+    Programs print whole seconds, in which the other one may have come first.
+    """
+    if event.time is None or other.time is None:
+        return None
+    first, second = (event.time, other.time)
+    if int(first) == int(second) and (first.is_integer() or second.is_integer()):
+        return None
+    return first < second
+
+
 def is_later(event: Event, other: Event) -> bool:
     """Whether an event of a process is later than another one, by their times or else by their lines in one file."""
     if event.time is not None and other.time is not None and event.time != other.time:

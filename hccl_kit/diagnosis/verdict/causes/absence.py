@@ -38,6 +38,26 @@ def alone_without_error(case: Case) -> Cause | None:
     )
 
 
+def only_silent(case: Case) -> Cause | None:
+    """All ranks that left a log have connected to the root, which waits; one rank, or those of one host, left none."""
+    silent, root = case.job.silent, case.job.by_number.get(0)
+    servers = {one.server for one in silent}
+    if not silent or (len(silent) > 1 and (len(servers) != 1 or None in servers)) or root not in case.job.by_suspect:
+        return None
+    others = [rank for rank in case.job.ranks if rank.suspect != root]
+    if not others or not all(any(isinstance(event.fact, RootSilent) for event in rank.events) for rank in others):
+        return None
+    return Cause(
+        "likely",
+        "never joined the communicator, and left no log",
+        silent,
+        "EI0015",
+        tuple(case.waits.waiting[rank.suspect] for rank in others),
+        fix=f"find out why {listed(silent)} did not start, or did not get as far as creating the communicator",
+        supports=(f"the other {len(others) + 1} ranks are connected",),
+    )
+
+
 def _only_at_root(case: Case) -> bool:
     """Whether all that is known is that the root did not answer, which is because it waits itself."""
     return all(isinstance(edge.event.fact, RootSilent) for edge in case.waits.edges)

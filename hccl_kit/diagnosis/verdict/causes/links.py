@@ -84,12 +84,21 @@ def error_cqe(case: Case) -> Cause | None:
             peers,
             events,
         )
+    if most == 1 and peer.rank is None:
+        reason = f"packets between {listed(sources)} and {named(peer)} were lost, and the log of the latter is missing"
+        return cannot_tell(reason, [peer, *sources], events)
     if most == 1 and (peer not in case.job.by_suspect or peer in sources):
-        return cannot_tell(
-            f"packets between {listed(sources)} and {named(peer)} were lost"
-            + ("" if peer in case.job.by_suspect else ", and the log of the latter is missing"),
-            [peer, *sources],
-            events,
+        source = next(iter(sources))
+        missing = "" if peer in case.job.by_suspect else f"the log of {named(peer)} is missing"
+        return Cause(
+            "likely",
+            f"lost packets from {named(source)}: it has ended, or the link between them is broken",
+            (peer, source),
+            "EI0013",
+            tuple(events),
+            fix=_LINK_FIX.format(named(peer)),
+            supports=(f"{named(source)} lost packets to it",),
+            contradicts=(missing,) if missing else (),
         )
     return Cause(
         "likely",
@@ -97,9 +106,12 @@ def error_cqe(case: Case) -> Cause | None:
         (peer,),
         "EI0013",
         tuple(events),
-        fix=f"see whether {named(peer)} ended before; else `hccn_tool -i N -link_stat -g` on both servers",
+        fix=_LINK_FIX.format(named(peer)),
         supports=(f"{listed(sources)} lost packets to it",),
     )
+
+
+_LINK_FIX = "see whether {} ended before; else `hccn_tool -i N -link_stat -g` on both servers"
 
 
 def _between(pair: set[Suspect], events: list[Event]) -> Cause:

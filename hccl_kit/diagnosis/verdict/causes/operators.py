@@ -64,9 +64,9 @@ def diverging(case: Case) -> Cause | None:
     Of a pipeline, stages are legitimately in different sends and receives.
     """
     for group, everyone in _positions(case).items():
-        if crossing := _crossing(case, [one for one in everyone if one.operator in _PIPELINE]):
+        if crossing := _crossing(case, [one for one in everyone if str(one.operator).lower() in _PIPELINE]):
             return crossing
-        positions = [one for one in everyone if one.operator not in _PIPELINE]
+        positions = [one for one in everyone if str(one.operator).lower() not in _PIPELINE]
         if pair := _pair(case, positions):
             return pair
         for kind, keys in _compared(positions):
@@ -104,10 +104,11 @@ def _crossing(case: Case, positions: list[Position]) -> Cause | None:
 
 
 def _compared(positions: list[Position]) -> Iterator[tuple[str, Sequence[Hashable]]]:
-    yield "is behind the others", [one.number for one in positions]
-    yield "is in another operator than the others", [one.operator for one in positions]
-    yield "called the operator with another number of elements", [one.elements for one in positions]
-    yield "called the operator with another data type", [one.data_type for one in positions]
+    """What must be equal, each with a sentence for the rank that differs: its value, and that of the others."""
+    yield "is behind the others: at number {} of {operator}, they at {}", [one.number for one in positions]
+    yield "is in another operator than the others: in {}, they in {}", [one.operator for one in positions]
+    yield "called {operator} with another number of elements: {}, they with {}", [one.elements for one in positions]
+    yield "called {operator} with another data type: {}, they with {}", [one.data_type for one in positions]
 
 
 def _pair(case: Case, positions: list[Position]) -> Cause | None:
@@ -163,11 +164,12 @@ def _odd(positions: list[Position], keys: Sequence[Hashable], kind: str, group: 
             f"the ranks of {group} are in different operators", [one.suspect for _, one in known], events
         )
     of_others = next(key for key in counts if key != few)
-    if kind == "is behind the others" and isinstance(few, int) and isinstance(of_others, int) and few > of_others:
-        kind = "is ahead of the others"
+    if isinstance(few, int) and isinstance(of_others, int) and few > of_others:
+        kind = kind.replace("is behind the", "is ahead of the")
+    operator = next((one.operator for key, one in known if key == few and one.operator), "the operator")
     return Cause(
         "likely",
-        kind,
+        f"{kind.format(few, of_others, operator=operator)} (group {group})",
         tuple(suspects),
         "EI0005",
         tuple(event for event in events if event in [one.event for key, one in known if key == few]) + events[:2],
@@ -210,10 +212,10 @@ def _of_rank(case: Case, rank: Rank) -> Iterator[tuple[str, Position]]:
 
 
 def _operator(tag: str) -> str:
-    """`allreduce` for the tag `AllReduce_10.0.0.1%eth0_60000_0_1732766162316022`, `allgather` for
+    """`AllReduce` for the tag `AllReduce_10.0.0.1%eth0_60000_0_1732766162316022`, `AllGather` for
     `HcomAllGather_58718_0`.
     """
-    return re.split(r"[_-]", tag, maxsplit=1)[0].removeprefix("Hcom").lower()
+    return re.split(r"[_-]", tag, maxsplit=1)[0].removeprefix("Hcom")
 
 
 def _only(rank: Rank) -> str | None:

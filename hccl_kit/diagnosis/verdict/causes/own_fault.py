@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import inf
 from pathlib import PurePath
 from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import WAITING
+from hccl_kit.diagnosis.verdict.work import is_earlier
 
 MAX_TEXT = 200
 """Characters of an exception that are shown."""
@@ -48,10 +50,24 @@ class Own(NamedTuple):
 
 
 def own_fault(case: Case) -> Cause | None:
-    """The only rank with a fault of its own, or the first one of several."""
-    found = _candidates(case)
-    if not found:
-        return _of_scheduler(case)
+    """The only rank with a fault of its own that a row knows, or the first one of several."""
+    found = [own for rank in case.job.ranks if (own := _own(rank)) and not _is_unknown(own.event)]
+    return _decided(case, found) if found else _of_scheduler(case)
+
+
+def ended_early(case: Case) -> Cause | None:
+    """The rank that a launcher saw end first, or that ended with an error that no row knows."""
+    unknown = {own.suspect: own for rank in case.job.ranks if (own := _own(rank)) and _is_unknown(own.event)}
+    exits = [unknown.get(own.suspect, own) for own in _exits(case)]
+    ended = {
+        event.fact.rank for event in case.job.launcher if isinstance(event.fact, Exited) and event.fact.by_launcher
+    }
+    found = exits or [own for own in unknown.values() if own.suspect.rank not in ended]
+    return _decided(case, found) if found else None
+
+
+def _decided(case: Case, found: list[Own]) -> Cause:
+    """The first of several faults, if it is known which one that is."""
     disordered = [one for one in found if not one.is_ordered]
     found = [one for one in found if one.is_ordered]
     if not found:
@@ -84,7 +100,7 @@ def _may_be_earlier(case: Case, first: Own) -> str:
 
     Others wait for it, and none for the rank with the fault; or their heartbeats call it lost.
     """
-    silent = frozenset(case.job.silent)
+    silent = {one for one in case.job.silent if one.rank != first.suspect.rank}
     if not silent or first.suspect in case.waits.awaited:
         return ""
     sources = case.waits.sources
@@ -93,12 +109,18 @@ def _may_be_earlier(case: Case, first: Own) -> str:
         suspect
         for rank in case.job.ranks
         for event in rank.events
-        if isinstance(event.fact, Heartbeat) and (suspect := case.job.at_card(event.fact.culprit)) in silent
+        if isinstance(event.fact, Heartbeat) and _is_before_failures(case, event)
+        if (suspect := case.job.at_card(event.fact.culprit)) in silent
     }
     if not (awaited or lost):
         return ""
     others = listed(sorted(awaited or lost, key=by_rank))
     return f"{named(first.suspect)} has failed by itself, but {others} may have failed before"
+
+
+def _is_before_failures(case: Case, event: Event) -> bool:
+    """Whether something happened before any process of its server failed: a job that has failed loses its ranks."""
+    return event.time is not None and event.time < case.failures.get(_clock(case, event), inf)
 
 
 def _disordered(found: list[Own], first: Own | None = None) -> Cause:
@@ -155,12 +177,6 @@ def _unknown(case: Case, own: Own) -> Cause | None:
     return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=_fix_of(own.event))
 
 
-def _candidates(case: Case) -> list[Own]:
-    """Ranks with faults of their own; those with an error that no row knows if there are no others."""
-    of_ranks = [own for rank in case.job.ranks if (own := _own(rank))] or list(_exits(case))
-    return [one for one in of_ranks if not _is_unknown(one.event)] or _first_exits(case, of_ranks)
-
-
 def _of_scheduler(case: Case) -> Cause | None:
     """The error of the scheduler of msrun, which runs the same program and is not a rank."""
     for event in case.job.launcher:
@@ -194,11 +210,11 @@ def _may_have_given_up(case: Case, own: Own) -> bool:
     """
     fact, rank = own.event.fact, case.job.by_suspect.get(own.suspect)
     assert isinstance(fact, Exited)
-    if rank is not None and any(map(_is_consequence, rank.events)):
+    if rank is not None and (rank.errors or any(map(_is_consequence, rank.events))):
         return True
     gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else own.event.process.worker)
     if gave_up is not None and own.event.time is not None:
-        return own.event.time >= gave_up
+        return int(own.event.time) >= int(gave_up)  # launchers print whole seconds
     if not case.waits.waiting or fact.signal in _OF_KERNEL:
         return False
     return rank is None or rank.is_cut
@@ -219,7 +235,7 @@ def _own(rank: Rank) -> Own | None:
     ordered = True
     for event in filter(_is_consequence, rank.events):
         in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
-        in_time = event.time < first.time if event.time is not None and first.time is not None else None
+        in_time = is_earlier(event, first)
         if in_time or (in_time is None and in_file):
             return None
         if in_file and not in_time:
@@ -235,16 +251,6 @@ def _is_own(event: Event) -> bool:
 
 def _is_unknown(event: Event) -> bool:
     return isinstance(event.fact, Fault) and event.fact.is_unknown
-
-
-def _first_exits(case: Case, found: list[Own]) -> list[Own]:
-    """Of ranks with errors that no row knows those that a launcher saw end first, if it saw one of them.
-
-    What the launcher ended has not ended by itself.
-    """
-    ends = {event.fact.rank for event in case.job.launcher if isinstance(event.fact, Exited) and event.fact.by_launcher}
-    first = {one.suspect for one in _exits(case)}
-    return [one for one in found if one.suspect in first] or [one for one in found if one.suspect.rank not in ends]
 
 
 def _words(event: Event) -> tuple[str, str | None]:
