@@ -17,7 +17,8 @@ class Work(NamedTuple):
     @classmethod
     def of(cls, events: Iterable[Event]) -> Work:
         """The work of one process."""
-        times, lines = [], {}
+        times: list[float] = []
+        lines: dict[str, int] = {}
         for event in events:
             if isinstance(event.fact, Progress | Step) or (isinstance(event.fact, Joined) and event.fact.complete):
                 if event.time is not None:

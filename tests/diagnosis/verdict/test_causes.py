@@ -17,8 +17,10 @@ from hccl_kit.diagnosis.logs.facts import (
     ListenFailed,
     LogFile,
     NeverConnected,
+    OperatorTimedOut,
     Place,
     Process,
+    Progress,
     RootSilent,
     RootUnreachable,
     Setting,
@@ -30,6 +32,7 @@ from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
 from tests.diagnosis.verdict.jobs import (
     GAVE_UP,
+    GROUP,
     JOINED,
     START,
     STUCK,
@@ -137,6 +140,32 @@ def test_the_first_exit_may_be_that_of_a_victim() -> None:
     assert named(launched(never_entered(), Exited(4, 1, None))) == 6
     assert launched(Logs(4), Exited(1, None, 15)).first_fault is None
     assert launched(Logs(4), Exited(1, 1, None, by_launcher=True)).first_fault is None
+
+
+UNKNOWN = Fault(None, "DRV", "an error of DRV", "ioctl failed, ret=-1", is_unknown=True)
+
+
+def test_an_error_after_which_a_rank_joined_or_trained_is_not_the_cause() -> None:
+    """Some installations log errors at every start; a known one that was survived is none either."""
+    for survived in (UNKNOWN, Fault(None, "RUNTIME", "out of device memory", "out of memory")):
+        logs = never_entered()
+        logs.fail(2, START + 1, survived)
+        assert named(of(logs)) == 6
+    logs = never_entered().fail(2, JOINED + 20, UNKNOWN).say(2, None, Progress(7, JOINED + 30))
+    assert named(of(logs)) == 6
+
+
+def test_an_unknown_error_counts_only_at_the_end_of_its_process() -> None:
+    logs = Logs(4, joined=False)
+    for rank in (0, 1, 3):
+        logs.fail(rank, GAVE_UP, RootSilent())
+    assert named(of(logs.fail(2, START + 1, UNKNOWN))) == 2
+    assert of(logs.say(2, START + 90, Setting("HCCL_ALGO", "x"))).first_fault is None
+
+
+def test_a_known_error_goes_before_one_that_no_row_knows() -> None:
+    logs = Logs(4).fail(1, 1400, UNKNOWN).fail(2, 1500, ERROR)
+    assert named(of(logs)) == 2
 
 
 def test_names_the_rank_with_another_release() -> None:
@@ -348,7 +377,51 @@ def test_of_two_servers_with_broken_links_between_them_both_are_named() -> None:
     diagnosis = of(logs)
     assert diagnosis.first_fault is not None
     assert diagnosis.where == "all"
-    assert diagnosis.first_fault.kind.endswith("10.1.0.0 and 10.1.0.1: one of the two is cut off from the network")
+    assert diagnosis.first_fault.kind.endswith("one of 10.1.0.0 and 10.1.0.1 is cut off from the network")
+
+
+def test_a_host_with_an_address_that_no_other_one_reaches_is_named() -> None:
+    logs = Logs(8, joined=False)
+    for rank in range(4):
+        logs.fail(rank, GAVE_UP, RootSilent() if rank else NeverConnected((4, 5, 6, 7)))
+    for rank in range(4, 8):
+        logs.say(rank, START + 1, logs.joining(rank, complete=False)._replace(server="172.17.0.1"))
+        logs.fail(rank, GAVE_UP, RootUnreachable(host(0), 60000))
+    diagnosis = of(logs)
+    assert (diagnosis.where, {one.rank for one in diagnosis.suspects}) == ("host", {4, 5, 6, 7})
+    assert "HCCL_SOCKET_IFNAME" in diagnosis.fix
+
+
+def test_a_host_none_of_whose_ranks_waits_is_named() -> None:
+    logs = Logs(8)
+    for rank in range(4):
+        logs.fail(rank, STUCK, stuck(8, rank, rank + 4))
+    diagnosis = of(logs)
+    assert diagnosis.first_fault is not None
+    assert (diagnosis.where, diagnosis.first_fault.suspect.server, diagnosis.certainty) == ("host", host(4), "likely")
+
+
+@pytest.mark.parametrize("seconds, late", [(2, True), (125, False)])
+def test_a_late_rank_is_told_from_one_that_does_not_reach_the_root_by_its_own_clock(seconds: float, late: bool) -> None:
+    logs = Logs(8, joined=False, without=[5]).fail(0, GAVE_UP, NeverConnected((5,)))
+    logs.say(5, START, logs.joining(5, complete=False))
+    logs.fail(5, START + seconds, RootUnreachable(host(0), 60000))
+    fault = of(logs).first_fault
+    assert fault is not None
+    assert (fault.suspect.rank, fault.kind.startswith("joined too late")) == (5, late)
+
+
+def test_two_stages_of_a_pipeline_that_both_receive_are_named_and_other_stages_are_not_compared() -> None:
+    def receiving(rank: int, awaited: int, position: int) -> OperatorTimedOut:
+        return stuck(4, rank, awaited)._replace(tag=f"Receive_{GROUP}", position=position)
+
+    logs = Logs(4)
+    for rank, awaited in ((0, 1), (1, 2), (2, 1), (3, 2)):
+        logs.fail(rank, STUCK, receiving(rank, awaited, 10 + rank))
+    diagnosis = of(logs)
+    assert (diagnosis.where, [one.rank for one in diagnosis.suspects]) == ("pair", [1, 2])
+    assert diagnosis.first_fault is not None
+    assert "Receive" in diagnosis.first_fault.kind
 
 
 def test_names_a_rank_that_waits_for_itself() -> None:

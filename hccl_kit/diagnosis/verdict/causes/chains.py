@@ -101,7 +101,7 @@ def silent_host(case: Case) -> Cause | None:
     members = sorted((one for one in case.job.everyone if one.server == server), key=by_rank)
     return Cause(
         "likely",
-        "stopped taking part, and so did the other ranks of its host",
+        "stopped taking part: none of its ranks waits, and those of all other hosts do",
         tuple(members),
         "EI0002",
         tuple(list(waiting.values())[:8]),

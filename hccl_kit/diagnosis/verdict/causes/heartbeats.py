@@ -39,7 +39,7 @@ def named_by_heartbeat(case: Case) -> Cause | None:
     if others and status == "lost" and (host := _host(case, votes)):
         return Cause(
             "likely",
-            "stopped answering with the other ranks of its host: the host or its pod is down, or its network",
+            "stopped answering: it is down, or its pod or its network is",
             tuple(host),
             "EI0002",
             tuple(event for _, event, *_ in same),

@@ -193,9 +193,9 @@ def of_servers(case: Case, servers: Sequence[str], events: Sequence[Event]) -> C
     suspects = members or [Suspect(None, server, None) for server in servers]
     names = " and ".join(servers)
     kind = (
-        "has no link to other servers, and no other rank of its server has one"
+        "has no link to other servers"
         if len(servers) == 1
-        else f"has no link to the other of {names}: one of the two is cut off from the network"
+        else f"has no link to the other server: one of {names} is cut off from the network"
     )
     return Cause(
         "likely",
