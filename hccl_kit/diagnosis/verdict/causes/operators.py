@@ -270,28 +270,24 @@ def versions(case: Case) -> Cause | None:
     ]
     if not found:
         return None
-    values: dict[str | None, list[Suspect]] = defaultdict(list)
+    ranks: dict[str | None, set[Suspect]] = defaultdict(set)
     for rank, _, fact in found:
-        values[fact.own].append(rank.suspect)
+        ranks[fact.own].add(rank.suspect)
     events = tuple(event for _, event, _ in found)
-    few, *many = sorted(values.values(), key=len)
-    if not many or len(few) >= len(many[-1]):
-        suspects = [one for members in values.values() for one in members]
-        versions = " and ".join(sorted({str(one) for _, _, fact in found for one in (fact.own, fact.other) if one}))
-        return Cause(
-            "likely",
-            f"run different releases of HCCL: {versions}" if versions else "run different releases of HCCL",
-            tuple(sorted(set(suspects), key=by_rank)),
-            "EI0008",
-            events,
-            fix=_SAME_CANN,
-            supports=("HCCL compared the releases of both ends of a link",),
-        )
+    (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
+    if not rest or len(few) >= len(rest[-1][1]):
+        releases = " and ".join(sorted({str(one) for _, _, fact in found for one in (fact.own, fact.other) if one}))
+        kind = f"run different releases of HCCL: {releases}" if releases else "run different releases of HCCL"
+        few = set().union(*ranks.values())
+    else:
+        usual, many = rest[-1]
+        kind = f"runs HCCL {odd or 'of another release'}, unlike {len(many)} others with {usual or 'another one'}"
     return Cause(
         "likely",
-        "runs another release of HCCL than the others",
-        tuple(few),
+        kind,
+        tuple(sorted(few, key=by_rank)),
         "EI0008",
         events,
         fix=_SAME_CANN,
+        supports=("HCCL compared the releases of both ends of a link",),
     )
