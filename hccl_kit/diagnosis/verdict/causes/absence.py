@@ -18,7 +18,8 @@ def alone_without_error(case: Case) -> Cause | None:
     if len(quiet) != 1:
         return cannot_tell(f"{listed(suspects)} report no error", suspects) if quiet else None
     (rank,) = quiet
-    if any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values():
+    is_root = any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values()
+    if is_root and any(isinstance(event.fact, RootSilent) for other in others for event in other.events):
         return cannot_tell(f"{named(rank.suspect)}, the root, reports no error, but it waits for the others", suspects)
     missing = missing_logs(case.job)
     # A rank that is connected to the root gives up when all do; one that does not has another reason.

@@ -19,7 +19,7 @@ def cut_off(case: Case) -> Cause | None:
     """The server whose ranks and all others wait for each other, while the others do not wait among themselves."""
     crossing, servers = _crossing(case)
     common = broken_servers(tuple(sorted(pair)) for pair in crossing)  # type: ignore[misc]
-    if not common or (len(common) == 2 and case.waits.ends):
+    if not common or (len(common) == 2 and any(end in case.job.by_suspect for end in case.waits.ends)):
         return None
     if any(rank.is_cut or rank.card.server is None for rank in case.job.ranks):
         return None  # The lost part of a log may have had a link within the server, or the server of a rank.

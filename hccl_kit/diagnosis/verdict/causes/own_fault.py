@@ -7,6 +7,7 @@ that gives up waiting ends with an exception.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from math import inf
 from pathlib import PurePath
@@ -191,15 +192,30 @@ def _of_scheduler(case: Case) -> Cause | None:
 
 def _exits(case: Case) -> Iterator[Own]:
     """The first rank that each launcher saw end by itself, unless that may be because it gave up waiting."""
-    first: dict[str, Own] = {}
+    by_file: dict[str, list[Event]] = defaultdict(list)
     for event in case.job.launcher:
         fact = event.fact
         if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
+            by_file[event.place.file].append(event)
+    for events in by_file.values():
+        first = _first_exit(events)
+        if first is not None and isinstance(fact := first.fact, Exited):
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
-            own = Own(suspect, event, ended(fact.signal, fact.code), None)
-            if fact.is_first or event.place.file not in first:
-                first[event.place.file] = own
-    yield from (own for own in first.values() if not _may_have_given_up(case, own))
+            own = Own(suspect, first, ended(fact.signal, fact.code), None)
+            if not _may_have_given_up(case, own):
+                yield own
+
+
+def _first_exit(events: list[Event]) -> Event | None:
+    """The exit that the launcher names as the first, or the earliest one; None if several have one time.
+
+    What has no time is in the order in which it happened.
+    """
+    named = [event for event in events if isinstance(event.fact, Exited) and event.fact.is_first]
+    times = sorted(event.time for event in events if event.time is not None)
+    if named or len(times) < len(events):
+        return (named or events)[0]
+    return min(events, key=lambda event: event.time or 0.0) if len(times) < 2 or times[0] < times[1] else None
 
 
 def _may_have_given_up(case: Case, own: Own) -> bool:
@@ -215,9 +231,7 @@ def _may_have_given_up(case: Case, own: Own) -> bool:
     gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else own.event.process.worker)
     if gave_up is not None and own.event.time is not None:
         return int(own.event.time) >= int(gave_up)  # launchers print whole seconds
-    if not case.waits.waiting or fact.signal in _OF_KERNEL:
-        return False
-    return rank is None or rank.is_cut
+    return fact.signal not in _OF_KERNEL and (rank.is_cut if rank else bool(case.job.ranks))
 
 
 def _is_consequence(event: Event) -> bool:
