@@ -53,8 +53,7 @@ def wrong_interface(case: Case) -> Cause | None:
         if isinstance(event.fact, RootUnreachable) and is_unrouted(event.fact.server):
             addresses.add(event.fact.server)
             ours = ours or [one for one in case.job.everyone if one.rank == 0]
-    others = [rank for rank in case.job.ranks if rank not in odd]
-    if not ours or not (others or case.job.silent):
+    if not ours or (len(odd) == len(case.job.ranks) and not case.job.silent):
         return None
     address = ", ".join(sorted(filter(None, addresses)))
     return Cause(
