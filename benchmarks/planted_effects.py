@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from random import Random
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from benchmarks.planted_outputs import TRAIN, put_steps, put_traceback
 from benchmarks.plog_records import (
     Beat,
     put_code,
+    put_groups,
     put_heartbeat,
     put_joined,
     put_link_timeout,
@@ -17,10 +19,25 @@ from benchmarks.plog_records import (
     put_start,
     put_verdict,
 )
-from benchmarks.plogs import CARDS, Job, Plogs, Rank, stamped
+from benchmarks.plogs import CARDS, Group, Job, Plogs, Rank, stamped
 
 DEAD = 30
 """Seconds without an answer after which a rank is called lost."""
+
+VANISHED = ("HK706", "HK710", "HK715", "HK716")
+"""Rules that say that a rank stopped taking part: all that can be known where nothing tells why."""
+
+
+class Planted(NamedTuple):
+    """What was planted: any of `culprits` is a right answer, if it has one of the `causes`.
+
+    These are patterns for rule, code, kind and fix of an answer, as they are printed.
+    """
+
+    kind: str
+    culprits: frozenset[int]
+    causes: tuple[str, ...]
+
 
 # Who waits for whom: the cards of a server are all linked, and those with one number form a ring over the servers.
 
@@ -47,7 +64,16 @@ def all_join(logs: Plogs, random: Random, *, without: Iterable[int] = (), tls: I
     if not without:
         for rank in job.ranks:
             put_joined(logs, rank, complete + random.random() * 0.2, tls=rank.number in tls)
+            put_groups(logs, rank, complete + 1)
     return complete
+
+
+def trains(logs: Plogs, random: Random) -> float:
+    """All join and train; returns when the fault comes."""
+    complete = all_join(logs, random)
+    begin = complete + 5 + 600 * random.random()
+    put_steps(logs, random, complete + 3, begin - 2)
+    return begin
 
 
 def job_ends(logs: Plogs, random: Random, first: float) -> None:
@@ -64,15 +90,15 @@ def job_ends(logs: Plogs, random: Random, first: float) -> None:
         logs.ends.setdefault(rank.number, end + random.random())
 
 
-def group_fails(logs: Plogs, random: Random, missing: int) -> None:
-    """The root times out waiting for a rank; the others are connected to the root and time out after it."""
+def group_fails(logs: Plogs, random: Random, *missing: int) -> None:
+    """The root times out waiting for ranks; the others are connected to the root and time out after it."""
     job, root = logs.job, logs.job.ranks[0]
     end = job.start + job.connect_timeout + random.random()
     source, stage = "topoinfo_exchange_server.cc", "[InitGroupStage][RanktableDetect]"
     put = partial(logs.put, root, source=source, stage=stage)
     put(end, f"topo exchange server get socket timeout! timeout[{job.connect_timeout} s]")
     if job.release != "6.3":
-        here = [rank.number for rank in job.ranks if rank.number != missing]
+        here = [rank.number for rank in job.ranks if rank.number not in missing]
         name = "DisplayConnectedRank" if job.release == "8.5" else "DisplayConnectionedRank"
         put(end + 0.001, f"[{name}]total connected num is [{len(here)}],line num is [8]")
         put(end + 0.002, f"[{name}]need connect rankNum is [{len(job.ranks)}]")
@@ -80,9 +106,10 @@ def group_fails(logs: Plogs, random: Random, missing: int) -> None:
             listed = ",".join(f"[{number:016}]" for number in here[first : first + 8])
             put(end + 0.003 + line / 1e4, f"[{name}]connected rankinfo[LINE {line}]: {listed};")
     if job.release in ("8.3", "8.5"):
-        put(end + 0.1, f"Failed to connect agent[{missing},]")
+        unheard = "".join(f"{number}," for number in missing)
+        put(end + 0.1, f"Failed to connect agent[{unheard}]")
     for rank in job.ranks:
-        if rank.number == missing:
+        if rank.number in missing:
             continue
         at = end + 0.5 + random.random() * 3
         recv = "errNo[0x0000000005000009] Wait timeout for sockets recv, data[0xfffd], size[4], recvSize[0]"
@@ -126,18 +153,46 @@ def operator_fails(logs: Plogs, random: Random, culprits: frozenset[int], begin:
     first = begin + job.exec_timeout
     tells = random.random() < 0.7
     for rank in job.ranks:
-        if rank.number not in culprits:
-            known = awaited(job, rank, culprit) if tells else None
-            put_notify_timeout(logs, rank, first + random.random() * 3, known, index=index)
+        if rank.number in culprits:
+            continue
+        wait = waited(job, rank, culprit)
+        known = wait.awaited if tells else None
+        at = first + random.random() * 3
+        put_notify_timeout(logs, rank, at, known, index=index + wait.ahead, name=wait.name, group=wait.group)
     job_ends(logs, random, first)
     return first
 
 
-def awaited(job: Job, rank: Rank, culprit: Rank) -> int:
-    """The rank that `rank` waits for: the culprit on its own server, elsewhere the same card of the server before."""
-    if rank.server == culprit.server:
-        return culprit.number
-    return job.ranks[(rank.server - 1) % job.servers * CARDS + rank.card].number
+class Waited(NamedTuple):
+    """The operator in which a rank waits for another one; `ahead`: how far its index is beyond that of the others."""
+
+    group: Group
+    awaited: int
+    name: str = "AllReduce"
+    ahead: int = 0
+
+
+def waited(job: Job, rank: Rank, culprit: Rank) -> Waited:
+    """Whom a rank waits for if one stands still: the mates for it, and those of other servers for the mates.
+
+    In a ring over servers each waits for the one before. In a pipeline the later stages wait for what the culprit's
+    stage does not send, the earlier ones for what it does not send back.
+    """
+    if job.layout == "world":
+        mate = rank.server == culprit.server
+        before = job.ranks[(rank.server - 1) % job.servers * CARDS + rank.card].number
+        return Waited(job.world, culprit.number if mate else before)
+    group = job.tensor(rank)
+    if culprit.number in group.members:
+        return Waited(group, culprit.number)
+    across = job.across(rank)
+    at = across.members.index(rank.number)
+    if job.layout == "data":
+        return Waited(across, across.members[at - 1])
+    before = rank.number > culprit.number
+    return Waited(
+        across, across.members[at - 1 if before else at + 1], "Receive", 0 if before else len(across.members) - at
+    )
 
 
 def heartbeats(
@@ -159,25 +214,33 @@ def verdicts(logs: Plogs, random: Random, first: float, beat: Beat | None) -> No
             put_verdict(logs, rank, first + 3.5, beat)
 
 
-def put_exception(logs: Plogs, random: Random, rank: Rank, at: float) -> None:
-    """The program of a rank fails: on its screen, or first in another part of CANN."""
+def put_exception(logs: Plogs, random: Random, rank: Rank, at: float) -> str:
+    """The program of a rank fails: on its screen, or first in another part of CANN; returns how to name it."""
     way = random.choice(("screen", "plog", "both"))
+    cause = "ValueError"
     if way != "screen":
         texts = (
             (
                 "RUNTIME",
                 "npu_driver.cc",
                 "halMemAlloc failed, size=2147483648, out of memory, error code 207001",
+                "memory",
             ),
-            ("GE", "model_manager.cc", "Load model failed, the kernel of node Conv2D_17 is not found"),
-            ("RUNTIME", "engine.cc", "there is an aicore error on the device, error code 507015, kernel MatMul_3"),
+            ("GE", "model_manager.cc", "Load model failed, the kernel of node Conv2D_17 is not found", "GE|kernel"),
+            (
+                "RUNTIME",
+                "engine.cc",
+                "there is an aicore error on the device, error code 507015, kernel MatMul_3",
+                "kernel|aicore",
+            ),
         )
-        module, source, text = random.choice(texts)
+        module, source, text, cause = random.choice(texts)
         logs.put(rank, at, text, module=module, source=source)
     if way != "plog":
-        lines = ("Traceback (most recent call last):", '  File "train.py", line 212, in <module>', "    main()")
-        for n, line in enumerate((*lines, "ValueError: cannot reshape array of size 7 into shape (2, 4)")):
-            logs.screen(rank, at + 0.2 + n / 1e3, line)
+        error = "ValueError: cannot reshape array of size 7 into shape (2, 4)"
+        put_traceback(logs, rank, at + 0.2, (TRAIN,), error)
+        cause = f"{cause}|ValueError"
+    return cause
 
 
 def put_listen_fail(logs: Plogs, rank: Rank, at: float, *, socket: int, port: int) -> None:
@@ -221,3 +284,26 @@ def put_cqe(logs: Plogs, rank: Rank, at: float, peer: Rank) -> None:
             f"device IP {peer.address}."
         )
         put_code(logs, rank, at + 0.5, "EI0013", reason)
+
+
+def dies(
+    logs: Plogs, random: Random, planted: Planted, begin: float, *, later: frozenset[int] = frozenset()
+) -> Planted:
+    """After the culprits have ended at `begin`: heartbeats are missed, and an operator waits for them.
+
+    The ranks `later` have ended before the operator gave up.
+    """
+    gone = planted.culprits | later
+    job = logs.job
+    lost = begin + DEAD + random.random() * 3
+    for number in gone:
+        logs.ends.setdefault(number, begin + 3)
+    first = operator_fails(logs, random, planted.culprits, begin + 0.5, index=job.steps)
+    if job.release != "6.3":
+        informer = random.choice([rank for rank in job.ranks if rank.number not in gone])
+        beats = [Beat(job.ranks[number], "LOST", informer, lost) for number in sorted(planted.culprits)]
+        for rank in job.ranks:
+            for beat in beats:
+                put_heartbeat(logs, rank, lost + random.random(), beat)
+        verdicts(logs, random, first, beats[0])
+    return planted

@@ -11,6 +11,7 @@ it names the culprit; "one of several" if it says that several ranks may be it, 
 from __future__ import annotations
 
 import argparse
+import re
 import resource
 import time
 from collections import Counter
@@ -21,16 +22,23 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
-from benchmarks.planted_kinds import KINDS, Planted
+from benchmarks.planted_effects import Planted, trains
+from benchmarks.planted_kinds import KINDS
+from benchmarks.planted_outputs import put_failed_calls, put_launchers
+from benchmarks.plog_records import put_harmless
 from benchmarks.plogs import CARDS, Job, Plogs, new_job
 from hccl_kit import Card, Host, KitError, RankTable, generate_cluster
 from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
 
-Score = Literal["right", "one of several", "cannot tell", "wrong"]
-SCORES: tuple[Score, ...] = ("right", "one of several", "cannot tell", "wrong")
+Score = Literal["right", "another cause", "one of several", "cannot tell", "wrong"]
+SCORES: tuple[Score, ...] = ("right", "another cause", "one of several", "cannot tell", "wrong")
 SIZES = {8: 30, 16: 25, 24: 10, 32: 12, 64: 10, 128: 6, 256: 4, 512: 2, 1024: 1}
 """Number of ranks -> relative frequency of such jobs."""
+
+
+BESIDE = 30
+"""Second number in the addresses of another replica."""
 
 
 class Failure(NamedTuple):
@@ -41,6 +49,8 @@ class Failure(NamedTuple):
     planted: Planted
     disturbances: tuple[str, ...]
     table: RankTable | None
+    is_damaged: bool = False
+    """Logs of a culprit are lost, or files are cut: then the rank is asked for, and not the cause."""
 
 
 class Result(NamedTuple):
@@ -61,20 +71,44 @@ def make(seed: int, folder: Path, *, max_ranks: int = 1024) -> Failure:
     if random.random() < 0.5:
         disturbances.append("clocks wrong")
         logs.clock_errors = [random.uniform(-1800, 1800) for _ in range(job.servers)]
-    planted = KINDS[random.randrange(len(KINDS))](logs, random)
+    logs.has_outputs = random.random() < 0.5
+    planted = KINDS[seed % len(KINDS)](logs, random)
+    job = logs.job
+    if logs.has_outputs:
+        disturbances.append("outputs")
+        put_failed_calls(logs, random)
+        put_launchers(logs)
+    if random.random() < 1 / 3:
+        disturbances.append("harmless errors")
+        for rank in random.sample(job.ranks, random.choice((1, CARDS, len(job.ranks)))):
+            put_harmless(logs, rank, job.start - random.random() * 5)
+    if random.random() < 0.1:
+        disturbances.append("another replica")
+        _replica(random, job).write(folder / "replica-1")
+        folder /= "replica-0"
     lost: frozenset[int] = frozenset()
     if random.random() < 0.35:
         disturbances.append("logs lost")
         lost = _lost(job, random)
     paths = logs.write(folder, without=lost)
-    if random.random() < 0.35:
+    is_cut = random.random() < 0.35
+    if is_cut:
         disturbances.append("files cut")
         for path in sorted(paths):
             if random.random() < 0.3:
                 data = path.read_bytes()
                 path.write_bytes(data[: random.randint(0, len(data))])
     table = _table(job) if random.random() < 0.5 else None
-    return Failure(seed, job, planted, tuple(disturbances) or ("none",), table)
+    is_damaged = is_cut or bool(lost & planted.culprits)
+    return Failure(seed, job, planted, tuple(disturbances) or ("none",), table, is_damaged)
+
+
+def _replica(random: Random, job: Job) -> Plogs:
+    """Another replica of the job on other servers, in which nothing fails until it is ended."""
+    other = new_job(random, len(job.ranks), network=BESIDE)._replace(start=job.start + random.random() * 60)
+    logs = Plogs(other, random)
+    trains(logs, random)
+    return logs
 
 
 def _lost(job: Job, random: Random) -> frozenset[int]:
@@ -97,21 +131,38 @@ def score(failure: Failure, diagnosis: Diagnosis) -> Score:
     if diagnosis.first_fault is None:
         return "cannot tell"
     culprits = failure.planted.culprits
-    if _number(failure.job, diagnosis.first_fault.suspect) in culprits:
-        return "right"
+    if _number(failure.job, diagnosis.first_fault.suspect) in culprits or _is_host_of(failure, diagnosis):
+        return "right" if failure.is_damaged or has_cause(failure.planted, diagnosis) else "another cause"
     suspects = {_number(failure.job, one) for one in diagnosis.suspects}
     is_open = len(suspects) > 1 and diagnosis.certainty == "likely"
     return "one of several" if is_open and suspects & culprits else "wrong"
 
 
+def _is_host_of(failure: Failure, diagnosis: Diagnosis) -> bool:
+    """Whether an answer names a host, and a culprit is there: then nothing tells which of its processes it is."""
+    names = {diagnosis.first_fault.suspect.server} if diagnosis.first_fault and diagnosis.where == "host" else set()
+    return any(
+        {failure.job.ranks[number].host, failure.job.ranks[number].folder} & names
+        for number in failure.planted.culprits
+    )
+
+
+def has_cause(planted: Planted, diagnosis: Diagnosis) -> bool:
+    """Whether an answer names what was planted, by rule, code, phrase or fix."""
+    fault = diagnosis.first_fault
+    if fault is None:
+        return False
+    printed = " ".join(filter(None, (fault.rule, fault.code, fault.kind, diagnosis.fix)))
+    return any(re.search(cause, printed) for cause in planted.causes)
+
+
 def _number(job: Job, suspect: Suspect) -> int | None:
     """The rank of a suspect, found by server and card if the rank is not named."""
+    of_server = [rank for rank in job.ranks if suspect.server in (rank.host, rank.folder, f"replica-0/{rank.folder}")]
     if suspect.rank is not None:
-        return suspect.rank
-    for rank in job.ranks:
-        if suspect.server in (rank.host, rank.folder) and suspect.device == rank.card:
-            return rank.number
-    return None
+        is_elsewhere = suspect.server is not None and re.match(rf"10\.{BESIDE}\.|replica-1", suspect.server)
+        return None if is_elsewhere else suspect.rank
+    return next((rank.number for rank in of_server if suspect.device in (rank.card, None)), None)
 
 
 def run(seed: int, max_ranks: int, keep: Path | None = None) -> Result:

@@ -6,11 +6,13 @@ from datetime import datetime, timezone
 from functools import partial
 from typing import Literal, NamedTuple
 
-from benchmarks.plogs import Job, Plogs, Rank, stamped
+from benchmarks.plogs import Group, Job, Plogs, Rank, stamped
 
 
-def put_start(logs: Plogs, rank: Rank, time: float, settings: dict[str, str] | None = None) -> None:
-    """What a healthy rank writes until it has joined its group at `time`."""
+def put_start(
+    logs: Plogs, rank: Rank, time: float, settings: dict[str, str] | None = None, address: str | None = None
+) -> None:
+    """What a healthy rank writes until it has joined its group at `time`, with this `address` of its host."""
     job = logs.job
     given = {"HCCL_CONNECT_TIMEOUT": str(job.connect_timeout), "HCCL_EXEC_TIMEOUT": str(job.exec_timeout)}
     for name, value in (given | (settings or {})).items():
@@ -23,10 +25,10 @@ def put_start(logs: Plogs, rank: Rank, time: float, settings: dict[str, str] | N
     if rank.number == 0:
         text = f"Entry-HcclGetRootInfo:rootInfo[{rank.pid:#x}], deviceLogicId[{rank.card}]"
         logs.put(rank, job.start - 0.01, text, level="INFO")
-    put_entry(logs, rank, time)
+    put_entry(logs, rank, time, address)
 
 
-def put_entry(logs: Plogs, rank: Rank, time: float) -> None:
+def put_entry(logs: Plogs, rank: Rank, time: float, address: str | None = None) -> None:
     """The rank begins to join the group, and reports to the root."""
     job = logs.job
     entry = {"6.3": "Entry-HcclCommInitRootInfo:", "8.0": "Entry-HcclCommInitRootInfo:"}.get(
@@ -37,7 +39,8 @@ def put_entry(logs: Plogs, rank: Rank, time: float) -> None:
     logs.put(rank, time, text, level="INFO")
     agent = (
         f"[HCCL_TRACE]SetupAgent rankNum[{len(job.ranks)}], rank[{rank.number}], rootInfo identifier[{job.group}], "
-        f"server[{rank.host}%eth0], logicDevId[{rank.card}], phydevId[{rank.card}], deviceIp[{rank.address}]"
+        f"server[{address or f'{rank.host}%eth0'}], logicDevId[{rank.card}], phydevId[{rank.card}], "
+        f"deviceIp[{rank.address}]"
     )
     logs.put(rank, time + 0.2, agent, level="INFO", source="topoinfo_detect.cc")
 
@@ -54,6 +57,40 @@ def put_joined(logs: Plogs, rank: Rank, time: float, *, tls: bool = False) -> No
     logs.put(rank, time + 0.1, listening, level="INFO", source="hccl_socket.cc")
     switch = f"TLS SWITCH ({int(tls)})"
     logs.put(rank, time - 0.5, switch, level="INFO", kind="device", module="HCCP", source="rs_ssl.c")
+
+
+def put_groups(logs: Plogs, rank: Rank, time: float) -> None:
+    """The rank joins its communicators beside the one of all ranks."""
+    job = logs.job
+    for n, group in enumerate(job.groups(rank)):
+        own, size, at = group.members.index(rank.number), len(group.members), time + n
+        agent = (
+            f"[HCCL_TRACE]SetupAgent rankNum[{size}], rank[{own}], rootInfo identifier[{group.name}], "
+            f"server[{rank.host}%eth0], logicDevId[{rank.card}], phydevId[{rank.card}], deviceIp[{rank.address}]"
+        )
+        logs.put(rank, at, agent, level="INFO", source="topoinfo_detect.cc")
+        text = (
+            f"hcclCommInitInfo:commId[{group.name}], rank[{own}], totalRanks[{size}], "
+            f"serverId[{rank.host}%eth0], deviceType[2], logicDevId[{rank.card}], identifier[{group.name}]"
+        )
+        logs.put(rank, at + 0.5, text, level="INFO", source="hccl_comm.cc")
+
+
+def put_harmless(logs: Plogs, rank: Rank, time: float) -> None:
+    """An error that some installations log at every start, and that breaks nothing."""
+    module, source, text = logs.random.choice(_HARMLESS)
+    logs.put(rank, time, text.format(rank.card), module=module, source=source)
+
+
+_HARMLESS = (
+    ("DRV", "devdrv_info.c", "[devmng][drvGetDevProbeNum] ioctl of device {} is not permitted, ret=-1"),
+    ("TDT", "tsd_client.cpp", "[TsdClient][deviceId={}] get version of the package failed, use the default"),
+    ("GE", "plugin_manager.cc", "Failed to open libcust_opsproto_{}.so: cannot open shared object file"),
+    ("FE", "fusion_config.cc", "Can not open fusion_switch_{}.cfg, file does not exist"),
+    ("PROFILING", "prof_plugin.cpp", "dlopen of libmsprofiler.so failed on {}, profiling is off"),
+    ("ASCENDCL", "acl_json.cc", "parse of acl_{}.json failed, no such key: dump"),
+    ("RUNTIME", "api_impl.cc", "query of feature type 7 is not supported on device {}, retCode=0x7110025"),
+)
 
 
 def put_noise(logs: Plogs, rank: Rank, time: float) -> None:
@@ -153,9 +190,13 @@ def put_notify_timeout(
     name: str = "AllReduce",
     count: int = 4096,
     data_type: str = "float16",
+    group: Group | None = None,
 ) -> None:
-    """An operator waited for another rank until the timeout of execution."""
+    """An operator of a group waited for another rank, as the job counts them, until the timeout of execution."""
     job = logs.job
+    group = group or job.world
+    if awaited is not None:
+        awaited = group.members.index(awaited)
     stage, source = "[TaskExecStage][Timeout][Host]", "task_exception_handler.cc"
     before = "" if job.release == "8.5" else "[TaskExceptionHandler][Callback]"
     unknown = {"6.3": "unknown", "8.0": "4294967295"}.get(job.release, "4294967295")
@@ -164,11 +205,11 @@ def put_notify_timeout(
     position = f"index[{index}], " if job.release == "6.3" else ""
     algorithm = "AlgType(level 0-1-2):[fullmesh-ring-ring]."
     details = (
-        f"base information is {where}{kind}tag[{operator(job, name)}], {position}{algorithm}",
+        f"base information is {where}{kind}tag[{name}_{group.name}], {position}{algorithm}",
         f"para information is notify id:[0x{rank.number:016x}], stage:[ffffffff], "
         f"remote rank:[{unknown if awaited is None else awaited}].",
-        f"groupRank information is group:[{job.group}], user define information[], rankSize[{len(job.ranks)}], "
-        f"rankId[{rank.number}].",
+        f"groupRank information is group:[{group.name}], user define information[], rankSize[{len(group.members)}], "
+        f"rankId[{group.members.index(rank.number)}].",
         f"opData information is timeStamp:[{stamped(time - job.exec_timeout + logs.clock_errors[rank.server])}], "
         f"deviceId[{rank.card}], index[{index}], count[{count}], reduceType[sum], src[0x12c0c0013000], "
         f"dst[0x12c0c0014000], dataType[{data_type}].",

@@ -12,6 +12,8 @@ CARDS = 8
 """Cards of a server."""
 Release = Literal["6.3", "8.0", "8.3", "8.5"]
 RELEASES: tuple[Release, ...] = ("6.3", "8.0", "8.3", "8.5")
+Layout = Literal["world", "data", "pipeline"]
+LAYOUTS: tuple[Layout, ...] = ("world", "data", "pipeline")
 HEADERS = ("plain",) * 6 + ("glued", "blanks", "date", "nameless")
 _HEADS = {
     "plain": "[{0}] {1}({2},{3}):{4}",
@@ -44,6 +46,13 @@ class Rank(NamedTuple):
         return f"{self.host}/{self.card}"
 
 
+class Group(NamedTuple):
+    """A communicator: its name, and its ranks in the order in which it counts them."""
+
+    name: str
+    members: tuple[int, ...]
+
+
 class Job(NamedTuple):
     """The job before anything goes wrong. Times are in seconds since 1970, without the error of a server's clock."""
 
@@ -56,15 +65,44 @@ class Job(NamedTuple):
     steps: int
     """Operators of the group that have succeeded."""
     header: str
+    layout: Layout = "world"
 
     @property
     def servers(self) -> int:
         """The number of servers."""
         return self.ranks[-1].server + 1
 
+    @property
+    def world(self) -> Group:
+        """The communicator of all ranks."""
+        return Group(self.group, tuple(range(len(self.ranks))))
 
-def new_job(random: Random, ranks: int) -> Job:
-    """A job of that many ranks on servers of CARDS cards."""
+    def tensor(self, rank: Rank) -> Group:
+        """The communicator of a rank's neighbours: of its server, or of half a server if there is only one."""
+        size = self._tensor_size
+        first = rank.number // size * size
+        return self._group(first // size, tuple(range(first, first + size)))
+
+    def across(self, rank: Rank) -> Group:
+        """The communicator of the ranks that have the same place in all tensor groups: of data, or of a pipeline."""
+        size = self._tensor_size
+        return self._group(1000 + rank.number % size, tuple(range(rank.number % size, len(self.ranks), size)))
+
+    def groups(self, rank: Rank) -> tuple[Group, ...]:
+        """The communicators of a rank beside the one of all ranks."""
+        return () if self.layout == "world" else (self.tensor(rank), self.across(rank))
+
+    @property
+    def _tensor_size(self) -> int:
+        return CARDS if self.servers > 1 else CARDS // 2
+
+    def _group(self, number: int, members: tuple[int, ...]) -> Group:
+        microseconds = int((self.start + 6 + number / 100) * 1e6)
+        return Group(f"{self.ranks[members[0]].host}%eth0_60000_{number % 1000 + 1}_{microseconds}", members)
+
+
+def new_job(random: Random, ranks: int, network: int = 20) -> Job:
+    """A job of that many ranks on servers of CARDS cards, whose addresses begin with 10.NETWORK."""
     start = 1_760_000_000 + random.random() * 20_000_000
     release: Release = random.choice(RELEASES)
     in_containers, names = random.random() < 0.3, random.choice(("address", "node-{}", "worker-{}"))
@@ -72,7 +110,7 @@ def new_job(random: Random, ranks: int) -> Job:
 
     def rank(number: int) -> Rank:
         server, card = divmod(number, CARDS)
-        host = f"10.20.{server // 200}.{server % 200 + 1}"
+        host = f"10.{network}.{server // 200}.{server % 200 + 1}"
         pid = 1000 + card if in_containers else pids[number] * 100 + card
         folder = host if names == "address" else names.format(server)
         return Rank(number, server, card, pid, host, f"192.168.{100 + card}.{server + 1}", folder)
@@ -80,7 +118,9 @@ def new_job(random: Random, ranks: int) -> Job:
     every = tuple(map(rank, range(ranks)))
     name = f"{every[0].host}%eth0_60000_0_{int(start * 1e6)}"
     connect, execute = random.choice((120, 120, 300, 600)), random.choice((1836, 1836, 1800, 900))
-    return Job(every, release, start, connect, execute, name, random.randint(3, 400), random.choice(HEADERS))
+    steps, header = random.randint(3, 400), random.choice(HEADERS)
+    layout = random.choices(LAYOUTS, (5, 3, 2))[0]
+    return Job(every, release, start, connect, execute, name, steps, header, layout)
 
 
 class Plogs:
@@ -94,6 +134,21 @@ class Plogs:
         """Ranks that never start: they have no files."""
         self.ends: dict[int, float] = {}
         """When a rank's process ends: nothing is written later."""
+        self.has_outputs = False
+        """Whether the outputs of the programs and of their launchers were collected, and not only codes on screens."""
+        self.has_plogs = True
+        self.is_merged = False
+        """Whether the outputs of all programs are one file, with the rank before each line."""
+        self.gone: set[int] = set()
+        """Servers that ended as a whole: no launcher of theirs tells anything."""
+        self.exits: dict[int, tuple[float, int]] = {}
+        """When the process of a rank ended by itself, and its exit code; that of a signal is negative."""
+        self.texts: dict[str, str] = {}
+        """Other files by their path, such as those of launchers and hosts."""
+
+    def relayout(self, layout: Layout) -> None:
+        """Before anything is written: the communicators that the job has."""
+        self.job = self.job._replace(layout=layout)
 
     def put(
         self,
@@ -145,19 +200,29 @@ class Plogs:
 
     def write(self, folder: Path, *, without: frozenset[int] = frozenset()) -> list[Path]:
         """The files, but for those of the ranks `without`; returns their paths."""
-        paths = []
+        texts = dict(self.texts)
+        merged: list[tuple[float, int, str]] = []
         for (rank, kind), lines in self._lines.items():
-            if rank.number in self.silent or rank.number in without:
+            if rank.number in self.silent or rank.number in without or not (self.has_plogs or kind == "screen"):
                 continue
             end = self.ends.get(rank.number)
-            kept = [text for time, _, text in sorted(lines) if end is None or time <= end]
-            if not kept:
-                continue
-            path = folder / self._path(rank, kind)
+            kept = [line for line in sorted(lines) if end is None or line[0] <= end]
+            if kind == "screen" and self.is_merged:
+                mark = f"[rank{rank.number}]:"
+                merged += [(time, n, text if text.startswith(mark) else f"{mark} {text}") for time, n, text in kept]
+            elif kept:
+                texts[self._path(rank, kind)] = self._joined([text for _, _, text in kept])
+        if merged:
+            texts["train.log"] = self._joined([text for _, _, text in sorted(merged)])
+        for name, text in texts.items():
+            path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self._joined(kept))
-            paths.append(path)
-        return paths
+            path.write_text(text)
+        return [folder / name for name in texts]
+
+    def last_error(self, rank: Rank) -> float | None:
+        """When a rank wrote its last error into its plog."""
+        return max((time for time, _, _ in self._lines.get((rank, "debug"), ())), default=None)
 
     def _joined(self, lines: list[str]) -> str:
         """The lines; now and then two records share one, as after writes of two threads at once."""

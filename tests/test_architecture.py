@@ -186,8 +186,10 @@ FLOORS = {
     "diagnosis.verdict": {
         "diagnosis": 0,
         "endings": 0,
+        "work": 0,
+        "location": 1,
         "together": 1,
-        "runs": 0,
+        "runs": 1,
         "job": 1,
         "assembly": 2,
         "recorded": 2,

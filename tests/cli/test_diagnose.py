@@ -12,7 +12,7 @@ from random import Random
 import jsonschema
 import pytest
 
-from benchmarks.planted_kinds import killed_in_training
+from benchmarks.planted_programs import killed_in_training
 from benchmarks.plogs import Plogs, new_job
 from hccl_kit.cli import diagnose
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis

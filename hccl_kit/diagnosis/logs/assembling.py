@@ -19,6 +19,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Listening,
     OperatorEntered,
     OperatorTimedOut,
+    Progress,
     RootCreated,
     Setting,
     SuperPod,
@@ -27,7 +28,7 @@ from hccl_kit.diagnosis.logs.facts import (
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
 from hccl_kit.diagnosis.logs.patterns.row import number, rank
-from hccl_kit.diagnosis.logs.plog import Record, records, without_prefix
+from hccl_kit.diagnosis.logs.plog import Record, records, time_of, without_prefix
 from hccl_kit.diagnosis.logs.scanning import Line, Search
 
 MAX_CONNECTED = 1 << 16
@@ -50,6 +51,7 @@ _KEYS = (
     "connected rankinfo",
     "Traceback (most recent",
     "(local_rank:",
+    "  time      :",
     ROOT,
 )
 _SHARED = (
@@ -72,9 +74,10 @@ _LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:(?P<ranks>(?: {
 _EXCEPTION = re.compile(
     r"(?P<name>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Fault))(?::|$)"
 )
+_ELASTIC_TIME = re.compile(r"^ *time *: ?(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})")
 _ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?[0-9]{1,6}\)")
 _EXIT_CODE = re.compile(r"^ *exitcode *: ?(?P<code>-?[0-9]{1,3}) \(pid: ?(?P<pid>[0-9]{1,10})\)")
-_CALM = (Joined, Setting, GroupLeft, GroupNamed, RootCreated, OperatorEntered, Tls, Listening, SuperPod)
+_CALM = (Joined, Setting, GroupLeft, GroupNamed, RootCreated, OperatorEntered, Tls, Listening, SuperPod, Progress)
 """Facts of a line without a level that do not report an error."""
 
 
@@ -96,6 +99,7 @@ class Assembler:
         self._tracebacks: dict[tuple[int | None, int | None], int] = {}
         self._elastic: tuple[int, int] | None = None
         self._is_root = False
+        self._elastic_time: float | None = None
         self._ranks: dict[int, int] = {}
         self._waiting: tuple[int, int | None] | None = None
 
@@ -154,6 +158,7 @@ class Assembler:
         time, pid = record.time, record.pid
         if time is None and record.level is None and self._time and line - self._time[0] <= APART:
             time = self._time[1]
+        time = fact.time if isinstance(fact, Progress) else time
         if pid is None and record.level is None and isinstance(fact, Heartbeat) and self._waiting:
             pid = self._waiting[1] if line - self._waiting[0] <= IN_MESSAGE else None
         is_error = record.level == "ERROR" or (record.level is None and not isinstance(fact, _CALM))
@@ -195,7 +200,9 @@ class Assembler:
         """
         text = without_prefix(record.text)
         if ROOT in text:
-            self._is_root = True
+            self._is_root, self._elastic_time = True, None
+        elif found := _ELASTIC_TIME.match(text):
+            self._elastic_time = time_of(f"{found['date']} {found['clock']}", None, None)
         elif found := _ELASTIC.match(text):
             own = rank(found["rank"])
             self._elastic = None if own is None else (line, own)
@@ -203,8 +210,9 @@ class Assembler:
             code, own = int(found["code"]), self._elastic[1]
             fact = Exited(own, None, -code, -code == 15) if code < 0 else Exited(own, code, None)
             fact = fact._replace(is_first=self._is_root)
-            self._noted.append(self._note(line, record, fact)._replace(pid=number(found["pid"])))
-            self._elastic, self._is_root = None, False
+            noted = self._note(line, record, fact)._replace(pid=number(found["pid"]))
+            self._noted.append(noted._replace(time=self._elastic_time or noted.time))
+            self._elastic, self._is_root, self._elastic_time = None, False, None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
 

@@ -335,6 +335,13 @@ class Step(NamedTuple):
     step: int
 
 
+class Progress(NamedTuple):
+    """A program printed a step of its training, so nothing before had ended it. `time`: as it is printed, or None."""
+
+    step: int
+    time: float | None
+
+
 class Collective(NamedTuple):
     """A rank entered, or left, the collective with this number, in a step. `size` in bytes."""
 
@@ -447,6 +454,7 @@ Fact = (
     | Oversized
     | Exited
     | Step
+    | Progress
     | Collective
     | Traced
     | Dumped

@@ -25,6 +25,7 @@ def as_value(diagnosis: Diagnosis) -> dict[str, Any]:
         "version": VERSION,
         "certainty": diagnosis.certainty,
         "first_fault": None if fault is None else _fault(fault),
+        "place": diagnosis.where,
         "last_time": timestamp(diagnosis.last),
         "suspects": [_suspect(one) for one in diagnosis.suspects],
         "cascade": [_wait(one) for one in diagnosis.cascade],

@@ -25,6 +25,16 @@ def rank_name(suspect: Suspect) -> str:
     return f"rank {suspect.rank}" + (f" ({', '.join(known)})" if known else "")
 
 
+def subject(diagnosis: Diagnosis, first: Suspect) -> str:
+    """What the first fault is at: a rank, or `host 10.0.0.3 (ranks 8-15)`, or all ranks."""
+    if diagnosis.where == "all" and len(diagnosis.suspects) > 1:
+        return f"all {len(diagnosis.suspects)} ranks"
+    if diagnosis.where == "host":
+        ranks = short_names(one for one in diagnosis.suspects if one.rank is not None)
+        return f"host {first.server}" + (f" (ranks {ranks})" if ranks else "")
+    return rank_name(first)
+
+
 def short_name(suspect: Suspect) -> str:
     """`27`, or where the rank is if its number is not known."""
     return str(suspect.rank) if suspect.rank is not None else rank_name(suspect)

@@ -16,6 +16,7 @@ from hccl_kit.diagnosis.report.names import (
     reason,
     short_name,
     short_names,
+    subject,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect
 
@@ -37,9 +38,15 @@ def as_text(diagnosis: Diagnosis) -> str:
 def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     """Heading and value of each line; a value may be empty."""
     fault = diagnosis.first_fault
-    yield "first fault", fault_sentence(fault) if fault else f"cannot tell, because {reason(diagnosis)}"
+    told = (
+        fault_sentence(fault, subject(diagnosis, fault.suspect))
+        if fault
+        else f"cannot tell, because {reason(diagnosis)}"
+    )
+    yield "first fault", told
     others = [one for one in diagnosis.suspects if not (fault and one == fault.suspect)]
-    yield "or" if fault else "suspects", listed(map(rank_name, others))
+    if diagnosis.where not in ("host", "all"):
+        yield "or" if fault else "suspects", listed(map(rank_name, others))
     yield "cascade", cascade_sentence(diagnosis)
     yield "no log from", rank_names(diagnosis.silent)
     clocks = clock_sentences(diagnosis.clock_offsets)
@@ -54,11 +61,11 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "note", f"{len(diagnosis.notes) - MAX_NOTES} more notes in the JSON form"
 
 
-def fault_sentence(fault: FirstFault) -> str:
+def fault_sentence(fault: FirstFault, subject: str) -> str:
     """`rank 27 (10.0.0.3, card 11), 2025-11-20 21:37:51: could not listen on port 16666 [HK701 EI0019]`."""
     time = clock(fault.time)
     codes = " ".join(filter(None, (fault.rule, fault.code)))
-    return f"{rank_name(fault.suspect)}{time and f', {time}'}: {fault.kind}{codes and f' [{codes}]'}"
+    return f"{subject}{time and f', {time}'}: {fault.kind}{codes and f' [{codes}]'}"
 
 
 def cascade_sentence(diagnosis: Diagnosis) -> str:

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
-from hccl_kit.base.wording import counted
 from hccl_kit.diagnosis.logs.facts import (
     MAX_RANK,
     Card,
@@ -65,34 +64,42 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     unknown = {file.process for file in evidence.files if file.has_error and file.file not in explained}
     cut = unknown | {file.process for file in evidence.files if file.cut}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
-    old = other_runs(by_process, groups)
+    old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
     by_process = {process: events for process, events in by_process.items() if process not in old}
+    elsewhere = {process.worker for process in old} - {process.worker for process in by_process}
+    launcher = [event for event in launcher if event.process.worker not in elsewhere]
     groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)
     if table is not None:
         size = max(size or 0, len(table.every))
     places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
     has_others = len(by_process) > 1
+    last: dict[Process, float] = {}
+    for file in evidence.files:
+        if file.process.pid is not None and file.last is not None:
+            last[file.process] = max(file.last, last.get(file.process, file.last))
     found = [
-        _rank(
-            process,
-            tuple(sorted(events, key=_order)),
-            groups[process],
-            world,
-            places,
-            is_cut=process in cut,
-            folder=process.worker if has_others else None,
+        replace(
+            _rank(
+                process,
+                tuple(sorted(events, key=_order)),
+                groups[process],
+                world,
+                places,
+                is_cut=process in cut,
+                folder=process.worker if has_others else None,
+            ),
+            last=last.get(process),
         )
         for process, events in by_process.items()
     ]
     ranks, replaced = _latest(rank for rank in found if not _is_screen(rank))
-    screens = {rank.number: rank for rank in found if _is_screen(rank) and rank.number is not None}
+    screens = _latest(rank for rank in found if _is_screen(rank))[0]
     ranks = _with_screens(ranks, screens, unknown)
     ranks = _eliminated(ranks, size)
     left_out = frozenset((*old, *replaced))
-    notes = (f"{counted(len(left_out), 'process')} of other runs left out",) if left_out else ()
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
-    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, notes, left_out)
+    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, left_out)
 
 
 class _Places:
@@ -223,7 +230,7 @@ def _is_screen(rank: Rank) -> bool:
     return rank.process.pid is None and rank.process.rank is not None
 
 
-def _with_screens(ranks: Iterable[Rank], screens: dict[int, Rank], unknown: Set[Process]) -> list[Rank]:
+def _with_screens(ranks: Iterable[Rank], outputs: Iterable[Rank], unknown: Set[Process]) -> list[Rank]:
     """The ranks with what they printed, and ranks that left nothing else.
 
     A screen that ends in the middle of a line says nothing, as a progress bar does so too; but one with an error that
@@ -233,6 +240,7 @@ def _with_screens(ranks: Iterable[Rank], screens: dict[int, Rank], unknown: Set[
     screen is the only one there without a process.
     """
     ranks = list(ranks)
+    screens = {output.number: output for output in outputs if output.number is not None}
     taken = {rank.number for rank in ranks if rank.number is not None}
     nameless = _only_ones(rank for rank in ranks if rank.number is None and rank.process.pid is not None)
     rest = _only_ones(screen for number, screen in screens.items() if number not in taken)
@@ -265,7 +273,8 @@ def _numbered(rank: Rank, number: int | None) -> Rank:
 def _eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
     """The ranks; the only process whose log names no rank gets one, if only one is left for it.
 
-    That is the only rank without a log, or the only one of these that the root of the job has not heard from.
+    That is the only rank without a log, or the only one of these that the root of the job has not heard from; a log
+    that is cut may be that of any rank without one.
     """
     nameless = [rank for rank in ranks if rank.number is None]
     if len(nameless) != 1 or size is None or not _is_of_job(nameless[0], ranks):
@@ -280,7 +289,7 @@ def _eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
         for event in rank.events
         if isinstance(event.fact, Connected) and event.fact.expected == size
     ]
-    left = left.intersection(*unheard).difference(*came)
+    left = left if nameless[0].is_cut else left.intersection(*unheard).difference(*came)
     if len(left) != 1:
         return ranks
     return [_numbered(rank, left.copy().pop()) if rank is nameless[0] else rank for rank in ranks]

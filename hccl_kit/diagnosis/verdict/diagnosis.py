@@ -10,6 +10,8 @@ from hccl_kit.diagnosis.logs.facts import Place
 Certainty = Literal["certain", "likely", "cannot_tell"]
 
 
+Where = Literal["rank", "host", "pair", "group", "all"]
+"""What a cause is at: one rank, a host with all its ranks, two ranks, several, or every rank of the job."""
 Span = tuple[float, float]
 """The first and the last time of something, as in an Event."""
 
@@ -58,9 +60,9 @@ class Diagnosis(NamedTuple):
 
     `first_fault` is None if it is not known; then `suspects` are all candidates, and `reason` says why, as in "cannot
     tell, because logs of 10.0.0.4 are missing". With several equal suspects the first one is `first_fault`, and
-    `certainty` is "likely". `supports` and `contradicts` are sentences. `clock_offsets` are the seconds by which the
-    clock of a server is ahead of the others, negative if it is behind. `last` is the time of the last line that was
-    read, of any rank.
+    `where` says what they are together. `supports` and `contradicts` are sentences. `clock_offsets` are the seconds by
+    which the clock of a server is ahead of the others, negative if it is behind. `last` is the time of the last line
+    that was read, of any rank.
     """
 
     certainty: Certainty
@@ -78,3 +80,4 @@ class Diagnosis(NamedTuple):
     ranks: tuple[RankLine, ...]
     notes: tuple[str, ...]
     last: float | None = None
+    where: Where | None = None

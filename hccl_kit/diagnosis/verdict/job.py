@@ -7,10 +7,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from hccl_kit.diagnosis.logs.facts import Card, Event, Process
+from hccl_kit.diagnosis.logs.facts import (
+    ArgumentMismatch,
+    Card,
+    Event,
+    Fault,
+    LinkRow,
+    LinkTimedOut,
+    OperatorTimedOut,
+    P2PTimedOut,
+    Process,
+    RootSilent,
+    RootUnreachable,
+    VersionMismatch,
+    Watchdog,
+)
 from hccl_kit.diagnosis.logs.patterns.row import NO_ADDRESS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.work import Work, is_later
 from hccl_kit.table.model import RankTable
+
+NEAR = 30.0
+"""Seconds before the last line of a process in which an error that no row knows may be why it ended."""
+EXPLAINED = (
+    LinkTimedOut,
+    LinkRow,
+    P2PTimedOut,
+    OperatorTimedOut,
+    RootUnreachable,
+    RootSilent,
+    Watchdog,
+    ArgumentMismatch,
+    VersionMismatch,
+)
+"""Errors with causes of their own, of which an earlier error is none."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +49,7 @@ class Rank:
 
     `number` is its rank in the job, None if no line names it. `groups` has its rank in each communicator. `is_cut`: a
     part of its log is missing, or it has errors of which none is known here, so that the absence of one proves nothing.
+    `last` is the time of the last line of its plogs.
     """
 
     process: Process
@@ -28,6 +59,31 @@ class Rank:
     groups: Mapping[str, int]
     events: tuple[Event, ...]
     is_cut: bool
+    last: float | None = None
+
+    @cached_property
+    def work(self) -> Work:
+        """When the process last did something useful."""
+        return Work.of(self.events)
+
+    @cached_property
+    def errors(self) -> tuple[Event, ...]:
+        """The errors that the process did not survive."""
+        return tuple(event for event in self.events if event.is_error and not self.survived(event))
+
+    def survived(self, event: Event) -> bool:
+        """Whether the process went on after an error.
+
+        Some installations log errors at every start. So one that no row knows counts only if the process ended soon
+        after it, and for no other reason.
+        """
+        if self.work.is_after(event):
+            return True
+        if not isinstance(event.fact, Fault) or not event.fact.is_unknown or event.time is None:
+            return False
+        if self.is_cut or (self.last is not None and self.last - event.time > NEAR):
+            return True  # what a log has lost may show that the process went on
+        return any(isinstance(other.fact, EXPLAINED) and is_later(other, event) for other in self.events)
 
 
 @dataclass(frozen=True)
@@ -44,7 +100,6 @@ class Job:
     launcher: tuple[Event, ...]
     names: Mapping[str, str]
     table: RankTable | None
-    notes: tuple[str, ...]
     left_out: frozenset[Process] = frozenset()
     """Processes of other runs."""
 
@@ -129,6 +184,8 @@ class Job:
         on_server = [one for one in self.everyone if card.server is not None and one.server == card.server]
         if len(on_server) == 1 and card.physical is None and card.address is None:
             return on_server[0]
+        if card.address is not None and self._is_last_card and all(rank.card.address for rank in self.ranks):
+            return self.silent[0]
         if card.server is not None and card.physical is not None and self._is_last_card:
             return self.silent[0]._replace(server=card.server, device=card.physical)
         return Suspect(None, card.server or card.address, card.physical)

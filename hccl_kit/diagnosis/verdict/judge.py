@@ -36,6 +36,7 @@ from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, li
 from hccl_kit.diagnosis.verdict.clocks import AGREEMENT, Clocks, apart, estimate
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect
 from hccl_kit.diagnosis.verdict.job import Job
+from hccl_kit.diagnosis.verdict.location import where
 from hccl_kit.diagnosis.verdict.together import with_times
 from hccl_kit.diagnosis.verdict.waits import WAITING, cascade, waits
 from hccl_kit.table.model import RankTable
@@ -75,8 +76,10 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         ranks=tuple(
             RankLine(rank.suspect, _moments(case.clocks, job.clock[rank.process], rank.events)) for rank in job.ranks
         ),
-        notes=(*job.notes, *_of_ends(ends), *_differences(job), *evidence.notes),
+        notes=(*_of_ends(ends), *_differences(job), *evidence.notes),
     )
+    if fault is not None:
+        diagnosis = diagnosis._replace(where=where(diagnosis.suspects, job.everyone))
     return with_times(diagnosis, evidence, job.left_out)
 
 
@@ -88,14 +91,12 @@ def _if_known(cause: Cause, job: Job) -> Cause:
     rank = job.by_suspect.get(first)
     if first.rank is not None or first.device is not None or rank is None:
         return cause
-    of_server = f" of {first.server}" if first.server else ""
-    reason = f"a process{of_server} has failed ({cause.kind}), but "
-    if rank.is_cut:
-        reason += "its log is cut before it names its rank"
-    elif sum(other.process.worker == rank.process.worker for other in job.ranks) > 1:
-        reason += "the logs do not show its rank"
-    else:
+    of_worker = sum(other.process.worker == rank.process.worker for other in job.ranks)
+    if first.server is not None or (of_worker == 1 and not rank.is_cut):
         return cause
+    reason = f"a process has failed ({cause.kind}), but its log is cut before it names its rank"
+    if not rank.is_cut:
+        reason = f"a process has failed ({cause.kind}), but the logs do not show its rank"
     return cause._replace(certainty="cannot_tell", reason=reason)
 
 
@@ -127,7 +128,7 @@ def _without_log(case: Case) -> list[Suspect]:
 def _without_waits(case: Case) -> Cause:
     """No rank has a fault of its own, and none is seen to wait."""
     also = f", but {missing_logs(case.job)}" if case.job.silent else ""
-    errors = [event for rank in case.job.ranks for event in rank.events if event.is_error]
+    errors = [event for rank in case.job.ranks for event in rank.errors]
     if not errors:
         return cannot_tell(f"no log has an error that shows a cause{also}")
     first = min(errors, key=lambda event: (event.time is None, event.time or 0.0))

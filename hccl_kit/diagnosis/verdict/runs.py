@@ -1,65 +1,67 @@
-"""Several runs that left their logs in one folder: which processes belong to earlier ones than the last that failed.
+"""Several runs that left their logs in one folder: which processes belong to others than the run that failed last.
 
 Processes that share a communicator belong to one run. Of two runs on one worker, the earlier one ended before the later
-one began, by the same clock; runs that overlap may be one job with several communicators, unless they use one card.
+one began, by the same clock. A run in which nothing failed is another one: what failed waits for no rank of it. So is
+one of another day.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Event, Joined, Process
+from hccl_kit.diagnosis.logs.facts import Event, Process
+from hccl_kit.diagnosis.verdict.work import Work
 
 START = 600.0
 """Seconds in which the processes of a job start."""
+DAY = 86400.0
+"""Seconds without a line of any process after which other processes are those of another run, whatever the clocks."""
 
 
 class Span(NamedTuple):
-    """When a process, or the processes of a run on one worker, wrote their logs; and whether it, or the run, failed."""
+    """When a process, or the processes of a run on one worker, wrote their logs; and whether it, or the run, failed.
+
+    An error after which a process joined a communicator or trained is no failure.
+    """
 
     first: float
     last: float
     has_error: bool
 
 
-def other_runs(by_process: Mapping[Process, Sequence[Event]], groups: Mapping[Process, Iterable[str]]) -> set[Process]:
-    """The processes of runs that had ended before the last one that failed, or that came after it without an error."""
+def other_runs(
+    by_process: Mapping[Process, Sequence[Event]], groups: Mapping[Process, Iterable[str]], failed_on: Set[str]
+) -> set[Process]:
+    """The processes of runs that had ended before the last one that failed, or in which nothing failed.
+
+    `failed_on` are the workers whose launchers report a failure.
+    """
     spans = {process: span for process, events in by_process.items() if (span := _span(events))}
     runs = _runs(groups)
     by_worker: dict[str, list[tuple[Span, int]]] = defaultdict(list)
     for number, run in enumerate(runs):
         for worker, span in _by_worker(run, spans).items():
             by_worker[worker].append((span, number))
-    gone = _other_on_a_card(by_process, runs, spans)
+    failing = [
+        any(process.worker in failed_on or (process in spans and spans[process].has_error) for process in run)
+        for run in runs
+    ]
+    gone = {number for number, fails in enumerate(failing) if not fails and any(failing)}
     for on_worker in by_worker.values():
         failed = max((span for span, _ in on_worker if span.has_error), default=None)
         if failed is not None:
             gone.update(number for span, number in on_worker if _is_apart(span, failed))
-    processes = {process for number in gone for process in runs[number]}
-    return processes | _before(spans, [run for number, run in enumerate(runs) if number not in gone])
+    kept = [run for number, run in enumerate(runs) if number not in gone]
+    left_out = {process for number in gone for process in runs[number]} | _before(spans, kept) | _of_other_days(spans)
+    in_use = {process.worker for run in kept for process in run if process not in left_out}
+    elsewhere = {process.worker for process in left_out} - in_use
+    return left_out | {process for process in by_process if process.worker in elsewhere}
 
 
 def _is_apart(span: Span, failed: Span) -> bool:
     return span.last < failed.first or (span.first > failed.last and not span.has_error)
-
-
-def _other_on_a_card(
-    by_process: Mapping[Process, Sequence[Event]], runs: Sequence[Sequence[Process]], spans: Mapping[Process, Span]
-) -> set[int]:
-    """Runs without an error, of which a card is also in a run that failed: a job has one process on a card."""
-    has_error = [any(spans[process].has_error for process in run if process in spans) for run in runs]
-    cards = [{card for process in run for card in _cards(by_process[process])} for run in runs]
-    failed = {card for number, own in enumerate(cards) if has_error[number] for card in own}
-    return {number for number, own in enumerate(cards) if not has_error[number] and own & failed}
-
-
-def _cards(events: Iterable[Event]) -> Iterator[tuple[str, int]]:
-    for event in events:
-        fact = event.fact
-        if isinstance(fact, Joined) and fact.server is not None and fact.physical is not None:
-            yield fact.server, fact.physical
 
 
 def _runs(groups: Mapping[Process, Iterable[str]]) -> list[list[Process]]:
@@ -85,7 +87,10 @@ def _runs(groups: Mapping[Process, Iterable[str]]) -> list[list[Process]]:
 
 def _span(events: Sequence[Event]) -> Span | None:
     times = [event.time for event in events if event.time is not None]
-    return Span(min(times), max(times), any(event.is_error for event in events)) if times else None
+    if not times:
+        return None
+    work = Work.of(events)
+    return Span(min(times), max(times), any(event.is_error and not work.is_after(event) for event in events))
 
 
 def _by_worker(run: Iterable[Process], spans: Mapping[Process, Span]) -> dict[str, Span]:
@@ -112,3 +117,17 @@ def _before(spans: Mapping[Process, Span], runs: Iterable[Sequence[Process]]) ->
         for process, span in spans.items()
         if process not in named and span.last < begin.get(process.worker, 0.0) - START
     }
+
+
+def _of_other_days(spans: Mapping[Process, Span]) -> set[Process]:
+    """Processes of runs that others, days apart, followed or preceded: the last run that failed is kept."""
+    days: list[tuple[Span, list[Process]]] = []
+    for process, span in sorted(spans.items(), key=lambda item: item[1]):
+        if days and span.first - days[-1][0].last <= DAY:
+            before, processes = days[-1]
+            processes.append(process)
+            days[-1] = Span(before.first, max(before.last, span.last), before.has_error or span.has_error), processes
+        else:
+            days.append((span, [process]))
+    failed = max((span for span, _ in days if span.has_error), default=None)
+    return {process for span, processes in days if failed is not None and span != failed for process in processes}

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Set
 from itertools import pairwise
 
-from hccl_kit.base.wording import joined, shortened
+from hccl_kit.base.wording import counted, joined, shortened
 from hccl_kit.diagnosis.logs.facts import Evidence, Joined, Process
 from hccl_kit.diagnosis.moments import span_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Span
@@ -24,40 +24,49 @@ MAX_SHOWN = 4
 
 
 def with_times(diagnosis: Diagnosis, evidence: Evidence, left_out: Set[Process] = frozenset()) -> Diagnosis:
-    """The diagnosis with the time of the last line. It is not certain if logs of more than one job lie together.
+    """The diagnosis with the time of the last line, and a note on other runs, whose processes are `left_out`.
 
-    `left_out` are the processes that are known to be of other runs.
+    It is not certain if logs of more than one job may lie together, or if a run that was left out is a later one.
     """
     times = [time for file in evidence.files for time in (file.first, file.last) if time is not None]
     times += [event.time for event in evidence.events if event.time is not None]
-    spans = _spans(evidence, left_out)
+    kept, others = _spans(evidence, left_out)
+    later = [span for span in others if kept and span[0] > kept[-1][1]]
     diagnosis = diagnosis._replace(last=max(times, default=None))
-    if len(spans) < 2:
+    if left_out:
+        when = f", of {_listed(others)}" if others else ""
+        note = f"{counted(len(left_out), 'process')} of other runs left out{when}"
+        diagnosis = diagnosis._replace(notes=(note, *diagnosis.notes))
+    if len(kept) + len(later) < 2:
         return diagnosis
-    shown = joined(shortened([span_text(*span) for span in spans], MAX_SHOWN))
-    doubt = f"logs of more than one job seem to lie together ({shown}): pass those of one job alone"
+    doubt = f"logs of more than one job seem to lie together ({_listed([*kept, *later])}): pass those of one job alone"
     return diagnosis._replace(
         certainty="likely" if diagnosis.certainty == "certain" else diagnosis.certainty,
         contradicts=(*diagnosis.contradicts, doubt),
     )
 
 
-def _spans(evidence: Evidence, left_out: Set[Process]) -> list[Span]:
-    """When each job was written, by the clock of the server that has seen most of them."""
+def _listed(spans: list[Span]) -> str:
+    return joined(shortened([span_text(*span) for span in spans], MAX_SHOWN))
+
+
+def _spans(evidence: Evidence, left_out: Set[Process]) -> tuple[list[Span], list[Span]]:
+    """When each job was written that was judged, by the clock of the server that has seen most; and each other one."""
     server = {
         event.process: event.fact.server
         for event in evidence.events
         if isinstance(event.fact, Joined) and event.fact.server is not None
     }
     of_server: dict[str, list[Span]] = defaultdict(list)
-    others: dict[str, list[Span]] = defaultdict(list)
+    others: list[Span] = []
     for process, times in _times(evidence).items():
-        name = server.get(process, process.worker)
-        (others if process in left_out else of_server)[name] += _parts(process, times)
-    found = [[*_merged(own, GAP), *_merged(others.pop(name, []), GAP)] for name, own in list(of_server.items())]
-    found.append(_merged([span for own in (*of_server.values(), *others.values()) for span in own], DAY))
-    most = max(found, key=len)
-    return sorted(most)
+        if process in left_out:
+            others += _parts(process, times)
+        else:
+            of_server[server.get(process, process.worker)] += _parts(process, times)
+    found = [_merged(spans, GAP) for spans in of_server.values()]
+    found.append(_merged([span for spans in of_server.values() for span in spans], DAY))
+    return max(found, key=len), _merged(others, GAP)
 
 
 def _times(evidence: Evidence) -> dict[Process, list[float]]:

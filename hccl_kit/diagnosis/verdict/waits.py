@@ -137,7 +137,7 @@ def _peeled(
 
 def waits(job: Job) -> Waits:
     """The waits of all ranks."""
-    edges = tuple(edge for rank in job.ranks for edge in _edges(job, rank))
+    edges = tuple(_with_known_rank(job, edge) for rank in job.ranks for edge in _edges(job, rank))
     waiting: dict[Suspect, Event] = {}
     for rank in job.ranks:
         for event in rank.events:
@@ -150,6 +150,13 @@ def waits(job: Job) -> Waits:
         if isinstance(event.fact, OperatorTimedOut) and event.fact.awaited == "local"
     )
     return Waits(edges, waiting, itself)
+
+
+def _with_known_rank(job: Job, edge: Edge) -> Edge:
+    """The edge with one name for its target, if a line names more of it than others do."""
+    if edge.target is None or edge.target.rank is None:
+        return edge
+    return edge._replace(target=job.by_number.get(edge.target.rank, edge.target))
 
 
 def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wait]:

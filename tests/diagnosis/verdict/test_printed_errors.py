@@ -96,9 +96,30 @@ def test_arguments_that_differ_are_named(tmp_path: Path) -> None:
     )
 
 
+VERSIONS = (
+    "The HCCL versions are inconsistent: tag [AllReduce_g], local_version [{}], remote_version [{}]",
+    "The HCCL versions are inconsistent. The local version is {}, while the remote version is {}.",
+    "Inconsistent HCCL Versions. local_version {}, remote_version {}.",
+    "The Toolkit (cann-hcomm) versions are inconsistent. The local version is {} (version file: $ASCEND_HOME_PATH/share"
+    "/info/hccl/version.info), while the remote version is {}.",
+)
+
+
+def test_ranks_with_another_release_are_named_with_it(tmp_path: Path) -> None:
+    head = "EI0008: 2025-08-05-18:15:21.270.506 "
+    for text in VERSIONS:
+        found = diagnosed(
+            tmp_path, *(f"{head}{text.format(*pair)}\n" for pair in (("8.5.0", "9.0.0"), ("9.0.0", "8.5.0")))
+        )
+        assert found.first_fault is not None, text
+        assert found.first_fault.kind == "run different releases of HCCL: 8.5.0 and 9.0.0"
+        assert found.where == "all"
+
+
 def test_a_table_error_on_all_ranks_is_attributed_to_the_table(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, TABLE, TABLE)
-    assert "so the rank table is the cause, not a rank" in found.reason
+    assert found.first_fault is not None
+    assert (found.where, "so the rank table is the cause" in found.first_fault.kind) == ("all", True)
     assert found.fix.startswith("check the table: hccl-check TABLE")
 
 
@@ -127,7 +148,7 @@ def test_logs_of_several_folders_that_name_no_rank_are_suspects(tmp_path: Path) 
             "RuntimeError: NPU out of memory. Tried to allocate 22 MiB (NPU 0)\n"
         )
     found = diagnose([tmp_path])
-    assert found.first_fault is None
+    assert found.where == "all"
     assert [one.server for one in found.suspects] == ["a", "b"]
 
 
@@ -157,7 +178,8 @@ def test_a_known_error_has_its_fix(tmp_path: Path) -> None:
 
 def test_a_known_error_of_every_rank_has_its_fix(tmp_path: Path) -> None:
     found = diagnosed(tmp_path, NO_HCCL, NO_HCCL)
-    assert "so the program is the cause, not a rank" in found.reason
+    assert found.first_fault is not None
+    assert (found.where, "so the program is the cause" in found.first_fault.kind) == ("all", True)
     assert found.fix.startswith(KNOWN_FIX)
     assert found.fix.endswith("; every rank has this error")
 

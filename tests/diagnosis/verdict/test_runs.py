@@ -56,7 +56,8 @@ def test_the_last_failed_run_is_diagnosed() -> None:
         diagnosis = judge(logs)
         assert diagnosis.first_fault is not None
         assert diagnosis.first_fault.suspect.rank == 6
-        assert "8 processes of other runs left out" in diagnosis.notes
+        assert "8 processes of other runs left out, of 1970-01-01 00:16:40 to 00:49:06" in diagnosis.notes
+        assert diagnosis.contradicts == ()
 
 
 def test_the_last_run_is_diagnosed_even_if_an_earlier_one_is_larger() -> None:
@@ -96,7 +97,7 @@ def test_a_successful_job_in_another_folder_is_another_one() -> None:
     assert diagnosis.first_fault is not None
     assert diagnosis.first_fault.suspect.rank == 2
     assert diagnosis.silent == ()
-    assert "16 processes of other runs left out" in diagnosis.notes
+    assert "16 processes of other runs left out, of 1970-01-02 00:16:40 to 00:16:50" in diagnosis.notes
 
 
 def text_of(evidence: Evidence) -> str:

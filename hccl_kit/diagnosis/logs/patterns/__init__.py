@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from functools import cache
 
 from hccl_kit.diagnosis.logs.facts import Fact
-from hccl_kit.diagnosis.logs.patterns import faults, heartbeats, joining, launchers, links, operators, settings
+from hccl_kit.diagnosis.logs.patterns import (
+    faults,
+    heartbeats,
+    joining,
+    launchers,
+    links,
+    operators,
+    progress,
+    settings,
+)
 from hccl_kit.diagnosis.logs.patterns.row import Found, Row
 from hccl_kit.diagnosis.logs.plog import Record
 
@@ -17,6 +26,7 @@ ROWS: tuple[Row, ...] = (
     *operators.ROWS,
     *heartbeats.ROWS,
     *settings.ROWS,
+    *progress.ROWS,
     *launchers.ROWS,
     *faults.ROWS,
 )

@@ -34,6 +34,8 @@ def joined(found: Found, *, complete: bool = False) -> Iterator[Fact]:
     if own is None:
         return
     group = fields.text("identifier", "group")
+    if group is None and not found.record.is_whole:
+        return  # the part of the line that is lost may name a communicator, in which ranks count otherwise
     yield Joined(
         group,
         own,

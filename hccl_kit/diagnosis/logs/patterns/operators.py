@@ -102,6 +102,10 @@ def _mismatch(found: Found) -> Iterator[Fact]:
     yield VersionMismatch(own, other) if "version" in field.lower() else ArgumentMismatch(field, own, other)
 
 
+def _versions(found: Found) -> Iterator[Fact]:
+    yield VersionMismatch(found.match["own"], found.match["other"])
+
+
 def _watchdog(found: Found) -> Iterator[Fact]:
     text = found.record.text
     own = re.search(r"\[[Rr]ank ?([0-9]{1,8})\]", text[: found.match.start()])
@@ -147,6 +151,14 @@ ROWS = (
         r"CMD information (?P<field>[\w ]{1,40}?) ?check fail[^\[\n]{0,40}?"
         r"local ?\[(?P<own>[^\[\]]{0,512})\], ?remote ?\[(?P<other>[^\[\]]{0,512})\]",
         _mismatch,
+    ),
+    Row(  # EI0008 of CANN 8.5 to 9.1, in plogs and on screens
+        "nconsistent",
+        r"[Ii]nconsistent[^\n]{0,200}?local[_ ]version(?: is)? ?\[?(?P<own>[\w.-]{1,60}?)\]?(?: \([^()\n]{1,200}\))?, "
+        r"(?:while the )?remote[_ ]version(?: is)? ?\[?(?P<other>[\w.-]{1,60}?)\]?\.?(?:\s|$)",
+        _versions,
+        before=True,
+        whole=True,
     ),
     Row(
         "Watchdog caught collective",

@@ -18,7 +18,8 @@ def alone_without_error(case: Case) -> Cause | None:
     if len(quiet) != 1:
         return cannot_tell(f"{listed(suspects)} report no error", suspects) if quiet else None
     (rank,) = quiet
-    if any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values():
+    is_root = any(isinstance(event.fact, RootCreated) for event in rank.events) or 0 in rank.groups.values()
+    if is_root and any(isinstance(event.fact, RootSilent) for other in others for event in other.events):
         return cannot_tell(f"{named(rank.suspect)}, the root, reports no error, but it waits for the others", suspects)
     missing = missing_logs(case.job)
     # A rank that is connected to the root gives up when all do; one that does not has another reason.
@@ -35,6 +36,26 @@ def alone_without_error(case: Case) -> Cause | None:
         fix=f"look at what the program of {named(rank.suspect)} did instead of joining the others",
         supports=(f"{len(others)} ranks timed out waiting, this one did not",),
         contradicts=(missing,) if missing else (),
+    )
+
+
+def only_silent(case: Case) -> Cause | None:
+    """All ranks that left a log have connected to the root, which waits; one rank, or those of one host, left none."""
+    silent, root = case.job.silent, case.job.by_number.get(0)
+    servers = {one.server for one in silent}
+    if not silent or (len(silent) > 1 and (len(servers) != 1 or None in servers)) or root not in case.job.by_suspect:
+        return None
+    others = [rank for rank in case.job.ranks if rank.suspect != root]
+    if not others or not all(any(isinstance(event.fact, RootSilent) for event in rank.events) for rank in others):
+        return None
+    return Cause(
+        "likely",
+        "never joined the communicator, and left no log",
+        silent,
+        "EI0015",
+        tuple(case.waits.waiting[rank.suspect] for rank in others),
+        fix=f"find out why {listed(silent)} did not start, or did not get as far as creating the communicator",
+        supports=(f"the other {len(others) + 1} ranks are connected",),
     )
 
 

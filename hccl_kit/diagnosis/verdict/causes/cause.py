@@ -52,7 +52,7 @@ class Case:
             if rank.number is not None
             and not rank.is_cut
             and rank.suspect not in self.waits.waiting
-            and not any(event.is_error for event in rank.events)
+            and not any(event.is_error and not rank.work.is_after(event) for event in rank.events)
         )
 
     @cached_property
@@ -61,9 +61,7 @@ class Case:
 
         They may be of another job, whose logs were collected too.
         """
-        failed = {
-            group for rank in self.job.ranks if any(event.is_error for event in rank.events) for group in rank.groups
-        }
+        failed = {group for rank in self.job.ranks if rank.errors for group in rank.groups}
         return tuple(rank for rank in self.job.ranks if not rank.groups or not failed.isdisjoint(rank.groups))
 
     @cached_property
@@ -71,7 +69,7 @@ class Case:
         """When the first rank of each worker failed or gave up, by the clock of that worker."""
         found: dict[str, float] = {}
         for rank in self.job.ranks:
-            times = [event.time for event in rank.events if event.time is not None and _fails(event)]
+            times = [event.time for event in rank.events if event.time is not None and _fails(rank, event)]
             if times:
                 worker = self.job.clock[rank.process]
                 found[worker] = min(found.get(worker, min(times)), *times)
@@ -91,9 +89,16 @@ class Case:
         return self.job.size is not None and not self.job.silent
 
 
-def _fails(event: Event) -> bool:
+def _fails(rank: Rank, event: Event) -> bool:
     """Whether the process itself fails or gives up here: a report on others is not a failure of its own."""
-    return isinstance(event.fact, WAITING) or (event.is_error and not isinstance(event.fact, Heartbeat))
+    if isinstance(event.fact, WAITING):
+        return True
+    return event.is_error and not isinstance(event.fact, Heartbeat) and not rank.survived(event)
+
+
+def by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
+    """A key to sort ranks by number, or by server and card where it is not known."""
+    return suspect.rank is None, suspect.rank or 0, suspect.server or "", suspect.device or 0
 
 
 def named(suspect: Suspect) -> str:

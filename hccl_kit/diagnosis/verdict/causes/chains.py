@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from hccl_kit.diagnosis.logs.facts import Event, OperatorTimedOut
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.links import broken_servers, of_servers
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import Edge
@@ -17,33 +18,17 @@ ENOUGH = 3
 def cut_off(case: Case) -> Cause | None:
     """The server whose ranks and all others wait for each other, while the others do not wait among themselves."""
     crossing, servers = _crossing(case)
-    if not crossing or len(servers) < 2:
+    common = broken_servers(tuple(sorted(pair)) for pair in crossing)  # type: ignore[misc]
+    if not common or (len(common) == 2 and any(end in case.job.by_suspect for end in case.waits.ends)):
         return None
-    common = [server for server in servers if all(server in pair for pair in crossing)]
-    if len(common) != 1:
-        if len(common) != 2 or case.waits.ends:
-            return None
-        names, ranks = " and ".join(sorted(common)), sorted(servers[common[0]] | servers[common[1]], key=str)
-        return cannot_tell(
-            f"all broken links are between {names}: either may be cut off from the network", ranks, _events(case)
-        )
-    (server,) = common
-    members = servers[server]
     if any(rank.is_cut or rank.card.server is None for rank in case.job.ranks):
         return None  # The lost part of a log may have had a link within the server, or the server of a rank.
-    waiting = {edge.source for edge in case.waits.edges} & members
-    if len(waiting) < 2 or len(waiting) * 2 < sum(one.server == server for one in case.job.everyone):
-        return None
-    suspects = tuple(sorted(members, key=lambda one: (one.rank is None, one.rank or 0, one.device or 0)))
-    return Cause(
-        "likely",
-        "has no link to other servers, and no other rank of its server has one",
-        suspects,
-        "EI0006",
-        tuple(_events(case)),
-        fix=f"check the network of the cards of {server}: `hccn_tool -i N -link -g`, `-ip -g`, `-ping -g address X`",
-        supports=(f"all broken links have one end on {server}, from {len(servers) - 1} other servers",),
-    )
+    if len(common) == 1:
+        (server,) = common
+        waiting = {edge.source for edge in case.waits.edges} & servers[server]
+        if len(waiting) < 2 or len(waiting) * 2 < sum(one.server == server for one in case.job.everyone):
+            return None
+    return of_servers(case, common, _events(case))
 
 
 def _crossing(case: Case) -> tuple[set[frozenset[str]], dict[str, set[Suspect]]]:
@@ -79,6 +64,8 @@ def chain(case: Case) -> Cause | None:
     edges = [edge for edge in case.waits.edges if edge.target in ends]
     events = [edge.event for edge in edges]
     if len(ends) > 1:
+        if host := silent_host(case):
+            return host
         reason = f"the chains of waits end at {listed(sorted(ends, key=str))}"
         return cannot_tell(_joined(reason, missing_logs(case.job)), sorted(ends, key=str), events)
     (end,) = ends
@@ -96,6 +83,31 @@ def chain(case: Case) -> Cause | None:
         fix=fix,
         supports=(f"all chains of waits end there ({len(case.waits.targets)} ranks)",),
         contradicts=(missing_logs(case.job),) if case.job.silent and rank is not None else (),
+    )
+
+
+def silent_host(case: Case) -> Cause | None:
+    """All ranks that do not wait are on one host, and all others wait."""
+    waiting = case.waits.waiting
+    others = [one for one in case.job.everyone if one not in waiting]
+    servers = {one.server for one in others}
+    if len(others) < 2 or len(servers) != 1 or None in servers or case.waits.rings or not waiting:
+        return None
+    (server,) = servers
+    if case.job.size is None or any(one.server is None for one in case.job.everyone):
+        return None
+    if any(one.server == server for one in waiting):
+        return None  # some of its ranks do wait, so that it is not all of the host
+    members = sorted((one for one in case.job.everyone if one.server == server), key=by_rank)
+    return Cause(
+        "likely",
+        "stopped taking part: none of its ranks waits, and those of all other hosts do",
+        tuple(members),
+        "EI0002",
+        tuple(list(waiting.values())[:8]),
+        fix=f"see whether {server} is up (`last -x reboot`), whether its pod was evicted, and what its launcher says",
+        supports=(f"all {len(waiting)} ranks of other hosts wait",),
+        contradicts=(missing_logs(case.job),) if case.job.silent else (),
     )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from hccl_kit.diagnosis.logs.facts import Event, Heartbeat
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 
@@ -36,6 +36,16 @@ def named_by_heartbeat(case: Case) -> Cause | None:
     votes = Counter(suspect for _, _, suspect, _ in same)
     (first, most), *others = votes.most_common()
     events = [event for _, event, suspect, _ in same if suspect == first]
+    if others and status == "lost" and (host := _host(case, votes)):
+        return Cause(
+            "likely",
+            "stopped answering: it is down, or its pod or its network is",
+            tuple(host),
+            "EI0002",
+            tuple(event for _, event, *_ in same),
+            fix=f"see whether {host[0].server} is up: `last -x reboot`, events of its pod, `hccn_tool -i N -link -g`",
+            supports=(f"the heartbeats name {listed(sorted(votes, key=by_rank))}, all of this host",),
+        )
     if others and others[0][1] * 2 >= most:
         mutual = {suspect for _, _, suspect, _ in same} == {rank.suspect for rank, *_ in same}
         reason = (
@@ -57,6 +67,14 @@ def named_by_heartbeat(case: Case) -> Cause | None:
         supports=(f"the heartbeat of {len(events)} {'rank names' if len(events) == 1 else 'ranks names'} it",),
         contradicts=contradicts,
     )
+
+
+def _host(case: Case, votes: Iterable[Suspect]) -> list[Suspect]:
+    """All ranks of the host that has all those named, if none of them was alive later."""
+    servers = {one.server for one in votes}
+    members = sorted((one for one in case.job.everyone if one.server in servers), key=by_rank)
+    is_one = len(servers) == 1 and None not in servers
+    return members if is_one and not any(one in case.waits.waiting for one in members) else []
 
 
 def _names_itself(found: list[tuple[Rank, Event, Suspect, Heartbeat]], first: Suspect) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from statistics import median
 
 from hccl_kit.diagnosis.logs.facts import (
@@ -16,7 +17,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Tls,
     Unreachable,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 
@@ -24,6 +25,9 @@ LINK_FACTS = (LinkRow, LinkFailed, LinkTimedOut, P2PTimedOut)
 CONNECT_TIMEOUT = 120.0
 """Seconds, HCCL's default."""
 MARGIN = 5.0
+
+
+_SAME_TLS = "set TLS to the same value on all cards: `hccn_tool -i N -tls -s enable 0` on every server switches it off"
 
 
 def tls(case: Case) -> Cause | None:
@@ -42,7 +46,8 @@ def tls(case: Case) -> Cause | None:
     events = [event for _, event in few[:8]] + [event for _, event in many[:1]]
     if len(few) == len(many):
         both = [*suspects, *(suspect for suspect, _ in many)]
-        return cannot_tell("TLS is on for one half of the cards and off for the other", both, events)
+        kind = "have TLS on for one half of the cards and off for the other"
+        return Cause("likely", kind, tuple(sorted(both, key=by_rank)), "EI0016", tuple(events), fix=_SAME_TLS)
     assert isinstance(few[0][1].fact, Tls)
     state = "on" if few[0][1].fact.on else "off"
     return Cause(
@@ -51,7 +56,7 @@ def tls(case: Case) -> Cause | None:
         tuple(suspects),
         "EI0016",
         tuple(events),
-        fix="set TLS to the same value on all cards: `hccn_tool -i N -tls -s enable 0` on every server switches it off",
+        fix=_SAME_TLS,
         supports=("cards with and without TLS cannot connect",),
     )
 
@@ -79,12 +84,21 @@ def error_cqe(case: Case) -> Cause | None:
             peers,
             events,
         )
+    if most == 1 and peer.rank is None:
+        reason = f"packets between {listed(sources)} and {named(peer)} were lost, and the log of the latter is missing"
+        return cannot_tell(reason, [peer, *sources], events)
     if most == 1 and (peer not in case.job.by_suspect or peer in sources):
-        return cannot_tell(
-            f"packets between {listed(sources)} and {named(peer)} were lost"
-            + ("" if peer in case.job.by_suspect else ", and the log of the latter is missing"),
-            [peer, *sources],
-            events,
+        source = next(iter(sources))
+        missing = "" if peer in case.job.by_suspect else f"the log of {named(peer)} is missing"
+        return Cause(
+            "likely",
+            f"lost packets from {named(source)}: it has ended, or the link between them is broken",
+            (peer, source),
+            "EI0013",
+            tuple(events),
+            fix=_LINK_FIX.format(named(peer)),
+            supports=(f"{named(source)} lost packets to it",),
+            contradicts=(missing,) if missing else (),
         )
     return Cause(
         "likely",
@@ -92,13 +106,16 @@ def error_cqe(case: Case) -> Cause | None:
         (peer,),
         "EI0013",
         tuple(events),
-        fix=f"see whether {named(peer)} ended before; else `hccn_tool -i N -link_stat -g` on both servers",
+        fix=_LINK_FIX.format(named(peer)),
         supports=(f"{listed(sources)} lost packets to it",),
     )
 
 
+_LINK_FIX = "see whether {} ended before; else `hccn_tool -i N -link_stat -g` on both servers"
+
+
 def _between(pair: set[Suspect], events: list[Event]) -> Cause:
-    first, other = sorted(pair, key=_by_rank)
+    first, other = sorted(pair, key=by_rank)
     return Cause(
         "likely",
         f"lost packets to {named(other)}, which lost packets to it: the link between them is broken",
@@ -108,10 +125,6 @@ def _between(pair: set[Suspect], events: list[Event]) -> Cause:
         fix=f"`hccn_tool -i N -link_stat -g` and `-stat -g` for both cards, on {first.server} and {other.server}",
         supports=("both ends of one link name each other, and no other rank is named",),
     )
-
-
-def _by_rank(suspect: Suspect) -> tuple[bool, int, str, int]:
-    return suspect.rank is None, suspect.rank or 0, suspect.server or "", suspect.device or 0
 
 
 def _before(case: Case, rank: Rank, event: Event) -> bool:
@@ -135,6 +148,8 @@ def detector(case: Case) -> Cause | None:
     sources = {source for source, _, _ in pairs}
     ends = list(dict.fromkeys(destination for _, destination, _ in pairs if destination not in sources))
     if len(ends) != 1:
+        if (ends_at := broken_servers((one.server, other.server) for one, other, _ in pairs)) and len(pairs) > 1:
+            return of_servers(case, ends_at, events)
         both = list(dict.fromkeys(one for pair in pairs for one in pair[:2]))
         return cannot_tell(f"HCCL's detector finds no connection between {listed(both)}", ends or both, events)
     end = ends[0]
@@ -164,6 +179,35 @@ def detector(case: Case) -> Cause | None:
     )
 
 
+def broken_servers(pairs: Iterable[tuple[str | None, str | None]]) -> list[str]:
+    """The servers at one end of all these broken links: one, or two if nothing tells which of them; else none."""
+    ends = [frozenset(pair) for pair in pairs]
+    if any(None in pair or len(pair) != 2 for pair in ends):
+        return []
+    return sorted(str(one) for one in frozenset.intersection(*ends)) if ends else []
+
+
+def of_servers(case: Case, servers: Sequence[str], events: Sequence[Event]) -> Cause:
+    """The links between servers are broken: those of one of them to all others, or those between two."""
+    members = sorted({one for one in case.job.everyone if one.server in servers}, key=by_rank)
+    suspects = members or [Suspect(None, server, None) for server in servers]
+    names = " and ".join(servers)
+    kind = (
+        "has no link to other servers"
+        if len(servers) == 1
+        else f"has no link to the other server: one of {names} is cut off from the network"
+    )
+    return Cause(
+        "likely",
+        kind,
+        tuple(suspects),
+        "EI0006",
+        tuple(events),
+        fix=f"check the network of the cards of {names}: `hccn_tool -i N -link -g`, `-ip -g`, `-ping -g address X`",
+        supports=(f"all broken links have one end on {names}" if len(servers) == 1 else f"all are between {names}",),
+    )
+
+
 def late(case: Case) -> Cause | None:
     """A rank that began to wait after the others had already given up waiting for it."""
     waiting = [
@@ -176,7 +220,7 @@ def late(case: Case) -> Cause | None:
     if len(waiting) < 2 or len(waiting) != len(case.waits.waiting):
         return None
     waiting.sort(key=lambda one: one[0])
-    timeout = _timeout(case)
+    timeout = connect_timeout(case)
     last, before = waiting[-1], waiting[-2]
     seconds = last[0] - waiting[0][0]
     suspect = last[1].suspect
@@ -198,7 +242,8 @@ def late(case: Case) -> Cause | None:
     )
 
 
-def _timeout(case: Case) -> float:
+def connect_timeout(case: Case) -> float:
+    """HCCL_CONNECT_TIMEOUT in seconds, as the logs show it, or its default."""
     values = [
         float(event.fact.value)
         for rank in case.job.ranks

@@ -15,12 +15,14 @@ from hccl_kit.diagnosis.logs.facts import (
     VersionMismatch,
     Watchdog,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, named
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 
 MANY = 3
 """With more than this many ranks for each one in the rarest operator, the rank in that operator is the odd one."""
+_SAME_CANN = "install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them"
+_PIPELINE = ("send", "receive", "recv", "batchsendrecv")
 _FIX = "make all ranks call the same operators in the same order: compare the branches that their programs took"
 
 
@@ -57,8 +59,14 @@ def waits_for_itself(case: Case) -> Cause | None:
 
 
 def diverging(case: Case) -> Cause | None:
-    """The rank that is behind the others, or in another operator."""
-    for group, positions in _positions(case).items():
+    """The rank that is behind the others, or in another operator.
+
+    Of a pipeline, stages are legitimately in different sends and receives.
+    """
+    for group, everyone in _positions(case).items():
+        if crossing := _crossing(case, [one for one in everyone if str(one.operator).lower() in _PIPELINE]):
+            return crossing
+        positions = [one for one in everyone if str(one.operator).lower() not in _PIPELINE]
         if pair := _pair(case, positions):
             return pair
         for kind, keys in _compared(positions):
@@ -68,11 +76,39 @@ def diverging(case: Case) -> Cause | None:
     return None
 
 
+def _crossing(case: Case, positions: list[Position]) -> Cause | None:
+    """Two stages of a pipeline that wait for each other in the same operator: both receive, or both send."""
+    by_suspect = {one.suspect: one for one in positions}
+    pairs = [
+        (one, by_suspect[peer])
+        for one in positions
+        for peer in case.waits.targets.get(one.suspect, ())
+        if peer in by_suspect
+        and one.suspect in case.waits.targets.get(peer, ())
+        and by_rank(one.suspect) < by_rank(peer)
+    ]
+    same = [(one, other) for one, other in pairs if one.operator == other.operator]
+    same = [(one, other) for one, other in same if by_rank(one.suspect) < by_rank(other.suspect)]
+    if len(same) != 1:
+        return None
+    ((one, other),) = same
+    return Cause(
+        "likely",
+        f"waits in {one.operator} for its peer, which waits in {other.operator} for it",
+        (one.suspect, other.suspect),
+        "EI0002",
+        (one.event, other.event),
+        fix="one of the two must send first: compare the schedules of these two stages of the pipeline",
+        supports=("the other ranks do not wait for each other",),
+    )
+
+
 def _compared(positions: list[Position]) -> Iterator[tuple[str, Sequence[Hashable]]]:
-    yield "is behind the others", [one.number for one in positions]
-    yield "is in another operator than the others", [one.operator for one in positions]
-    yield "called the operator with another number of elements", [one.elements for one in positions]
-    yield "called the operator with another data type", [one.data_type for one in positions]
+    """What must be equal, each with a sentence for the rank that differs: its value, and that of the others."""
+    yield "is behind the others: at number {} of {operator}, they at {}", [one.number for one in positions]
+    yield "is in another operator than the others: in {}, they in {}", [one.operator for one in positions]
+    yield "called {operator} with another number of elements: {}, they with {}", [one.elements for one in positions]
+    yield "called {operator} with another data type: {}, they with {}", [one.data_type for one in positions]
 
 
 def _pair(case: Case, positions: list[Position]) -> Cause | None:
@@ -128,11 +164,12 @@ def _odd(positions: list[Position], keys: Sequence[Hashable], kind: str, group: 
             f"the ranks of {group} are in different operators", [one.suspect for _, one in known], events
         )
     of_others = next(key for key in counts if key != few)
-    if kind == "is behind the others" and isinstance(few, int) and isinstance(of_others, int) and few > of_others:
-        kind = "is ahead of the others"
+    if isinstance(few, int) and isinstance(of_others, int) and few > of_others:
+        kind = kind.replace("is behind the", "is ahead of the")
+    operator = next((one.operator for key, one in known if key == few and one.operator), "the operator")
     return Cause(
         "likely",
-        kind,
+        f"{kind.format(few, of_others, operator=operator)} (group {group})",
         tuple(suspects),
         "EI0005",
         tuple(event for event in events if event in [one.event for key, one in known if key == few]) + events[:2],
@@ -175,10 +212,10 @@ def _of_rank(case: Case, rank: Rank) -> Iterator[tuple[str, Position]]:
 
 
 def _operator(tag: str) -> str:
-    """`allreduce` for the tag `AllReduce_10.0.0.1%eth0_60000_0_1732766162316022`, `allgather` for
+    """`AllReduce` for the tag `AllReduce_10.0.0.1%eth0_60000_0_1732766162316022`, `AllGather` for
     `HcomAllGather_58718_0`.
     """
-    return re.split(r"[_-]", tag, maxsplit=1)[0].removeprefix("Hcom").lower()
+    return re.split(r"[_-]", tag, maxsplit=1)[0].removeprefix("Hcom")
 
 
 def _only(rank: Rank) -> str | None:
@@ -233,19 +270,24 @@ def versions(case: Case) -> Cause | None:
     ]
     if not found:
         return None
-    values: dict[str | None, list[Suspect]] = defaultdict(list)
+    ranks: dict[str | None, set[Suspect]] = defaultdict(set)
     for rank, _, fact in found:
-        values[fact.own].append(rank.suspect)
+        ranks[fact.own].add(rank.suspect)
     events = tuple(event for _, event, _ in found)
-    few, *many = sorted(values.values(), key=len)
-    if not many or len(few) >= len(many[-1]):
-        suspects = [one for members in values.values() for one in members]
-        return cannot_tell(f"{listed(suspects)} and their peers run different releases of HCCL", suspects, events)
+    (odd, few), *rest = sorted(ranks.items(), key=lambda item: len(item[1]))
+    if not rest or len(few) >= len(rest[-1][1]):
+        releases = " and ".join(sorted({str(one) for _, _, fact in found for one in (fact.own, fact.other) if one}))
+        kind = f"run different releases of HCCL: {releases}" if releases else "run different releases of HCCL"
+        few = set().union(*ranks.values())
+    else:
+        usual, many = rest[-1]
+        kind = f"runs HCCL {odd or 'of another release'}, unlike {len(many)} others with {usual or 'another one'}"
     return Cause(
         "likely",
-        "runs another release of HCCL than the others",
-        tuple(few),
+        kind,
+        tuple(sorted(few, key=by_rank)),
         "EI0008",
         events,
-        fix="install one release of CANN on all servers; `hccl-kit preflight TABLE --all` compares them",
+        fix=_SAME_CANN,
+        supports=("HCCL compared the releases of both ends of a link",),
     )

@@ -7,23 +7,28 @@ that gives up waiting ends with an exception.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from math import inf
 from pathlib import PurePath
-from signal import SIGKILL, SIGTERM
+from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.base.wording import killed_by
-from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, ListenFailed, PeerClosed
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, Heartbeat, ListenFailed, PeerClosed
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import WAITING
+from hccl_kit.diagnosis.verdict.work import is_earlier
 
 MAX_TEXT = 200
 """Characters of an exception that are shown."""
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
+ENOUGH = 3
+"""Number of ranks that wait for the same one, from which on it is not one that only passes the wait on."""
 MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
 _OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
@@ -31,6 +36,7 @@ _OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013",
 _GENERIC = ("EE1001", "EL0003")
 """Codes whose text alone says what is wrong."""
 _REASON = re.compile(r"Reason: ?([^\n]+)")
+_OF_KERNEL = (SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE)
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
@@ -45,10 +51,24 @@ class Own(NamedTuple):
 
 
 def own_fault(case: Case) -> Cause | None:
-    """The only rank with a fault of its own, or the first one of several."""
-    found = list(_candidates(case))
-    if not found:
-        return _of_scheduler(case)
+    """The only rank with a fault of its own that a row knows, or the first one of several."""
+    found = [own for rank in case.job.ranks if (own := _own(rank)) and not _is_unknown(own.event)]
+    return _decided(case, found) if found else _of_scheduler(case)
+
+
+def ended_early(case: Case) -> Cause | None:
+    """The rank that a launcher saw end first, or that ended with an error that no row knows."""
+    unknown = {own.suspect: own for rank in case.job.ranks if (own := _own(rank)) and _is_unknown(own.event)}
+    exits = [unknown.get(own.suspect, own) for own in _exits(case)]
+    ended = {
+        event.fact.rank for event in case.job.launcher if isinstance(event.fact, Exited) and event.fact.by_launcher
+    }
+    found = exits or [own for own in unknown.values() if own.suspect.rank not in ended]
+    return _decided(case, found) if found else None
+
+
+def _decided(case: Case, found: list[Own]) -> Cause:
+    """The first of several faults, if it is known which one that is."""
     disordered = [one for one in found if not one.is_ordered]
     found = [one for one in found if one.is_ordered]
     if not found:
@@ -59,9 +79,10 @@ def own_fault(case: Case) -> Cause | None:
     rivals = [one for one in disordered if not _is_after(case, one, first)]
     if doubt := _disordered(rivals, first) if rivals else _unknown(case, first):
         return doubt
-    if case.job.size is not None and len(case.job.silent) * 2 >= case.job.size > 1:
-        return cannot_tell(missing_logs(case.job), [first.suspect], [first.event])
-    contradicts = _contradictions(case, first)
+    if earlier := _may_be_earlier(case, first):
+        return cannot_tell(earlier, [first.suspect], [first.event])
+    missing = missing_logs(case.job)
+    contradicts = (*_contradictions(case, first), *((missing,) if missing else ()))
     certain = len(found) == 1 and case.is_complete and not contradicts and not disordered
     return Cause(
         "certain" if certain else "likely",
@@ -73,6 +94,34 @@ def own_fault(case: Case) -> Cause | None:
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
     )
+
+
+def _may_be_earlier(case: Case, first: Own) -> str:
+    """Why a rank without a log may have failed before; "" if nothing suggests that.
+
+    Others wait for it, and none for the rank with the fault; or their heartbeats call it lost.
+    """
+    silent = {one for one in case.job.silent if one.rank != first.suspect.rank}
+    if not silent or first.suspect in case.waits.awaited:
+        return ""
+    sources = case.waits.sources
+    awaited = {one for one in silent & case.waits.awaited if len(sources[one]) >= ENOUGH}
+    lost = {
+        suspect
+        for rank in case.job.ranks
+        for event in rank.events
+        if isinstance(event.fact, Heartbeat) and _is_before_failures(case, event)
+        if (suspect := case.job.at_card(event.fact.culprit)) in silent
+    }
+    if not (awaited or lost):
+        return ""
+    others = listed(sorted(awaited or lost, key=by_rank))
+    return f"{named(first.suspect)} has failed by itself, but {others} may have failed before"
+
+
+def _is_before_failures(case: Case, event: Event) -> bool:
+    """Whether something happened before any process of its server failed: a job that has failed loses its ranks."""
+    return event.time is not None and event.time < case.failures.get(_clock(case, event), inf)
 
 
 def _disordered(found: list[Own], first: Own | None = None) -> Cause:
@@ -105,25 +154,28 @@ def _program(found: list[Own]) -> Cause:
     place = found[0].event.place
     error = fact.text[:MAX_TEXT]
     culprit = "the rank table" if fact.code in _OF_TABLE else "the program"
-    reason = f"{listed(suspects)} failed with the same error, so {culprit} is the cause, not a rank: {error}"
-    told = cannot_tell(reason, suspects, [one.event for one in found])
     known = _known_fix(found[0].event) or f"fix the error that {place.file}:{place.line} reports"
     fix = f"{known}; every rank has this error"
-    return told._replace(fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix)
+    return Cause(
+        "likely",
+        f"failed with the same error, so {culprit} is the cause: {error}",
+        tuple(suspects),
+        fact.code,
+        tuple(one.event for one in found),
+        fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix,
+        supports=(f"{len(found)} ranks have this error, and no other one",),
+    )
 
 
 def _unknown(case: Case, own: Own) -> Cause | None:
-    """An error whose text no pattern knows is the cause only if other ranks timed out."""
+    """An error whose text no row knows is the cause only if others timed out: those waiting for it, if logs lack."""
     fact = own.event.fact
-    if not isinstance(fact, Fault) or not fact.is_unknown or case.waits.waiting:
+    if not isinstance(fact, Fault) or not fact.is_unknown:
+        return None
+    if case.waits.waiting and (not case.job.silent or own.suspect in case.waits.awaited):
         return None
     reason = f"{listed([own.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
     return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=_fix_of(own.event))
-
-
-def _candidates(case: Case) -> Iterator[Own]:
-    of_ranks = [own for rank in case.job.ranks if (own := _own(rank))]
-    yield from of_ranks or _exits(case)
 
 
 def _of_scheduler(case: Case) -> Cause | None:
@@ -139,21 +191,47 @@ def _of_scheduler(case: Case) -> Cause | None:
 
 
 def _exits(case: Case) -> Iterator[Own]:
-    """The first rank that each launcher saw end by itself, unless its log shows that it gave up waiting."""
-    first: dict[str, Own] = {}
+    """The first rank that each launcher saw end by itself, unless that may be because it gave up waiting."""
+    by_file: dict[str, list[Event]] = defaultdict(list)
     for event in case.job.launcher:
         fact = event.fact
         if isinstance(fact, Exited) and not fact.by_launcher and (fact.code or fact.signal) and fact.signal != SIGTERM:
+            by_file[event.place.file].append(event)
+    for events in by_file.values():
+        first = _first_exit(events)
+        if first is not None and isinstance(fact := first.fact, Exited):
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
-            own = Own(suspect, event, ended(fact.signal, fact.code), None)
-            if fact.is_first or event.place.file not in first:
-                first[event.place.file] = own
-    yield from (own for own in first.values() if not _gave_up(case, own.suspect))
+            own = Own(suspect, first, ended(fact.signal, fact.code), None)
+            if not _may_have_given_up(case, own):
+                yield own
 
 
-def _gave_up(case: Case, suspect: Suspect) -> bool:
-    rank = case.job.by_suspect.get(suspect)
-    return rank is not None and any(_is_consequence(event) for event in rank.events)
+def _first_exit(events: list[Event]) -> Event | None:
+    """The exit that the launcher names as the first, or the earliest one; None if several have one time.
+
+    What has no time is in the order in which it happened.
+    """
+    named = [event for event in events if isinstance(event.fact, Exited) and event.fact.is_first]
+    times = sorted(event.time for event in events if event.time is not None)
+    if named or len(times) < len(events):
+        return (named or events)[0]
+    return min(events, key=lambda event: event.time or 0.0) if len(times) < 2 or times[0] < times[1] else None
+
+
+def _may_have_given_up(case: Case, own: Own) -> bool:
+    """Whether a process may have ended because others did not come.
+
+    One that ended before any process of its server gave up has not, nor one that a signal of the kernel ended. Else the
+    log must show it: a program that gives up waiting ends with an exception too.
+    """
+    fact, rank = own.event.fact, case.job.by_suspect.get(own.suspect)
+    assert isinstance(fact, Exited)
+    if rank is not None and (rank.errors or any(map(_is_consequence, rank.events))):
+        return True
+    gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else own.event.process.worker)
+    if gave_up is not None and own.event.time is not None:
+        return int(own.event.time) >= int(gave_up)  # launchers print whole seconds
+    return fact.signal not in _OF_KERNEL and (rank.is_cut if rank else bool(case.job.ranks))
 
 
 def _is_consequence(event: Event) -> bool:
@@ -163,17 +241,16 @@ def _is_consequence(event: Event) -> bool:
 
 
 def _own(rank: Rank) -> Own | None:
-    """The earliest own fault of a rank, unless the rank timed out waiting before."""
-    faults = [event for event in rank.events if _is_own(event)]
+    """The earliest own fault of a rank, unless it went on after it, or had given up waiting before."""
+    faults = [event for event in rank.events if _is_own(event) and not rank.survived(event)]
     if not faults:
         return None
-    first = min(faults, key=lambda event: (event.time is None, event.time or 0.0))
-    waiting = [event for event in rank.events if _is_consequence(event)]
+    first = min(faults, key=lambda event: (_is_unknown(event), event.time is None, event.time or 0.0))
     ordered = True
-    for event in waiting:
+    for event in filter(_is_consequence, rank.events):
         in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
-        in_time = event.time < first.time if event.time is not None and first.time is not None else None
-        if in_time or (in_time is None and in_file is not False):
+        in_time = is_earlier(event, first)
+        if in_time or (in_time is None and in_file):
             return None
         if in_file and not in_time:
             ordered = False
@@ -184,6 +261,10 @@ def _is_own(event: Event) -> bool:
     if isinstance(event.fact, Fault):
         return not event.fact.is_symptom and event.fact.code not in _OF_SEVERAL_RANKS
     return isinstance(event.fact, ListenFailed)
+
+
+def _is_unknown(event: Event) -> bool:
+    return isinstance(event.fact, Fault) and event.fact.is_unknown
 
 
 def _words(event: Event) -> tuple[str, str | None]:

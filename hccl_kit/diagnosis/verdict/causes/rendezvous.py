@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import (
@@ -12,15 +13,18 @@ from hccl_kit.diagnosis.logs.facts import (
     NeverConnected,
     OperatorTimedOut,
     RootCreated,
+    RootSilent,
     RootUnreachable,
     Watchdog,
 )
-from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
-from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS
+from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS, connect_timeout
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Rank
 from hccl_kit.diagnosis.verdict.waits import failed_group, missing
 
+SOON = 30.0
+"""Seconds in which a rank that finds no root at all gives up; to one that does not answer, it takes longer."""
 IN_OPERATORS = (*LINK_FACTS, OperatorTimedOut, Watchdog)
 
 
@@ -35,6 +39,45 @@ class _Roll(NamedTuple):
     @property
     def absent(self) -> list[Suspect]:
         return [one or Suspect(number, None, None) for number, one in self.known.items()]
+
+
+def wrong_interface(case: Case) -> Cause | None:
+    """The ranks of a server that has given an address which no other server reaches, such as that of docker0."""
+    stopped = [event for rank in case.job.ranks for event in rank.events if isinstance(event.fact, _AT_ROOT)]
+    if not stopped:
+        return None
+    odd = [rank for rank in case.job.ranks if is_unrouted(rank.card.server)]
+    ours = [rank.suspect for rank in odd]
+    addresses = {rank.card.server for rank in odd}
+    for event in stopped:
+        if isinstance(event.fact, RootUnreachable) and is_unrouted(event.fact.server):
+            addresses.add(event.fact.server)
+            ours = ours or [one for one in case.job.everyone if one.rank == 0]
+    if not ours or (len(odd) == len(case.job.ranks) and not case.job.silent):
+        return None
+    address = ", ".join(sorted(filter(None, addresses)))
+    return Cause(
+        "likely",
+        f"uses the network interface with {address}, an address that no other server reaches",
+        tuple(sorted(ours, key=by_rank)),
+        "EI0015",
+        tuple(stopped[:8]),
+        fix="set HCCL_SOCKET_IFNAME to the interface between the servers there; `hccl-kit env TABLE` names it",
+        supports=(f"{address} is for containers or virtual machines of one host (docker0, virbr0, lo)",),
+        contradicts=(missing_logs(case.job),) if case.job.silent else (),
+    )
+
+
+def is_unrouted(address: str | None) -> bool:
+    """Whether an address is one that each host has for itself, by the defaults of Linux, docker and libvirt."""
+    try:
+        return address is not None and any(ip_address(address) in network for network in _UNROUTED)
+    except ValueError:
+        return False
+
+
+_UNROUTED = tuple(map(ip_network, ("127.0.0.0/8", "169.254.0.0/16", "172.17.0.0/16", "192.168.122.0/24", "::1/128")))
+_AT_ROOT = (RootUnreachable, Connected, NeverConnected)
 
 
 def missing_at_root(case: Case) -> Cause | None:
@@ -54,7 +97,7 @@ def missing_at_root(case: Case) -> Cause | None:
         return None  # They are victims, and the chains lead on.
     if doubt := _doubt(case, roll, held_up):
         return doubt
-    kind, fix, certain = _words(case, roll.absent)
+    kind, fix, certain = _words(case, root, roll.absent)
     return Cause(
         "certain" if certain and len(roll.absent) == 1 else "likely",
         kind,
@@ -113,11 +156,16 @@ def root_not_reached(case: Case) -> Cause | None:
     root = roots.pop()
     assert root is not None
     others = [rank for rank in case.job.ranks if rank.suspect != root and rank.suspect not in ranks]
-    if others and root in case.job.by_suspect:
+    reached = any(isinstance(event.fact, RootSilent) for rank in others for event in rank.events)
+    if others and (root in case.job.by_suspect or reached):
         # Others reached it, so that the fault is on the side of those who did not.
-        if len(ranks) > 1:
+        if len(ranks) > 1 and len({one.server for one in ranks} | {None}) > 2:
             return cannot_tell(f"{listed(ranks)} could not connect to {named(root)}, others could", ranks, events)
-        return Cause("likely", "could not connect to the root", tuple(ranks), "EI0015", tuple(events), fix=_FIX)
+        late = [_lateness(case, None, case.job.by_suspect[one]) for one in ranks]
+        kind = late[0] if all(late) else "came too late for the root, or does not reach it"
+        return Cause(
+            "likely", kind, tuple(sorted(ranks, key=by_rank)), "EI0015", tuple(events), fix=f"{_LATE_FIX}; else {_FIX}"
+        )
     if root in case.job.by_suspect or others or len(case.job.silent) > 1:
         return cannot_tell(
             missing_logs(case.job) or "either the root or the network to it is at fault", [root, *ranks], events
@@ -128,6 +176,7 @@ def root_not_reached(case: Case) -> Cause | None:
     )  # fmt: skip
 
 
+_LATE_FIX = "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all"
 _FIX = (
     "check on both servers that HCCL_SOCKET_IFNAME names the interface between them and that no firewall closes the"
     " ports from HCCL_IF_BASE_PORT (60000) on"
@@ -141,13 +190,31 @@ def _lists(case: Case) -> Iterator[tuple[Event, Rank, frozenset[int]]]:
                 yield event, rank, numbers
 
 
-def _words(case: Case, absent: list[Suspect]) -> tuple[str, str, bool]:
-    rank = case.job.by_suspect.get(absent[0])
+def _words(case: Case, root: Rank, absent: list[Suspect]) -> tuple[str, str, bool]:
     start = f"find out why {listed(absent)} did not start, or did not get as far as creating the communicator"
-    if rank is None:
+    ranks = [rank for one in absent if (rank := case.job.by_suspect.get(one))]
+    if not ranks:
         return "never joined the communicator, and left no log", start, True
-    if any(isinstance(event.fact, RootUnreachable) for event in rank.events):
-        return "could not connect to the root", _FIX, True
-    if not any(isinstance(event.fact, Joined) for event in rank.events):
+    late = [_lateness(case, root, rank) for rank in ranks]
+    if all(late) and len(ranks) == len(absent):
+        return late[0], _LATE_FIX, False
+    if any(isinstance(event.fact, RootUnreachable) for event in ranks[0].events):
+        return "came too late for the root, or does not reach it", f"{_LATE_FIX}; else {_FIX}", False
+    if not any(isinstance(event.fact, Joined) for event in ranks[0].events):
         return "never started to create the communicator", start, True
-    return "joined the communicator too late", "start all ranks together, or raise HCCL_CONNECT_TIMEOUT on all", False
+    return "joined the communicator too late", _LATE_FIX, False
+
+
+def _lateness(case: Case, root: Rank | None, rank: Rank) -> str:
+    """How a rank was late, in words; "" if nothing shows it. Clocks of two servers are not compared."""
+    entries = [event.time for event in rank.events if isinstance(event.fact, Joined) and event.time is not None]
+    of_root = root.events if root and case.job.clock[rank.process] == case.job.clock[root.process] else ()
+    begun = [event.time for event in of_root if isinstance(event.fact, Joined) and event.time is not None]
+    timeout = connect_timeout(case)
+    if entries and begun:
+        seconds = min(entries) - min(begun)
+        return f"joined too late, {seconds:.0f} s after the root" if seconds > timeout - SOON else ""
+    failed = [event.time for event in rank.events if isinstance(event.fact, RootUnreachable) and event.time is not None]
+    if entries and failed and 0 <= min(failed) - min(entries) < min(SOON, timeout / 2):
+        return "joined too late: the root did not listen any more"
+    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hccl_kit.diagnosis.logs.facts import Evidence, Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect, Wait
 from hccl_kit.diagnosis.verdict.endings import ended
+from hccl_kit.diagnosis.verdict.location import where
 from hccl_kit.diagnosis.verdict.recorded.assembly import job_of
 from hccl_kit.diagnosis.verdict.recorded.cause import Cause
 from hccl_kit.diagnosis.verdict.recorded.causes import cause_of
@@ -30,6 +31,7 @@ def judge_recorded(evidence: Evidence) -> Diagnosis | None:
         reason = f"cannot tell, because {cause.why}"
         cause = None
     blamed = cause.ranks if cause else ()
+    everyone = [_suspect(job, number) for number in (*job.ranks, *job.missing)]
     cascade = [_wait(job, rank, blamed) for rank in ranks if cause and rank.number not in blamed[:1] and _waits(rank)]
     diagnosis = Diagnosis(
         certainty=cause.certainty if cause else "cannot_tell",
@@ -48,6 +50,7 @@ def judge_recorded(evidence: Evidence) -> Diagnosis | None:
         contradicts=(),
         ranks=tuple(_line(job, rank) for rank in ranks),
         notes=evidence.notes,
+        where=where([_suspect(job, number) for number in cause.ranks], everyone) if cause and cause.ranks else None,
     )
     return with_times(diagnosis, evidence, job.left_out)
 
