@@ -575,11 +575,13 @@ def test_a_line_states_its_facts(text: str, expected: list[Fact]) -> None:
 
 
 def known(fact: Fact) -> Fact:
-    """The fact with only the start of the text of a fault, like in the table above."""
+    """The fact with only the start of the text of a fault, and without what its row adds, like in the table above."""
     if not isinstance(fact, Fault):
         return fact
-    starts = [one.text for _, expected in CASES for one in expected if isinstance(one, Fault)]
-    return fact._replace(text=max((text for text in starts if fact.text.startswith(text)), key=len, default=fact.text))
+    faults = [one for _, expected in CASES for one in expected if isinstance(one, Fault)]
+    text = max((one.text for one in faults if fact.text.startswith(one.text)), key=len, default=fact.text)
+    kind = max((one.kind for one in faults if f"{fact.kind}: ".startswith(f"{one.kind}: ")), key=len, default=fact.kind)
+    return fact._replace(text=text, kind=kind, role=None, fix="")
 
 
 def is_of_prefix(fact: Fact) -> bool:
@@ -601,6 +603,38 @@ def test_every_row_has_an_example_line() -> None:
         "Out of memory: Killed",
     )
     assert [row.key for row in ROWS if row.key not in texts and row.key not in spare] == []
+
+
+def test_a_fault_has_role_fix_and_values_of_the_row_of_its_message() -> None:
+    (fault,) = facts_of("HCCL_BUFFSIZE_EP is too SMALL, NEEDED_BUFFSIZE = 600MB, HCCL_BUFFSIZE=256MB.\n")
+    assert isinstance(fault, Fault)
+    assert (fault.role, "needs 600 MB and has 256 MB" in fault.kind) == ("cause", True)
+    assert fault.fix.startswith("raise HCCL_BUFFSIZE")
+
+
+def test_a_root_error_of_hccl_that_states_nothing_else_is_a_fault_and_an_echo_of_one_is_none() -> None:
+    cause = plog("[Parse][ClusterInfo]ranktable config devId[1], but local devId[3]")
+    (fault,) = facts_of(cause + plog("[Init]call trace: hcclRet -> 7"))
+    assert isinstance(fault, Fault)
+    assert (fault.code, fault.role, fault.is_symptom) == ("EI0014", "cause", False)
+    assert "the table has card 1 for this rank, but its process runs on card 3" in fault.kind
+    assert fault.fix.startswith("start the rank on the card of the table")
+
+
+def test_the_heading_of_a_message_goes_if_a_line_below_it_tells_more() -> None:
+    heading = "[PID: 77] 2025-06-15-15:06:40.500.000 Invalid_Argument(EL0003): The argument is invalid.\n"
+    kernel = (
+        "        The error from device(chipId:4, dieId:0), there is an exception of fftsplus aicore error, core id 1\n"
+    )
+    (alone,) = facts_of(heading)
+    (fault,) = facts_of(heading + kernel)
+    assert isinstance(alone, Fault)
+    assert isinstance(fault, Fault)
+    assert (alone.code, alone.is_frame, alone.is_symptom) == ("EL0003", True, False)
+    assert (fault.role, fault.kind) == (
+        "cause",
+        "the kernel of an operator failed: fftsplus aicore error, on the chip 4",
+    )
 
 
 def test_codes_in_terminal_output() -> None:
@@ -642,7 +676,9 @@ def test_a_truncated_line_states_no_more_than_the_whole_line(text: str, data: st
 
 
 def is_part(fact: Fact, whole: Fact) -> bool:
-    """Whether one fact is contained in the other; the text of a fault may be shorter."""
+    """Whether one fact is contained in the other; the text of a fault may be shorter, and fit another row."""
+    if isinstance(fact, Fault) and isinstance(whole, Fault):
+        fact, whole = (fault._replace(role=None, fix="") for fault in (fact, whole))
     return all(
         one is None or one is False or one == other or (isinstance(fact, Fault) and str(other).startswith(str(one)))
         for one, other in zip(fact, whole, strict=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from hccl_kit.diagnosis.logs.facts import Fact
+from hccl_kit.diagnosis.logs.facts import Fact, Fault
 from hccl_kit.diagnosis.logs.patterns import faults, heartbeats, joining, launchers, links, operators, settings
 from hccl_kit.diagnosis.logs.patterns.row import Found, Row
 from hccl_kit.diagnosis.logs.plog import Record
@@ -31,9 +31,13 @@ def facts_of(record: Record) -> Iterator[Fact]:
             continue
         if match := _compiled(row.pattern).search(record.text, 0 if row.before else at):
             seen.add(row.pattern)
-            yield from row.make(Found(record, match))
-    if fault := faults.of_module(record):
-        yield fault
+            yield from (_known(fact, record) for fact in row.make(Found(record, match)))
+    if (fault := faults.of_module(record)) and not (seen and record.module in faults.OF_LINKS):
+        yield _known(fault, record)
+
+
+def _known(fact: Fact, record: Record) -> Fact:
+    return faults.known(fact, record.text, of_ascend=record.level is not None) if isinstance(fact, Fault) else fact
 
 
 @cache

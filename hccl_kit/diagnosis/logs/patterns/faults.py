@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
 from hccl_kit.diagnosis.logs.facts import Fact, Fault, Oversized
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
 from hccl_kit.diagnosis.logs.plog import Record, without_prefix
@@ -165,21 +166,68 @@ def of_text(module: str, text: str) -> Fault | None:
 
 
 def of_module(record: Record) -> Fault | None:
-    """The error of a module that has no rows; the first one of a process is the most informative."""
-    if record.level != "ERROR" or record.module is None or record.module in (*OF_LINKS, "TORCH") or not record.is_whole:
+    """The error of a module that makes no other fact; the first one of a process is the most informative.
+
+    Of HCCL and its helpers, only a root error: many others are echoes of one.
+    """
+    if record.level != "ERROR" or record.module is None or record.module == "TORCH" or not record.is_whole:
         return None
     if _NOISE.search(record.text) or "Ascend Error Message" in record.text:
         return None
+    text = record.text.strip()[:MAX_WORD]
+    if record.module in OF_LINKS:
+        answer = _answer(record.text, of_ascend=True)
+        if answer is None or not _is_root_error(answer):
+            return None
+        return Fault(answer.code, record.module, answer.row.what, text)
     return of_text(record.module, record.text) or Fault(
-        None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD], is_unknown=True
+        None, record.module, f"an error of {record.module}", text, is_unknown=True
     )
 
 
 def of_exception(name: str, text: str) -> Fault:
     """An exception that ended a Python program."""
-    known = of_text("PYTHON", text)
-    return known._replace(kind=f"{name}: {known.kind}") if known else Fault(None, "PYTHON", name, text[:MAX_WORD])
+    found = of_text("PYTHON", text)
+    if found:
+        found = found._replace(kind=f"{name}: {found.kind}")
+    return known(found or Fault(None, "PYTHON", name, text[:MAX_WORD]), text)
 
+
+def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
+    """The fault with what the row of its message knows: the role, the fix, the values of the line.
+
+    What a message shows to be a root error is one, and what it shows to be a consequence is none. A code alone does not
+    decide that: its text may say more, or nothing.
+    """
+    answer = _answer(text, of_ascend=of_ascend)
+    if answer is None:
+        return fault
+    row = answer.row
+    if fault.is_unknown:
+        fault = fault._replace(kind=row.what, is_unknown=row.role in ("fact", "value", "frame"))
+        fault = fault._replace(is_symptom=row.role in ("symptom", "result"), is_frame=row.role in ("result", "frame"))
+    elif _is_root_error(answer):
+        fault = fault._replace(is_symptom=False, is_frame=False)
+    elif not row.patterns and row.vague:  # the heading of a message, whose lines below it say what is wrong
+        fault = fault._replace(is_frame=not _HAS_REASON.search(text))
+    fixes = [sentence.removeprefix(_FIX) for sentence in answer.says if sentence.startswith(_FIX)]
+    values = [sentence for sentence in answer.says if not sentence.startswith(_FIX)]
+    kind = f"{fault.kind}: {', '.join(values)}" if values and row.role == "cause" else fault.kind
+    return fault._replace(role=row.role, fix=row.fix or "".join(fixes), kind=kind[:MAX_WORD])
+
+
+def _answer(text: str, *, of_ascend: bool) -> Answer | None:
+    return answer_of(text, candidates(text), of_ascend=of_ascend)
+
+
+def _is_root_error(answer: Answer) -> bool:
+    """Whether the message, not only its code, is that of a root error."""
+    return answer.row.role == "cause" and bool(answer.row.patterns) and not answer.row.vague
+
+
+_FIX = "fix: "
+"""Starts a sentence of a row whose fix has values of the line."""
+_HAS_REASON = re.compile(r"Reason: ?\S")
 
 _CODE = re.compile(
     r"(?:^\W{0,4}|Ascend Error Message: ?|[\w/ ]{1,60}\()(?P<code>E(?:[IJELZ][0-9]|C0|39)[0-9]{3})(?:\)|: |(?=\[PID))"
