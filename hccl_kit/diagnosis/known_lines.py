@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
 
 from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
-from hccl_kit.diagnosis.errors.answers import Answer, answer_of, is_of_tables, tells_more
+from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates, is_of_tables, tells_more
 from hccl_kit.diagnosis.errors.line_values import bounded, variables_in
 from hccl_kit.diagnosis.errors.row import KnownError, words_of
-from hccl_kit.diagnosis.errors.table import ROWS, may_have_code
+from hccl_kit.diagnosis.errors.table import may_have_code
 from hccl_kit.diagnosis.explanation import Explanation
 
 MAX_LINE = 16 << 10
@@ -84,9 +84,8 @@ def _with_candidates(lines: Iterable[str], above: int) -> Iterator[tuple[int, st
     numbered = _pieces(lines, above)
     while block := [*islice(numbered, _BLOCK)]:
         text = "\n".join(line for _, line in block)
-        words = words_of(text)
-        rows = [row for row in ROWS if row.may_be_in(text, words)]
-        if rows or may_have_code(text) or _OWN_ERROR.may_be_in(text, words):
+        rows = candidates(text)
+        if rows or may_have_code(text) or _OWN_ERROR.may_be_in(text, words_of(text)):
             yield from ((number, line, rows) for number, line in block)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.errors.line_values import values_found, values_of
-from hccl_kit.diagnosis.errors.row import ROLES, KnownError, words_of
+from hccl_kit.diagnosis.errors.row import ROLES, KnownError, literal_of, word_of, words_of
 from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in
 
 _ORDER = {role: place for place, role in enumerate(ROLES)}
@@ -30,8 +31,21 @@ class Answer(NamedTuple):
 
 def candidates(text: str) -> Sequence[KnownError]:
     """The rows that may be about a line, or about one of many."""
-    words = words_of(text)
-    return [row for row in ROWS if row.may_be_in(text, words)]
+    of_word, wordless = _literals()
+    found = {at for literal, at in wordless if literal in text}
+    for word in words_of(text) & of_word.keys():
+        found |= {at for literal, at in of_word[word] if literal in text}
+    return [ROWS[at] for at in sorted(found)]
+
+
+@cache
+def _literals() -> tuple[dict[str, list[tuple[str, int]]], list[tuple[str, int]]]:
+    """The text that every match of a pattern has, with its row: by a whole word of that text, and those without one."""
+    of_word: dict[str, list[tuple[str, int]]] = {}
+    for at, row in enumerate(ROWS):
+        for pattern in row.patterns:
+            of_word.setdefault(word_of(pattern), []).append((literal_of(pattern), at))
+    return of_word, of_word.pop("", [])
 
 
 def tells_more(answer: Answer, best: Answer) -> bool:

@@ -164,11 +164,14 @@ ROWS = in_stage(
     KnownError(
         "a copy between cards (SDMA) failed",
         codes=("EI0012",),
+        in_output=True,
         patterns=(
             r"SDMA memory copy task exception occurred(?:[^\n]{0,20}?Remote rank: ?\[(?P<peer>[^\]\n]{1,20})\])?"
             r"(?:[^\n]{0,200}?tag ?\[(?P<tag>[^\]\n]{1,200})\])?(?:[^\n]{0,400}?link type: ?\[(?P<link>\w{1,20})"
             r"\])?",
             r"fftsplus sdma error",
+            r"there is a sdma error",
+            r"hwts sdma error",
             r"PrintSdmaErrorInfo",
             r"\bsdma (?:task )?(?:error|exception|fail)",
             r"Execution_Error_SDMA",
@@ -199,6 +202,7 @@ ROWS = in_stage(
     ),
     KnownError(
         "the buffer between cards (HCCL_BUFFSIZE) is too small for an operator of MoE (dispatch, combine)",
+        in_output=True,
         patterns=(
             r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)[^\n]{0,900}?= ?(?P<needed>[0-9]{1,9}) ?MB, ?(?:actual )?"
             r"[A-Z_]{0,4}CCL_BUFFSIZE\w{0,8} ?= ?(?P<has>[0-9]{1,9}) ?MB",
@@ -283,6 +287,7 @@ ROWS = in_stage(
     KnownError(
         "the memory of the card is used up",
         codes=("207001",),
+        in_output=True,
         patterns=(
             r"NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?(?:[^\n]{0,20}?"
             r"(?P<total>[0-9.]{1,12} ?[KMGT]iB) total capacity;[^\n]{0,120}? (?P<free>[0-9.]{1,12} ?[KMG]iB) free; ?"
