@@ -218,6 +218,15 @@ ROWS = in_stage(
         vague=True,
     ),
     KnownError(
+        "a file that is read is a folder: docker makes one where the file to mount does not exist on the host",
+        patterns=(r"basic_filebuf::underflow error reading the file: Is a directory",),
+        in_output=True,
+        causes=("/etc/hccl_rootinfo.json (A5), /etc/hccn.conf or the rank table does not exist on the host",),
+        tells_apart="ls -ld /etc/hccl_rootinfo.json /etc/hccn.conf here and on the host",
+        fix="create the file on the host (A5: mindcluster-tools rootinfo --output /etc/hccl_rootinfo.json), remove the"
+        " folder that docker made, and start the container again",
+    ),
+    KnownError(
         "a file that the driver needs in the container is missing or is of another chip",
         patterns=(r"/etc/hccl_rootinfo\.json\b", r"driver/topo/[\w.-]{1,80}\.json"),
         causes=("the file is not mounted, or one of another generation of chips is",),

@@ -211,6 +211,19 @@ _STARTING = in_stage(
         fix="use numbers from 0 for the visible cards (LOCAL_RANK), and one process per card",
     ),
     KnownError(
+        "Volcano finds no node for a pod: a label of the nodes is not what the job asks for",
+        patterns=(
+            r"check Node (?P<node>[\w.-]{1,80}) label \[(?P<label>[\w./-]{1,80})\] Failed, value is "
+            r"(?P<have>[\w./-]{1,80})",
+        ),
+        in_output=True,
+        says=("node {node} has {label}={have}",),
+        causes=("the job has another value in its nodeSelector, or none, so that a default counts",),
+        tells_apart="kubectl get nodes --show-labels | grep accelerator; the nodeSelector of the pod",
+        fix="give the job the label of the node, or the node the one of its hardware, such as"
+        " accelerator-type=module-910b-8",
+    ),
+    KnownError(
         "MindSpore got no role for this process: it was not started by mpirun or msrun",
         patterns=(
             r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",
@@ -341,6 +354,7 @@ _ENDED = (
             r"oom[-_]kill(?::| event)",
             r"\bOOMKilled\b",
         ),
+        in_output=True,
         says=("it is process {pid} ({name})", "it had {rss} kB"),
         causes=(
             "all ranks of the host load weights, or keep data and optimizer, in its memory",

@@ -178,6 +178,7 @@ ROWS = in_stage(
         ),
         says=("the other rank is {peer}", "the operator is {tag}", "the link is of type {link}"),
         causes=(
+            "in a job of one card: its memory or page tables are used up (310P), or memory was freed too early",
             "the communicator, or the memory, was freed while the operator still ran; or the buffer is too small",
             "the process at the other end ended before",
             "on A3: the link between the cards is broken",

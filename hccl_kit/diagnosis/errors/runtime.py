@@ -269,7 +269,6 @@ ROWS: tuple[KnownError, ...] = (
         apart="echo $ASCEND_LAUNCH_BLOCKING; the traceback names the call",
         fix="unset ASCEND_LAUNCH_BLOCKING, or run without graphs (vLLM: --enforce-eager) to find the operator",
     ),
-    _row("107022", "a call to HCCL or the runtime in a mode that forbids it", "a graph is being captured"),
     _row(
         "207000",
         "the feature is not supported on this product or release",
@@ -288,12 +287,6 @@ ROWS: tuple[KnownError, ...] = (
         apart="npu-smi info: memory and processes of the card",
         fix="leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes",
     ),
-    _row("207002", "the memory of the card is used up by tasks", "too many operators are in flight"),
-    _row(
-        "207003",
-        "no more events or notifies: a resource of the card is used up",
-        "too many communicators or streams",
-    ),
     _row(
         "207004",
         "no card is available to this process",
@@ -310,12 +303,6 @@ ROWS: tuple[KnownError, ...] = (
         apart=_KERNEL,
     ),
     _row(
-        "507008",
-        "a call to the driver failed",
-        "the driver, the card or the container's devices",
-        apart="npu-smi info; dmesg",
-    ),
-    _row(
         "507011",
         "a model on the card failed",
         "`event wait timeout` or `fftsplus` near it: an operator waited for another rank, as EI0002",
@@ -325,12 +312,6 @@ ROWS: tuple[KnownError, ...] = (
         " ~/ascend/log/debug/plog/plog-PID_*.log",
         fix="a timeout: find the rank that is late (it evaluates, saves or compiles) or ended; a kernel:"
         " ASCEND_LAUNCH_BLOCKING=1 names the operator",
-    ),
-    _row(
-        "507013",
-        "a kernel used an address that is not valid (end of a graph task)",
-        "a kernel, or memory freed too early",
-        apart=_KERNEL,
     ),
     _row(
         "507014",
@@ -446,7 +427,6 @@ ROWS: tuple[KnownError, ...] = (
         "the card was reset, or its process ended",
         apart="npu-smi info; dmesg",
     ),
-    _row("507903", "the capture of a graph failed", "a call that a capture does not allow, before it"),
     _row("161001", "an argument of an operator (aclnn) is a null pointer", "the call of the operator"),
     _row("161002", "an argument of an operator (aclnn) is not valid", "shape, type or layout of an input"),
     _row(

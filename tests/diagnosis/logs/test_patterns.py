@@ -587,6 +587,15 @@ CASES: tuple[tuple[str, list[Fact]], ...] = (
     ),
     ("failed (exitcode: -15) local_rank: 3 (pid: 78) of binary: /usr/bin/python3\n", []),
     ("failed (exitcode: 1) local_rank: 3 (pid: 78) of binary: /usr/bin/python3\n", []),
+    (plog("Inconsistent HCCL Versions. local_version 7.1, remote_version 8.2."), [VersionMismatch("7.1", "8.2")]),
+    (
+        plog("The HCCL versions are inconsistent. The local version is 7.1, while the remote version is 8.2."),
+        [VersionMismatch("7.1", "8.2")],
+    ),
+    (
+        plog("[Heartbeat]check opinfo inconsistent. identifier[g] index[4], local(AllReduce); remote(Broadcast)"),
+        [ArgumentMismatch("operator 4", "AllReduce", "Broadcast")],
+    ),
     (plog("[x]call trace: hcclRet -> 9"), []),
     (plog("dump_err_cqe(7) : CQ(0x10) CQE(0x5)", module="ROCE"), []),
     (info("attr init success, timeout=0ms."), []),

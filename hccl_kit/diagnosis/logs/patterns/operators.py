@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from hccl_kit.diagnosis.errors.links import OPERATORS_DIFFER, VERSIONS
 from hccl_kit.diagnosis.logs.facts import (
     ArgumentMismatch,
     Fact,
@@ -102,6 +103,20 @@ def _mismatch(found: Found) -> Iterator[Fact]:
     yield VersionMismatch(own, other) if "version" in field.lower() else ArgumentMismatch(field, own, other)
 
 
+def _versions(found: Found) -> Iterator[Fact]:
+    """Which rank has which version; the name of the version file is left out."""
+    own, other = (
+        re.sub(r" ?\(version file: ?[^()]{0,240}\)", "", found.match[end]).strip()[:MAX_WORD]
+        for end in ("own", "other")
+    )
+    yield VersionMismatch(own, other)
+
+
+def _operators_differ(found: Found) -> Iterator[Fact]:
+    match = found.match
+    yield ArgumentMismatch(f"operator {match['index']}", match["own"][:MAX_WORD], match["other"][:MAX_WORD])
+
+
 def _watchdog(found: Found) -> Iterator[Fact]:
     text = found.record.text
     own = re.search(r"\[[Rr]ank ?([0-9]{1,8})\]", text[: found.match.start()])
@@ -148,6 +163,8 @@ ROWS = (
         r"local ?\[(?P<own>[^\[\]]{0,512})\], ?remote ?\[(?P<other>[^\[\]]{0,512})\]",
         _mismatch,
     ),
+    *(Row(key, VERSIONS, _versions, before=True, whole=True) for key in ("versions are inconsistent", "Inconsistent ")),
+    Row("check opinfo inconsistent", OPERATORS_DIFFER, _operators_differ, whole=True),
     Row(
         "Watchdog caught collective",
         r"Watchdog caught collective operation timeout: Work\w{1,8}"
