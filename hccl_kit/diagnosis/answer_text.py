@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rule_pages import HEADINGS, as_sections, in_columns, severities
+from hccl_kit.diagnosis.errors.answers import Answer
 from hccl_kit.diagnosis.errors.row import ROLES
 from hccl_kit.diagnosis.errors.table import BY_CODE
-from hccl_kit.diagnosis.explanation import Answer, Explanation
+from hccl_kit.diagnosis.explanation import Explanation
 
 MAX_PAGES = 3
 """With more rules than this, each is shown on one line."""

@@ -5,23 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hccl_kit.check.rule import Rule
-from hccl_kit.diagnosis.errors.row import KnownError
-
-
-class Answer(NamedTuple):
-    """What one line says. `line` counts from 1 in the text or log, None if there is only one.
-
-    `says` are sentences with the values of the line, and `also` its other codes. `after`: of answers with one role, one
-    with a lower number tells more.
-    """
-
-    row: KnownError
-    code: str | None
-    says: tuple[str, ...]
-    also: tuple[str, ...] = ()
-    line: int | None = None
-    text: str = ""
-    after: int = 0
+from hccl_kit.diagnosis.errors.answers import Answer
 
 
 class Explanation(NamedTuple):

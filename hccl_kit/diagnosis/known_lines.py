@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
 
 from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
-from hccl_kit.diagnosis.errors.row import ROLES, KnownError, words_of
-from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in, may_have_code
-from hccl_kit.diagnosis.explanation import Answer, Explanation
-from hccl_kit.diagnosis.line_values import bounded, values_found, values_of, variables_in
+from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates, is_of_tables, tells_more
+from hccl_kit.diagnosis.errors.line_values import bounded, variables_in
+from hccl_kit.diagnosis.errors.row import KnownError, words_of
+from hccl_kit.diagnosis.errors.table import may_have_code
+from hccl_kit.diagnosis.explanation import Explanation
 
 MAX_LINE = 16 << 10
 """Characters of a line that are searched."""
@@ -18,7 +19,6 @@ MAX_OF_TABLES = 100
 """Answers about a rank table that are shown."""
 _BLOCK = 256
 """Lines that are searched at once."""
-_ORDER = {role: place for place, role in enumerate(ROLES)}
 _OWN_ERROR = KnownError(
     "an error of the program itself, or its end by the system: it beats every timeout",
     patterns=(
@@ -56,18 +56,18 @@ def explain_lines(lines: Iterable[str], above: int = 0) -> Explanation | None:
         if len(joined) <= _MOST_RANKS:
             joined += (int(rank) for row in _JOINED.findall(line) for rank in _RANK.findall(row))
         needed |= {int(count) for count in _NEEDED.findall(line)}
-        answer = _best_of(line, number, rows)
+        answer = answer_of(line, rows, number)
         if answer is None:
             if own_error is None and _OWN_ERROR.found_in(line):
                 own_error = number, line
             continue
-        if _is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
+        if is_of_tables(answer.row) and answer not in of_tables and len(of_tables) < MAX_OF_TABLES:
             of_tables.append(answer)
         if best is None or tells_more(answer, best):
             best = answer
     if best is None:
         return None
-    answers = of_tables if _is_of_tables(best.row) else [best]
+    answers = of_tables if is_of_tables(best.row) else [best]
     notes = (*_earlier(best, own_error), *_absent(joined, needed))
     codes = tuple(dict.fromkeys(answer.code for answer in answers if answer.code))
     exact = {rule for answer in answers for rule in _rules_of_answer(answer)}
@@ -84,9 +84,8 @@ def _with_candidates(lines: Iterable[str], above: int) -> Iterator[tuple[int, st
     numbered = _pieces(lines, above)
     while block := [*islice(numbered, _BLOCK)]:
         text = "\n".join(line for _, line in block)
-        words = words_of(text)
-        rows = [row for row in ROWS if row.may_be_in(text, words)]
-        if rows or may_have_code(text) or _OWN_ERROR.may_be_in(text, words):
+        rows = candidates(text)
+        if rows or may_have_code(text) or _OWN_ERROR.may_be_in(text, words_of(text)):
             yield from ((number, line, rows) for number, line in block)
 
 
@@ -110,48 +109,6 @@ def _pieces(lines: Iterable[str], above: int) -> Iterator[tuple[int, str]]:
             table = []
     if table:
         yield start, " ".join(table)[:MAX_LINE]
-
-
-def tells_more(answer: Answer, best: Answer) -> bool:
-    """Whether a later line tells more than the best one so far; of one row, a line with values does."""
-    place, best_place = (_ORDER[answer.row.role], answer.after), (_ORDER[best.row.role], best.after)
-    return place < best_place or (
-        place == best_place and answer.row is best.row and not best.says and bool(answer.says)
-    )
-
-
-def _best_of(line: str, number: int, rows: Sequence[KnownError]) -> Answer | None:
-    """What a line says, by the most telling row; messages before codes."""
-    found: list[Answer] = []
-    codes = list(dict.fromkeys(codes_in(line)))
-    for row in rows:
-        match = row.found_in(line)
-        if match and (not row.needs_context or CONTEXT.search(line)):
-            says = (*values_found(line), *row.about(values_of(line, match)))
-            code = next((one for one in row.codes if one in codes), row.codes[0] if row.codes else None)
-            found.append(Answer(row, code, says, after=int(row.vague)))
-    if not found and (first := next(values_found(line), None)):
-        code = next((one for one in codes if BY_CODE[one].role == "cause"), "EI0014")
-        found.append(Answer(BY_CODE[code], code, (first,)))
-    found += (
-        Answer(BY_CODE[code], code, (), after=2 if code.isdecimal() else int(BY_CODE[code].vague)) for code in codes
-    )
-    if not found:
-        return None
-    best = min(found, key=lambda answer: _ORDER[answer.row.role])
-    says = best.says
-    if not says:  # the page of a result: what wraps it names the call
-        says = tuple(text for each in found if each.row.role == "frame" for text in each.says)
-    if _is_of_tables(best.row) and best.row.patterns:
-        same = [each for each in found if each.row.patterns and _is_of_tables(each.row)]
-        says = tuple(dict.fromkeys(text for each in same for text in each.says))
-    also = tuple(code for code in codes if code != best.code and BY_CODE[code].what != best.row.what)
-    return best._replace(says=says, also=also, line=number, text=line)
-
-
-def _is_of_tables(row: KnownError) -> bool:
-    """Whether a row is about the content of a rank table, so that its rules find the error there."""
-    return bool(row.rules or row.variable or {"EI0014", "EI0017"} & set(row.codes))
 
 
 def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[str]:

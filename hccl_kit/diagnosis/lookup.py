@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from hccl_kit.base.errors import KitError
 from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
+from hccl_kit.diagnosis.errors.answers import Answer
 from hccl_kit.diagnosis.errors.row import KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, codes_in, only_maybe
-from hccl_kit.diagnosis.explanation import Answer, Explanation
+from hccl_kit.diagnosis.explanation import Explanation
 from hccl_kit.diagnosis.known_lines import explain_lines
 from hccl_kit.preflight.rules.variable_verdict import in_words, verdict_in_words
 

@@ -124,10 +124,10 @@ ROWS = in_stage(
         "the mask of visible cards leaves this process without the card that it uses",
         codes=("107001",),
         patterns=(
-            r"[Ss]et visible device failed, invalid device=(?P<device>[0-9]{1,6}), input visible devices:"
-            r"(?P<mask>[0-9, ]{0,80})",
+            r"[Ss]et visible device failed, invalid device=(?P<device>[0-9]{1,6})"
+            r"(?:, input visible devices:(?P<mask>[0-9, ]{0,80}))?",
         ),
-        says=("it uses device {device}; the visible devices are {mask}",),
+        says=("it uses device {device}; the visible devices are {mask}", "it uses device {device}"),
         causes=(
             "ASCEND_RT_VISIBLE_DEVICES names a card that does not exist in the container",
             "the mask is for another process of the host",
@@ -206,6 +206,25 @@ ROWS = in_stage(
         ),
         tells_apart="run it as root on the host: hccn_tool -i N -tls -g; ls -l /dev/davinci_manager",
         fix="run it on the host, and set TLS to the same value on all cards (hccn_tool -i N -tls -s enable 0|1)",
+    ),
+    KnownError(
+        "a library lacks a function that another one calls: packages of different releases are installed",
+        patterns=(r"undefined symbol: (?P<symbol>\w{1,160})",),
+        says=("it is {symbol}",),
+        causes=("torch_npu, CANN or its kernels are of different releases", "LD_LIBRARY_PATH names two releases"),
+        tells_apart="ldd -r LIBRARY; echo $LD_LIBRARY_PATH",
+        fix="install packages of one release, and source only its set_env.sh",
+        needs_context=True,
+        vague=True,
+    ),
+    KnownError(
+        "a file that is read is a folder: docker makes one where the file to mount does not exist on the host",
+        patterns=(r"basic_filebuf::underflow error reading the file: Is a directory",),
+        in_output=True,
+        causes=("/etc/hccl_rootinfo.json (A5), /etc/hccn.conf or the rank table does not exist on the host",),
+        tells_apart="ls -ld /etc/hccl_rootinfo.json /etc/hccn.conf here and on the host",
+        fix="create the file on the host (A5: mindcluster-tools rootinfo --output /etc/hccl_rootinfo.json), remove the"
+        " folder that docker made, and start the container again",
     ),
     KnownError(
         "a file that the driver needs in the container is missing or is of another chip",

@@ -79,6 +79,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "torch's store: a process timed out waiting for others at the rendezvous; HCCL has not started",
         role="symptom",
+        in_output=True,
         patterns=(
             r"imed out after (?P<seconds>[0-9]{1,6}) seconds waiting for clients\. (?P<came>[0-9]{1,6})/"
             r"(?P<needed>[0-9]{1,6}) clients joined",
@@ -90,6 +91,7 @@ ROWS: tuple[KnownError, ...] = (
             r" \((?P<keys>[^)\n]{1,80})\)",
             r"waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined",
             r"\[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry",
+            r"client socket has failed",
         ),
         says=(
             "{came} of {needed} processes joined within {seconds} s",
@@ -106,6 +108,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "a call to HCCL failed; the number at its end is the HcclResult",
         role="frame",
+        in_output=True,
         patterns=(
             r"HCCL function error ?[:：] ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b",
             r"HCCL error in ?: ?(?P<where>\S{1,160})",
@@ -136,9 +139,19 @@ ROWS: tuple[KnownError, ...] = (
         "torch's store could not listen on its port: another process of this host uses it",
         patterns=(
             r"server socket has failed to bind to \[(?P<address>[^\[\]\n]{1,64})\]:(?P<port>[0-9]{1,5}) \(errno: 98",
-            r"server socket has failed to listen on any local network address",
         ),
         says=("it is port {port} of {address}",),
+        causes=(
+            "a process of an earlier job still runs",
+            "two jobs of this host use the same MASTER_PORT",
+        ),
+        tells_apart="ss -ltnp | grep PORT",
+        fix="end the earlier job, or set another MASTER_PORT on all ranks",
+    ),
+    KnownError(
+        "torch's store could not listen on its port: another process of this host uses it",
+        in_output=True,
+        patterns=(r"server socket has failed to listen on any local network address",),
         causes=(
             "a process of an earlier job still runs",
             "two jobs of this host use the same MASTER_PORT",
@@ -157,6 +170,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "a call to the runtime failed; its number is the error code",
         role="frame",
+        in_output=True,
         patterns=(
             r"NPU function error ?[:：] ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
             r"\bERR0[01][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b",

@@ -30,6 +30,33 @@ ROWS = in_stage(
         fix="ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE and TLS equal at both ends",
     ),
     KnownError(
+        "a one-sided transfer could not be started on the card's own CPU (AICPU)",
+        patterns=(r"\[(?P<call>Batch(?:Get|Put))\] ?AICPU launch failed(?:, ?code: ?(?P<result>[0-9]{1,6}))?",),
+        says=("the call is {call}, the result {result}", "the call is {call}"),
+        causes=(
+            "an address of the transfer is not registered, or its memory was freed",
+            "the AICPU package is damaged or of another release: an error of it is above",
+        ),
+        tells_apart="the first ERROR of both plogs at this second; ~/ascend/log/debug/device-N",
+        fix="correct what that line names; 103900 and the failed transfer below it are consequences",
+    ),
+    KnownError(
+        "the transfer engine of memfabric did not start",
+        patterns=(
+            r"Ascend Transfer Engine initialization failed",
+            r"\b(?:SMEM|mf_smem|MemFabric|memfabric)\b[^\n]{0,160}(?:init|connect|store)\w{0,12}[^\n]{0,60}\bfail",
+            r"\bBM\b[^\n]{0,80}\bsmem_\w{1,40}[^\n]{0,60}\bfail",
+        ),
+        in_output=True,
+        causes=(
+            "ASCEND_MF_STORE_URL (newer: MF_CONFIG_STORE_URL) is still a placeholder, such as tcp://PIP:PORT, or"
+            " differs between the nodes",
+            "the store, on the prefill host, has not started, or its port is closed or taken",
+        ),
+        tells_apart="echo $ASCEND_MF_STORE_URL on all nodes; from each: nc -vz IP PORT",
+        fix="export ASCEND_MF_STORE_URL=tcp://IP:PORT with the address of the prefill host, the same on all nodes",
+    ),
+    KnownError(
         "memory could not be shared with other cards: its address is not aligned to 2 MB",
         patterns=(
             r"Share memory create device error",

@@ -211,6 +211,19 @@ _STARTING = in_stage(
         fix="use numbers from 0 for the visible cards (LOCAL_RANK), and one process per card",
     ),
     KnownError(
+        "Volcano finds no node for a pod: a label of the nodes is not what the job asks for",
+        patterns=(
+            r"check Node (?P<node>[\w.-]{1,80}) label \[(?P<label>[\w./-]{1,80})\] Failed, value is "
+            r"(?P<have>[\w./-]{1,80})",
+        ),
+        in_output=True,
+        says=("node {node} has {label}={have}",),
+        causes=("the job has another value in its nodeSelector, or none, so that a default counts",),
+        tells_apart="kubectl get nodes --show-labels | grep accelerator; the nodeSelector of the pod",
+        fix="give the job the label of the node, or the node the one of its hardware, such as"
+        " accelerator-type=module-910b-8",
+    ),
+    KnownError(
         "MindSpore got no role for this process: it was not started by mpirun or msrun",
         patterns=(
             r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",
@@ -310,6 +323,70 @@ _ENDED = (
         ),
         tells_apart="on that host: dmesg -T | grep -i 'killed process'; tail /tmp/ray/session_latest/logs/worker*PID*",
         fix="read that log: if the kernel killed it, " + _MORE_MEMORY,
+    ),
+    KnownError(
+        "the shared memory of the container (/dev/shm) is full",
+        patterns=(
+            r"No space left on device[^\n]{0,80}/dev/shm",
+            r"\bdev/shm[^\n]{0,120}No space left on device",
+            r"unable to (?:open|resize|allocate|mmap)[^\n]{0,60}shared memory[^\n]{0,120}No space left",
+        ),
+        in_output=True,
+        causes=("the shared memory of the container is too small: the default is 64 MB",),
+        tells_apart="df -h /dev/shm in the container, while the job starts",
+        fix="start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with"
+        " medium Memory at /dev/shm",
+    ),
+    KnownError(
+        "a disk is full",
+        patterns=(r"No space left on device(?:[^\n]{0,20}?'(?P<path>/[^'\n]{1,200})')?",),
+        in_output=True,
+        says=("it is the disk of {path}",),
+        causes=("checkpoints, logs, dumps (core, TRACE, kernel_meta) or the compile cache filled it",),
+        tells_apart="df -h; du -sh ~/ascend/log kernel_meta /tmp",
+        fix="free space, or write checkpoints and logs to another disk",
+    ),
+    KnownError(
+        "the kernel killed a process, because the memory of the host or of its container was used up",
+        patterns=(
+            r"(?:Memory cgroup o|O)ut of memory: Kill(?:ed)? process (?P<pid>[0-9]{1,9})"
+            r"(?: \((?P<name>[^()\n]{1,40})\))?(?:[^\n]{0,80}?anon-rss:(?P<rss>[0-9]{1,12})kB)?",
+            r"oom[-_]kill(?::| event)",
+            r"\bOOMKilled\b",
+        ),
+        in_output=True,
+        says=("it is process {pid} ({name})", "it had {rss} kB"),
+        causes=(
+            "all ranks of the host load weights, or keep data and optimizer, in its memory",
+            "the limit of the container or pod is below what the job needs",
+        ),
+        tells_apart=_HOST_MEMORY,
+        fix=_MORE_MEMORY,
+    ),
+    KnownError(
+        "a worker of the DataLoader was killed",
+        patterns=(
+            r"DataLoader worker \(pid\(?s?\)? ?(?P<pid>[0-9]{1,9})[^\n]{0,40}?(?:is killed by signal: "
+            r"(?P<signal>[\w ]{1,30})|exited unexpectedly)",
+        ),
+        in_output=True,
+        says=("it is process {pid}, by {signal}", "it is process {pid}"),
+        causes=(
+            "Bus error: the shared memory of the container (/dev/shm) is full",
+            "Killed: the memory of the host, or the limit of the container, is used up",
+            "Segmentation fault: a library of the dataset crashed",
+        ),
+        tells_apart="df -h /dev/shm in the container; " + _HOST_MEMORY,
+        fix="Bus error: --shm-size=16g or --ipc=host; Killed: fewer workers or more memory",
+    ),
+    KnownError(
+        "a file on a network file system (NFS) is gone or does not answer",
+        patterns=(r"Stale file handle", r"nfs: server (?P<host>\S{1,100}) not responding"),
+        in_output=True,
+        says=("the server is {host}",),
+        causes=("the NFS server, or the network to it, does not answer", "the file was replaced on the server"),
+        tells_apart="dmesg | grep nfs; timeout 5 ls MOUNT on each host",
+        fix="repair or remount it; keep data that every step reads on a local disk",
     ),
     KnownError(
         "a process got a bus error: usually the shared memory of the container (/dev/shm) is full",

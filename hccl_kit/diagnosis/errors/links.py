@@ -56,6 +56,19 @@ _DIVERGED = (
     "ranks have different data or options: shapes, buffer sizes (HCCL_BUFFSIZE), data types",
 )
 
+VERSIONS = (
+    r"(?:(?:HCCL|hccl|CANN|The [\w ()-]{2,60}) versions are inconsistent|Inconsistent [\w ()-]{2,60} Versions)"
+    r"[.:]? ?(?:tag ?\[[^\]\n]{0,200}\], ?)?"
+    r"(?:[Tt]he )?local[ _](?:version(?: is)? ?)?\[?(?P<own>[^\n\]]{1,240}?)\]?,? (?:while the )?"
+    r"remote[ _](?:version(?: is)? ?)?\[?(?P<other>[^\n\]]{1,240}?)(?:\]|\.?(?=\s*$)|\.(?=\s))"
+)
+"""EI0008 to its releases: 8.5.0 with a tag, 9.0.0 with `local version is`, newer ones with the package before it."""
+OPERATORS_DIFFER = (
+    r"check opinfo inconsistent\.? ?identifier ?\[(?P<group>[^\]\n]{0,200})\] ?index ?\[(?P<index>[0-9]{1,12})\],?"
+    r" ?local ?\((?P<own>[^()\n]{0,240})\); ?remote ?\((?P<other>[^()\n]{0,240})\)"
+)
+"""What heartbeats of 9.x say of two ranks (hcomm, 2026-08): inconsistent_check of HCCL_DFS_CONFIG."""
+
 ROWS = in_stage(
     _STAGE,
     KnownError(
@@ -336,10 +349,16 @@ ROWS = in_stage(
             r"parameters of operator (?P<operator>\S{1,60}) are inconsistent between ranks, ?parameter "
             r"(?P<field>\S{1,40}) is (?P<own>[^\n]{1,80}?) on the local rank and (?P<other>[^\n]{1,80}?) on the"
             r" remote rank",
+            OPERATORS_DIFFER,
+            r"\bOp Inconsistent Occurred",
             r"arguments for collective communication are inconsistent between ranks",
             r"\[InitChannelStage\]\[ParameterConflict\]",
         ),
-        says=("{field} is {own} here and {other} at the far end", "the operator is {operator}"),
+        says=(
+            "{field} is {own} here and {other} at the far end",
+            "operator {index} of {group} is {own} here and {other} at the far end",
+            "the operator is {operator}",
+        ),
         causes=_DIVERGED,
         tells_apart='the far end: the createLink line below; then "Entry-Hccl" lines with HCCL_ENTRY_LOG_ENABLE=1',
         fix="make all ranks call the same operators in the same order with the same sizes and options",
@@ -355,8 +374,7 @@ ROWS = in_stage(
         "the ranks run with different releases of HCCL",
         codes=("EI0008",),
         patterns=(
-            r"(?:HCCL|hccl|CANN|The [\w -]{2,40}) versions are inconsistent\.? ?The local (?:version is )?"
-            r"(?P<own>[^,\n]{1,80}), while the remote (?:version is )?(?P<other>[^\n]{1,80}?)\.?(?: |$)",
+            VERSIONS,
             r"[Vv]ersions? (?:information )?check fail\w{0,2}\.? ?local(?: version)? ?\[(?P<own>[^\]\n]{0,80})\],?"
             r" ?remote(?: version)? ?\[(?P<other>[^\]\n]{0,80})\]",
             r"\[InitChannelStage\]\[VersionConflict\]",
@@ -367,6 +385,26 @@ ROWS = in_stage(
         tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg on every host and in every container",
         fix="install one release of CANN everywhere",
         rules=("HK616",),
+    ),
+    KnownError(
+        "the driver of the card lacks a function that HCCL calls: it is older than CANN needs",
+        patterns=(r"this package does not support (?P<function>\w{1,60})[^\n]{0,60}please change new package",),
+        says=("the function is {function}",),
+        causes=("driver and firmware (HDK) are older than this release of CANN needs",),
+        tells_apart="cat /usr/local/Ascend/driver/version.info; the release notes of CANN name its driver",
+        fix="install the driver and firmware that the release notes of your CANN name",
+    ),
+    KnownError(
+        "a tensor on another device than the card was given to a collective",
+        patterns=(r"No backend type associated with device type (?P<device>\w{1,20})",),
+        in_output=True,
+        says=("it is on {device}",),
+        causes=(
+            "a tensor was not moved to the card before all_reduce, broadcast or the like",
+            "the process group has only the backend hccl, and CPU tensors need gloo too",
+        ),
+        tells_apart="the traceback names the call; tensor.device",
+        fix="move the tensor with .npu(), or init_process_group('cpu:gloo,npu:hccl')",
     ),
     KnownError(
         "the super pod of this rank, printed with a link that failed; over VNIC both ends must be in one physical"

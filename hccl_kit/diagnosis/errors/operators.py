@@ -164,17 +164,21 @@ ROWS = in_stage(
     KnownError(
         "a copy between cards (SDMA) failed",
         codes=("EI0012",),
+        in_output=True,
         patterns=(
             r"SDMA memory copy task exception occurred(?:[^\n]{0,20}?Remote rank: ?\[(?P<peer>[^\]\n]{1,20})\])?"
             r"(?:[^\n]{0,200}?tag ?\[(?P<tag>[^\]\n]{1,200})\])?(?:[^\n]{0,400}?link type: ?\[(?P<link>\w{1,20})"
             r"\])?",
             r"fftsplus sdma error",
+            r"there is a sdma error",
+            r"hwts sdma error",
             r"PrintSdmaErrorInfo",
             r"\bsdma (?:task )?(?:error|exception|fail)",
             r"Execution_Error_SDMA",
         ),
         says=("the other rank is {peer}", "the operator is {tag}", "the link is of type {link}"),
         causes=(
+            "in a job of one card: its memory or page tables are used up (310P), or memory was freed too early",
             "the communicator, or the memory, was freed while the operator still ran; or the buffer is too small",
             "the process at the other end ended before",
             "on A3: the link between the cards is broken",
@@ -199,6 +203,7 @@ ROWS = in_stage(
     ),
     KnownError(
         "the buffer between cards (HCCL_BUFFSIZE) is too small for an operator of MoE (dispatch, combine)",
+        in_output=True,
         patterns=(
             r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)[^\n]{0,900}?= ?(?P<needed>[0-9]{1,9}) ?MB, ?(?:actual )?"
             r"[A-Z_]{0,4}CCL_BUFFSIZE\w{0,8} ?= ?(?P<has>[0-9]{1,9}) ?MB",
@@ -283,6 +288,7 @@ ROWS = in_stage(
     KnownError(
         "the memory of the card is used up",
         codes=("207001",),
+        in_output=True,
         patterns=(
             r"NPU out of memory\.?(?: ?Tried to allocate (?P<size>[0-9.]{1,12} ?[KMG]i?B))?(?:[^\n]{0,20}?"
             r"(?P<total>[0-9.]{1,12} ?[KMGT]iB) total capacity;[^\n]{0,120}? (?P<free>[0-9.]{1,12} ?[KMG]iB) free; ?"

@@ -121,7 +121,7 @@ ROWS = in_stage(
         codes=("EI0014",),
         patterns=(r"ranktable variable super_device_id is invalid[. ]*Expected value ?: [0-9]",),
         says=(
-            "super_device_id of the table is not the SDID of the card; no rule of a table can detect this",
+            "super_device_id of the table is not the SDID of the card",
             'fix: write "super_device_id": "{expected}", which is what `npu-smi info -t spod-info` prints as SDID',
         ),
     ),
@@ -130,7 +130,7 @@ ROWS = in_stage(
         codes=("EI0014",),
         patterns=(r"variable devicePhyId is invalid",),
         says=(
-            "the process of a rank runs on another card than in the table; no rule of a table can detect this",
+            "the process of a rank runs on another card than in the table",
             "the process runs on the card with physical id {value}, the table has {expected}",
             _CARDS,
         ),
@@ -226,7 +226,7 @@ ROWS = in_stage(
             r"in the ranktable is inconsistent",
         ),
         says=(
-            "device_ip of the table is not the address of the card; no rule of a table can detect this",
+            "device_ip of the table is not the address of the card",
             "the table has {table}, the card has {card}",
             "fix: write what `hccn_tool -i N -ip -g` prints for card N on that server, or set the address of the card",
         ),

@@ -33,7 +33,8 @@ class KnownError(NamedTuple):
     `what` is the first sentence. `says` are sentences about this line, whose blanks are the groups of the pattern; a
     sentence with a missing value is left out. `causes` are in order of frequency, the most frequent first. `rules` find
     the error in a rank table, and so do those with `variable`, the name that HCCL gives it. `vague`: any other row of
-    its role tells more, wherever it is in the log.
+    its role tells more, wherever it is in the log. `in_output`: `diagnose` looks for it in lines of any program too;
+    other rows only in records of level ERROR and in exceptions.
     """
 
     what: str
@@ -49,6 +50,12 @@ class KnownError(NamedTuple):
     variable: str = ""
     needs_context: bool = False
     vague: bool = False
+    in_output: bool = False
+
+    @property
+    def headline(self) -> str:
+        """What it is, in a phrase."""
+        return re.split(r"[:;.] |, such as ", self.what, maxsplit=1)[0]
 
     def may_be_in(self, text: str, words: Set[str]) -> bool:
         """Whether one of many lines, which have these words, may have one of the patterns."""

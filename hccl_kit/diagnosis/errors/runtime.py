@@ -72,6 +72,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "the AICPU package of CANN could not be checked or unpacked for the card",
         codes=("E39999",),
+        in_output=True,
         patterns=(
             r"load aicpu ops package failed",
             r"checksum aicpu package failed(?:, ?ret ?= ?(?P<result>[0-9]{1,6}))?",
@@ -90,6 +91,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "a kernel of an operator failed on the card",
         codes=("EZ9999",),
+        in_output=True,
         patterns=(
             r"The error from device\(chipId:(?P<chip>[0-9]{1,4})\b[^\n]{0,80}there is an exception of"
             r" (?P<kind>[\w ]{1,40}error)",
@@ -97,6 +99,12 @@ ROWS: tuple[KnownError, ...] = (
             r"RTS_HWTS: aicore exception",
             r"retCode=0x[0-9a-fA-F]{1,4}, \[(?P<kind>(?:vector core|aicore|aicpu) exception)\]",
             r"Aicpu kernel execute failed[^\n]{0,120}kernelName=(?P<kernel>\w{1,80})",
+            r"[Aa]i(?:core|vec|vector core) kernel execute failed(?:[^\n]{0,160}fault kernel_name="
+            r"(?P<kernel>\w{1,80}))?",
+            r"\baicore (?:exception|error|trap)",
+            r"\baiv(?:ec(?:tor)?)? error",
+            r"vector core exception",
+            r"aicpu exception",
         ),
         says=("{kind}", "on the chip {chip}", "the card says: {reason}", "the kernel is {kernel}"),
         causes=(
@@ -261,7 +269,6 @@ ROWS: tuple[KnownError, ...] = (
         apart="echo $ASCEND_LAUNCH_BLOCKING; the traceback names the call",
         fix="unset ASCEND_LAUNCH_BLOCKING, or run without graphs (vLLM: --enforce-eager) to find the operator",
     ),
-    _row("107022", "a call to HCCL or the runtime in a mode that forbids it", "a graph is being captured"),
     _row(
         "207000",
         "the feature is not supported on this product or release",
@@ -280,12 +287,6 @@ ROWS: tuple[KnownError, ...] = (
         apart="npu-smi info: memory and processes of the card",
         fix="leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes",
     ),
-    _row("207002", "the memory of the card is used up by tasks", "too many operators are in flight"),
-    _row(
-        "207003",
-        "no more events or notifies: a resource of the card is used up",
-        "too many communicators or streams",
-    ),
     _row(
         "207004",
         "no card is available to this process",
@@ -302,12 +303,6 @@ ROWS: tuple[KnownError, ...] = (
         apart=_KERNEL,
     ),
     _row(
-        "507008",
-        "a call to the driver failed",
-        "the driver, the card or the container's devices",
-        apart="npu-smi info; dmesg",
-    ),
-    _row(
         "507011",
         "a model on the card failed",
         "`event wait timeout` or `fftsplus` near it: an operator waited for another rank, as EI0002",
@@ -317,12 +312,6 @@ ROWS: tuple[KnownError, ...] = (
         " ~/ascend/log/debug/plog/plog-PID_*.log",
         fix="a timeout: find the rank that is late (it evaluates, saves or compiles) or ended; a kernel:"
         " ASCEND_LAUNCH_BLOCKING=1 names the operator",
-    ),
-    _row(
-        "507013",
-        "a kernel used an address that is not valid (end of a graph task)",
-        "a kernel, or memory freed too early",
-        apart=_KERNEL,
     ),
     _row(
         "507014",
@@ -338,7 +327,7 @@ ROWS: tuple[KnownError, ...] = (
         "an address or an input that the kernel does not accept",
         "a fault of the card",
         apart=_KERNEL,
-    ),
+    )._replace(patterns=(r"error code is 507015\b", r"error code:507015\b"), vague=True, in_output=True),
     _row(
         "507018",
         "a task on the card's own CPU (AICPU) failed",
@@ -372,7 +361,7 @@ ROWS: tuple[KnownError, ...] = (
         "a fault of the card, if it is always the same card",
         apart='grep -h "fault kernel_name\\|errorStr" ~/ascend/log/debug/plog/plog-PID_*.log: kernel and kind of fault',
         fix=_FIND_KERNEL,
-    ),
+    )._replace(patterns=(r"error code is 507035\b", r"error code:507035\b"), vague=True, in_output=True),
     _row(
         "507047",
         "the host timed out waiting for an event: a symptom, not a cause",
@@ -438,7 +427,6 @@ ROWS: tuple[KnownError, ...] = (
         "the card was reset, or its process ended",
         apart="npu-smi info; dmesg",
     ),
-    _row("507903", "the capture of a graph failed", "a call that a capture does not allow, before it"),
     _row("161001", "an argument of an operator (aclnn) is a null pointer", "the call of the operator"),
     _row("161002", "an argument of an operator (aclnn) is not valid", "shape, type or layout of an input"),
     _row(
@@ -529,6 +517,40 @@ ROWS: tuple[KnownError, ...] = (
         vague=True,
     ),
     KnownError(
+        "the connection to the card was lost",
+        patterns=(r"\bhdc (?:send msg fail|disconnect)",),
+        causes=("the card was reset, or failed", "the process on the card ended: see the device log"),
+        tells_apart="npu-smi info; dmesg; ~/ascend/log/debug/device-N",
+        fix="reset the card (npu-smi set -t reset -i N -c 0) with no job on it; replace it if the error recurs",
+        needs_context=True,
+    ),
+    KnownError(
+        "the memory of the card has errors that cannot be corrected (HBM ECC)",
+        patterns=(
+            r"(?i:\bhbm\b[^\n]{0,60}(?:ecc|uncorrect|multi[- ]?bit|double[- ]?bit)[^\n]{0,40}error)",
+            r"(?i:\becc\b[^\n]{0,40}(?:uncorrect|multi[- ]?bit|double[- ]?bit)[^\n]{0,40}error)",
+            r"(?i:(?:uncorrect|multi[- ]?bit|double[- ]?bit)\w{0,6}[^\n]{0,20}\becc\b)",
+            r"HBM_MULTI_BIT_ECC_ERROR",
+            r"\bhbm\b[^\n]{0,40}error",
+            r"\bRAS\b[^\n]{0,40}error",
+        ),
+        causes=("a fault of the card's memory",),
+        tells_apart="npu-smi info -t ecc -i N: double bit errors, isolated pages; npu-smi info -t health -i N",
+        fix="take the card out of the job and reset it; replace it if the error recurs",
+        needs_context=True,
+    ),
+    KnownError(
+        "the card is absent or busy",
+        patterns=(
+            r"drvDeviceOpen\b",
+            r"[Dd]evice ?(?:id ?)?\[?[0-9]{0,3}\]? (?:is )?(?:absent|not exist|offline|lost)\b",
+        ),
+        causes=("the card was lost: reset, power or heat", "another process holds it", "the container lacks it"),
+        tells_apart="npu-smi info; ls /dev/davinci*; dmesg",
+        fix="if npu-smi lacks the card, reset it or the host; else end the process that holds it",
+        needs_context=True,
+    ),
+    KnownError(
         "the driver did not open a card for this process",
         patterns=(r"Failed to open device, ?retCode=(?P<error>0x[0-9a-fA-F]{1,10}), ?deviceId=(?P<card>[0-9]{1,6})",),
         says=("the card is {card}, the error {error}",),
@@ -559,6 +581,7 @@ ROWS: tuple[KnownError, ...] = (
         "the card could not be opened or started",
         codes=("507033",),
         vague=True,
+        in_output=True,
         patterns=(
             r"\[Error\]: ?Failed to start the device",
             r"open device (?P<card>[0-9]{1,4}) failed",

@@ -13,6 +13,7 @@ from hccl_kit.diagnosis.errors import (
     joining,
     launching,
     links,
+    numbers,
     operators,
     rank_table,
     results,
@@ -31,6 +32,7 @@ ROWS: tuple[KnownError, ...] = (
     *hixl.ROWS,
     *operators.ROWS,
     *runtime.ROWS,
+    *numbers.ROWS,
     *frameworks.ROWS,
     *values.ROWS,
     *results.ROWS,
@@ -55,7 +57,7 @@ CONTEXT = re.compile(
 """Words that only logs of Ascend's software have."""
 
 _MAYBE = re.compile(
-    r"E[CIJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|code (?:is|:|=)|error code"
+    r"E[CIJELZH139][0-9]{4}|HCCL_[ES]|HcclResult|hcclRet|\[0x0|\bret|[Cc]ode ?(?:is|:|=)|error code"
     r"|(?<![0-9])[1235][0-9]{5}(?![0-9])"
 )
 """Something that every line with a code has, and most other lines do not."""
@@ -68,7 +70,8 @@ _HEX = re.compile(
     r"\[0x0{4,12}50[01]0{0,6}(?P<result>[0-9a-fA-F]{1,2})\]|\berrNo ?\[0x0{8,15}(?P<short>[0-9a-fA-F]{1,2})\]"
 )
 _RESULT = re.compile(
-    r"\bhcclRet ?(?:->|:|=) ?(?P<ret>[0-9]{1,3})\b|\bHcclResult ?[:=(]? ?(?P<named>[0-9]{1,2})\b"
+    r"\bhcclRet ?(?:- ?>|:|=) ?(?P<ret>[0-9]{1,3})\b"
+    r"|\bHCCL [Ee]rror [Cc]ode ?[:=] ?(?P<torch>[0-9]{1,3})\b|\bHcclResult ?[:=(]? ?(?P<named>[0-9]{1,2})\b"
     r"|status == HCCL_SUCCESS ?\((?P<checked>[0-9]{1,2}) vs"
 )
 _RESULT_OF_HCCL = re.compile(
@@ -121,7 +124,7 @@ def _results_in(line: str) -> Iterator[int]:
     for found in _HEX.finditer(line):
         yield int(found["result"] or found["short"], 16)
     for found in _RESULT.finditer(line):
-        yield int(found["ret"] or found["named"] or found["checked"])
+        yield int(found["ret"] or found["torch"] or found["named"] or found["checked"])
     if _OF_HCCL.search(line):
         for found in _RESULT_OF_HCCL.finditer(line):
             yield int(found["code"] or found["ret"])

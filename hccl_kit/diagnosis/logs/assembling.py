@@ -65,7 +65,7 @@ _SHARED = (
     rb"HCCL_(?:ENV\]|TRACE\]rank)",
     *(b"timeout", b"connect", b"nformation", b"hcom init", b"error:", b"listen on ip", b"ccurred", b"inconsistent"),
 )
-SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *(row.key for row in patterns.ROWS))}), _SHARED)
+SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *patterns.KEYS)}), _SHARED)
 """The keys of which a relevant line has one, and patterns that many of these keys share."""
 
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
@@ -134,10 +134,13 @@ class Assembler:
     def _take(self, line: int, record: Record) -> None:
         if noted := self._connected.take(self._note(line, record, Connected((), None)), record):
             self._noted.append(noted)
+        is_exception = False
         if record.level is None or record.is_screen:
-            self._exception(line, record)
+            is_exception = self._exception(line, record)
             self._elastic_exit(line, record)
         for fact in patterns.facts_of(record):
+            if is_exception and isinstance(fact, Fault):
+                continue
             noted = self._note(line, record, fact)
             if isinstance(fact, OperatorTimedOut):
                 self._waiting = line, record.pid
@@ -178,20 +181,21 @@ class Assembler:
             self._noted.append(before.noted._replace(fact=before.fact))
         self._operators[key] = _Open(noted, fact)
 
-    def _exception(self, line: int, record: Record) -> None:
-        """The last line of a Python traceback: the first one after it that is not indented."""
+    def _exception(self, line: int, record: Record) -> bool:
+        """Note the last line of a Python traceback, the first one that is not indented; whether this is one."""
         key = record.pid, record.rank
         if "Traceback (most recent call last)" in record.text:
             if len(self._tracebacks) < MAX_OPEN:
                 self._tracebacks[key] = line
-            return
+            return False
         text = without_prefix(record.text)
         if key not in self._tracebacks or not text.strip() or text[0] in " \t|+" or not record.is_whole:
-            return
+            return False
         del self._tracebacks[key]
         if found := _EXCEPTION.match(text):
             fault = of_exception(found["name"].split(".")[-1], text)
             self._noted.append(self._note(line, record, fault))
+        return found is not None
 
     def _elastic_exit(self, line: int, record: Record) -> None:
         """The block of torchrun for a rank: `rank : 3 (local_rank: 3)`, then `exitcode : -9 (pid: 4711)`.

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from hccl_kit.diagnosis.errors.row import Role
+
 MAX_RANK = 1 << 17
 """Numbers from here on are not ranks; HCCL prints 4294967295 for one that it does not know. Nor is a job larger: each
 rank without a log is listed, so what names a larger job would take all memory.
@@ -292,9 +294,10 @@ class PeerClosed(NamedTuple):
 class Fault(NamedTuple):
     """Any other error that tells something: a code, an exception of the program, an error of another module.
 
-    `kind` is a short phrase for people, such as "out of device memory". `is_symptom`: others cause it, such as a stream
-    that did not finish in time. `is_frame`: the error of a caller, which a library prints around its own.
-    `is_unknown`: an error of a module whose text no pattern knows.
+    `kind` is a short phrase for people, such as "out of device memory", with the values of the line that tell most.
+    `is_symptom`: others cause it, such as a stream that did not finish in time. `is_frame`: the error of a caller,
+    which a library prints around its own, or the heading of one. `is_unknown`: an error of a module whose text no row
+    knows. `role` and `fix` are those of the row of known errors, None and "" without one.
     """
 
     code: str | None
@@ -304,6 +307,8 @@ class Fault(NamedTuple):
     is_symptom: bool = False
     is_frame: bool = False
     is_unknown: bool = False
+    role: Role | None = None
+    fix: str = ""
 
 
 class Oversized(NamedTuple):

@@ -33,11 +33,11 @@ EDGE = 64 << 10
 """Bytes at the start and the end of a file that are searched for its first and last time."""
 
 OTHER_ERROR = re.compile(rb"\[ERROR\] ?(?!HCC[LP]\(|ROCE\()[A-Z]")
-"""An error of a module without patterns: the first ones of a process tell most."""
-
-
-_OTHER = b""
-"""The key of lines with such an error."""
+"""An error of a module around HCCL: the first ones of a process tell most."""
+LINK_ERROR = re.compile(rb"\[ERROR\] ?(?:HCC[LP]|ROCE)\(")
+"""An error of HCCL itself: many are echoes of one, so that they do not take the places of others."""
+ERRORS = {b"": OTHER_ERROR, b"\n": LINK_ERROR}
+"""Lines that are read whatever is in them, and what counts them in place of a key."""
 
 
 class Line(NamedTuple):
@@ -83,7 +83,7 @@ def scan(pieces: Iterable[bytes], search: Search, take: Callable[[Line], bool]) 
 
     Each key has its quota: the lines between the first and the last ones are left out. The last ones come at the end.
     """
-    quotas = {key: _Quota() for key in (*search.keys, _OTHER)}
+    quotas = {key: _Quota() for key in (*search.keys, *ERRORS)}
     number, wants_more, has_long_lines = 1, False, False
     head = tail = b""
     for block in _blocks(pieces):
@@ -188,6 +188,8 @@ def _hits(block: bytes, search: Search, quotas: Mapping[bytes, _Quota]) -> tuple
     is_repeated = lines.total() > REPEATED * len(lines)
     text = b"\n".join(lines) if is_repeated else block
     for probe, of_probe in search.probes:
+        if len(of_probe) == 1 and of_probe[0] not in text:  # twice as fast as the probe
+            continue
         matches = [found.start() for found in islice(probe.finditer(text), DENSE + 1)]
         if is_repeated or len(matches) > DENSE:
             for key in of_probe if matches else ():
@@ -200,20 +202,21 @@ def _hits(block: bytes, search: Search, quotas: Mapping[bytes, _Quota]) -> tuple
             for key in of_probe:
                 if key in line:
                     hits.add(start, quotas[key])
-    count = sum(lines[line] for line in lines if OTHER_ERROR.search(line)) if is_repeated else None
-    if count != 0:
-        _other_errors(hits, block, quotas[_OTHER], count)
+    for key, pattern in ERRORS.items():
+        if pattern.search(text):
+            count = sum(lines[line] for line in lines if pattern.search(line)) if is_repeated else None
+            _errors(hits, block, pattern, quotas[key], count)
     return hits.now, hits.late
 
 
-def _other_errors(hits: _Hits, block: bytes, quota: _Quota, count: int | None) -> None:
-    """Add the first and the last errors of other modules; `count` is the number of lines with one, if it is known."""
-    count = len(OTHER_ERROR.findall(block)) if count is None else count
+def _errors(hits: _Hits, block: bytes, pattern: re.Pattern[bytes], quota: _Quota, count: int | None) -> None:
+    """Add the first and the last lines that are errors; `count` is the number of lines with one, if it is known."""
+    count = len(pattern.findall(block)) if count is None else count
     most = max(0, FIRST - quota.seen) + LAST
-    taken = {hits.line(match.start()) for match in islice(OTHER_ERROR.finditer(block), most)}
+    taken = {hits.line(match.start()) for match in islice(pattern.finditer(block), most)}
     for size in (EDGE, len(block)) if count > most else ():
         begin = hits.line(len(block) - size) if size < len(block) else 0
-        last = [hits.line(match.start()) for match in deque(OTHER_ERROR.finditer(block, begin), maxlen=LAST)]
+        last = [hits.line(match.start()) for match in deque(pattern.finditer(block, begin), maxlen=LAST)]
         if len(last) == LAST:
             taken.update(last)
             break

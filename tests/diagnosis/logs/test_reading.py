@@ -363,7 +363,7 @@ def test_not_every_line_of_a_log_of_repeated_errors_is_looked_at(tmp_path: Path,
         nonlocal calls
         calls += event in ("call", "c_call")
 
-    many = "".join(f"{error} {n % 9999}\n" for n in range((4 << 20) // (len(error) + 4)))
+    many = "".join(f"{error} {n % 9999}\n" for n in range((6 << 20) // (len(error) + 4)))
     write(tmp_path / NAME, many + WAITED + many)
     sys.setprofile(count)
     try:
@@ -439,7 +439,11 @@ def test_reads_the_last_line_of_a_traceback() -> None:
         for event in events_of(text, "all.log")
         if isinstance(event.fact, Fault)
     ]
-    assert events == [(None, "OutOfMemoryError: out of device memory", 5), (1, "KeyError", 9), (2, "ValueError", 10)]
+    assert events == [
+        (None, "OutOfMemoryError: the memory of the card is used up", 5),
+        (1, "KeyError", 9),
+        (2, "ValueError", 10),
+    ]
 
 
 ELASTIC = """\

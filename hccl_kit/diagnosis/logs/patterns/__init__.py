@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from hccl_kit.diagnosis.logs.facts import Fact
+from hccl_kit.diagnosis.logs.facts import Fact, Fault
 from hccl_kit.diagnosis.logs.patterns import (
     faults,
     heartbeats,
@@ -32,8 +32,20 @@ ROWS: tuple[Row, ...] = (
 )
 
 
+KEYS = (*dict.fromkeys(row.key for row in ROWS), *faults.KEYS)
+"""The texts of which a line has one, or it states no fact."""
+
+
 def facts_of(record: Record) -> Iterator[Fact]:
     """The facts that a record states by itself."""
+    facts = [_known(fact, record) for fact in _of_rows(record)]
+    has_fault = any(isinstance(fact, Fault) for fact in facts)
+    if not has_fault and not (facts and record.module in faults.OF_LINKS) and (fault := faults.of_record(record)):
+        facts.append(_known(fault, record))
+    yield from facts
+
+
+def _of_rows(record: Record) -> Iterator[Fact]:
     seen: set[str] = set()  # rows with several keys are several rows
     for row in ROWS:
         at = record.text.find(row.key)
@@ -42,8 +54,10 @@ def facts_of(record: Record) -> Iterator[Fact]:
         if match := _compiled(row.pattern).search(record.text, 0 if row.before else at):
             seen.add(row.pattern)
             yield from row.make(Found(record, match))
-    if fault := faults.of_module(record):
-        yield fault
+
+
+def _known(fact: Fact, record: Record) -> Fact:
+    return faults.known(fact, record.text, of_ascend=record.level is not None) if isinstance(fact, Fault) else fact
 
 
 @cache

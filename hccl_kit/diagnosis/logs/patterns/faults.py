@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
+from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
+from hccl_kit.diagnosis.errors.row import literal_of
+from hccl_kit.diagnosis.errors.table import BY_CODE
+from hccl_kit.diagnosis.errors.table import ROWS as KNOWN
 from hccl_kit.diagnosis.logs.facts import Fact, Fault, Oversized
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
 from hccl_kit.diagnosis.logs.plog import Record, without_prefix
@@ -14,172 +19,153 @@ OF_LINKS = ("HCCL", "HCCP", "ROCE")
 """The modules whose errors have rows of their own; many of them are echoes of one."""
 
 
-class Code(NamedTuple):
-    """A code in messages. `is_symptom`: another rank causes it as often as this one."""
+class Consequence(NamedTuple):
+    """A phrase in errors of a process that suffers from another one; other programs use these words too.
 
-    kind: str
-    is_symptom: bool = False
-
-
-CODES = {
-    "EI0001": Code("an environment variable is not valid"),
-    "EI0002": Code("an operator waited for another rank for too long", True),
-    "EI0003": Code("an argument of an operator is not valid"),
-    "EI0004": Code("the rank table is not valid"),
-    "EI0005": Code("the ranks called an operator with different arguments"),
-    "EI0006": Code("a link was not set up in time", True),
-    "EI0007": Code("out of a resource"),
-    "EI0008": Code("the ranks run different releases of HCCL"),
-    "EI0009": Code("a link could not be built", True),
-    "EI0010": Code("two cards of a server cannot reach each other"),
-    "EI0011": Code("the card has not enough memory for links"),
-    "EI0012": Code("a copy between cards failed"),
-    "EI0013": Code("packets between two cards were lost", True),
-    "EI0014": Code("the rank table does not fit the job"),
-    "EI0015": Code("the ranks did not find each other", True),
-    "EI0016": Code("a setting is not valid"),
-    "EI0017": Code("the rank table lacks an entry"),
-    "EI0018": Code("packets between two cards were lost", True),
-    "EI0019": Code("a port is taken"),
-    "EI0020": Code("a port of the card is taken"),
-    "EI9999": Code("an internal error of HCCL", True),
-    "EJ0001": Code("the service of the card did not start: an old process still uses it"),
-    "EJ0002": Code("the network port of the card is down"),
-    "EJ0003": Code("a port is taken"),
-    "EJ0004": Code("the address of the card is not valid"),
-    "EC0010": Code("a Python module of the toolkit cannot be imported"),
-    "EE1001": Code("an argument is not valid"),
-    "EE1002": Code("a stream did not finish in time", True),
-    "EE9999": Code("an internal error of the runtime", True),
-    "EL0001": Code("the card is absent or abnormal"),
-    "EL0003": Code("an argument is not valid"),
-    "EL0004": Code("out of device memory"),
-    "E39007": Code("the helper of the card did not start in time"),
-    "E39999": Code("an internal error of the card's process manager", True),
-    "EZ9999": Code("an internal error of an operator", True),
-    "ERR02200": Code("a call to HCCL failed", True),
-}
-
-
-INNER = ("EI9999", "EE9999", "E39999", "EZ9999")
-"""Codes of any internal error: the text has the details."""
-
-
-class Phrase(NamedTuple):
-    """A phrase in errors of any module or program, and what it means; the first one that fits counts."""
+    `is_frame`: a caller prints it around the error of what it called.
+    """
 
     pattern: str
     kind: str
-    code: str | None = None
-    is_symptom: bool = False
     is_frame: bool = False
 
 
-PHRASES = (
-    Phrase(
+CONSEQUENCES = (
+    Consequence(
         r"507046|507048|507010|107020|stream sync(?:hronize)? time-?out|task timeout|EVENT_WAIT|NOTIFY_WAIT"
         r"|Notify ?Wait|is ABORT|failure abort|fftsplus.{0,40}timeout|Stream Synchronize failed"
         r"|event wait (?:error|timeout)|PrintStreamTimeoutSnapshotInfo",
         "a task did not finish in time",
-        None,
-        True,
     ),
-    Phrase(
+    Consequence(
         r"client socket has (?:timed out|failed)|[0-9] clients joined",
         "torch's store waited for other processes",
-        None,
-        True,
     ),
-    Phrase(r"\b5070(?:15|35)\b", "the kernel of an operator failed"),
-    Phrase(r"HCCL_BUFFSIZE\w{0,8} is too SMALL", "HCCL_BUFFSIZE is too small for an operator"),
-    Phrase(
+    Consequence(
         r"[Ss]tream ?[Ss]ynchronize failed\.?$|SynchronizeStream\w{0,20} error",
         "a task did not finish",
-        None,
-        True,
         True,
     ),
-    Phrase(
+    Consequence(
         r"HCCL function error|ERR02200|E[IJ][0-9]{4}|HcclAll|hcclComm|HcclComm|WorkHCCL|hccl.{0,40}(?:fail|error)",
         "a call to HCCL failed",
-        None,
-        True,
         True,
     ),
-    Phrase(
+    Consequence(
         r"ChildFailedError|Connection (?:closed|reset) by peer|Broken pipe|SignalException|KeyboardInterrupt"
         r"|received signal|Signals\.SIG|SIGTERM|gloo.{0,200}(?:Timed out|timed out|closed)|EOFError"
         r"|ConnectionResetError|BrokenPipeError|EngineDeadError|EngineCore|cancelled|executor .{0,40}(?:died|failed)",
         "the program was ended, or lost the connection to another one",
-        None,
-        True,
     ),
-    Phrase(
+    Consequence(
         r"process [0-9]{1,10} exit with exception|worker exits with exception|Time out nodes are",
         "the launcher saw a process end",
-        None,
-        True,
     ),
-    Phrase(r"kernel_name=aiv_(?:all|reduce|broadcast)", "an operator between cards failed in its kernel", None, True),
-    Phrase(
-        r"[Aa]icore (?:exception|kernel execute failed|error|timeout|trap)|vector core exception"
-        r"|aiv(?:ec(?:tor)?)? error|aicpu exception|Aicpu kernel execute failed",
-        "the kernel of an operator failed",
-    ),
-    Phrase(
-        r"out of memory|OutOfMemory|207001|alloc(?:ate|ation)? (?:device )?mem(?:ory)? fail", "out of device memory"
-    ),
-    Phrase(r"No space left on device", "a disk is full"),
-    Phrase(r"undefined symbol: ", "a library lacks a symbol: packages of different versions are installed"),
-    Phrase(r"Failed to init the tcp server", "MindSpore's scheduler could not listen on its port (MS_SCHED_PORT)"),
-    Phrase(
-        r"GetDeviceIndexByPhyId|Set visible device failed",
-        "a card is not among those that the process may see (ASCEND_RT_VISIBLE_DEVICES)",
-    ),
-    Phrase(
-        r"aicpu (?:ops )?package failed",
-        "the AICPU package could not be loaded",
-    ),
-    Phrase(r"sdma error|SDMA", "a copy between cards failed", "EI0012"),
-    Phrase(r"hdc send msg fail|hdc disconnect|heartbeat", "the connection to the card was lost"),
-    Phrase(r"ECC|hbm.{0,40}error|RAS", "a hardware error of the card"),
-    Phrase(
-        r"device\W{0,3}(?:id|open)?.{0,20}(?:absent|not exist|offline|lost)|207004|drvDeviceOpen",
-        "the card is absent or busy",
-    ),
+    Consequence(r"kernel_name=aiv_(?:all|reduce|broadcast)", "an operator between cards failed in its kernel"),
 )
-_PHRASES = tuple((re.compile(phrase.pattern), phrase) for phrase in PHRASES)
+_CONSEQUENCES = tuple((re.compile(one.pattern), one) for one in CONSEQUENCES)
 
+MIN_KEY = 8
+KEYS = tuple(
+    {text for row in KNOWN if row.in_output for pattern in row.patterns if len(text := literal_of(pattern)) >= MIN_KEY}
+)
+"""The texts by which errors in lines of any program are found; shorter ones are in too many lines."""
 _NOISE = re.compile(
     r"call trace|may be due to the following|dump_err_cqe|args dump|args\(|AIC_INFO|\[Dump\]|tilingKey|Nnopbase|aclnn"
-    r"|report error module_type|Traceback \(most recent|^\W*$"
+    r"|report error module_type|Ascend Error Message|Traceback \(most recent|^\W*$"
 )
 
 
-def of_text(module: str, text: str) -> Fault | None:
-    """The fault that a text of any program names, or None if no known phrase is in it."""
-    for pattern, phrase in _PHRASES:
-        if pattern.search(text):
-            return Fault(phrase.code, module, phrase.kind, text.strip()[:MAX_WORD], phrase.is_symptom, phrase.is_frame)
-    return None
+def of_record(record: Record) -> Fault | None:
+    """The error that a record states by its row, if it states no other fact.
 
-
-def of_module(record: Record) -> Fault | None:
-    """The error of a module that has no rows; the first one of a process is the most informative."""
-    if record.level != "ERROR" or record.module is None or record.module in (*OF_LINKS, "TORCH") or not record.is_whole:
+    Of HCCL and its helpers, only a root error: many others are echoes of one. Of a program's output, only what its row
+    says to look for there. Of other modules, any: the first one of a process tells most.
+    """
+    if record.level not in ("ERROR", None) or not record.is_whole:
         return None
-    if _NOISE.search(record.text) or "Ascend Error Message" in record.text:
+    if record.level is None or record.module in (None, "TORCH"):
+        return _of_output(without_prefix(record.text), of_ascend=record.level is not None)
+    if _NOISE.search(record.text):
         return None
-    return of_text(record.module, record.text) or Fault(
-        None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD], is_unknown=True
+    answer = _answer(record.text, of_ascend=True)
+    if record.module in OF_LINKS:
+        return _of_answer(record.module, answer, record.text) if answer and _is_root_error(answer) else None
+    return (
+        _consequence(record.module, record.text)
+        or _of_answer(record.module, answer, record.text)
+        or Fault(None, record.module, f"an error of {record.module}", record.text.strip()[:MAX_WORD], is_unknown=True)
     )
+
+
+def _of_output(text: str, *, of_ascend: bool) -> Fault | None:
+    """An error in a line of a program; a call that failed is only the frame of what it met."""
+    rows = [row for row in candidates(text) if row.in_output and row.found_in(text)]
+    if not rows:
+        return None
+    fault = _consequence("PROGRAM", text) or _of_answer("PROGRAM", _answer(text, of_ascend=of_ascend), text)
+    is_frame = any(row.role == "frame" for row in rows)
+    return fault._replace(is_frame=fault.is_frame or is_frame) if fault else None
 
 
 def of_exception(name: str, text: str) -> Fault:
     """An exception that ended a Python program."""
-    known = of_text("PYTHON", text)
-    return known._replace(kind=f"{name}: {known.kind}") if known else Fault(None, "PYTHON", name, text[:MAX_WORD])
+    found = _consequence("PYTHON", text) or _of_answer("PYTHON", _answer(text, of_ascend=False), text)
+    if found is None:
+        return Fault(None, "PYTHON", name, text[:MAX_WORD])
+    return known(found._replace(kind=f"{name}: {found.kind}"), text)
 
+
+def _consequence(module: str, text: str) -> Fault | None:
+    for pattern, phrase in _CONSEQUENCES:
+        if pattern.search(text):
+            return Fault(None, module, phrase.kind, text.strip()[:MAX_WORD], True, phrase.is_frame)
+    return None
+
+
+def _of_answer(module: str, answer: Answer | None, text: str) -> Fault | None:
+    """What a row says; None if it is none of an error."""
+    if answer is None or answer.row.role in ("fact", "value"):
+        return None
+    row = answer.row
+    code = next((code for code in row.codes if code.startswith("E") and not code.endswith("9999")), None)
+    is_frame = row.role in ("result", "frame")
+    return Fault(code, module, row.headline, text.strip()[:MAX_WORD], is_frame or row.role == "symptom", is_frame)
+
+
+def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
+    """The fault with what the row of its message knows: the role, the fix, the values of the line.
+
+    What a message shows to be a root error is one, and what it shows to be a consequence is none. A code alone does not
+    decide that: its text may say more, or nothing.
+    """
+    answer = _answer(text, of_ascend=of_ascend)
+    if answer is None:
+        return fault
+    row = answer.row
+    if _is_root_error(answer):
+        fault = fault._replace(is_symptom=False, is_frame=False)
+    elif not row.patterns and row.vague:  # the heading of a message, whose lines below it say what is wrong
+        fault = fault._replace(is_frame=not _HAS_REASON.search(text))
+    fixes = [sentence.removeprefix(_FIX) for sentence in answer.says if sentence.startswith(_FIX)]
+    values = [sentence for sentence in answer.says if not sentence.startswith(_FIX)]
+    kind = f"{fault.kind}: {', '.join(values)}" if values and row.role == "cause" else fault.kind
+    return fault._replace(role=row.role, fix=row.fix or "".join(fixes), kind=kind[:MAX_WORD])
+
+
+@lru_cache(1 << 10)
+def _answer(text: str, *, of_ascend: bool) -> Answer | None:
+    return answer_of(text, candidates(text), of_ascend=of_ascend)
+
+
+def _is_root_error(answer: Answer) -> bool:
+    """Whether the message, not only its code, is that of a root error."""
+    return answer.row.role == "cause" and bool(answer.row.patterns) and not answer.row.vague
+
+
+_FIX = "fix: "
+"""Starts a sentence of a row whose fix has values of the line."""
+_HAS_REASON = re.compile(r"Reason: ?\S")
 
 _CODE = re.compile(
     r"(?:^\W{0,4}|Ascend Error Message: ?|[\w/ ]{1,60}\()(?P<code>E(?:[IJELZ][0-9]|C0|39)[0-9]{3})(?:\)|: |(?=\[PID))"
@@ -187,32 +173,36 @@ _CODE = re.compile(
 
 
 def _coded(found: Found) -> Iterator[Fact]:
+    """The message of a code. Those of any internal error have the details in the text: what it says counts."""
     record = found.record
     if record.level is not None and not record.is_screen and "Ascend Error Message" not in record.text:
         return
     text = without_prefix(record.text)
     named = _CODE.search(text)
-    known = CODES.get(named["code"]) if named else None
-    if not named or not known:
+    code = named["code"] if named else ""
+    is_inner = code.endswith("9999")
+    if code not in BY_CODE or (is_inner and not record.is_whole):  # the text that is cut off would tell more
         return
-    if named["code"] in INNER and not record.is_whole:
-        return  # the text that is cut off would tell more
-    if named["code"] in INNER and (inner := of_text("HCCL", text)) and not inner.is_frame:
-        yield inner._replace(code=inner.code or named["code"], text=record.text[:MAX_WORD].strip())
+    if is_inner and (inner := _inner(text)):
+        yield inner._replace(code=inner.code or code, text=record.text[:MAX_WORD].strip())
         return
-    is_heading = named["code"] in INNER and text.rstrip().endswith("Inner Error!")
-    yield Fault(named["code"], "HCCL", known.kind, record.text[:MAX_WORD].strip(), known.is_symptom, is_heading)
+    for fault in _of_code(code, found):
+        yield fault._replace(is_frame=is_inner and text.rstrip().endswith("Inner Error!"))
 
 
-def _of_code(code: str, found: Found, module: str = "HCCL") -> Iterator[Fault]:
+def _inner(text: str) -> Fault | None:
+    """What the text of an internal error says, if it is more than that there is one."""
+    answer = _answer(text, of_ascend=True)
+    found = _consequence("HCCL", text)
+    if found is None and answer and answer.row.patterns:
+        found = _of_answer("HCCL", answer, text)
+    return found if found and not found.is_frame else None
+
+
+def _of_code(code: str, found: Found) -> Iterator[Fault]:
     if found.record.level in ("ERROR", None):
-        yield Fault(code, module, CODES[code].kind, found.record.text[:MAX_WORD].strip(), CODES[code].is_symptom)
-
-
-def _torch(found: Found) -> Iterator[Fact]:
-    """torch_npu prints its own code, then the error of HCCL that it met."""
-    for fact in _of_code("ERR02200", found, "TORCH"):
-        yield fact._replace(is_frame=True)
+        row = BY_CODE[code]
+        yield Fault(code, "HCCL", row.headline, found.record.text[:MAX_WORD].strip(), row.role != "cause")
 
 
 def _waited(found: Found) -> Iterator[Fact]:
@@ -264,65 +254,12 @@ def _gloo_sizes(found: Found) -> Iterator[Fact]:
     yield Oversized(int(found.match["received"]), int(found.match["expected"]))
 
 
-def _call(found: Found) -> Iterator[Fact]:
-    """torch_npu's text for a call that failed, where the traceback around it is lost."""
-    text = found.record.text[:MAX_WORD].strip()
-    yield Fault(None, "TORCH", "a call to HCCL or to the runtime failed", text, is_symptom=True, is_frame=True)
-
-
-def _phrase(found: Found) -> Iterator[Fact]:
-    """An error without code and module, as torch_npu and vLLM print it."""
-    if found.record.level in ("ERROR", None) and (fault := of_text("RUNTIME", without_prefix(found.record.text))):
-        yield fault
-
-
-def _no_store(found: Found) -> Iterator[Fact]:
-    """The line after its warnings about single addresses, of which another one may have been free."""
-    kind = "could not listen on the port of torch's store (MASTER_PORT)"
-    yield Fault(None, "TORCH", kind, found.record.text[:MAX_WORD].strip())
-
-
-_OF_CARDS = {
-    "'device_ip' is not set correctly": ("EI0014", "the rank table lacks device_ip"),
-    "ra reg global mr fail": (None, "memory of the card could not be registered for RDMA"),
-    "ibv_cmd_create_cq failed": (None, "the network port of the card has no memory for another queue"),
-    "failed runtime result = 507033": (None, "the card could not be opened"),
-}
-"""A part of an error of HCCL, HCCP or the runtime: the code for it, and what it means."""
-
-
-def _of_card(found: Found) -> Iterator[Fact]:
-    code, kind = _OF_CARDS[found.match[0]]
-    if found.record.level in ("ERROR", None):
-        yield Fault(code, "HCCL", kind, found.record.text[:MAX_WORD].strip())
-
-
-_CODED = "|".join(CODES)
+_CODED = r"\bE(?:[IJELZ][0-9]|C0|39)[0-9]{3}"
 ROWS = (
     *(
         Row(key, _CODED, _coded, before=True)
         for key in ("EI0", "EI9", "EJ0", "EC0", "EE1", "EE9", "EL0", "E39007", "E39999", "EZ9999")
     ),
-    Row("ERR02200", "ERR02200", _torch, before=True),
-    Row(
-        "function error:",
-        r"(?:HCCL|NPU) function error: [^\n]{1,300}?error code is [0-9]{1,6}\b",
-        _call,
-        before=True,
-        whole=True,
-    ),
-    Row("is too SMALL", r"HCCL_BUFFSIZE\w{0,8} is too SMALL", _phrase, before=True),
-    Row("client socket has", r"client socket has (?:timed out|failed)", _phrase),
-    Row("clients joined", r"[0-9]{1,6}/[0-9]{1,6} clients joined", _phrase, before=True),
-    *(Row(key, rf"error code(?: is|:) ?{key}\b", _phrase, before=True) for key in ("507015", "507035")),
-    *(Row(key, key, _phrase, before=True) for key in ("there is an exception of", "there is a sdma error")),
-    Row("out of memory. Tried to allocate", r"NPU out of memory\. Tried to allocate", _phrase, before=True),
-    *(
-        Row(key, key, _phrase, before=True)
-        for key in ("Aicpu kernel execute failed", "aicpu ops package failed", "aicpu package failed")
-    ),
-    *(Row(key, re.escape(key), _of_card, whole=True) for key in _OF_CARDS),
-    Row("failed to listen on any local", r"server socket has failed to listen on any local", _no_store, before=True),
     Row("connection failure between this device", "connection failure between this device and target", _no_link),
     Row("EnforceNotMet", r"instance of 'gloo::EnforceNotMet'", _gloo, before=True, whole=True),
     Row(

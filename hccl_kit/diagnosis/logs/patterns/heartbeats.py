@@ -48,6 +48,8 @@ def _arrival(text: str | None) -> float | None:
 
 def _verdict(found: Found) -> Iterator[Fact]:
     match = found.match
+    if "nconsistent" in match["status"]:
+        return  # of operators: nobody is lost, and the line about their arguments names both ranks
     reporter, arrival = _end(match["reporter"])[1], _arrival(match["arrival"])
     yield Heartbeat(*_end(match["culprit"]), reporter, _status(match["status"]), True, arrival)
 

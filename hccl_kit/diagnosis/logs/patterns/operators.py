@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from hccl_kit.diagnosis.errors.links import OPERATORS_DIFFER, VERSIONS
 from hccl_kit.diagnosis.logs.facts import (
     ArgumentMismatch,
     Fact,
@@ -103,7 +104,17 @@ def _mismatch(found: Found) -> Iterator[Fact]:
 
 
 def _versions(found: Found) -> Iterator[Fact]:
-    yield VersionMismatch(found.match["own"], found.match["other"])
+    """Which rank has which version; the name of the version file is left out."""
+    own, other = (
+        re.sub(r" ?\(version file: ?[^()]{0,240}\)", "", found.match[end]).strip()[:MAX_WORD]
+        for end in ("own", "other")
+    )
+    yield VersionMismatch(own, other)
+
+
+def _operators_differ(found: Found) -> Iterator[Fact]:
+    match = found.match
+    yield ArgumentMismatch(f"operator {match['index']}", match["own"][:MAX_WORD], match["other"][:MAX_WORD])
 
 
 def _watchdog(found: Found) -> Iterator[Fact]:
@@ -152,14 +163,8 @@ ROWS = (
         r"local ?\[(?P<own>[^\[\]]{0,512})\], ?remote ?\[(?P<other>[^\[\]]{0,512})\]",
         _mismatch,
     ),
-    Row(  # EI0008 of CANN 8.5 to 9.1, in plogs and on screens
-        "nconsistent",
-        r"[Ii]nconsistent[^\n]{0,200}?local[_ ]version(?: is)? ?\[?(?P<own>[\w.-]{1,60}?)\]?(?: \([^()\n]{1,200}\))?, "
-        r"(?:while the )?remote[_ ]version(?: is)? ?\[?(?P<other>[\w.-]{1,60}?)\]?\.?(?:\s|$)",
-        _versions,
-        before=True,
-        whole=True,
-    ),
+    *(Row(key, VERSIONS, _versions, before=True, whole=True) for key in ("versions are inconsistent", "Inconsistent ")),
+    Row("check opinfo inconsistent", OPERATORS_DIFFER, _operators_differ, whole=True),
     Row(
         "Watchdog caught collective",
         r"Watchdog caught collective operation timeout: Work\w{1,8}"

@@ -309,12 +309,8 @@ def _fix_of(event: Event) -> str:
 
 
 def _known_fix(event: Event) -> str:
-    from hccl_kit.diagnosis.known_lines import explain_lines  # noqa: PLC0415 - 50 ms, which only a fault needs
-
     assert isinstance(event.fact, Fault)
-    known = explain_lines(event.fact.text.split("\n"))
-    row = known.answers[0].row if known and known.answers else None
-    return row.fix if row and row.role == "cause" else ""
+    return event.fact.fix if event.fact.role == "cause" else ""
 
 
 def _clock(case: Case, event: Event) -> str:

@@ -1,0 +1,95 @@
+"""What one line of a log says: the row that tells most about it, with the values of the line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.errors.line_values import values_found, values_of
+from hccl_kit.diagnosis.errors.row import ROLES, KnownError, literal_of, word_of, words_of
+from hccl_kit.diagnosis.errors.table import BY_CODE, CONTEXT, ROWS, codes_in
+
+_ORDER = {role: place for place, role in enumerate(ROLES)}
+
+
+class Answer(NamedTuple):
+    """What one line says. `line` counts from 1 in the text or log, None if there is only one.
+
+    `says` are sentences with the values of the line, and `also` its other codes. `after`: of answers with one role, one
+    with a lower number tells more.
+    """
+
+    row: KnownError
+    code: str | None
+    says: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    line: int | None = None
+    text: str = ""
+    after: int = 0
+
+
+def candidates(text: str) -> Sequence[KnownError]:
+    """The rows that may be about a line, or about one of many."""
+    of_word, wordless = _literals()
+    found = {at for literal, at in wordless if literal in text}
+    for word in words_of(text) & of_word.keys():
+        found |= {at for literal, at in of_word[word] if literal in text}
+    return [ROWS[at] for at in sorted(found)]
+
+
+@cache
+def _literals() -> tuple[dict[str, list[tuple[str, int]]], list[tuple[str, int]]]:
+    """The text that every match of a pattern has, with its row: by a whole word of that text, and those without one."""
+    of_word: dict[str, list[tuple[str, int]]] = {}
+    for at, row in enumerate(ROWS):
+        for pattern in row.patterns:
+            of_word.setdefault(word_of(pattern), []).append((literal_of(pattern), at))
+    return of_word, of_word.pop("", [])
+
+
+def tells_more(answer: Answer, best: Answer) -> bool:
+    """Whether a later line tells more than the best one so far; of one row, a line with values does."""
+    place, best_place = (_ORDER[answer.row.role], answer.after), (_ORDER[best.row.role], best.after)
+    return place < best_place or (
+        place == best_place and answer.row is best.row and not best.says and bool(answer.says)
+    )
+
+
+def answer_of(
+    line: str, rows: Sequence[KnownError], number: int | None = None, *, of_ascend: bool = False
+) -> Answer | None:
+    """What a line says, by the most telling of the rows; messages before codes. None if it has neither.
+
+    `of_ascend`: the line is of Ascend's software, whether it has a word that tells so or not.
+    """
+    found: list[Answer] = []
+    codes = list(dict.fromkeys(codes_in(line)))
+    for row in rows:
+        match = row.found_in(line)
+        if match and (not row.needs_context or of_ascend or CONTEXT.search(line)):
+            says = (*values_found(line), *row.about(values_of(line, match)))
+            code = next((one for one in row.codes if one in codes), row.codes[0] if row.codes else None)
+            found.append(Answer(row, code, says, after=int(row.vague)))
+    if not found and (first := next(values_found(line), None)):
+        code = next((one for one in codes if BY_CODE[one].role == "cause"), "EI0014")
+        found.append(Answer(BY_CODE[code], code, (first,)))
+    found += (
+        Answer(BY_CODE[code], code, (), after=2 if code.isdecimal() else int(BY_CODE[code].vague)) for code in codes
+    )
+    if not found:
+        return None
+    best = min(found, key=lambda answer: _ORDER[answer.row.role])
+    says = best.says
+    if not says:  # the page of a result: what wraps it names the call
+        says = tuple(text for each in found if each.row.role == "frame" for text in each.says)
+    if is_of_tables(best.row) and best.row.patterns:
+        same = [each for each in found if each.row.patterns and is_of_tables(each.row)]
+        says = tuple(dict.fromkeys(text for each in same for text in each.says))
+    also = tuple(code for code in codes if code != best.code and BY_CODE[code].what != best.row.what)
+    return best._replace(says=says, also=also, line=number, text=line)
+
+
+def is_of_tables(row: KnownError) -> bool:
+    """Whether a row is about the content of a rank table, so that its rules find the error there."""
+    return bool(row.rules or row.variable or {"EI0014", "EI0017"} & set(row.codes))
