@@ -154,6 +154,7 @@ FLOORS = {
         "error_page": 2,
         "known_lines": 2,
         "variable_check": 2,
+        "variable_pages": 0,
         "answer_text": 3,
         "log_reading": 3,
         "lookup": 3,

@@ -176,7 +176,7 @@ def test_colors_are_only_used_on_terminals(
     assert diagnose.main(["plog-7_1.log"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("\x1b[31mfirst fault:")
-    assert lines[1].startswith("\x1b[1mcascade:\x1b[0m ")
+    assert lines[2].startswith("\x1b[1mcascade:\x1b[0m ")
 
 
 @pytest.mark.parametrize("kind", ["binary", "nul", "empty", "words", "fifo", "loop", "dangling", "folder", "device"])
