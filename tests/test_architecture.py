@@ -155,6 +155,7 @@ FLOORS = {
         "known_lines": 2,
         "variable_check": 2,
         "variable_pages": 0,
+        "collecting": 2,
         "answer_text": 3,
         "log_reading": 3,
         "lookup": 3,

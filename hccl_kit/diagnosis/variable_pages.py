@@ -70,7 +70,7 @@ PAGES = {
         "tcp://ADDRESS:PORT of memfabric's store, where prefill and decode nodes find each other",
         "For prefill and decode on Ascend with memfabric. The examples' tcp://PIP:PORT is a placeholder: write the"
         " address of the prefill host and a free port.",
-        "Equal on all nodes of the pair, and reachable from them. From memfabric 1.2 on its name is MF_CONFIG_STORE_URL;"
+        "Equal on all nodes of the pair, and reachable from them. From memfabric 1.2 on it is MF_CONFIG_STORE_URL;"
         " the old one is still read.",
         "memfabric 1.2 and SGLang's page of variables for Ascend, 2026-08",
     ),

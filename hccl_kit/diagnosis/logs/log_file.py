@@ -16,7 +16,8 @@ from hccl_kit.diagnosis.logs.run_folder import WholeRecord
 from hccl_kit.diagnosis.logs.scanning import Line, Scanned, scan
 from hccl_kit.diagnosis.logs.workers import process_of
 
-_CONTROLS = bytes(range(9))
+_CONTROLS = bytes(range(7))
+"""What no terminal takes; a bell and a backspace are of progress bars."""
 MIN_TEXT = 100
 """Of so many bytes of a text, one may be a control character: MPI_Abort of Open MPI 5 writes a NUL."""
 EDGE_LINES = 300
