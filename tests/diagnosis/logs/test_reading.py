@@ -536,6 +536,25 @@ def test_reads_the_files_of_our_launchers(tmp_path: Path) -> None:
     assert [event.time for event in evidence.events if isinstance(event.fact, Step)] == [TIME]
 
 
+def test_an_exception_has_its_last_frame_of_the_users_own_code_and_a_message_of_several_lines(tmp_path: Path) -> None:
+    frames = '  File "/job/train.py", line 31, in step\n  File "/v/lib/python3.11/site-packages/x.py", line 7, in f\n'
+    rule = "-" * 52
+    message = f"TypeError: \n{rule}\n- Kernel select failed:\n{rule}\nSelect CPU operator[AllReduce] fail!\n"
+    write(tmp_path / "rank_3.log", f"Traceback (most recent call last):\n{frames}{message}")
+    faults = [event.fact for event in read([tmp_path]).events if isinstance(event.fact, Fault)]
+    assert [(fault.text, fault.raised_at) for fault in faults] == [
+        ("TypeError: Kernel select failed: Select CPU operator[AllReduce] fail!", "train.py:31")
+    ]
+
+
+def test_equal_pids_of_several_hosts_in_one_file_are_several_processes(tmp_path: Path) -> None:
+    lines = "Traceback (most recent call last):\n", '  File "a.py", line 1\n', "ValueError: no\n"
+    prefixes = ("[pod/job-0/main] (Worker pid=5) ", "[pod/job-1/main] (Worker pid=5) ")
+    write(tmp_path / "all.log", "".join(prefix + line for line in lines for prefix in prefixes))
+    events = [event for event in read([tmp_path]).events if isinstance(event.fact, Fault)]
+    assert [event.process.worker for event in events] == ["job-0", "job-1"]
+
+
 def test_reads_addresses_of_cards(tmp_path: Path) -> None:
     text = "/usr/bin/hccn_tool -i 3 -ip -g\nipaddr:192.168.7.5\nnetmask:255.255.0.0\n\n/usr/bin/hccn_tool -i 4 -ip -g\nipaddr:192.168.7.6"
     write(tmp_path / "npu_info_before.txt", text)
