@@ -91,7 +91,19 @@ _LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
 _RULE = re.compile(r"[-=]{4,}$")
 MAX_HEADINGS = 3
 """Lines of a message that follow an exception without one: MindSpore's begin with headings between rules."""
-_CALM = (Joined, Located, Setting, GroupLeft, GroupNamed, RootCreated, OperatorEntered, Tls, Listening, SuperPod, Progress)
+_CALM = (
+    Joined,
+    Located,
+    Setting,
+    GroupLeft,
+    GroupNamed,
+    RootCreated,
+    OperatorEntered,
+    Tls,
+    Listening,
+    SuperPod,
+    Progress,
+)
 """Facts of a line without a level that do not report an error."""
 
 
