@@ -11,6 +11,7 @@ examples:
   hccl-kit diagnose hccl_logs/latest --format json
   hccl-kit diagnose job-logs.tar.gz --html report.html --mask
   hccl-kit diagnose hccl_2s_16p.json --ssh --remote-folder /data/job/ascend
+  hccl-kit diagnose ~/ascend/log runs/mine --collect for-the-issue.tar.gz
 
 HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
 
@@ -20,6 +21,7 @@ Exit codes: 0 the first fault is named; 1 the logs do not show it; 2 nothing cou
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import socket
 import sys
@@ -28,6 +30,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
+from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.colors import with_headings, with_labels
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
 from hccl_kit.base.paragraph import paragraph_width
@@ -36,10 +39,14 @@ from hccl_kit.base.terminal import clean, printable, wants_color
 from hccl_kit.check.engine import check_text
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_ssh_option, add_timeout, path_with
-from hccl_kit.cli.output_files import OutputFile, check_file, write_files
+from hccl_kit.cli.output_files import OutputFile, check_file, check_new_file, write_files
+from hccl_kit.cli.report import parts_of
 from hccl_kit.diagnosis.answer_text import as_page
+from hccl_kit.diagnosis.collecting import collect
 from hccl_kit.diagnosis.job import UnrecognisedError, diagnosis_of
 from hccl_kit.diagnosis.logs.remote import Host, Remote
+from hccl_kit.diagnosis.logs.sources import listing
+from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.diagnosis.most_telling import most_telling
 from hccl_kit.diagnosis.report.html import as_html
 from hccl_kit.diagnosis.report.json_form import as_json
@@ -58,6 +65,7 @@ class DiagnoseRequest(NamedTuple):
     logs: Sequence[str]
     format: str
     html: Path | None
+    collect: Path | None
     force: bool
     mask: bool
     ssh: bool
@@ -82,6 +90,12 @@ def make_parser() -> Parser:
         type=path_with(".html", "--html"),
         help="also write a page with graph and timeline to FILE, which ends in .html",
     )
+    parser.add_argument(
+        "--collect",
+        metavar="FILE",
+        type=path_with(".tar.gz", "--collect"),
+        help="also write the logs, dmesg and `hccl-kit report`, all masked, to FILE, which ends in .tar.gz",
+    )
     parser.add_argument("--force", action="store_true", help="overwrite a file with other content")
     parser.add_argument(
         "--mask",
@@ -103,6 +117,8 @@ def make_parser() -> Parser:
 def _diagnose(request: DiagnoseRequest) -> int:
     if request.html:
         check_file(request.html)
+    if request.collect:
+        check_new_file(request.collect, force=request.force)
     table, logs = _table_and_logs(request.logs)
     remote = _remote(request, table)
     if not (logs or remote):
@@ -112,6 +128,8 @@ def _diagnose(request: DiagnoseRequest) -> int:
             fix="name the folder of the logs too, or read them with --ssh",
             logs=request.logs[0],
         )
+    if request.collect:
+        _collect(request.collect, logs, is_new=not request.force)
     try:
         with show_progress("reading logs") as progress:
             diagnosis = diagnosis_of(logs, table, progress, remote)
@@ -134,6 +152,17 @@ def _diagnose(request: DiagnoseRequest) -> int:
         if is_open and (known := _most_telling(request, logs)):
             print(f"\n{known}")
     return EXIT_FINDINGS if diagnosis.first_fault is None else EXIT_OK
+
+
+def _collect(path: Path, logs: Sequence[Path], *, is_new: bool) -> None:
+    """Write the logs, the kernel's messages and the report of this machine, without what a stranger must not see."""
+    given, notes = listing(logs)
+    mask = Masker([socket.gethostname()], _users_here(), home=os.environ.get("HOME", ""))
+    collected = collect(given, {"report.json": json.dumps(parts_of(None)[0], indent=2)}, mask)
+    write_atomically(path, collected.data, mode=0o600, is_new=is_new)
+    for note in [*notes, *collected.notes]:
+        complain(f"note: {printable(note)}")
+    complain(f"wrote: {printable(str(path))}; read it before you publish it")
 
 
 def _most_telling(request: DiagnoseRequest, logs: Sequence[Path]) -> str | None:
@@ -164,6 +193,12 @@ def _remote(request: DiagnoseRequest, table: RankTable | None) -> Remote | None:
         if request.ssh_option or request.remote_folder:
             raise KitError("cli.diagnose.ssh-option-remote", "--ssh-option and --remote-folder need --ssh")
         return None
+    if request.collect:
+        raise KitError(
+            "cli.diagnose.collect-ssh",
+            "--collect gathers the logs of this machine, not those of --ssh",
+            fix="on each server: hccl-kit diagnose LOG --collect FILE.tar.gz; diagnose reads the archives together",
+        )
     if table is None:
         raise KitError(
             "cli.diagnose.ssh-needs-rank",

@@ -66,9 +66,17 @@ def make_parser() -> Parser:
 
 
 def _report(table: str | None, form: str) -> int:
+    parts, checks = parts_of(table)
+    print(json.dumps(parts, indent=2) if form == "json" else _as_text(parts, checks, color=wants_color(sys.stdout)))
+    described = parts["table"]
+    is_bad = any(check.state == "broken" for check in checks) or bool(described and described["errors"])
+    return EXIT_FINDINGS if is_bad else EXIT_OK
+
+
+def parts_of(table: str | None) -> tuple[dict[str, Any], list[Check]]:
+    """The masked report of this machine, with a rank table or the folder of a training; and its checks."""
     is_run = table is not None and Path(table).is_dir()
     run_of = training_run.described(Path(table)) if table and is_run else None
-    described = _described(table) if table and not is_run else None
     mask = mask_of(os.environ, socket.gethostname())
     examined = () if is_run else examine(ROOT, os.environ)
     checks = [check._replace(detail=mask.text(check.detail)) for check in examined]
@@ -76,13 +84,11 @@ def _report(table: str | None, form: str) -> int:
         "version": VERSION,
         "versions": versions(ROOT, os.environ),
         "environment": shown_variables(os.environ, mask),
-        "table": described,
+        "table": _described(table) if table and not is_run else None,
         "run": _masked(run_of, mask),
         "checks": [check._asdict() for check in checks],
     }
-    print(json.dumps(parts, indent=2) if form == "json" else _as_text(parts, checks, color=wants_color(sys.stdout)))
-    is_bad = any(check.state == "broken" for check in checks) or bool(described and described["errors"])
-    return EXIT_FINDINGS if is_bad else EXIT_OK
+    return parts, checks
 
 
 def _masked(value: Any, mask: Masker) -> Any:

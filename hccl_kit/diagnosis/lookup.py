@@ -13,6 +13,7 @@ from hccl_kit.diagnosis.errors.row import KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, codes_in, only_maybe
 from hccl_kit.diagnosis.explanation import Explanation
 from hccl_kit.diagnosis.known_lines import explain_lines
+from hccl_kit.diagnosis.variable_pages import PAGES
 from hccl_kit.preflight.rules.variable_verdict import in_words, verdict_in_words
 
 _ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
@@ -58,14 +59,18 @@ def _of_code(code: str) -> Explanation:
 
 
 def _of_variable(text: str) -> Explanation | None:
-    """What HCCL accepts for one of its variables, written as NAME or NAME=VALUE; None for any other text."""
+    """What is known about a variable, written as NAME or NAME=VALUE; None for any other text."""
     name, equals, value = text.partition("=")
-    accepted = in_words(name)
-    if accepted is None:
+    accepted, page = in_words(name), PAGES.get(name)
+    if accepted is None and page is None:
         return None
-    says = (verdict_in_words(name, value),) if equals else ()
-    row = KnownError(f"a variable of HCCL; accepted: {accepted}", "fact", fix="`hccl-kit preflight TABLE` checks it")
-    return Explanation((), (Answer(row, name, says),), (), (), is_exact=True)
+    says = (verdict_in_words(name, value),) if equals and accepted else ()
+    what = [page.does if page else "a variable of HCCL", f"accepted: {accepted}" if accepted else ""]
+    row = KnownError(
+        "; ".join(filter(None, what)), "fact", fix="`hccl-kit preflight TABLE` checks it" if accepted else ""
+    )
+    notes = (f"Use: {page.when}", f"Agrees with: {page.agrees}", f"Source: {page.source}") if page else ()
+    return Explanation((), (Answer(row, name, says),), notes, (), is_exact=True)
 
 
 def _ids_in(text: str) -> list[str]:

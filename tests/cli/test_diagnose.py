@@ -169,6 +169,17 @@ def test_a_mask_hides_names_in_every_form(desk: Path, judged: Judged, capsys: py
     assert "10.0.0" not in every
 
 
+def test_the_collected_archive_is_private_and_overwrites_nothing_unasked(
+    desk: Path, judged: Judged, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert diagnose.main(["plog-7_1.log", "--collect", "a.tar.gz"]) == 0
+    assert (desk / "a.tar.gz").stat().st_mode & 0o777 == 0o600
+    assert "wrote: a.tar.gz" in capsys.readouterr().err
+    assert diagnose.main(["plog-7_1.log", "--collect", "a.tar.gz"]) == 2
+    assert "a.tar.gz exists" in capsys.readouterr().err
+    assert diagnose.main(["plog-7_1.log", "--collect", "a.tar.gz", "--force"]) == 0
+
+
 def test_colors_are_only_used_on_terminals(
     desk: Path, judged: Judged, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,7 +187,7 @@ def test_colors_are_only_used_on_terminals(
     assert diagnose.main(["plog-7_1.log"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("\x1b[31mfirst fault:")
-    assert lines[1].startswith("\x1b[1mcascade:\x1b[0m ")
+    assert lines[2].startswith("\x1b[1mcascade:\x1b[0m ")
 
 
 @pytest.mark.parametrize("kind", ["binary", "nul", "empty", "words", "fifo", "loop", "dangling", "folder", "device"])

@@ -11,6 +11,7 @@ from hccl_kit.diagnosis.answer_text import MAX_PAGES, as_page
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.errors.table import CODES
 from hccl_kit.diagnosis.lookup import MAX_TEXT, explain
+from hccl_kit.diagnosis.variable_pages import PAGES
 
 
 def rules_of(text: str) -> list[str]:
@@ -192,6 +193,16 @@ def test_few_rules_are_shown_with_their_page_and_many_with_a_line() -> None:
     assert "What:" not in many
     assert re.search("^HK203  duplicate-device +Device Id of server Id X", many, re.MULTILINE)
     assert len(explain("EI0014").rules) > MAX_PAGES
+
+
+def test_every_variable_with_a_page_is_explained_with_use_and_source() -> None:
+    for name, facts in PAGES.items():
+        for written in (name, f"{name}=x"):
+            page = as_page(explain(written), 10_000)
+            assert page.startswith(f"{name}: {facts.does}")
+            for paragraph in (f"Use: {facts.when}", f"Agrees with: {facts.agrees}", f"Source: {facts.source}"):
+                assert f"\n{paragraph}" in page
+        assert re.search("20[0-9]{2}-[0-9]{2}", facts.source), name
 
 
 def test_a_variable_is_explained_with_what_hccl_accepts() -> None:

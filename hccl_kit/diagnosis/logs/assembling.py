@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import PurePath
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs import patterns
@@ -17,6 +18,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Heartbeat,
     Joined,
     Listening,
+    Located,
     OperatorEntered,
     OperatorTimedOut,
     Progress,
@@ -26,9 +28,10 @@ from hccl_kit.diagnosis.logs.facts import (
     Tls,
 )
 from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.logs.origins import NOBODY, without_prefix
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
 from hccl_kit.diagnosis.logs.patterns.row import number, rank
-from hccl_kit.diagnosis.logs.plog import Record, records, time_of, without_prefix
+from hccl_kit.diagnosis.logs.plog import Record, records, time_of
 from hccl_kit.diagnosis.logs.scanning import Line, Search
 
 MAX_CONNECTED = 1 << 16
@@ -52,6 +55,8 @@ _KEYS = (
     "Traceback (most recent",
     "(local_rank:",
     "  time      :",
+    "Process name: [",
+    ", RankID:",
     ROOT,
 )
 _SHARED = (
@@ -76,8 +81,29 @@ _EXCEPTION = re.compile(
 )
 _ELASTIC_TIME = re.compile(r"^ *time *: ?(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})")
 _ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?[0-9]{1,6}\)")
-_EXIT_CODE = re.compile(r"^ *exitcode *: ?(?P<code>-?[0-9]{1,3}) \(pid: ?(?P<pid>[0-9]{1,10})\)")
-_CALM = (Joined, Setting, GroupLeft, GroupNamed, RootCreated, OperatorEntered, Tls, Listening, SuperPod, Progress)
+_MPI = re.compile(r"^ *Process name: \[")
+_EXIT_CODE = re.compile(
+    r"(?:^ *exitcode *: ?|\bExit code: {1,8})(?P<code>-?[0-9]{1,3})(?: \(pid: ?(?P<pid>[0-9]{1,10})\)|$)"
+)
+_FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
+_LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
+"""Files that are not the user's own code."""
+_RULE = re.compile(r"[-=]{4,}$")
+MAX_HEADINGS = 3
+"""Lines of a message that follow an exception without one: MindSpore's begin with headings between rules."""
+_CALM = (
+    Joined,
+    Located,
+    Setting,
+    GroupLeft,
+    GroupNamed,
+    RootCreated,
+    OperatorEntered,
+    Tls,
+    Listening,
+    SuperPod,
+    Progress,
+)
 """Facts of a line without a level that do not report an error."""
 
 
@@ -88,6 +114,19 @@ class _Open(NamedTuple):
     fact: OperatorTimedOut
 
 
+_Who = tuple[int | None, int | None, str | None]
+"""Pid, rank and server of a line."""
+
+
+class _Traceback(NamedTuple):
+    """A traceback from its first line on: the last frame of the user's own code, then the exception as far as it is."""
+
+    line: int
+    frame: str = ""
+    raised: Noted | None = None
+    headings: tuple[str, ...] = ()
+
+
 class Assembler:
     """Takes the lines of one file in order; `end` returns the facts."""
 
@@ -96,23 +135,27 @@ class Assembler:
         self._time: tuple[int, float] | None = None
         self._operators: dict[tuple[int | None, str | None], _Open] = {}
         self._connected = _Connected()
-        self._tracebacks: dict[tuple[int | None, int | None], int] = {}
+        self._tracebacks: dict[_Who, _Traceback] = {}
+        self._located: dict[_Who, Noted] = {}
         self._elastic: tuple[int, int] | None = None
         self._is_root = False
         self._elastic_time: float | None = None
-        self._ranks: dict[int, int] = {}
+        self._ranks: dict[tuple[str | None, int], int] = {}
         self._waiting: tuple[int, int | None] | None = None
 
     def take(self, line: Line) -> bool:
         """Take a line; returns whether the next line is needed too."""
         for record in records(line.text, is_whole=line.is_whole):
+            if record.origin is not NOBODY and (place := record.origin.place) and len(self._located) < MAX_OPEN:
+                noted = self._note(line.number, record, place)._replace(is_error=False)
+                self._located.setdefault(_who(noted), noted)
             if record.time is not None:
                 self._time = line.number, record.time
-            if record.pid is not None and record.rank is not None and len(self._ranks) < MAX_OPEN:
-                self._ranks.setdefault(record.pid, record.rank)
+            if record.pid is not None and record.origin.rank is not None and len(self._ranks) < MAX_OPEN:
+                self._ranks.setdefault((record.origin.server, record.pid), record.origin.rank)
             self._take(line.number, record)
-        while self._tracebacks and next(iter(self._tracebacks.values())) < line.number - AWAITED:
-            del self._tracebacks[next(iter(self._tracebacks))]
+        while self._tracebacks and next(iter(self._tracebacks.values())).line < line.number - AWAITED:
+            self._close(next(iter(self._tracebacks)))
         return bool(self._tracebacks or self._elastic or self._connected.is_open)
 
     def end(self) -> list[Noted]:
@@ -124,11 +167,15 @@ class Assembler:
         self._operators.clear()
         if noted := self._connected.close():
             self._noted.append(noted)
+        for who in tuple(self._tracebacks):
+            self._close(who)
+        telling = set(map(_who, self._noted))
+        self._noted += (noted for who, noted in self._located.items() if who in telling)
         return sorted(map(self._with_rank, self._noted), key=lambda noted: noted.line)
 
     def _with_rank(self, noted: Noted) -> Noted:
         """With the rank that another line names for the same process."""
-        known = self._ranks.get(noted.pid) if noted.pid is not None and noted.rank is None else None
+        known = None if noted.pid is None or noted.rank is not None else self._ranks.get((noted.server, noted.pid))
         return noted if known is None else noted._replace(rank=known)
 
     def _take(self, line: int, record: Record) -> None:
@@ -165,7 +212,7 @@ class Assembler:
         if pid is None and record.level is None and isinstance(fact, Heartbeat) and self._waiting:
             pid = self._waiting[1] if line - self._waiting[0] <= IN_MESSAGE else None
         is_error = record.level == "ERROR" or (record.level is None and not isinstance(fact, _CALM))
-        return Noted(line, fact, time, is_error, pid, record.rank)
+        return Noted(line, fact, time, is_error, pid, record.origin.rank, record.origin.server)
 
     def _operator(self, noted: Noted, fact: OperatorTimedOut, record: Record) -> None:
         """Join the parts of one timeout: base, para, groupRank and opData information of one thread in a row."""
@@ -182,35 +229,72 @@ class Assembler:
         self._operators[key] = _Open(noted, fact)
 
     def _exception(self, line: int, record: Record) -> bool:
-        """Note the last line of a Python traceback, the first one that is not indented; whether this is one."""
-        key = record.pid, record.rank
+        """Take a line of a Python traceback; whether it is the exception, the first line that is not indented."""
+        who = record.pid, record.origin.rank, record.origin.server
         if "Traceback (most recent call last)" in record.text:
+            self._close(who)
             if len(self._tracebacks) < MAX_OPEN:
-                self._tracebacks[key] = line
+                self._tracebacks[who] = _Traceback(line)
             return False
-        text = without_prefix(record.text)
-        if key not in self._tracebacks or not text.strip() or text[0] in " \t|+" or not record.is_whole:
+        traceback = self._tracebacks.get(who)
+        if traceback is None or not record.is_whole or not (text := without_prefix(record.text)).strip():
             return False
-        del self._tracebacks[key]
-        if found := _EXCEPTION.match(text):
-            fault = of_exception(found["name"].split(".")[-1], text)
-            self._noted.append(self._note(line, record, fault))
-        return found is not None
+        if traceback.raised is not None:
+            self._heading(who, traceback, text.strip(), line)
+        elif frame := _FRAME.match(text):
+            if not _LIBRARY.search(frame["file"]):
+                at = f"{PurePath(frame['file']).name}:{frame['line']}"
+                self._tracebacks[who] = traceback._replace(frame=at)
+        elif text[0] not in " \t|+":
+            del self._tracebacks[who]
+            if found := _EXCEPTION.match(text):
+                fault = of_exception(found["name"].split(".")[-1], text)._replace(raised_at=traceback.frame)
+                noted = self._note(line, record, fault)
+                if text.rstrip().endswith(":"):
+                    self._tracebacks[who] = _Traceback(line, traceback.frame, noted)
+                else:
+                    self._noted.append(noted)
+                return True
+        return False
+
+    def _heading(self, who: _Who, traceback: _Traceback, text: str, line: int) -> None:
+        """A line after an exception without a message: a rule, a heading, or the message."""
+        is_over = line - traceback.line > APART or len(traceback.headings) == MAX_HEADINGS
+        if _RULE.match(text) and not is_over:
+            return
+        if not is_over:
+            traceback = traceback._replace(headings=(*traceback.headings, text.removeprefix("- ").rstrip(":")))
+            self._tracebacks[who] = traceback
+        if is_over or not text.startswith("- "):
+            self._close(who)
+
+    def _close(self, who: _Who) -> None:
+        """End a traceback: the exception has the message that follows it."""
+        traceback = self._tracebacks.pop(who, None)
+        if traceback is None or traceback.raised is None:
+            return
+        fault = traceback.raised.fact
+        assert isinstance(fault, Fault)
+        if traceback.headings:
+            name = fault.text.strip().rstrip(":")
+            fault = of_exception(name.split(".")[-1], f"{name}: {': '.join(traceback.headings)}")
+        self._noted.append(traceback.raised._replace(fact=fault._replace(raised_at=traceback.frame)))
 
     def _elastic_exit(self, line: int, record: Record) -> None:
         """The block of torchrun for a rank: `rank : 3 (local_rank: 3)`, then `exitcode : -9 (pid: 4711)`.
 
-        The block of the rank that torchrun saw end first comes last, after a heading.
+        The block of the rank that torchrun saw end first comes last, after a heading. Open MPI names that one only.
         """
         text = without_prefix(record.text)
         if ROOT in text:
             self._is_root, self._elastic_time = True, None
         elif found := _ELASTIC_TIME.match(text):
             self._elastic_time = time_of(f"{found['date']} {found['clock']}", None, None)
-        elif found := _ELASTIC.match(text):
-            own = rank(found["rank"])
+        elif (found := _ELASTIC.match(text)) or _MPI.match(text):
+            own = rank(found["rank"]) if found else record.origin.rank
             self._elastic = None if own is None else (line, own)
-        elif self._elastic and (found := _EXIT_CODE.match(text)):
+            self._is_root |= not found
+        if self._elastic and (found := _EXIT_CODE.search(text)):
             code, own = int(found["code"]), self._elastic[1]
             fact = Exited(own, None, -code, -code == 15) if code < 0 else Exited(own, code, None)
             fact = fact._replace(is_first=self._is_root)
@@ -219,6 +303,10 @@ class Assembler:
             self._elastic, self._is_root, self._elastic_time = None, False, None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
+
+
+def _who(noted: Noted) -> _Who:
+    return noted.pid, noted.rank, noted.server
 
 
 def _is_frame_of(one: Noted, found: Noted) -> bool:

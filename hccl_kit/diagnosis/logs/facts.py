@@ -63,6 +63,14 @@ class Joined(NamedTuple):
     """The line says that the communicator is complete, not that its creation begins."""
 
 
+class Located(NamedTuple):
+    """A line of the process names its server or its card; `logic` and `physical` as in Joined."""
+
+    server: str | None = None
+    logic: int | None = None
+    physical: int | None = None
+
+
 class RootCreated(NamedTuple):
     """The process created a communicator for others to join."""
 
@@ -309,6 +317,8 @@ class Fault(NamedTuple):
     is_unknown: bool = False
     role: Role | None = None
     fix: str = ""
+    raised_at: str = ""
+    """`train.py:31`, the last line of the user's own code in the traceback of an exception."""
 
 
 class Oversized(NamedTuple):
@@ -427,6 +437,7 @@ class ServerLost(NamedTuple):
 
 Fact = (
     Joined
+    | Located
     | RootCreated
     | GroupNamed
     | GroupLeft

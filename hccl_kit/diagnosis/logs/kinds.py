@@ -16,7 +16,6 @@ from hccl_kit.diagnosis.logs import run_folder
 from hccl_kit.diagnosis.logs.facts import MAX_RANK, CardAddress, Joined, Step
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.faults import of_exception
-from hccl_kit.diagnosis.logs.patterns.row import rank
 from hccl_kit.diagnosis.logs.plog import MAX_TEXT
 from hccl_kit.diagnosis.logs.scanning import Line
 
@@ -46,25 +45,6 @@ class Kind(NamedTuple):
 def kind_of(name: str) -> Kind | None:
     """The kind of a file with a form of its own; None for a log."""
     return next((kind for kind in KINDS if kind.pattern.fullmatch(name)), None)
-
-
-def _failed(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
-    """`failed` of our scripts: `RANK CODE` in the order in which they failed; then the script ends the others."""
-    for number, line in enumerate(islice(lines, MAX_LINES)):
-        found = re.fullmatch(r"(?:worker_)?([0-9]{1,8}) ([0-9]{1,3})", line.text)
-        own = rank(found[1]) if found else None
-        if found and own is not None and line.is_whole:
-            code = int(found[2])
-            ended = run_folder.exited(own, code, by_launcher=number > 0 and code in (137, 143))
-            yield Noted(line.number, ended, is_error=True, rank=own)
-
-
-def _end(lines: Iterator[Line], about: About) -> Iterator[Noted]:
-    """`end_RANK` of our Slurm script: code, card and host of a rank that failed."""
-    line = next(lines, None)
-    found = re.fullmatch(r"([0-9]{1,3}) ([0-9]{1,6}) ([\w.-]{1,255})", line.text) if line and line.is_whole else None
-    if found and about.rank is not None:
-        yield Noted(1, run_folder.exited(about.rank, int(found[1])), about.changed, True)
 
 
 def _step(lines: Iterator[Line], about: About) -> Iterator[Noted]:
@@ -122,8 +102,6 @@ def _addresses(lines: Iterator[Line], _about: About) -> Iterator[Noted]:
 
 
 KINDS = (
-    Kind(re.compile(r"failed"), _failed),
-    Kind(re.compile(r"end_[0-9]{1,8}"), _end),
     Kind(re.compile(r"step_[0-9]{1,8}"), _step),
     Kind(re.compile(r"error_[0-9]{1,8}\.json"), _error),
     Kind(

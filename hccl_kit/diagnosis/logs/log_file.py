@@ -16,6 +16,10 @@ from hccl_kit.diagnosis.logs.run_folder import WholeRecord
 from hccl_kit.diagnosis.logs.scanning import Line, Scanned, scan
 from hccl_kit.diagnosis.logs.workers import process_of
 
+_CONTROLS = bytes(range(7))
+"""What no terminal takes; a bell and a backspace are of progress bars."""
+MIN_TEXT = 100
+"""Of so many bytes of a text, one may be a control character: MPI_Abort of Open MPI 5 writes a NUL."""
 EDGE_LINES = 300
 """Lines that are searched for the first and the last time of a file."""
 
@@ -58,6 +62,10 @@ class _Counted:
             self.cut = error.strerror or "it cannot be read"
 
 
+def _is_text(head: bytes) -> bool:
+    return (len(head) - len(head.translate(None, _CONTROLS))) * MIN_TEXT <= len(head)
+
+
 def _cut(log: Log, counted: _Counted) -> tuple[str, ...]:
     return (f"{log.name} was not read to its end: {counted.cut}",) if counted.cut else ()
 
@@ -90,7 +98,7 @@ def read_log(log: Log) -> Found:
     scanned = scan(chain([first], pieces), SEARCH, assembler.take)
     noted = assembler.end()
     notes = list(_cut(log, counted))
-    if b"\0" in scanned.head and not noted:
+    if not (noted or _is_text(scanned.head)):
         return Found(None, (), (*notes, f"{log.name} is not text"))
     if not counted.size and counted.cut:
         return Found(None, (), (f"{log.name} cannot be read: {counted.cut}",))
@@ -129,8 +137,12 @@ def _of_dump(log: Log, counted: _Counted, process: Process, pieces: Iterator[byt
 
 
 def events_of(name: str, process: Process, noted: list[Noted]) -> tuple[Event, ...]:
-    """The events of a file. The pid in its name counts most; a log of one rank belongs to one process."""
+    """The events of a file. The pid in its name counts most; a log of one rank belongs to one process.
+
+    Each host that lines of a file name is a worker of its own if there are several: their pids are not of one host.
+    """
     pids = {one.pid for one in noted if one.pid is not None}
+    has_hosts = len({one.server for one in noted if one.server is not None}) > 1
     if process.pid is None and process.rank is not None and len(pids) == 1:
         process = process._replace(pid=pids.pop())
     ranks: dict[Process, int] = {} if process.rank is None else {_known(process): process.rank}
@@ -138,7 +150,8 @@ def events_of(name: str, process: Process, noted: list[Noted]) -> tuple[Event, .
     for one in noted:
         own = process
         if process.pid is None and process.rank is None:
-            own = process._replace(pid=one.pid, rank=one.rank)
+            worker = f"{process.worker}/{one.server}" if has_hosts and one.server else process.worker
+            own = Process(worker, one.pid, one.rank)
             if one.rank is not None:
                 ranks.setdefault(_known(own), one.rank)
         events.append(Event(_known(own), Place(name, one.line), one.time, one.is_error, one.fact))

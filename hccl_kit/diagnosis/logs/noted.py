@@ -16,3 +16,4 @@ class Noted(NamedTuple):
     is_error: bool = False
     pid: int | None = None
     rank: int | None = None
+    server: str | None = None

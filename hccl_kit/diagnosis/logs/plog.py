@@ -13,6 +13,8 @@ from calendar import timegm
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hccl_kit.diagnosis.logs.origins import NOBODY, Origin, joined, named, origin_of, prefix_of
+
 MAX_TEXT = 16 << 10
 """Characters of a line that are searched, in time linear to their number."""
 
@@ -33,8 +35,8 @@ class Record(NamedTuple):
     text: str
     is_screen: bool = False
     is_whole: bool = True
-    rank: int | None = None
-    """The rank that a launcher put before the line."""
+    origin: Origin = NOBODY
+    """Who the line, or what a launcher put before it, names."""
 
 
 _DATE = (
@@ -61,8 +63,7 @@ _SCREEN = re.compile(
 )
 _TORCH = re.compile(
     r"\[(?P<level>ERROR|WARNING|INFO)\] (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- ][0-9]{2}:[0-9]{2}:[0-9]{2})"
-    r"(?:\.(?P<milli>[0-9]{3}))?(?P<micro>)? "
-    r"\(PID:(?P<pid>[0-9]{1,10}), Device:-?[0-9]{1,10}, RankID:(?P<rank>-1|[0-9]{1,8})\)"
+    r"(?:\.(?P<milli>[0-9]{3}))? \(PID:[0-9]{1,10}, Device:-?[0-9]{1,10}, RankID:-?[0-9]{1,10}\)"
 )
 _MINDIE = re.compile(
     r"\[(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}[- T][0-9]{2}:[0-9]{2}:[0-9]{2})"
@@ -89,8 +90,10 @@ def records(line: str, *, is_whole: bool = True) -> Iterator[Record]:
     if not starts:
         yield _without_header(line, is_whole)
         return
+    origin = prefix_of(line[: min(starts[0], MAX_TEXT)])[1]
     for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
-        yield _with_header(line[start:end], is_whole or end < len(line))
+        record = _with_header(line[start:end], is_whole or end < len(line))
+        yield record._replace(origin=joined(origin_of(record.text), origin))
 
 
 def time_of(date: str | None, milli: str | None, micro: str | None) -> float | None:
@@ -141,70 +144,27 @@ def _with_header(text: str, is_whole: bool) -> Record:
 
 
 _COLOR = re.compile(r"\x1b\[[0-9;]{0,20}[mK]")
-_PREFIX = re.compile(
-    r"\[rank ?(?P<rank>[0-9]{1,8})\]: ?"
-    r"|\[(?:default)?[0-9]{0,6}\]: ?"
-    r"|\((?P<words>[\w .=:-]{1,80})\) ?"
-    r"|\[CRITICAL\] ?[A-Z_]{1,20}\((?P<critical>[0-9]{1,10}),[^()\n]{0,100}\) ?:?"
-    r"|(?:ERROR|INFO|WARNING) [0-9]{2}-[0-9]{2} [0-9:]{8} \[[\w./]{1,80}:[0-9]{1,6}\] ?"
-    r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2}) "
-    r"|(?P<path>[\w./~-]{1,200}):[0-9]{1,9}: ?"
-    r"|worker-[0-9]{1,6}: ?"
-    # mpirun --tag-output, kubectl logs --prefix, [HOST:RANK], docker compose, pdsh; above, --timestamps of docker
-    r"|\[(?:[\w.-]{1,100}@)?[0-9]{1,10},(?P<mpi>[0-9]{1,8})\]<std(?:out|err)>: ?"
-    r"|\[pod/[\w./-]{1,200}\] "
-    r"|\[(?![\w.-]{0,100}\.(?:c|cc|cpp|h|py):)[\w.-]{1,100}:[0-9]{1,6}\] "
-    r"|[\w.-]{1,60} {1,40}\| "
-    r"|(?:[a-z][\w-]{0,62}[0-9]|(?:[0-9]{1,3}\.){3}[0-9]{1,3}): "
-    r"|[0-9]{1,6}: (?=\S)"
-)
-_PID = re.compile(r"\bpid=([0-9]{1,10})\b")
-_RANK = re.compile(r"\brank=([0-9]{1,8})\b")
-
-
-def without_prefix(text: str) -> str:
-    """The text without what frameworks and tools put before each line."""
-    return text[_prefix(text)[0] :]
-
-
-def _prefix(text: str) -> tuple[int, int | None, int | None]:
-    """Where the text begins after its prefixes, and the pid and rank in them."""
-    at, pid, rank = 0, None, None
-    for _ in range(5):
-        found = _PREFIX.match(text, at)
-        if not found:
-            break
-        at = found.end()
-        if named_rank := found["rank"] or found["mpi"]:
-            rank = int(named_rank)
-        elif found["critical"]:  # of MindSpore
-            pid = int(found["critical"])
-        elif words := found["words"]:
-            pid = int(named[1]) if (named := _PID.search(words)) else pid
-            rank = int(named[1]) if (named := _RANK.search(words)) else rank
-    return at, pid, rank
 
 
 def _without_header(line: str, is_whole: bool) -> Record:
     is_whole = is_whole and len(line) <= MAX_TEXT
     line = line[:MAX_TEXT]
-    _, prefix_pid, rank = _prefix(line)
+    origin = named(line)
     if found := _TORCH.search(line):
         time = time_of(found["date"], found["milli"], None)
         text = line[found.end() :]
-        rank = rank if found["rank"] == "-1" else int(found["rank"])
-        return Record(found["level"], "TORCH", int(found["pid"]), time, None, text, False, is_whole, rank)
+        return Record(found["level"], "TORCH", origin.pid, time, None, text, False, is_whole, origin)
     if (found := _MINDIE.match(line)) and not _SCREEN.search(line):
         time = time_of(found["date"], found["milli"], found["micro"])
         level = {"CRITICAL": "ERROR", "WARN": "WARNING"}.get(found["level"], found["level"])
-        pid = int(found["pid"]) if found["pid"] else prefix_pid
+        pid = int(found["pid"]) if found["pid"] else origin.pid
         text, thread = line[found.end() :], found["thread"]
-        return Record(level, "MINDIE", pid, time, thread, text, False, is_whole, rank)
+        return Record(level, "MINDIE", pid, time, thread, text, False, is_whole, origin)
     if not (found := _SCREEN.search(line)):
-        return Record(None, None, prefix_pid, None, None, line, False, is_whole, rank)
-    pid = int(found["pid"] or found["pid2"] or 0) or prefix_pid
+        return Record(None, None, origin.pid, None, None, line, False, is_whole, origin)
+    pid = int(found["pid"] or found["pid2"] or 0) or origin.pid
     date = found["date"] or found["sdate"]
     time = time_of(date, found["milli"] or found["smilli"], found["micro"] or found["smicro"])
     # The code stays in the text: it is what the message says.
     text = line[found.start("code") if found["code"] else found.end() :]
-    return Record("ERROR", None, pid, time, None, text, True, is_whole, rank)
+    return Record("ERROR", None, pid, time, None, text, True, is_whole, origin)

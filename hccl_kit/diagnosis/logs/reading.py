@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible, is_interrupted
@@ -106,12 +106,12 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
             f"no log was found{why}",
             hint="name the folder of the logs, such as ~/ascend/log or that of the launcher",
         )
-    events = list(_events(parts))
+    events = [event for part in parts for event in part.events]
     if len(events) > MAX_EVENTS:
         all_notes.append(f"only the first {MAX_EVENTS} of {len(events)} facts were kept")
     if len(all_notes) > MAX_NOTES:
         all_notes[MAX_NOTES:] = [f"and {len(all_notes) - MAX_NOTES} more notes"]
-    names = short_names({file.process.worker for file in files})
+    names = short_names({*(file.process.worker for file in files), *(event.process.worker for event in events)})
     pids, reused = _pids(events), Reused(files)
     if reused.unpaired:
         all_notes.append(
@@ -137,15 +137,6 @@ def evidence_of(found: Iterable[Found], notes: Iterable[str]) -> Evidence:
         ),
         tuple(all_notes),
     )
-
-
-def _events(parts: Sequence[Found]) -> Iterator[Event]:
-    """All events, except those of a file `failed` next to a `launcher_N`, which states the same and more."""
-    named = [(PurePath(part.file.file if part.file else ""), part.events) for part in parts]
-    noted = {path.parent for path, events in named if events and path.name.startswith("launcher_")}
-    for path, events in named:
-        if path.name != "failed" or path.parent not in noted:
-            yield from events
 
 
 def _pids(events: Iterable[Event]) -> dict[tuple[str, int | None], int]:

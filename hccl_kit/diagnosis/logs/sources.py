@@ -25,7 +25,7 @@ MAX_DEPTH = 40
 
 OF_LOGS = re.compile(
     r".*\.(?:log|out|err|txt|jsonl)(?:\.[0-9]{1,4})?(?:\.(?:gz|xz))?|.*\.(?:tar|tgz|txz)|.*\.tar\.(?:gz|xz)"
-    r"|stdout|stderr|failed|(?:end|step|launcher)_[0-9]{1,8}|error_[0-9]{1,8}\.json"
+    r"|stdout|stderr|dmesg|messages|syslog|(?:step|launcher)_[0-9]{1,8}|error_[0-9]{1,8}\.json"
     rf"|{torch_dump.NAME.pattern}",
     re.DOTALL,
 )

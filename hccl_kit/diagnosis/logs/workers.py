@@ -20,7 +20,7 @@ _LAYOUT = re.compile(
 _ARCHIVE = re.compile(r"(.+?)(?:\.tar|\.tgz|\.txz|\.zip)(?:\.[a-z0-9]{2,3})?")
 _PID = re.compile(r"(?:plog|device)-(?:parser-)?([0-9]{1,10})[_-][0-9]{1,20}\.log(?:\.(?:gz|xz))?")
 _RANK = re.compile(
-    r"(?:rank_|worker_|end_|step_|error_|facts_|rank-)([0-9]{1,8})(?:\.(?:log|json|jsonl|out|err|txt))?(?:\.1)?(?:\.(?:gz|xz))?"
+    r"(?:rank_|worker_|step_|error_|facts_|rank-)([0-9]{1,8})(?:\.(?:log|json|jsonl|out|err|txt))?(?:\.1)?(?:\.(?:gz|xz))?"
 )
 
 

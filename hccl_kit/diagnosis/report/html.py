@@ -23,11 +23,14 @@ body { margin: 2rem auto; max-width: 1120px; padding: 0 1rem; font: 15px/1.5 sys
   background: var(--paper); }
 h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .3rem 1rem; }
-dt { color: var(--pale); } dd { margin: 0; overflow-wrap: anywhere; }
+dt { color: var(--pale); } dd { margin: 0; overflow-wrap: anywhere; grid-column: 2; }
 .fault { color: var(--fault); font-weight: 600; }
 .scroll { overflow: auto; max-height: 75vh; border: 1px solid var(--line); border-radius: 6px; padding: .5rem; }
-table { border-collapse: collapse; } td, th { text-align: left; padding: .15rem .8rem .15rem 0; vertical-align: top; }
-td { overflow-wrap: anywhere; } th { color: var(--pale); font-weight: normal; }
+table { border-collapse: collapse; width: 100%; } td, th { text-align: left; padding: .15rem .8rem .15rem 0;
+  vertical-align: top; } td { overflow-wrap: anywhere; } td:first-child { min-width: 10ch; }
+th { color: var(--pale); font-weight: normal; }
+@media (max-width: 700px) { dl { display: block; } table, tbody, tr, td { display: block; } th { display: none; }
+  tr { border-bottom: 1px solid var(--line); padding: .3rem 0; } td { padding: 0; } }
 code { font: 13px/1.4 ui-monospace, monospace; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); }
 svg .row line, svg line.tick { stroke: var(--line); }
@@ -72,7 +75,8 @@ def _answer(diagnosis: Diagnosis) -> Iterable[str]:
     for heading, value in lines(diagnosis):
         if value:
             is_fault = heading == "first fault"
-            yield element("dt", heading) + element("dd", text(value), **({"class_": "fault"} if is_fault else {}))
+            yield element("dt", heading) if heading else ""
+            yield element("dd", text(value), **({"class_": "fault"} if is_fault else {}))
 
 
 def _section(title: str, inner: str) -> list[str]:

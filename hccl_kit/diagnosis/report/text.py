@@ -20,8 +20,8 @@ from hccl_kit.diagnosis.report.names import (
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect
 
-MAX_GROUPS = 6
-"""Groups of ranks with one awaited rank that the cascade shows."""
+MAX_GROUPS = 3
+"""Groups of ranks with one awaited rank that the cascade shows, a line each."""
 MIN_RUN = 3
 """Ranks in a row that wait for ranks in a row, from which on they are one item."""
 MAX_PLACES = 4
@@ -32,11 +32,12 @@ _COLUMN = 14
 
 def as_text(diagnosis: Diagnosis) -> str:
     """The whole diagnosis, without control characters; no line for what is not known."""
-    return "\n".join(printable(f"{heading + ':':{_COLUMN}}{value}") for heading, value in lines(diagnosis) if value)
+    rows = ((f"{heading}:" if heading else "", value) for heading, value in lines(diagnosis) if value)
+    return "\n".join(printable(f"{heading:{_COLUMN}}{value}") for heading, value in rows)
 
 
 def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
-    """Heading and value of each line; a value may be empty."""
+    """Heading and value of each line; a value may be empty, and so is the heading of a line that goes on."""
     fault = diagnosis.first_fault
     told = (
         fault_sentence(fault, subject(diagnosis, fault.suspect))
@@ -44,16 +45,17 @@ def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         else f"cannot tell, because {reason(diagnosis)}"
     )
     yield "first fault", told
+    yield "fix", diagnosis.fix
     others = [one for one in diagnosis.suspects if not (fault and one == fault.suspect)]
     if diagnosis.where not in ("host", "all"):
         yield "or" if fault else "suspects", listed(map(rank_name, others))
-    yield "cascade", cascade_sentence(diagnosis)
+    for number, sentence in enumerate(cascade_sentences(diagnosis)):
+        yield "cascade" if number == 0 else "", sentence
     yield "no log from", rank_names(diagnosis.silent)
     clocks = clock_sentences(diagnosis.clock_offsets)
     yield "clocks", f"{listed(clocks, MAX_CLOCKS)} ({link_count(diagnosis)})" if clocks else ""
     yield "evidence", listed(map(place_name, diagnosis.evidence), MAX_PLACES)
     yield "last line", clock(diagnosis.last)
-    yield "fix", diagnosis.fix
     yield certainty_sentence(diagnosis)
     for note in diagnosis.notes[:MAX_NOTES]:
         yield "note", note
@@ -68,16 +70,20 @@ def fault_sentence(fault: FirstFault, subject: str) -> str:
     return f"{subject}{time and f', {time}'}: {fault.kind}{codes and f' [{codes}]'}"
 
 
-def cascade_sentence(diagnosis: Diagnosis) -> str:
-    """How many ranks waited, and for whom: ranks that wait for the same rank are one item."""
+def cascade_sentences(diagnosis: Diagnosis) -> Iterator[str]:
+    """How many ranks waited, and for whom, a line each: ranks that wait for the same rank are one item."""
     waits = diagnosis.cascade
     if not waits:
-        return ""
+        return
     codes = sorted({wait.code for wait in waits if wait.code})
-    known = wait_groups(diagnosis)
     number = len({wait.suspect for wait in waits})
+    groups = wait_groups(diagnosis)
     who = f"{counted(number, 'rank')} {'waits' if number == 1 else 'wait'} for others"
-    return who + (f": {listed(known, MAX_GROUPS)}" if known else "") + (f" [{', '.join(codes)}]" if codes else "")
+    yield who + (f": {groups[0]}" if groups else "") + (f" [{', '.join(codes)}]" if codes else "")
+    yield from groups[1 : MAX_GROUPS - 1]
+    rest = groups[MAX_GROUPS - 1 :]
+    if rest:
+        yield rest[0] if len(rest) == 1 else f"{rest[0]}, and {len(rest) - 1} more"
 
 
 def wait_groups(diagnosis: Diagnosis) -> list[str]:

@@ -15,9 +15,10 @@ MAX_ROWS = 4096
 MAX_DOTS = 40
 """Moments of one rank that are drawn: the first and the last ones."""
 _LEFT, _WIDTH, _ROW, _HEAD = 270, 760, 20, 26
+_RIGHT = 70
+"""Room for the half of the last date, and of a label."""
 _LABEL = 38
 _TICKS = 5
-_DAY = 86400
 
 
 class Axis(NamedTuple):
@@ -46,7 +47,7 @@ def as_svg(diagnosis: Diagnosis) -> str:
         _row(line, n, axis, _kind(line.suspect, culprit, silent), is_silent=line.suspect in silent)
         for n, line in enumerate(shown)
     ]
-    width, height = _LEFT + _WIDTH + 30, _HEAD + _ROW * len(shown) + 6
+    width, height = _LEFT + _WIDTH + _RIGHT, _HEAD + _ROW * len(shown) + 6
     more = element("p", f"{len(lines) - MAX_ROWS} more ranks are not drawn.") if len(lines) > MAX_ROWS else ""
     svg = element(
         "svg",
@@ -124,9 +125,8 @@ def _ticks(axis: Axis | None, height: int) -> list[str]:
         return []
     length = axis.last - axis.first
     times = [axis.first + length * n / (_TICKS - 1) for n in range(_TICKS)] if length else [axis.first]
-    cut = 0 if length > _DAY else len("2025-11-20 ")
     return [
-        element("text", text(clock(time)[cut:]), x=axis.x(time), y=14, class_="tick")
+        element("text", text(clock(time)), x=axis.x(time), y=14, class_="tick")
         + element("line", x1=axis.x(time), y1=_HEAD - 6, x2=axis.x(time), y2=height, class_="tick")
         for time in times
     ]

@@ -24,6 +24,7 @@ from hccl_kit.diagnosis.logs.facts import (
     LinkFailed,
     LinkRow,
     LinkTimedOut,
+    Located,
     NeverConnected,
     OperatorTimedOut,
     Process,
@@ -73,11 +74,11 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     if table is not None:
         size = max(size or 0, len(table.every))
     places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
-    has_others = len(by_process) > 1
     last: dict[Process, float] = {}
     for file in evidence.files:
         if file.process.pid is not None and file.last is not None:
             last[file.process] = max(file.last, last.get(file.process, file.last))
+    has_others = len({process.worker for process in by_process}) > 1
     found = [
         replace(
             _rank(
@@ -178,7 +179,11 @@ def _rank(
     if number is None:
         number = _own_number(events, process, alone=not groups)
     number, card = places.completed(number, card)
-    return Rank(process, number, Suspect(number, card.server or folder, card.physical), card, groups, events, is_cut)
+    seen = [event.fact for event in events if isinstance(event.fact, Located | Joined)]
+    device = (
+        card.physical if card.physical is not None else next((one.logic for one in seen if one.logic is not None), None)
+    )
+    return Rank(process, number, Suspect(number, card.server or folder, device), card, groups, events, is_cut)
 
 
 def _card(events: Sequence[Event]) -> Card:
@@ -188,6 +193,10 @@ def _card(events: Sequence[Event]) -> Card:
             server = event.fact.server or server
             physical = event.fact.physical if event.fact.physical is not None else physical
             address = event.fact.card_address or address
+    for event in events:
+        if isinstance(event.fact, Located):
+            server = server or event.fact.server
+            physical = event.fact.physical if physical is None else physical
     if physical is None:
         folders = [found for event in events if (found := _DEVICE.search(event.place.file))]
         physical = int(folders[0][1]) if folders else None

@@ -17,7 +17,10 @@ Span = tuple[float, float]
 
 
 class Suspect(NamedTuple):
-    """A rank as far as the logs name it. `server` is an address, or the worker's folder where no log names one."""
+    """A rank as far as the logs name it. `server` is an address, or the worker's folder where no log names one.
+
+    `device` is the number of its card, as the process counts where no line names the physical one.
+    """
 
     rank: int | None
     server: str | None

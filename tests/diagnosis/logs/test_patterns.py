@@ -26,6 +26,7 @@ from hccl_kit.diagnosis.logs.facts import (
     LinkTimedOut,
     ListenFailed,
     Listening,
+    Located,
     NeverConnected,
     OperatorEntered,
     OperatorTimedOut,
@@ -621,7 +622,7 @@ def known(fact: Fact) -> Fact:
 
 
 def is_of_prefix(fact: Fact) -> bool:
-    return isinstance(fact, Joined) and fact == Joined(None, 9)
+    return isinstance(fact, Located) or fact == Joined(None, 9)
 
 
 def test_every_row_has_an_example_line() -> None:
@@ -637,6 +638,8 @@ def test_every_row_has_an_example_line() -> None:
         "HcclCommInitClusterInfo",
         "oom-kill",
         "Out of memory: Killed",
+        "MPI_ABORT was invoked",
+        "exited on signal",
     )
     assert [row.key for row in ROWS if row.key not in texts and row.key not in spare] == []
 

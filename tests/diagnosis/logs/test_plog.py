@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.logs.plog import MAX_TEXT, Record, records, time_of, without_prefix
+from hccl_kit.diagnosis.logs.plog import MAX_TEXT, Record, records, time_of
 from tests.diagnosis.logs.lines import TIME
 
 HEADERS = (
@@ -99,38 +99,13 @@ def test_a_message_of_hccl_within_a_line_of_mindie_keeps_its_own_header() -> Non
 
 def test_parses_the_header_of_torch() -> None:
     (record,) = records("[rank7]: [ERROR] 2025-06-15-15:06:40 (PID:9, Device:1, RankID:-1) ERR02200 DIST call failed")
-    assert (record.module, record.pid, record.rank, record.time) == ("TORCH", 9, 7, TIME - 0.5)
+    assert (record.module, record.pid, record.origin.rank, record.time) == ("TORCH", 9, 7, TIME - 0.5)
 
 
-def test_prefixes_of_launchers_are_stripped() -> None:
-    assert without_prefix("[rank3]: ValueError: no") == "ValueError: no"
-    assert without_prefix("(EngineCore_DP0 pid=12) ERROR 10-11 11:32:59 [core.py:5] ValueError: no") == "ValueError: no"
-    (record,) = records("(VllmWorker rank=3 pid=12) x")
-    assert (record.rank, record.pid) == (3, 12)
-
-
-@pytest.mark.parametrize(
-    "prefix",
-    [
-        "[1,3]<stderr>: ",
-        "[1,3]<stdout>:",
-        "[prterun-n1-77@1,3]<stdout>: ",
-        "[pod/worker-0/main] ",
-        "[n1.local:3] ",
-        "2025-06-15T15:06:40.123456789Z ",
-        "2025-06-15T15:06:40+08:00 ",
-        "worker-0_1  | ",
-        "node-1: ",
-        "10.0.0.1: ",
-        "[pod/worker-0/main] 2025-06-15T15:06:40.1Z [1,3]<stderr>:",
-    ],
-)
-def test_prefixes_of_tools_that_join_logs_are_stripped(prefix: str) -> None:
-    for text in ("ValueError: no", "[some_file.cc:12] x", "RuntimeError"):
-        assert without_prefix(prefix + text) == text
-    assert without_prefix(f"{prefix}  File x").startswith(" ")
-    (record,) = records(prefix + "x")
-    assert record.rank == (3 if "1,3]" in prefix else None)
+def test_a_record_has_the_rank_and_the_host_that_its_prefix_names() -> None:
+    for text in ("[ERROR] HCCL(1,a):2025-06-15-15:06:40.500.000 [a.cc:1] [1]x", "x"):
+        (record,) = records(f"[n1:3] {text}")
+        assert (record.origin.rank, record.origin.server) == (3, "n1")
 
 
 def test_the_colors_of_a_terminal_are_left_out() -> None:

@@ -162,7 +162,7 @@ def test_a_truncated_compressed_log_is_read_as_far_as_possible(tmp_path: Path, p
     )
 
 
-@pytest.mark.parametrize("name", ["failed", "launcher_0", "rank_3.log"])
+@pytest.mark.parametrize("name", ["launcher_0", "rank_3.log"])
 def test_an_error_in_the_middle_of_any_file_is_noted(tmp_path: Path, name: str) -> None:
     def pieces() -> Iterator[bytes]:
         yield b"1 7\n"
@@ -315,7 +315,7 @@ def test_a_folder_without_logs_is_an_error(tmp_path: Path) -> None:
 def test_any_bytes_are_read(data: bytes) -> None:
     events_of(data)
     events_of(data, "rank_3.log")
-    for name in ("failed", "end_3", "step_3", "error_3.json", "npu_info_after.txt"):
+    for name in ("launcher_0", "step_3", "error_3.json", "npu_info_after.txt"):
         events_of(data, name)
 
 
@@ -523,8 +523,7 @@ def test_reads_the_files_of_our_launchers(tmp_path: Path) -> None:
         "time": TIME,
     }
     write(tmp_path / "error_3.json", json.dumps(error, indent=1))
-    write(tmp_path / "failed", "3 1\n2 143\n1 139\n")
-    write(tmp_path / "end_4", "137 4 n1\n")
+    write(tmp_path / "launcher_0", "1767225600 exited 3 1\n1767225600 ending rank 3 1\n1767225601 exited 2 143\n")
     write(tmp_path / "step_2", "41\n")
     write(tmp_path / "step_3", "")
     write(tmp_path / "rank_3.log", "Traceback (most recent call last):\n  x\nValueError: bad\n")
@@ -536,9 +535,28 @@ def test_reads_the_files_of_our_launchers(tmp_path: Path) -> None:
     faults = [(process, fact.kind) for process, fact in facts if isinstance(fact, Fault)]
     assert faults == [(Process(worker, 4711), "ValueError")] * 2
     exits = [fact for _, fact in facts if isinstance(fact, Exited)]
-    assert exits == [Exited(4, None, 9), Exited(3, 1, None), Exited(2, None, 15, True), Exited(1, None, 11)]
+    assert exits == [Exited(3, 1, None), Exited(2, None, 15, True)]
     assert (Process(worker, None, 2), Step(2, 41)) in facts
     assert [event.time for event in evidence.events if isinstance(event.fact, Step)] == [TIME]
+
+
+def test_an_exception_has_its_last_frame_of_the_users_own_code_and_a_message_of_several_lines(tmp_path: Path) -> None:
+    frames = '  File "/job/train.py", line 31, in step\n  File "/v/lib/python3.11/site-packages/x.py", line 7, in f\n'
+    rule = "-" * 52
+    message = f"TypeError: \n{rule}\n- Kernel select failed:\n{rule}\nSelect CPU operator[AllReduce] fail!\n"
+    write(tmp_path / "rank_3.log", f"Traceback (most recent call last):\n{frames}{message}")
+    faults = [event.fact for event in read([tmp_path]).events if isinstance(event.fact, Fault)]
+    assert [(fault.text, fault.raised_at) for fault in faults] == [
+        ("TypeError: Kernel select failed: Select CPU operator[AllReduce] fail!", "train.py:31")
+    ]
+
+
+def test_equal_pids_of_several_hosts_in_one_file_are_several_processes(tmp_path: Path) -> None:
+    lines = "Traceback (most recent call last):\n", '  File "a.py", line 1\n', "ValueError: no\n"
+    prefixes = ("[pod/job-0/main] (Worker pid=5) ", "[pod/job-1/main] (Worker pid=5) ")
+    write(tmp_path / "all.log", "".join(prefix + line for line in lines for prefix in prefixes))
+    events = [event for event in read([tmp_path]).events if isinstance(event.fact, Fault)]
+    assert [event.process.worker for event in events] == ["job-0", "job-1"]
 
 
 def test_reads_addresses_of_cards(tmp_path: Path) -> None:

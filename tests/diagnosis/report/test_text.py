@@ -11,23 +11,27 @@ def test_the_first_line_is_the_fault_and_the_last_its_certainty() -> None:
     assert as_text(port_taken()).split("\n") == [
         "first fault:  rank 27 (10.0.0.4, card 3), 2025-11-20 21:37:51: could not listen on port 16666, it is taken"
         " [HK701 EI0019]",
-        "cascade:      27 ranks wait for others: 24-26,28-31 -> 27, 1-7 -> 0, 9-15 -> 8, 17-18,20-23 -> 16 [EI0006]",
+        "fix:          end process 4711 on 10.0.0.4, or HCCL_NPU_SOCKET_PORT_RANGE=auto on all ranks",
+        "cascade:      27 ranks wait for others: 24-26,28-31 -> 27 [EI0006]",
+        "              1-7 -> 0",
+        "              9-15 -> 8, and 1 more",
         "no log from:  rank 19 (10.0.0.3, card 3)",
         "clocks:       10.0.0.3 is 41 s behind (estimated from 12 links)",
         "evidence:     10.0.0.4/debug/plog/plog-4727_20251120213751000.log:812, "
         "10.0.0.1/debug/plog/plog-4700_20251120213751000.log:1033",
         "last line:    2025-11-20 21:39:51",
-        "fix:          end process 4711 on 10.0.0.4, or HCCL_NPU_SOCKET_PORT_RANGE=auto on all ranks",
         "certain:      the first fault is a direct cause; nothing contradicts it",
     ]
 
 
 def test_an_uncertain_verdict_has_a_reason_and_suspects() -> None:
     text = as_text(cannot_tell()).split("\n")
-    assert text[:3] == [
+    assert text[:5] == [
         "first fault:  cannot tell, because logs of 10.0.0.4 are missing",
+        "fix:          collect the logs of 10.0.0.4",
         "suspects:     rank 0 (10.0.0.1, card 0), rank 8 (10.0.0.2, card 0)",
-        "cascade:      2 ranks wait for others: 0 -> 8, 8 -> 0 [EI0002]",
+        "cascade:      2 ranks wait for others: 0 -> 8 [EI0002]",
+        "              8 -> 0",
     ]
     assert text[-2:] == [
         "facts:        the operators of both are equal",

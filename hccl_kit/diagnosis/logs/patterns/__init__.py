@@ -13,6 +13,7 @@ from hccl_kit.diagnosis.logs.patterns import (
     joining,
     launchers,
     links,
+    open_mpi,
     operators,
     progress,
     settings,
@@ -28,6 +29,7 @@ ROWS: tuple[Row, ...] = (
     *settings.ROWS,
     *progress.ROWS,
     *launchers.ROWS,
+    *open_mpi.ROWS,
     *faults.ROWS,
 )
 

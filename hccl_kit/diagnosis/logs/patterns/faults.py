@@ -12,8 +12,9 @@ from hccl_kit.diagnosis.errors.row import literal_of
 from hccl_kit.diagnosis.errors.table import BY_CODE
 from hccl_kit.diagnosis.errors.table import ROWS as KNOWN
 from hccl_kit.diagnosis.logs.facts import Fact, Fault, Oversized
+from hccl_kit.diagnosis.logs.origins import without_prefix
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
-from hccl_kit.diagnosis.logs.plog import Record, without_prefix
+from hccl_kit.diagnosis.logs.plog import Record
 
 OF_LINKS = ("HCCL", "HCCP", "ROCE")
 """The modules whose errors have rows of their own; many of them are echoes of one."""

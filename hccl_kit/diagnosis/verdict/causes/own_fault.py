@@ -275,6 +275,8 @@ def _words(event: Event) -> tuple[str, str | None]:
         return f"could not listen on {port}, it is taken", "EI0020" if fact.side == "card" else "EI0019"
     assert isinstance(fact, Fault)
     kind = fact.text[:MAX_TEXT] if fact.text.startswith(f"{fact.kind}: ") else fact.kind  # an unknown exception
+    if fact.raised_at:
+        kind = f"{kind} (at {fact.raised_at})"
     if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
         kind = f"{kind}: {reason[1][:MAX_TEXT]}"
     return kind, fact.code

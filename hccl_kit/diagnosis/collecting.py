@@ -1,0 +1,117 @@
+"""What a diagnosis needs as one masked archive: logs, excerpts of the kernel's messages, and what the caller adds.
+
+The marks of the mask become names of the same form, such as 198.18.0.7 for an address, so the archive is read back like
+the logs themselves. Packed files and dumps are left out, since what is in them cannot be masked.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hccl_kit.base.wording import listed
+from hccl_kit.diagnosis.logs import archives, sources
+from hccl_kit.diagnosis.logs.sources import Given
+from hccl_kit.diagnosis.masking import Masker
+
+FIRST, LAST = 1 << 20, 4 << 20
+"""Bytes of the start and the end of a log that are kept."""
+MOST = 128 << 20
+"""Bytes of all logs together."""
+OF_KERNEL = 256 << 10
+"""Bytes of the end of each log of the kernel: what it printed last."""
+KERNEL_LOGS = ("/var/log/messages", "/var/log/syslog", "/var/log/kern.log")
+_MARK = re.compile(r"<(address|host|user|name) ([0-9]{1,5})>")
+
+
+class Collected(NamedTuple):
+    """A compressed archive, and what is not in it, a sentence each."""
+
+    data: bytes
+    notes: tuple[str, ...]
+
+
+def collect(given: Sequence[Given], others: Mapping[str, str], mask: Masker) -> Collected:
+    """The archive of these files, of `others` (texts by name, masked already) and of the kernel's messages here."""
+    notes: list[str] = []
+    texts: dict[str, str] = {}
+    size = 0
+    top = os.path.commonpath([one.path.absolute().parent for one in given]) if given else "/"
+    for one in given:
+        if size >= MOST:
+            notes.append(f"only the first {MOST >> 20} MiB of the logs are collected")
+            break
+        text = _text(one, notes)
+        if text is not None:
+            texts[f"logs/{os.path.relpath(one.path.absolute(), top)}"] = text
+            size += len(text)
+    kernel = {f"kernel/{name}": text for name, text in kernel_messages(notes)}
+    mask.learn([*texts, *texts.values(), *kernel.values()])
+    masked = {_stood_in(mask.path(name)): _stood_in(mask.text(text)) for name, text in texts.items()}
+    masked |= {name: _stood_in(mask.text(text)) for name, text in kernel.items()}
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
+        for name, text in {**masked, **others}.items():
+            data = text.encode()
+            member = tarfile.TarInfo(f"hccl-kit-logs/{name}")
+            member.size, member.mode = len(data), 0o600
+            archive.addfile(member, io.BytesIO(data))
+    return Collected(buffer.getvalue(), tuple(notes))
+
+
+def _text(given: Given, notes: list[str]) -> str | None:
+    """The start and the end of a log; None if it cannot be read, or is packed."""
+    try:
+        with sources.opened(given) as descriptor:
+            start = os.read(descriptor, FIRST)
+            if archives.is_packed(start) or (not start.isascii() and b"\0" in start):
+                notes.append(f"{given.path} is not collected: it is packed, or not text")
+                return None
+            rest = given.size - len(start)
+            if rest > LAST:
+                os.lseek(descriptor, -LAST, os.SEEK_END)
+                notes.append(f"of {given.path} the first and the last lines are collected")
+            end = b"".join(iter(lambda: os.read(descriptor, FIRST), b""))[-LAST:] if rest > 0 else b""
+    except OSError as error:
+        notes.append(f"{given.path} is not collected: {sources.why(error)}")
+        return None
+    if rest > LAST:
+        start, end = start[: start.rfind(b"\n") + 1], end[end.find(b"\n") + 1 :]
+    return (start + end).decode("utf-8", "replace")
+
+
+def kernel_messages(notes: list[str]) -> list[tuple[str, str]]:
+    """The end of dmesg and of the system's logs, by name, as far as this user may read them."""
+    found = []
+    try:
+        printed = subprocess.run(["dmesg", "-T"], capture_output=True, timeout=10, stdin=subprocess.DEVNULL)  # noqa: PLW1510
+        if printed.stdout:
+            found.append(("dmesg", printed.stdout[-OF_KERNEL:].decode("utf-8", "replace")))
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+    for name in KERNEL_LOGS:
+        try:
+            with open(name, "rb") as file:  # noqa: PTH123
+                file.seek(max(0, os.fstat(file.fileno()).st_size - OF_KERNEL))
+                found.append((Path(name).name, file.read(OF_KERNEL).decode("utf-8", "replace")))
+        except OSError:
+            continue
+    if not found:
+        notes.append(f"neither dmesg nor {listed(KERNEL_LOGS)} can be read: run this as root for the kernel's messages")
+    return found
+
+
+def _stood_in(text: str) -> str:
+    """The text with a name of the same form for each mark: 198.18.0.0/15 is for tests and nobody's network."""
+
+    def stand_in(found: re.Match[str]) -> str:
+        number = int(found[2])
+        return f"198.18.{number // 250}.{number % 250 + 1}" if found[1] == "address" else f"{found[1]}-{number}"
+
+    return _MARK.sub(stand_in, text)
