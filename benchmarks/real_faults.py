@@ -171,7 +171,7 @@ def _lose_host(folder: Path, lab: Hosts, fault: Fault, environ: dict[str, str]) 
     """Pull the cable of the host and end everything on it: its power is gone."""
     job = make_nodes_job(folder, (sys.executable, "-u", str(PROGRAM)), lab=lab)
     environ.pop("HCCL_PLANT")
-    started = job.start(environ=environ, stderr=subprocess.STDOUT)
+    started = job.start("--export", "STEPS,DISK,TRUTH", environ=environ, stderr=subprocess.STDOUT)
     _wait(lambda: _steps(folder) >= 1, started)
     time.sleep(fault.moment)
     host = fault.rank // 2

@@ -133,7 +133,10 @@ class Servers:
         self._tell(Clear())
 
     def note(self, cause: Cause) -> None:
-        """Note that whatever ends from now on is ended by the job."""
+        """Note which server was lost, and that whatever ends from now on is ended by the job."""
+        if isinstance(cause, Lost):
+            server = self.servers[cause.server]
+            self._tell(Note(f"lost {server.name} {' '.join(map(str, sorted(server.ranks)))}"))
         self._tell(Note(report.ending(cause)))
 
     def logs(self, attempt: int) -> str:

@@ -140,6 +140,11 @@ def test_a_server_that_is_lost_later_ends_the_job(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert SHOWN in done.stderr
     assert wait_until(lambda: job.processes() == [], 20)
+    notes = (job.logs / "launcher_0").read_text().splitlines()
+    assert [note.partition(" ")[2] for note in notes if " exited " not in note] == [
+        "lost 10.9.8.2 2 3",
+        "ending gone -1 2",
+    ]
 
 
 SPARE = "10.9.8.3"
