@@ -34,8 +34,8 @@ def put_traceback(logs: Plogs, rank: Rank, at: float, frames: Sequence[tuple[str
     lines = ["Traceback (most recent call last):"]
     for file, line, function in frames:
         lines += [f'  File "{file}", line {line}, in {function}', f"    {function.strip('<>')}()"]
-    for n, line in enumerate([*lines, *error.split("\n")]):
-        logs.screen(rank, at + n / 1e4, line)
+    for n, text in enumerate([*lines, *error.split("\n")]):
+        logs.screen(rank, at + n / 1e4, text)
 
 
 TRAIN = ("/workspace/pretrain_gpt.py", 212, "<module>")

@@ -33,6 +33,7 @@ from hccl_kit.diagnosis.logs.facts import (
     Oversized,
     P2PTimedOut,
     PeerClosed,
+    Progress,
     RootCreated,
     RootSilent,
     RootUnreachable,
@@ -55,6 +56,10 @@ _CREATE = "Transport init error! createLink para:rank[1]-localUserrank[5]-localI
 _BASE = f"base information is streamID:[3], taskID[7], taskType[Notify Wait], tag[AllReduce_{GROUP}]."
 
 CASES: tuple[tuple[str, list[Fact]], ...] = (
+    (" iteration       20/     500 | consumed samples:         640 | lm loss: 9.1E+00 |\n", [Progress(20, None)]),
+    ("epoch: 1 step: 20, loss is 2.3\n", [Progress(20, None)]),
+    ("INFO - { Epoch:[  1/  2], step:[   20/  500], loss: 9.1, per_step_time: 812ms }\n", [Progress(20, None)]),
+    ("{'loss': 2.31, 'learning_rate': 5e-05, 'epoch': 3.0}\n", [Progress(3, None)]),
     (info(f"Entry-HcclCommInitRootInfo:{_ENTRY}"), [_JOINED]),
     (info(f"Entry-HcclCommInitRootInfoInner:{_ENTRY}"), [_JOINED]),
     (info(f"Entry-HcclCommInitRootInfoConfigInner: {_ENTRY}"), [_JOINED]),

@@ -81,7 +81,7 @@ def test_an_earlier_run_of_the_same_pids_is_not_blamed(tmp_path: Path) -> None:
     found = diagnose([tmp_path])
     assert found.first_fault is not None
     assert found.first_fault.suspect.rank == 1
-    assert found.notes == ("2 processes of other runs left out",)
+    assert found.notes == ("2 processes of other runs left out, of 2025-06-15 10:00:02 to 10:00:05",)
 
 
 def spanning(one: LogFile, first: float, last: float) -> LogFile:
