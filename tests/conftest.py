@@ -23,7 +23,7 @@ settings.register_profile("some examples", settings.get_profile("any machine"), 
 def pytest_configure(config: pytest.Config) -> None:
     """Sets the number of hypothesis examples, and what programs started by tests inherit.
 
-    They inherit neither ignored signals nor color settings, and have a separate cache folder, where the
+    They speak English, inherit neither ignored signals nor color settings, and have a separate cache folder, where the
     convolutions of MindSpore are compiled once, and the graphs of each job. mpirun does not start if an mpirun with
     the same PID was killed, so the folder for its files is new.
 
@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("some examples" if "not long" in config.getoption("markexpr") else "any machine")
     for name in ("NO_COLOR", "FORCE_COLOR"):
         os.environ.pop(name, None)
+    os.environ["LC_ALL"] = "C.UTF-8"
     os.environ.pop("MS_COMPILER_CACHE_ENABLE", None)
     os.environ["HCCL_KIT_CACHE"] = str(CACHE)
     os.environ[FILES_OF_MPIRUN] = tempfile.mkdtemp(prefix="mpirun.")

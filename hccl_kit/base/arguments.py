@@ -14,6 +14,7 @@ from hccl_kit import __version__
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_PIPE
 from hccl_kit.base.terminal import settle, wants_color
+from hccl_kit.base.translation import LANGUAGES, OPTION, choose_language
 from hccl_kit.base.typos import nearest
 
 PAIRS = "KEY=VALUE"
@@ -23,7 +24,7 @@ _UNKNOWN = "unrecognized arguments"
 
 
 class Parser(argparse.ArgumentParser):
-    """An ArgumentParser whose programs call `parse`. It knows --version and keeps the lines of description and epilog.
+    """An ArgumentParser whose programs call `parse`. It knows --version and --lang, and keeps the lines of its texts.
 
     In names of options, `-` and `_` are the same. A `type` may raise KitError, which `parse` lets pass. `doc` is the
     docstring of the program: its first paragraph is the description, the rest is the epilog. `takes_command`: see
@@ -37,14 +38,19 @@ class Parser(argparse.ArgumentParser):
         texts = {"description": description, "epilog": epilog}
         super().__init__(**{"formatter_class": formatter, "allow_abbrev": False, **texts, **options})
         self.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+        add_language(self)
         self.takes_command = takes_command
         self._given: Sequence[str] = ()
 
     def parse(self, argv: Sequence[str] | None) -> argparse.Namespace:
-        """The options in `argv` (None: of this process). Exits with code 2 if they are not valid."""
+        """The options in `argv` (None: of this process). Exits with code 2 if they are not valid.
+
+        Messages are in the language of --lang from here on, or in that of the environment.
+        """
         words = list(sys.argv[1:] if argv is None else argv)
         end = words.index("--") if "--" in words else len(words)
         self._given = [*map(self._spelled, words[:end]), *words[end:]]
+        choose_language(self._given[:end])
         for option, value in self._values_in_one_word():
             if value == "--":  # argparse drops it, and then misses a value (Python 3.10 to 3.12)
                 self.error(f"argument {option}: '--' is not a value")
@@ -130,11 +136,29 @@ def a_path(text: str) -> Path:
     return Path(text)
 
 
+def add_language(parser: argparse.ArgumentParser) -> None:
+    """The option --lang. It leaves nothing in the namespace, since `Parser.parse` reads it before the others."""
+    parser.add_argument(
+        OPTION,
+        choices=LANGUAGES,
+        action=_Language,
+        dest=argparse.SUPPRESS,
+        help="language of messages: English or Chinese (default: that of LC_ALL, LC_MESSAGES or LANG)",
+    )
+
+
 def split_command(argv: Sequence[str] | None) -> tuple[list[str], tuple[str, ...] | None]:
     """The words before "--" in `argv` (None: of this process), and the command after it; None if there is no "--"."""
     words = list(sys.argv[1:] if argv is None else argv)
     at = words.index("--") if "--" in words else len(words)
     return words[:at], tuple(words[at + 1 :]) if at < len(words) else None
+
+
+class _Language(argparse.Action):
+    """Checks the value only."""
+
+    def __call__(self, *_: object, **__: object) -> None:
+        pass
 
 
 def _width() -> int:

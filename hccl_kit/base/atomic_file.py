@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.temporary import beside
+from hccl_kit.base.wording import system_reason
 
 
 def write_atomically(
@@ -41,7 +42,7 @@ def write_atomically(
         _sync_folder(path.parent)
     except OSError as error:
         raise KitError(
-            "base.cannot-write", "cannot write {path}: {reason}", path=path, reason=error.strerror or error
+            "base.cannot-write", "cannot write {path}: {reason}", path=path, reason=system_reason(error)
         ) from error
     except ValueError as error:  # a NUL character
         raise KitError(
@@ -58,7 +59,7 @@ def assert_no_device(path: Path) -> None:
         is_other = path.exists() and not path.is_file()
     except OSError as error:  # its name is too long
         raise KitError(
-            "base.cannot-look", "cannot write {path}: {reason}", path=str(path)[:200], reason=error.strerror
+            "base.cannot-look", "cannot write {path}: {reason}", path=str(path)[:200], reason=system_reason(error)
         ) from error
     if is_other:
         if path.is_dir():

@@ -9,6 +9,7 @@ from pathlib import Path
 from select import select
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import system_reason
 
 _PIECE = 1 << 20
 """Bytes of one read if the size of a file is unknown."""
@@ -59,7 +60,7 @@ def read_start(path: str | Path, size: int) -> bytes:
             os.close(descriptor)
     except OSError as error:
         raise KitError(
-            "base.cannot-read", "cannot read {path}: {reason}", path=path or repr(path), reason=error.strerror
+            "base.cannot-read", "cannot read {path}: {reason}", path=path or repr(path), reason=system_reason(error)
         ) from error
     except ValueError as error:  # a NUL character
         raise KitError("base.cannot-read-name", "cannot read {path}: {reason}", path=path, reason=error) from error

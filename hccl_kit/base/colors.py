@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 _RED, _GREEN, _YELLOW, _CYAN, _BOLD, _PLAIN = (f"\033[{code}m" for code in (31, 32, 33, 36, 1, 0))
-_SEVERITIES = {"error": _RED, "warning": _YELLOW, "note": _CYAN}
-_WORD = "error|warning|note"
+_SEVERITIES = {"error": _RED, "warning": _YELLOW, "note": _CYAN, "错误": _RED, "警告": _YELLOW, "说明": _CYAN}
+_WORD = "|".join(_SEVERITIES)
 _LABEL = (
-    rf"(?m)^(?:(?P<severity>{_WORD})(?=:)"
-    r"|(?P<name>HK\d{3}|E[IJ]\d{4}|[A-Z][a-z ]{2,20}:|next:|  fix:)"
+    rf"(?m)^(?:(?P<severity>{_WORD})(?=[:：])"
+    r"|(?P<name>HK\d{3}|E[IJ]\d{4}|[A-Z][a-z ]{2,20}:|next:|  fix:|下一步：|  解决方法：)"
     rf"(?P<gap> +(?:[a-z0-9-]+ +)?\(?)?(?P<of_rule>(?:{_WORD})\b)?)"
 )
 _STATES = {"works": _GREEN, "absent": _YELLOW, "broken": _RED}

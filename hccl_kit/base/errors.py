@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hccl_kit.base.message import Message
-from hccl_kit.base.terminal import marked, printable
+from hccl_kit.base.terminal import marked, printable, text_width
+from hccl_kit.base.translation import translated
 
 EXIT_OK = 0
 EXIT_FINDINGS = 1
@@ -55,11 +56,15 @@ class KitError(Exception):
         self.hint = hint if fix is None else Message(f"{id_or_message}.fix", fix, **values)
 
     def render(self) -> str:
-        """The text for the terminal, without control characters: `error: ...` and, with a hint, `  fix: ...`."""
-        lines = [f"error: {self.message}"]
+        """The text for the terminal, without control characters: `error: ...` and, with a hint, `  fix: ...`.
+
+        It is in the language of the user.
+        """
+        text = translated(Message("base.error", "error: {message}", message=self.message))
         if self.hint:
-            lines += [f"  fix: {line}" if n == 0 else f"       {line}" for n, line in enumerate(self.hint.split("\n"))]
-        return "\n".join(printable(line) for line in "\n".join(lines).split("\n"))
+            label = "  " + translated(Message("base.fix", "fix: "))
+            text += f"\n{label}" + translated(self.hint).replace("\n", "\n" + " " * text_width(label))
+        return "\n".join(map(printable, text.split("\n")))
 
 
 class ParseError(KitError):

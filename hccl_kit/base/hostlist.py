@@ -24,7 +24,9 @@ MAX_HOSTS = 65_536
 MAX_NAME = 255
 """Characters of one name, as in the DNS."""
 
-ACCEPTED = 'accepted: "node1", "node1,node2", "node[01-16]", "rack[1-2]-node[01-04,7]"'
+ACCEPTED = Message(
+    "base.hostlist-accepted", 'accepted: "node1", "node1,node2", "node[01-16]", "rack[1-2]-node[01-04,7]"'
+)
 
 _TOKEN = re.compile(r"([^\s,\[\]]+)|(.)", re.DOTALL)
 _RANGE = re.compile(r"([0-9]+)(?:-([0-9]+))?")
@@ -149,7 +151,7 @@ def _bracket(text: str, start: int, end: int) -> _Bracket:
             message = Message(
                 "base.hostlist-number",
                 "expected a number or a range such as 01-16, found {text}",
-                text=repr(written[:40]) if written else "nothing",
+                text=repr(written[:40]) if written else Message("base.hostlist-no-number", "nothing"),
             )
             raise _error(message, text, column, max(1, len(written)))
         ranges.append(_range(text, column, match))

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory, TemporaryFile
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import system_reason
 
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
 
@@ -75,7 +76,7 @@ def assert_free_folder(folder: Path, option: str, *, force: bool) -> None:
             "{option}: cannot read {folder}: {reason}",
             option=option,
             folder=folder,
-            reason=error.strerror,
+            reason=system_reason(error),
         ) from error
     _assert_not_taken([folder] if holds_files else [], option, force=force)
 
@@ -100,7 +101,7 @@ def staged(folder: Path) -> Iterator[Path]:
             "base.folder-not-writable",
             "cannot write into {folder}: {reason}",
             folder=folder,
-            reason=error.strerror or error,
+            reason=system_reason(error),
         ) from error
 
 
@@ -137,5 +138,5 @@ def _assert_takes_files(folder: Path, option: str) -> None:
             "{option}: cannot write into {folder}: {reason}",
             option=option,
             folder=folder,
-            reason=error.strerror,
+            reason=system_reason(error),
         ) from error

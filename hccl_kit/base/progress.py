@@ -18,6 +18,7 @@ from typing import Any, TextIO, TypeVar
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import clean
+from hccl_kit.base.wording import system_reason
 
 DELAY = 0.5
 """Seconds after the start of the program before a bar appears."""
@@ -98,7 +99,7 @@ def _named(file: TextIO) -> Iterator[None]:
     except OSError as error:
         if file is not sys.stdout:
             raise
-        raise KitError("base.standard-output", "standard output: {reason}", reason=error.strerror) from error
+        raise KitError("base.standard-output", "standard output: {reason}", reason=system_reason(error)) from error
 
 
 def line_break() -> str:

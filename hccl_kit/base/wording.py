@@ -1,10 +1,14 @@
-"""Numbers and lists as English text: "2 servers", "a, b and 3 more", "0, 4 to 7"."""
+"""Numbers and lists in words: "2 servers", "a, b and 3 more", "0, 4 to 7". What has English words is a message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from errno import errorcode
+from functools import reduce
 from itertools import groupby
 from signal import Signals
+
+from hccl_kit.base.message import Message
 
 MAX_LISTED = 8
 """Items of a list in a message, unless the caller chooses another limit."""
@@ -17,21 +21,41 @@ def plural(noun: str, number: int) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
-def counted(number: int, noun: str) -> str:
-    """`counted(1, "server")` is "1 server", `counted(2, "server")` is "2 servers"."""
-    return f"{number} {plural(noun, number)}"
+def counted(number: int, noun: str) -> Message:
+    """`counted(1, "server")` is "1 server", `counted(2, "server")` is "2 servers". The noun is a literal."""
+    return Message(f"base.count-{noun.replace(' ', '-')}", "{number} {noun}", number=number, noun=plural(noun, number))
 
 
 def joined(items: Iterable[object], conjunction: str = "and") -> str:
-    """`joined([1, 2, 4])` is "1, 2 and 4"."""
-    *most, last = map(str, items)
-    return f"{', '.join(most)} {conjunction} {last}" if most else last
+    """`joined([1, 2, 4])` is "1, 2 and 4"; the conjunction is "and" or "or"."""
+    *most, last = _texts(items)
+    if not most:
+        return last
+    if conjunction == "or":
+        return Message("base.joined-or", "{items} or {last}", items=_in_a_row(most), last=last)
+    return Message("base.joined-and", "{items} and {last}", items=_in_a_row(most), last=last)
 
 
 def listed(items: Iterable[object], limit: int = MAX_LISTED) -> str:
     """The first `limit` items and the number of the others: "a, b and 3 more"."""
-    texts = list(map(str, items))
-    return ", ".join(texts[:limit]) + (f" and {len(texts) - limit} more" if len(texts) > limit else "")
+    texts = _texts(items)
+    row, more = _in_a_row(texts[:limit]), len(texts) - limit
+    return Message("base.listed", "{items} and {more} more", items=row, more=more) if more > 0 else row
+
+
+def clauses(texts: Iterable[str]) -> str:
+    """Parts of a sentence: "ok, 1 warning, version 1.0"."""
+    return reduce(lambda left, right: Message("base.clauses", "{left}, {right}", left=left, right=right), texts)
+
+
+def _texts(items: Iterable[object]) -> list[str]:
+    return [item if isinstance(item, str) else str(item) for item in items]
+
+
+def _in_a_row(texts: Sequence[str]) -> str:
+    if not texts:
+        return ""
+    return reduce(lambda left, right: Message("base.row", "{left}, {right}", left=left, right=right), texts)
 
 
 def shortened(lines: Sequence[str], limit: int) -> list[str]:
@@ -49,6 +73,14 @@ def spans(numbers: Iterable[int], to: str = "-") -> list[str]:
     groups = groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])
     runs = [[number for _, number in group] for _, group in groups]
     return [str(run[0]) if len(run) == 1 else f"{run[0]}{to}{run[-1]}" for run in runs]
+
+
+def system_reason(error: OSError) -> str:
+    """What the system says about an error: "No such file or directory"."""
+    name = errorcode.get(error.errno or 0)
+    if name is None or not error.strerror:
+        return str(error)
+    return Message(f"base.{name}", "{words}", words=error.strerror)
 
 
 def killed_by(number: int) -> str:

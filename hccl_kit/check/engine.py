@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.check.result import UNKNOWN_FORMAT, Report
 from hccl_kit.check.rule import run
 from hccl_kit.check.rules import RULE_BY_ID, RULES, reading
@@ -159,19 +160,24 @@ def _findings_of_kind(value: Any, kind: kinds.Kind | None, product: Product | No
 
 
 def _another_list(value: Any, key: str) -> Finding:
-    belongs = " and ".join(f"version {version}" if version else "template 2" for version in kinds.LISTS[key])
     message = Message(
         "HK112.list",
         "the version is {version}, and the file holds {key}, which belongs to {versions}",
         version=shown(value["version"]),
         key=key,
-        versions=belongs,
+        versions=joined(map(_in_words, kinds.LISTS[key])),
     )
-    right = " or ".join(f'"version": "{version}"' for version in kinds.LISTS[key] if version)
+    right = [f'"version": "{version}"' for version in kinds.LISTS[key] if version]
     hint = Message("HK112.remove.fix", "remove the version, or generate the table again")
     if right:
-        hint = Message("HK112.fix", "write {versions}, or generate the table again", versions=right)
+        hint = Message("HK112.fix", "write {versions}, or generate the table again", versions=joined(right, "or"))
     return _finding(reading.OTHER_LIST, message, hint, pointer=("version",))
+
+
+def _in_words(version: str) -> Message:
+    if not version:
+        return Message("check.template-2", "template 2")
+    return Message("check.version", "version {version}", version=version)
 
 
 def _reads(product: Product, kind: kinds.Kind) -> bool:
@@ -185,13 +191,12 @@ def _reads(product: Product, kind: kinds.Kind) -> bool:
 
 
 def _another_generation(at: Pointer, kind: kinds.Kind, product: Product) -> Finding:
-    reads = " and ".join(f"version {version}" if version else "template 2" for version in product.table_versions)
     message = Message(
         "HK108.generation",
         "this is {kind}; HCCL on {product} reads {versions}",
         kind=kind.title,
         product=product.title,
-        versions=reads,
+        versions=joined(map(_in_words, product.table_versions)),
     )
     hint = Message("HK108.fix", "generate the table again for {product}", product=product.name)
     return _finding(reading.OTHER_GENERATION, message, hint, pointer=at)

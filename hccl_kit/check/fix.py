@@ -8,10 +8,12 @@ or a missing value, stays and is reported.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
+from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import counted, joined
 from hccl_kit.check.engine import check_document
 from hccl_kit.check.line_diff import line_diff
@@ -78,15 +80,30 @@ def fix_text(
 
 def changes(result: FixResult, data: bytes, name: str, *, is_done: bool) -> str | None:
     """The diff of what was fixed in `data`, and a line that counts it; if nothing was, why. None without findings."""
-    did = "fixed" if is_done else "fixable"
     if not result.applied:
         rules = sorted({finding.rule for finding in result.report.findings})
-        why = f"the correct value for {joined(rules)} is not certain" if rules else ""
-        return f"{printable(name)}: nothing {did}: {why}" if why else None
+        return translated(_unfixed(printable(name), rules, is_done=is_done)) if rules else None
     by_rule = sorted(Counter(finding.rule for finding in result.applied).items())
     counts = ", ".join(f"{rule}: {count}" for rule, count in by_rule)
-    summary = f"{counted(len(result.applied), 'finding')} ({counts}) {did}"
-    return "\n".join([*line_diff(data.decode("utf-8"), result.text, name), f"{printable(name)}: {summary}"])
+    summary = _fixed(printable(name), counted(len(result.applied), "finding"), counts, is_done=is_done)
+    return "\n".join([*line_diff(data.decode("utf-8"), result.text, name), translated(summary)])
+
+
+def _unfixed(file: str, rules: Sequence[str], *, is_done: bool) -> Message:
+    why = Message("check.fix-uncertain", "the correct value for {rules} is not certain", rules=joined(rules))
+    if is_done:
+        return Message("check.nothing-fixed", "{file}: nothing fixed: {why}", file=file, why=why)
+    return Message("check.nothing-fixable", "{file}: nothing fixable: {why}", file=file, why=why)
+
+
+def _fixed(file: str, findings: str, counts: str, *, is_done: bool) -> Message:
+    if is_done:
+        return Message(
+            "check.fixed", "{file}: {findings} ({counts}) fixed", file=file, findings=findings, counts=counts
+        )
+    return Message(
+        "check.fixable", "{file}: {findings} ({counts}) fixable", file=file, findings=findings, counts=counts
+    )
 
 
 def _checked(data: bytes | str, name: str, product: Product | None) -> tuple[Document, Report]:

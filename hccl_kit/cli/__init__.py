@@ -13,7 +13,10 @@ from hccl_kit.base import ctrl_c  # noqa: F401  # first: Ctrl-C while the rest l
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.current_folder import NOTE, leave_out
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_INTERRUPTED, EXIT_PIPE, KitError
-from hccl_kit.base.terminal import settle, wants_color
+from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import settle, shown, wants_color
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import system_reason
 
 YOUNG_OBJECTS = 300_000
 """New objects before the collector looks for cycles, instead of 700. The table of 65,536 devices, the largest job of
@@ -39,22 +42,28 @@ def exit_code_of(program: Callable[[], int]) -> int:
     except KitError as error:
         return _stopped(error.exit_code, error.render())
     except KeyboardInterrupt:
-        return _stopped(EXIT_INTERRUPTED, "interrupted")
+        return _stopped(EXIT_INTERRUPTED, Message("cli.interrupted", "interrupted"))
     except BrokenPipeError:
         return _stopped(EXIT_PIPE)
     except OSError as error:
         place = f"{error.filename or 'standard output'}: " if error.strerror else ""
         return _stopped(
             EXIT_CANNOT_RUN,
-            KitError("cli.cli.reason", "{place}{reason}", place=place, reason=error.strerror or error).render(),
+            KitError("cli.cli.reason", "{place}{reason}", place=place, reason=system_reason(error)).render(),
         )
     return code
 
 
 def complain(text: str) -> None:
-    """Print to stderr; nothing if it is closed, since `print` would then write to stdout."""
+    """Print to stderr, in the language of the user; nothing if it is closed, since `print` would write to stdout."""
     if sys.stderr is not None:
+        text = translated(text)
         print(with_labels(text) if wants_color(sys.stderr) else text, file=sys.stderr)
+
+
+def say(*lines: str) -> None:
+    """Print to standard output, in the language of the user."""
+    print(shown("\n".join(map(translated, lines))))
 
 
 def _stopped(code: int, why: str | None = None) -> int:

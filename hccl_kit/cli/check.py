@@ -28,7 +28,9 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.colors import with_changes
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import wants_color
+from hccl_kit.base.translation import translated
 from hccl_kit.base.wording import counted
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.fix import FixResult, changes, fix_text
@@ -153,10 +155,18 @@ def _check(request: CheckRequest) -> int:
     if request.format != "text":
         say(_WRITERS[request.format](reports))
     elif files and files != request.paths and not (request.quiet and not failed):
-        say(f"checked {counted(checked_files, 'file')}, {failed or 'none'} with errors")
+        say(translated(_total(checked_files, failed)))
     if unread:
         return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if failed else EXIT_OK
+
+
+def _total(files: int, failed: int) -> Message:
+    if failed:
+        return Message(
+            "check.total", "checked {files}, {failed} with errors", files=counted(files, "file"), failed=failed
+        )
+    return Message("check.total-without-errors", "checked {files}, none with errors", files=counted(files, "file"))
 
 
 def _files(paths: Sequence[str]) -> tuple[list[str], int]:

@@ -39,12 +39,20 @@ def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> 
         )
     problem = None
     if find_spec("mindspore") is None:
-        problem = "MindSpore is not installed here; pip install 'hccl-kit[train]'"
+        problem = Message("cli.no-mindspore", "MindSpore is not installed here; pip install 'hccl-kit[train]'")
     elif which(IN_CHECKOUT[0]) is None:
-        problem = f"{IN_CHECKOUT[0]} is not on PATH; activate the environment that it is in"
+        problem = Message(
+            "cli.no-python", "{program} is not on PATH; activate the environment that it is in", program=IN_CHECKOUT[0]
+        )
     if problem:
-        command = " ".join(IN_CHECKOUT)
-        report(f"warning: the default command, {command}, cannot run: {problem}, or name another after --")
+        report(
+            Message(
+                "cli.default-command",
+                "warning: the default command, {command}, cannot run: {problem}, or name another after --",
+                command=" ".join(IN_CHECKOUT),
+                problem=problem,
+            )
+        )
     return IN_CHECKOUT
 
 
@@ -70,11 +78,27 @@ def framework_of(
     match = imported_framework(command)
     if match is None:
         return None
-    why = printable(f"{match.file} imports {match.package}")
+    why = Message(
+        "cli.imports", "{file} imports {package}", file=printable(str(match.file)), package=printable(match.package)
+    )
     if match.framework not in accepted:
-        report(f"warning: {why}, and this launcher does not start programs of {match.framework}")
+        report(
+            Message(
+                "cli.other-framework",
+                "warning: {why}, and this launcher does not start programs of {framework}",
+                why=why,
+                framework=match.framework,
+            )
+        )
         return None
-    report(f"framework: {match.framework}, since {why}; --framework names another")
+    report(
+        Message(
+            "cli.framework",
+            "framework: {framework}, since {why}; --framework names another",
+            framework=match.framework,
+            why=why,
+        )
+    )
     return match.framework
 
 
@@ -89,19 +113,31 @@ def steps_of_script(plan: LaunchPlan, table: str, script: str) -> list[str]:
     command, argument = (shlex.join(plan.command), "") if plan.command else ("COMMAND", " COMMAND")
     if len(plan.nodes) > 1:
         return [
-            f"next: hccl-kit run {table} --ssh{framework} -- {command}",
-            f"  or: copy {table} and {script} to one path on every server, then there: bash {script}{argument}",
+            next_step(f"hccl-kit run {table} --ssh{framework} -- {command}"),
+            Message(
+                "cli.or-copy",
+                "  or: copy {table} and {script} to one path on every server, then there: {step}",
+                table=table,
+                script=script,
+                step=f"bash {script}{argument}",
+            ),
         ]
     return [
-        f"next: bash {script}{argument}",
-        f"  or: hccl-kit run {table}{framework} -- {command}",
+        next_step(f"bash {script}{argument}"),
+        Message("cli.or", "  or: {step}", step=f"hccl-kit run {table}{framework} -- {command}"),
     ]
+
+
+def next_step(step: str) -> Message:
+    """The line that says what to do next."""
+    return Message("cli.next", "next: {step}", step=step)
 
 
 def note_on_secret(script: Path) -> list[str]:
     """A note if the secret of a script of earlier versions lies next to `script`."""
     secret = script.with_name(f"{script.name}.secret")
-    return [f"note: {secret} is not used any more; remove it"] if secret.exists() else []
+    unused = Message("cli.unused-secret", "note: {secret} is not used any more; remove it", secret=secret)
+    return [unused] if secret.exists() else []
 
 
 def note_on_cards(plan: LaunchPlan) -> str | None:
@@ -114,8 +150,14 @@ def note_on_cards(plan: LaunchPlan) -> str | None:
     for node in plan.nodes:
         taken = tuple(range(len(node.devices)))
         if node.devices != taken:
-            return (
-                f"note: programs of torch would take {plural('card', len(taken))} {listed(taken, 8)} of server"
-                f" {shown(node.id)}, not {listed(node.devices, 8)}; if yours is one: --framework {PYTORCH}"
+            return Message(
+                "cli.cards-of-torch",
+                "note: programs of torch would take {noun} {taken} of server {server}, not {planned};"
+                " if yours is one: --framework {framework}",
+                noun=plural("card", len(taken)),
+                taken=listed(taken, 8),
+                server=shown(node.id),
+                planned=listed(node.devices, 8),
+                framework=PYTORCH,
             )
     return None

@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.errors import EXIT_OK
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
 from hccl_kit.table.operations.convert import TARGETS, convert
@@ -61,11 +62,11 @@ def _convert(request: ConvertRequest) -> int:
         check_file(path)
     table, lost = convert(read_table(request.table), request.to)
     for line in lost:
-        complain(printable(f"note: {line}"))
+        complain(printable(Message("cli.convert.lost", "note: {what}", what=line)))
     text = valid_text(table, str(path or STDIN))
     if path is None:
         print(shown(text))
     else:
         written = write_files([OutputFile(path, text)], force=request.force)
-        print(shown("\n".join([*written, *steps_of_table(path, len(table.servers))])))
+        say(*written, *steps_of_table(path, len(table.servers)))
     return EXIT_OK

@@ -14,10 +14,10 @@ from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.frameworks import FRAMEWORKS
 from hccl_kit.base.host_name import check_host
-from hccl_kit.base.terminal import shown
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed
 from hccl_kit.check.device_choice import check_devices
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.command import (
     IN_CHECKOUT,
     command_of_script,
@@ -179,8 +179,13 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None, report: Call
     visible = os.environ.get(VISIBLE_DEVICES)
     if visible and devices.logical is None and hosts is None:
         report(
-            f"note: --device_num is read as physical ids; {VISIBLE_DEVICES}={visible} is ignored"
-            " (--visible_devices IDS counts within them)"
+            Message(
+                "cli.gen.physical-ids",
+                "note: --device_num is read as physical ids; {name}={visible} is ignored"
+                " (--visible_devices IDS counts within them)",
+                name=VISIBLE_DEVICES,
+                visible=visible,
+            )
         )
     hosts = None if hosts is None else _hosts(hosts, simulate=given["simulate"])
     is_mpi = given.pop("mpi")
@@ -308,8 +313,11 @@ def make_table(search: ServerSearch, servers: JobServers) -> tuple[RankTable, Ta
     text = valid_text(table, name, _with_prefix(product, servers.hosts), strict_topology=True, silent=in_notes)
     if version == "1.0" and product.has_super_pods and search.version is None:
         complain(
-            "note: super pod and SDID are unknown (npu-smi or an inventory provides them), so version 1.0 is written"
-            " and servers connect over RoCE"
+            Message(
+                "cli.gen.no-super-pod",
+                "note: super pod and SDID are unknown (npu-smi or an inventory provides them), so version 1.0 is"
+                " written and servers connect over RoCE",
+            )
         )
     return table, TableFile(name, text)
 
@@ -326,14 +334,14 @@ def _write(request: GenRequest, servers: JobServers) -> int:
     files = [OutputFile(request.output / file.name, file.text)]
     files += [OutputFile(request.output / name, text, mode, bash.is_unedited) for name, text, mode in script]
     if request.dry_run:
-        print(*servers.notes, sep="\n")
+        say(*servers.notes)
         show_files(files, force=request.force)
         return EXIT_OK
     # Nothing is printed before this: a closed pipe must not keep the files from being written.
     written = write_files(files, force=request.force)
     place, start = (shlex.quote(str(file.path)) for file in files)
     steps = steps_of_script(launch_plan, place, start)
-    print(shown("\n".join([*servers.notes, *written, *note_on_secret(files[-1].path), *steps])))
+    say(*servers.notes, *written, *note_on_secret(files[-1].path), *steps)
     return EXIT_OK
 
 

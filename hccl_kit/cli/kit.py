@@ -10,6 +10,7 @@ from itertools import chain
 from hccl_kit import __version__
 from hccl_kit.base.errors import EXIT_CANNOT_RUN, EXIT_OK, KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.translation import choose_language, leading_language
 from hccl_kit.base.typos import nearest
 from hccl_kit.cli import complain, exit_code_of
 
@@ -66,15 +67,17 @@ examples:
   hccl-kit check hccl_2s_16p.json
   hccl-kit preflight hccl_2s_16p.json --all
 
-`hccl-kit VERB --help` describes one of them."""
+`hccl-kit VERB --help` describes one of them. With --lang zh, messages are in Chinese."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; returns its exit code, which is that of the verb."""
-    verb, *rest = [*(sys.argv[1:] if argv is None else argv)] or [""]
+    language, words = leading_language(sys.argv[1:] if argv is None else argv)
+    verb, *rest = words or [""]
     if verb in VERBS:
-        code: int = import_module(module_of(verb)).main(rest)
+        code: int = import_module(module_of(verb)).main([*language, *rest])
         return code
+    choose_language(language)
     return exit_code_of(lambda: _without_verb(verb))
 
 

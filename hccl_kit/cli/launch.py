@@ -22,19 +22,21 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.arguments import Parser, a_path, split_command
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.terminal import printable, shown
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import printable
+from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.command import (
     command_of,
     command_of_script,
     framework_of,
+    next_step,
     note_on_cards,
     note_on_secret,
     steps_of_script,
 )
 from hccl_kit.cli.options import add_framework, add_job
 from hccl_kit.cli.output_files import OutputFile, check_folder, show_files, write_files
-from hccl_kit.cli.tables import table_file
+from hccl_kit.cli.tables import rule_warning, table_file
 from hccl_kit.launch.emitters import LAUNCHERS, Launcher, Option, emit, known_launcher, kubernetes, numbered
 from hccl_kit.launch.emitters.bash import is_unedited
 from hccl_kit.launch.files import TableFile
@@ -194,20 +196,27 @@ def write_launch_files(request: LaunchRequest) -> int:
     if launcher.reads_table:
         files.append(OutputFile(place, file.text))
     if launcher.prints_plan and request.output is None and not request.dry_run:
-        print(f"{files[-1].text}\nnext: -o DIR writes this plan and {files[0].path.name}, which starts it")
+        script = files[0].path.name
+        print(files[-1].text)
+        say(
+            Message(
+                "cli.launch.plan-only", "next: -o DIR writes this plan and {script}, which starts it", script=script
+            )
+        )
         return EXIT_OK
     if request.dry_run:
-        print(*notes, sep="\n", end="\n" if notes else "")
+        if notes:
+            say(*notes)
         show_files(files, force=request.force)
         return EXIT_OK
     written = write_files(files, force=request.force)
     written += note_on_secret(files[0].path)
     script, table_path = (shlex.quote(str(path)) for path in (files[0].path, place))
     step = (len(made.nodes) > 1 and launcher.next_step_of_several) or launcher.next_step
-    steps = [f"next: {step.format(script)}"]
+    steps: list[str] = [next_step(step.format(script))]
     if launcher.takes_command:
         steps = steps_of_script(made, table_path, script)
-    print(shown("\n".join([*notes, *written, *steps])))
+    say(*notes, *written, *steps)
     return EXIT_OK
 
 
@@ -249,12 +258,13 @@ def _checked_plan(table: RankTable, file: TableFile, request: LaunchRequest) -> 
         first, more = errors[0], len(errors) - 1
         raise KitError(
             "cli.launch-steps.reason",
-            "{text}{more}",
+            "{rule}: {text}{more}",
             hint=first.hint,
-            text=printable(f"{first.rule}: {first.message}"),
-            more=f" (and {more} more)" if more else "",
+            rule=first.rule,
+            text=printable(first.message),
+            more=Message("cli.launch-steps.more", " (and {more} more)", more=more) if more else "",
         )
-    warnings = [f"{found.severity}: {found.rule}: {found.message}" for found in findings]
+    warnings = list(map(rule_warning, findings))
     if request.launcher.shows_all_cards and (note := note_on_cards(made)):
-        warnings.append(note)
-    return made, list(map(printable, warnings))
+        warnings.append(printable(note))
+    return made, warnings

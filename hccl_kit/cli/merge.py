@@ -25,9 +25,8 @@ from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.progress import track
-from hccl_kit.base.terminal import shown
-from hccl_kit.base.wording import counted, listed
-from hccl_kit.cli import complain, exit_code_of
+from hccl_kit.base.wording import clauses, counted, listed
+from hccl_kit.cli import complain, exit_code_of, say
 from hccl_kit.cli.options import add_product
 from hccl_kit.cli.output_files import OutputFile, check_file, check_folder, write_files
 from hccl_kit.cli.tables import read_table, steps_of_table, valid_text
@@ -89,10 +88,16 @@ def _merge(request: MergeRequest) -> int:
     written = write_files([OutputFile(path, text)], force=request.force)
     sizes = (counted(len(files), "table"), counted(len(table.servers), "server"), counted(table.world_size, "device"))
     steps = steps_of_table(path, len(table.servers))
-    print(shown("\n".join([f"merged: {', '.join(sizes)}", *written, *steps])))
+    say(Message("cli.merge.merged", "merged: {sizes}", sizes=clauses(sizes)), *written, *steps)
     servers = [server.id for server in table.servers]
     if servers != [server.id for part in tables for server in part.servers]:
-        complain(f"note: the ranks are on {listed(servers)} in this order; --order as-given keeps that of the tables")
+        complain(
+            Message(
+                "cli.merge.order",
+                "note: the ranks are on {servers} in this order; --order as-given keeps that of the tables",
+                servers=listed(servers),
+            )
+        )
     return EXIT_OK
 
 
@@ -144,7 +149,8 @@ def _in_folder(folder: str, given: str) -> list[str]:
     tables = _matching(f"{folder}/hccl_*.json", given, hint=f"hccl-merge {shlex.quote(f'{folder}/*.json')}")
     others = sorted(set(glob(f"{folder}/*.json")) - set(glob(f"{folder}/hccl_*.json")), key=natural)  # noqa: PTH207
     if others:
-        complain(f"note: not named hccl_*.json, so left out: {listed(others)}")
+        files = listed(others)
+        complain(Message("cli.merge.other-names", "note: not named hccl_*.json, so left out: {files}", files=files))
     return tables
 
 
@@ -152,7 +158,7 @@ def _matching(pattern: str, given: str, hint: str | None = None) -> list[str]:
     files = sorted(glob(pattern), key=natural)  # noqa: PTH207 - pathlib takes no absolute pattern
     merged = [file for file in files if is_merged(Path(file).name)]
     for file in merged:
-        complain(f"note: {file} is left out, an earlier merge wrote it")
+        complain(Message("cli.merge.earlier", "note: {file} is left out, an earlier merge wrote it", file=file))
     rest = [file for file in files if file not in set(merged)]
     if not rest:
         raise KitError(

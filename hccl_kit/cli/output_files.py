@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -13,9 +13,10 @@ from hccl_kit.base.atomic_file import assert_no_device, write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, shown
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import system_reason
 
 State = Literal["new", "same", "replaceable", "other"]
-_DONE: Mapping[State, str] = {"new": "wrote", "same": "unchanged", "replaceable": "replaced", "other": "wrote"}
 _MOST_READ = 1 << 20
 """Bytes of a file that may be replaceable; those that we write are smaller."""
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{1000,}=*")
@@ -70,7 +71,7 @@ def check_writable(folder: Path, hint: Message | None = None) -> None:
             "cli.output-files.cannot-write-2",
             "cannot write to {folder}: {reason}",
             folder=folder,
-            reason=getattr(error, "strerror", None) or error,
+            reason=system_reason(error) if isinstance(error, OSError) else error,
         ) from error
     if not is_folder:
         raise KitError(
@@ -114,7 +115,15 @@ def write_files(files: Sequence[OutputFile], *, force: bool) -> list[str]:
         for path in made:
             path.unlink(missing_ok=True)
         raise
-    return [printable(f"{_DONE[state]}: {file.path}") for file, state in states]
+    return [printable(_done(file, state)) for file, state in states]
+
+
+def _done(file: OutputFile, state: State) -> Message:
+    if state == "same":
+        return Message("cli.output-files.unchanged", "unchanged: {path}", path=file.path)
+    if state == "replaceable":
+        return Message("cli.output-files.replaced", "replaced: {path}", path=file.path)
+    return Message("cli.output-files.wrote", "wrote: {path}", path=file.path)
 
 
 def _nearest(folder: Path) -> Path:
@@ -138,7 +147,7 @@ def _make(folder: Path) -> None:
             "cli.output-files.cannot-create-folder",
             "cannot create the folder {folder}: {reason}",
             folder=folder,
-            reason=error.strerror,
+            reason=system_reason(error),
         ) from error
 
 
@@ -147,21 +156,22 @@ def show_files(files: Sequence[OutputFile], *, force: bool) -> None:
     states = _states(files)
     for file, state in states:
         text = _BASE64.sub(lambda match: f"[{len(match[0])} characters of Base64]", file.text.rstrip())
-        print(f"{'unchanged' if state == 'same' else 'would write'}: {file.path}\n{shown(text)}\n")
+        would = Message("cli.output-files.would-write", "would write: {path}", path=file.path)
+        print(f"{translated(_done(file, state) if state == 'same' else would)}\n{shown(text)}\n")
     _refuse_to_overwrite(states, force=force)
 
 
 def _refuse_to_overwrite(states: Sequence[tuple[OutputFile, State]], *, force: bool) -> None:
     others = [str(file.path) for file, state in states if state == "other"]
     if others and not force:
-        exist, them = ("exists", "it") if len(others) == 1 else ("exist", "them")
+        verb, pronoun = ("exists", "it") if len(others) == 1 else ("exist", "them")
         raise KitError(
             "cli.output-files.content",
-            "{others} {exist} with other content",
-            fix="--force overwrites {them}, or write to another folder",
+            "{others} {verb} with other content",
+            fix="--force overwrites {pronoun}, or write to another folder",
             others=", ".join(others),
-            exist=exist,
-            them=them,
+            verb=verb,
+            pronoun=pronoun,
         )
 
 
@@ -193,7 +203,7 @@ def _state(file: OutputFile) -> State:
         there = file.path.read_bytes()
     except OSError as error:
         raise KitError(
-            "cli.output-files.cannot-read", "cannot read {path}: {reason}", path=file.path, reason=error.strerror
+            "cli.output-files.cannot-read", "cannot read {path}: {reason}", path=file.path, reason=system_reason(error)
         ) from error
     if there == data:
         return "same"

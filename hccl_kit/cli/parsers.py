@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from hccl_kit import __version__
+from hccl_kit.base.arguments import add_language
 from hccl_kit.cli.kit import VERBS, module_of
 
 PROGRAMS = ("check", "gen", "merge")
@@ -19,6 +20,7 @@ def programs() -> Mapping[str, argparse.ArgumentParser]:
     verbs = {verb: parser_of(verb) for verb in VERBS}
     kit = argparse.ArgumentParser(prog="hccl-kit", description=DESCRIPTION)
     kit.add_argument("--version", action="version", version=f"hccl-kit {__version__}")
+    add_language(kit)
     choices = kit.add_subparsers(title="verbs", metavar="VERB", required=True)
     for verb, parser in verbs.items():
         choices.add_parser(

@@ -336,9 +336,13 @@ def _check_server(job: TableOfJob) -> None:
 def _notes(made: LaunchPlan, environ: Mapping[str, str]) -> Iterator[str]:
     if VISIBLE_DEVICES in environ and not made.limits_cards:
         value = printable(environ[VISIBLE_DEVICES][:80])
-        yield (
-            f"note: {VISIBLE_DEVICES}={value} is removed, because the card numbers of the ranks count all cards;"
-            f" programs of torch need --framework {PYTORCH}"
+        yield Message(
+            "run.visible-removed",
+            "note: {name}={value} is removed, because the card numbers of the ranks count all cards; programs of torch"
+            " need --framework {framework}",
+            name=VISIBLE_DEVICES,
+            value=value,
+            framework=PYTORCH,
         )
     if note := note_on_cards(made):
         yield note

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.own_program import own_program
 from hccl_kit.base.terminal import printable, shown
+from hccl_kit.base.wording import listed
 from hccl_kit.cli.options import add_python
 from hccl_kit.cli.spares import spares_of
 from hccl_kit.launch.allocation import matched, nodes_of, over_srun
@@ -138,13 +140,11 @@ def number_of(plan: LaunchPlan, server: str | None) -> int:
         if server in (node.id, node.address):
             return number
     names = [node.id for node in plan.nodes]
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     raise KitError(
         "run.no-such-server",
-        "--server {server}; the table has {servers}{more}",
+        "--server {server}; the table has {servers}",
         server=printable(server[:80]),
-        servers=", ".join(map(printable, names[:MOST_NAMED])),
-        more=more,
+        servers=listed(map(printable, names), MOST_NAMED),
     )
 
 
@@ -180,9 +180,13 @@ def prepare(
     start = ssh_start(os.environ)
     environ, left = select(os.environ, options.export)
     if left:
-        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-        named = ", ".join(printable(name[:60]) for name in left[:MOST_NAMED])
-        report(f"note: not passed on to the other servers: {named}{more} (--export NAME,... passes variables on)")
+        report(
+            Message(
+                "run.not-passed-on",
+                "note: not passed on to the other servers: {names} (--export NAME,... passes variables on)",
+                names=listed((printable(name[:60]) for name in left), MOST_NAMED),
+            )
+        )
     for node in nodes:
         if why := refusal(node.address):
             raise KitError(
@@ -220,7 +224,14 @@ def _checked(placement: Placement, report: Callable[[str], None], python: Sequen
         if not unfit:
             return placement
         for server, why in unfit.items():
-            report(f"server {printable(server)} did not pass its checks: {printable(why)}")
+            report(
+                Message(
+                    "run.unfit",
+                    "server {server} did not pass its checks: {why}",
+                    server=printable(server),
+                    why=printable(why),
+                )
+            )
         if not placement.spares:
             raise KitError(
                 "run.preflight-servers",

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.selection import chosen_rules
 from hccl_kit.table.products import ANY_PRODUCT, PRODUCT_NAMES
 
@@ -30,11 +31,11 @@ FILE = ".hccl-kit.toml"
 PROJECT, TABLE = "pyproject.toml", "hccl-kit"
 MAX_BYTES = 1 << 20
 
-_RULES = 'a list of rules, such as ["HK2", "HK301"]'
+_RULES = Message("cli.settings.rules", 'a list of rules, such as ["HK2", "HK301"]')
 _ACCEPTED = {
     "select": _RULES,
     "ignore": _RULES,
-    "strict": "true or false",
+    "strict": Message("cli.settings.boolean", "true or false"),
     "product": ", ".join([*PRODUCT_NAMES, ANY_PRODUCT]),
 }
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.cli import exit_code_of
+from hccl_kit.base.message import Message
+from hccl_kit.cli import exit_code_of, say
 from hccl_kit.cli.output_files import OutputFile, check_folder, write_files
 from hccl_kit.cli.tables import read_table
 from hccl_kit.table.formats import write
@@ -65,5 +66,8 @@ def _split(request: SplitRequest) -> int:
         )
     files = [OutputFile(path, write(part)) for path, part in parts.items()]
     written = write_files(files, force=request.force)
-    print(*written, "next: on each server, with its table: hccl-kit run TABLE -- COMMAND", sep="\n")
+    say(
+        *written,
+        Message("cli.split.next", "next: on each server, with its table: {step}", step="hccl-kit run TABLE -- COMMAND"),
+    )
     return EXIT_OK

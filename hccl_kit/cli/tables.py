@@ -7,12 +7,14 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.check.engine import check_table, check_text
 from hccl_kit.check.result import Report
 from hccl_kit.check.rule import TOPOLOGY
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.cli import complain
+from hccl_kit.cli.command import next_step
 from hccl_kit.launch.files import TableFile
 from hccl_kit.table.finding import Finding
 from hccl_kit.table.model import RankTable
@@ -56,17 +58,31 @@ def _warnings(report: Report) -> list[Finding]:
 
 
 def _lines(warnings: Sequence[Finding]) -> list[str]:
-    lines = [printable(f"warning: {finding.rule}: {finding.message}") for finding in warnings[:MAX_WARNINGS]]
+    lines = [rule_warning(finding) for finding in warnings[:MAX_WARNINGS]]
     more = len(warnings) - MAX_WARNINGS
-    return [*lines, *([f"warning: {more} more; hccl-check reports all"] if more > 0 else [])]
+    rest = Message("cli.tables.more-warnings", "warning: {more} more; hccl-check reports all", more=more)
+    return [*lines, *([rest] if more > 0 else [])]
+
+
+def rule_warning(finding: Finding) -> str:
+    """A warning or note of a rule as a line of a program that goes on."""
+    text, rule = finding.message, finding.rule
+    if finding.severity == "note":
+        return printable(Message("cli.tables.note", "note: {rule}: {text}", rule=rule, text=text))
+    return printable(Message("cli.tables.warning", "warning: {rule}: {text}", rule=rule, text=text))
 
 
 def _topology_warning(data: bytes, name: str) -> str | None:
     for finding in check_text(data, name, find_product(DEFAULT_PRODUCT)).findings:
         if finding.severity == "error" and RULE_BY_ID[finding.rule].family == TOPOLOGY:
             return printable(
-                f"warning: {finding.rule}: {finding.message};"
-                f" this is for {DEFAULT_PRODUCT}, --product NAME chooses another"
+                Message(
+                    "cli.tables.topology",
+                    "warning: {rule}: {text}; this is for {product}, --product NAME chooses another",
+                    rule=finding.rule,
+                    text=finding.message,
+                    product=DEFAULT_PRODUCT,
+                )
             )
     return None
 
@@ -138,4 +154,11 @@ def steps_of_table(path: Path, servers: int) -> list[str]:
     """The ways to start a job of a table that was written without a script."""
     table = shlex.quote(str(path))
     start = f"hccl-kit run {table} --ssh" if servers > 1 else f"hccl-kit run {table}"
-    return [f"next: {start} -- COMMAND", f"  or: hccl-kit launch {table} --to bash -- COMMAND, which writes a script"]
+    return [
+        next_step(f"{start} -- COMMAND"),
+        Message(
+            "cli.tables.or-script",
+            "  or: {step}, which writes a script",
+            step=f"hccl-kit launch {table} --to bash -- COMMAND",
+        ),
+    ]

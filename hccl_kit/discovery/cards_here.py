@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.discovery import hccn_conf, hccn_tool, may_be_file, npu_smi
 from hccl_kit.table.hosts import Card, Host
 
@@ -24,8 +25,13 @@ def cards_here(server: str, ids: Sequence[int], *, has_pods: bool, report: Calla
         raise _no_source()
     if on_vnic := [str(i) for i, card in host.cards.items() if card.on_vnic]:
         report(
-            f"note: card {', '.join(on_vnic)} of {server} has no RoCE address; its vNIC address is used, which is"
-            " reachable inside one super pod only"
+            Message(
+                "discovery.vnic",
+                "note: card {cards} of {server} has no RoCE address; its vNIC address is used, which is reachable"
+                " inside one super pod only",
+                cards=", ".join(on_vnic),
+                server=server,
+            )
         )
     return (_in_super_pod(host) if has_pods else host), source
 

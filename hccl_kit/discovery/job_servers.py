@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.discovery import hccn_conf, inventory, simulate
 from hccl_kit.discovery.cards_here import cards_here
@@ -57,7 +58,10 @@ def find_servers(
     server = _server_id(search, report)
     check([server.address])
     host, source = _host(search, server.address, report)
-    notes = (f"server id: {server.address}, from {server.reason}", f"addresses: {source}")
+    notes = (
+        Message("discovery.note-id", "server id: {id}, from {reason}", id=server.address, reason=server.reason),
+        _note_on_addresses(source),
+    )
     return JobServers((host,), (*search.devices.mapping, *notes))
 
 
@@ -68,26 +72,38 @@ def _named_servers(search: ServerSearch, check: Callable[[Sequence[str]], None])
     if names is not None:
         check(names)
     if search.inventory is not None:
-        hosts, source = inventory.hosts(search.inventory, names, ids), f"inventory {search.inventory}"
+        hosts = inventory.hosts(search.inventory, names, ids)
+        source = Message("discovery.from-inventory", "inventory {path}", path=search.inventory)
     else:
         assert names is not None
         simulated = simulate.cluster_addresses(len(names), ids, planes=search.product.planes)
         hosts = tuple(Host(name, _cards(addresses)) for name, addresses in zip(names, simulated, strict=True))
-        source = f"simulated, {simulate.BENCHMARKS}; no card was queried"
-    servers = f"servers: {len(hosts)}, from --hosts"
-    return JobServers(hosts, (*search.devices.mapping, servers, f"addresses: {source}"))
+        source = Message(
+            "discovery.from-benchmarks", "simulated, {range}; no card was queried", range=simulate.BENCHMARKS
+        )
+    servers = Message("discovery.note-servers", "servers: {count}, from --hosts", count=len(hosts))
+    return JobServers(hosts, (*search.devices.mapping, servers, _note_on_addresses(source)))
+
+
+def _note_on_addresses(source: str) -> Message:
+    return Message("discovery.note-addresses", "addresses: {source}", source=source)
 
 
 def _server_id(search: ServerSearch, report: Callable[[str], None]) -> Choice:
     if search.server is not None:
         return Choice(search.server, "--server_ip")
     if search.simulate:
-        return Choice(LOOPBACK, "--simulate: the job runs on this host only")
+        return Choice(LOOPBACK, Message("discovery.simulated-id", "--simulate: the job runs on this host only"))
     choice = choose(interfaces(), os.environ)
     if is_loopback(choice.address):
         report(
-            f"warning: server id {choice.address} is loopback ({choice.reason}): the table is valid on this host only;"
-            " --server_ip ADDRESS sets another id"
+            Message(
+                "discovery.loopback",
+                "warning: server id {id} is loopback ({reason}): the table is valid on this host only;"
+                " --server_ip ADDRESS sets another id",
+                id=choice.address,
+                reason=choice.reason,
+            )
         )
     return choice
 
@@ -96,10 +112,19 @@ def _host(search: ServerSearch, server: str, report: Callable[[str], None]) -> t
     """One server, and where its addresses come from. An explicit option takes precedence over the tool."""
     ids = search.devices.physical.ids
     if search.simulate:
-        source = f"simulated, {simulate.DOCUMENTATION}; no card was queried, no network has them"
+        source = Message(
+            "discovery.from-documentation",
+            "simulated, {range}; no card was queried, no network has them",
+            range=simulate.DOCUMENTATION,
+        )
         return Host(server, _cards(simulate.addresses(ids, planes=search.product.planes))), source
     if search.inventory is not None:
-        source = f"server {server} of inventory {search.inventory}"
+        source = Message(
+            "discovery.from-server-of-inventory",
+            "server {server} of inventory {path}",
+            server=server,
+            path=search.inventory,
+        )
         return inventory.hosts(search.inventory, [server], ids)[0], source
     if search.hccn_conf is not None:
         return Host(server, _cards(hccn_conf.addresses(search.hccn_conf, ids))), str(search.hccn_conf)

@@ -54,13 +54,13 @@ def places(tool: str, ids: Sequence[int], *, timeout: float = driver_tool.TIMEOU
         "discovery.no-place.fix", "--table-version 1.0 writes a table of plain servers, which connect over RoCE"
     )
     if failures:
-        count = f"{len(failures)} of {len(ids)} cards"
         raise KitError(
             "discovery.no-place",
-            "{tool} reports no place in a super pod for {count}:{reasons}",
+            "{tool} reports no place in a super pod for {failed} of {count} cards:{reasons}",
             hint=plain,
             tool=tool,
-            count=count,
+            failed=len(failures),
+            count=len(ids),
             reasons=driver_tool.reason_lines(failures),
         )
     pods = sorted({card.super_pod for card in places_of.values()})

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import system_reason
 
 _SIOCGIFCONF = 0x8912  # linux/sockios.h
 _IFREQ = 40 if struct.calcsize("P") == 8 else 32  # bytes of a struct ifreq: a name of 16 and a union
@@ -73,7 +74,13 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
     if names := environ.get("HCCL_SOCKET_IFNAME"):
         for interface in ordered:
             if matches(interface.name, names):
-                return Choice(interface.address, f"interface {interface.name}, HCCL_SOCKET_IFNAME={names}")
+                reason = Message(
+                    "discovery.interface-of-variable",
+                    "interface {name}, HCCL_SOCKET_IFNAME={names}",
+                    name=interface.name,
+                    names=names,
+                )
+                return Choice(interface.address, reason)
         message = Message(
             "discovery.if-name", "HCCL_SOCKET_IFNAME={names} matches no interface of this machine", names=names
         )
@@ -82,7 +89,8 @@ def choose(interfaces: Sequence[Interface], environ: Mapping[str, str]) -> Choic
         raise _error(Message("discovery.machine-no-address", "this machine has no network address"), interfaces)
     family = _version(ordered[0])
     first = min((i for i in ordered if _version(i) == family), key=lambda i: (_rank(i.name), i.name))
-    return Choice(first.address, f"interface {first.name}, the one HCCL would choose")
+    reason = Message("discovery.interface-of-hccl", "interface {name}, the one HCCL would choose", name=first.name)
+    return Choice(first.address, reason)
 
 
 def interfaces() -> tuple[Interface, ...]:
@@ -97,7 +105,7 @@ def interfaces() -> tuple[Interface, ...]:
             "discovery.cannot-read-addresses",
             "cannot read the addresses of this machine: {reason}",
             hint=_HINT,
-            reason=error.strerror,
+            reason=system_reason(error),
         ) from error
     (filled,) = struct.unpack_from("i", answer)
     data = buffer.tobytes()[:filled]

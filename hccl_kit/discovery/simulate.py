@@ -6,9 +6,10 @@ import ipaddress
 from collections.abc import Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 
-DOCUMENTATION = "documentation addresses of RFC 5737"
-BENCHMARKS = "addresses of RFC 2544, reserved for benchmarks"
+DOCUMENTATION = Message("discovery.documentation", "documentation addresses of RFC 5737")
+BENCHMARKS = Message("discovery.benchmarks", "addresses of RFC 2544, reserved for benchmarks")
 _MANY = int(ipaddress.IPv4Address("198.18.0.0"))
 _MANY_SIZE = 1 << 17
 

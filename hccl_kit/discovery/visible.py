@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import listed, plural
 from hccl_kit.table.device_range import DeviceRange
 
@@ -24,7 +25,10 @@ class Devices(NamedTuple):
     def mapping(self) -> list[str]:
         """A line for each logical id and its physical id."""
         pairs = zip(self.logical.ids, self.physical.ids, strict=True) if self.logical else ()
-        return [f"logical {logical} -> physical {physical}" for logical, physical in pairs]
+        return [
+            Message("discovery.mapping", "logical {logical} -> physical {physical}", logical=logical, physical=physical)
+            for logical, physical in pairs
+        ]
 
 
 def physical_ids(logical: Sequence[int], visible: str) -> dict[int, int]:
@@ -46,13 +50,13 @@ def physical_ids(logical: Sequence[int], visible: str) -> dict[int, int]:
         )
     outside = [i for i in logical if i >= len(cards)]
     if outside:
-        one_or_more = f"{plural('logical device', len(outside))} {listed(outside, 8)}"
         raise KitError(
             "discovery.not-visible",
-            "outside the visible devices {visible!r}: {ids}; they are {count} cards, logical 0 to {last}",
+            "outside the visible devices {visible!r}: {noun} {ids}; they are {count} cards, logical 0 to {last}",
             fix='--device_num "[0,{count})" takes all of them; without --visible_devices the ids are physical',
             visible=visible,
-            ids=one_or_more,
+            noun=plural("logical device", len(outside)),
+            ids=listed(outside, 8),
             count=len(cards),
             last=len(cards) - 1,
         )

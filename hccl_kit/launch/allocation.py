@@ -11,6 +11,7 @@ from typing import Protocol
 
 from hccl_kit.base import hostlist
 from hccl_kit.base.errors import KitError, ParseError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import counted, listed
 
@@ -116,7 +117,7 @@ def matched(
                 "server {server!r} matches {nodes} of this allocation by name or address: {known}",
                 fix="request its node: --nodelist=NAME,...",
                 server=id_,
-                nodes=counted(len(matches[id_]), "node") if matches[id_] else "no node",
+                nodes=counted(len(matches[id_]), "node") if matches[id_] else Message("launch.no-node", "no node"),
                 known=listed((f"{node} ({', '.join(sorted(answers.get(node, ())))})" for node in nodes), 4),
             )
     of_server = {id_: node for id_, (node,) in matches.items()}

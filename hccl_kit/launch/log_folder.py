@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hccl_kit.agent.run_folder import UnsafeError, name_of_run, new_run, trusted_logs
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import system_reason
 
 
 def make_log_folder(parent: Path, report: Callable[[str], None]) -> Path:
@@ -27,7 +28,7 @@ def make_log_folder(parent: Path, report: Callable[[str], None]) -> Path:
             "launch.no-log-folder",
             "cannot make a folder for the logs in {folder}: {reason}",
             folder=parent,
-            reason=error.strerror,
+            reason=system_reason(error),
         ) from error
     latest = logs / "latest"
     with suppress(OSError):

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.host_name import check_host
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.check.engine import check_text
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.plan import address_of
@@ -143,14 +145,17 @@ def _check(file: TableFile, table: RankTable, pairs: Sequence[tuple[Server, Spar
     report = check_text(made.text, file.name, product)
     for finding in report.findings:
         if finding.severity == "error":
-            spare_in_place = " and ".join(f"{spare.id} in the place of {server.id}" for server, spare in pairs[:3])
+            in_place = (
+                Message("launch.spares.in-place", "{spare} in the place of {server}", spare=spare.id, server=server.id)
+                for server, spare in pairs[:3]
+            )
             raise KitError(
                 "launch.spares.table",
                 "{rule}: {reason}, in the table with {spare_in_place}",
                 hint=finding.hint,
                 rule=finding.rule,
                 reason=finding.message,
-                spare_in_place=spare_in_place,
+                spare_in_place=joined(in_place),
             )
     if report.table is None or not _differs_only_in(report.table, table, pairs):
         raise KitError(

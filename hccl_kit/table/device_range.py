@@ -21,7 +21,7 @@ from hccl_kit.base.wording import spans
 MAX_ID = 1023
 """More than any server has; ids are compared with it before a range is expanded."""
 
-ACCEPTED = 'accepted: "[4,8)", "[4,7]", "4-7", "4,5,6,7", "4"'
+ACCEPTED = Message("table.range-accepted", 'accepted: "[4,8)", "[4,7]", "4-7", "4,5,6,7", "4"')
 
 _TOKEN = re.compile(r"\s*(?:([0-9]+)|(.))", re.DOTALL)
 
@@ -105,7 +105,7 @@ def _too_large(device_id: str | int) -> Message:
 
 
 def _shown(token: str) -> str:
-    return repr(token) if token else "the end"
+    return repr(token) if token else Message("table.range-at-end", "the end")
 
 
 def _interval(scanner: _Scanner) -> range:

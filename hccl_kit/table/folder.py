@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_start
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import system_reason
 from hccl_kit.table.formats.kinds import LISTS
 
 MAX_FILES = 100_000
@@ -71,5 +72,5 @@ def _json_files(folder: str) -> Iterator[str]:
 
 def _refuse(error: OSError) -> None:
     raise KitError(
-        "table.folder-unreadable", "cannot read {path}: {reason}", path=error.filename, reason=error.strerror
+        "table.folder-unreadable", "cannot read {path}: {reason}", path=error.filename, reason=system_reason(error)
     ) from error

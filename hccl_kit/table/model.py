@@ -14,6 +14,7 @@ from socket import AF_INET, inet_pton
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+from hccl_kit.base.message import Message
 from hccl_kit.table import ip
 from hccl_kit.table.ip import UNSPECIFIED
 from hccl_kit.table.pointer import Pointer
@@ -230,9 +231,11 @@ class RankTable(_Table):
                 yield server, device
 
     @property
-    def form(self) -> str:
+    def form(self) -> Message:
         """The name of this kind of table in messages: "version 1.0", "template 2"."""
-        return f"version {self.version}" if self.version else "template 2"
+        if not self.version:
+            return Message("table.form-template-2", "template 2")
+        return Message("table.form", "version {version}", version=self.version)
 
     @property
     def world_size(self) -> int:

@@ -117,7 +117,7 @@ def any_product() -> Product:
     readers = [product for product in PRODUCTS if "1.0" in product.table_versions]
     return Product(
         name=ANY_PRODUCT,
-        title="any product that reads version 1.0",
+        title=Message("table.any-product", "any product that reads version 1.0"),
         max_device_id=max(product.max_device_id for product in readers),
         table_versions=("1.0",),
     )

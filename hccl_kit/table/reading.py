@@ -8,6 +8,7 @@ from shlex import quote
 
 from hccl_kit.base.bounded_file import read_descriptor, read_start
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import system_reason
 from hccl_kit.table.source import MAX_BYTES, STDIN
 
 MOUNTED = {"jobstart_hccl.json": "ModelArts", "hccl.json": "Kubernetes"}
@@ -30,7 +31,7 @@ def load(file: str) -> tuple[bytes, str]:
         return read_descriptor(sys.stdin.fileno(), MAX_BYTES + 1, STDIN), STDIN
     except OSError as error:
         raise KitError(
-            "table.stdin-unreadable", "cannot read standard input: {reason}", reason=error.strerror
+            "table.stdin-unreadable", "cannot read standard input: {reason}", reason=system_reason(error)
         ) from error
 
 

@@ -114,8 +114,15 @@ def _unfit(error: ValidationError, pointer: Pointer, version: str) -> Iterator[F
     if error.validator == "type":
         yield _wrong_type(str(error.validator_value), key, value, pointer, version)
     elif error.validator in ("minimum", "maximum"):
-        bounds = f"{error.schema['minimum']} to {error.schema['maximum']}"  # type: ignore[index]  # an object, here
-        message = Message("HK114.bounds", "{key} is {value}; accepted: {bounds}", key=key, value=written, bounds=bounds)
+        bounds = cast("Mapping[str, Any]", error.schema)
+        message = Message(
+            "HK114.bounds",
+            "{key} is {value}; accepted: {least} to {most}",
+            key=key,
+            value=written,
+            least=bounds["minimum"],
+            most=bounds["maximum"],
+        )
         yield Finding(message, pointer=pointer, rule="HK114")
     elif error.validator in _LENGTHS:
         yield Finding(_wrong_length(error, key), pointer=pointer, rule="HK115")
@@ -168,13 +175,14 @@ def _wrong_type(wanted: str, key: str, value: object, pointer: Pointer, version:
 def _wrong_length(error: ValidationError, key: str) -> Message:
     """The length of a string or list, and the accepted lengths."""
     rules, value = cast("Mapping[str, Any]", error.schema), cast("str | list[Any]", error.instance)
-    unit, noun = ("Length", "character") if isinstance(value, str) else ("Items", "item")
+    is_text = isinstance(value, str)
+    unit = "Length" if is_text else "Items"
     least, most = rules.get(f"min{unit}", 0), rules.get(f"max{unit}")
     return Message(
         "HK115.length",
         "{key} has {length}; accepted: {least} to {most}",
         key=key,
-        length=counted(len(value), noun),
+        length=counted(len(value), "character") if is_text else counted(len(value), "item"),
         least=least,
         most=most,
     )
@@ -196,7 +204,7 @@ def _trimmed(text: str, pattern: str, pointer: Pointer) -> tuple[Edit, ...]:
 
 def _with_type(value: object) -> str:
     if isinstance(value, (dict, list)) or value is None:
-        return shown(value)
+        return Message("HK102.plain", "{value}", value=shown(value))
     if isinstance(value, str):
         return Message("HK102.string", "the string {value}", value=shown(value))
     if isinstance(value, bool):

@@ -22,6 +22,7 @@ def test_joined_accepts_another_conjunction() -> None:
 @pytest.mark.parametrize(("limit", "text"), [(3, "a, b, c"), (2, "a, b and 1 more"), (1, "a and 2 more")])
 def test_a_truncated_list_counts_the_omitted_items(limit: int, text: str) -> None:
     assert listed("abc", limit) == text
+    assert listed([]) == ""
 
 
 def test_a_signal_has_its_name_and_without_one_its_number() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import clauses, counted
 from hccl_kit.check.report.finding_text import as_lines
 from hccl_kit.check.result import Report
 from hccl_kit.check.rules import RULE_BY_ID
@@ -20,7 +22,8 @@ MAX_BLOCKS = 100
 def as_text(report: Report, source_text: str, color: bool) -> str:
     """The findings, each with its line of the source, then a summary line. No newline at the end.
 
-    In the order of the text; if they are more than MAX_BLOCKS, errors come first and the rest is counted.
+    It is in the language of the user. The findings are in the order of the text; if they are more than MAX_BLOCKS,
+    errors come first and the rest is counted.
     """
     lines = source_text.split("\n") if any(finding.span.width for finding in report.findings) else []
     shown, more = report.findings, len(report.findings) - MAX_BLOCKS
@@ -28,8 +31,13 @@ def as_text(report: Report, source_text: str, color: bool) -> str:
         shown = tuple(sorted(shown, key=lambda finding: finding.severity != "error"))[:MAX_BLOCKS]
     blocks = [line for finding in shown for line in _block(report.name, finding, lines, color)]
     if more > 0:
-        blocks.append(f"{printable(report.name)}: {counted(more, 'more finding')}; --format json lists all")
-    return "\n".join([*blocks, _summary(report)])
+        rest = counted(more, "more finding")
+        blocks.append(
+            translated(
+                Message("check.more", "{file}: {rest}; --format json lists all", file=printable(report.name), rest=rest)
+            )
+        )
+    return "\n".join([*blocks, translated(_summary(report))])
 
 
 def _block(name: str, finding: Finding, lines: list[str], color: bool) -> list[str]:
@@ -51,27 +59,47 @@ def _variable(finding: Finding) -> str:
     return str(key) if is_variable and (rule is None or rule.names_key) else ""
 
 
-def _summary(report: Report) -> str:
+def _summary(report: Report) -> Message:
     """The counts, and the assumptions behind the result: an assumed product, or what was not checked."""
-    name = printable(report.name)
-    counts = [sum(finding.severity == severity for finding in report.findings) for severity in ("error", "warning")]
-    totals = ", ".join(counted(n, word) for n, word in zip(counts, ("error", "warning"), strict=True) if n)
-    assumed = f"product {report.product} (derived from the version; change it with --product)"
-    if report.table is None:
-        return f"{name}: not ready, {totals}" if report.ok else f"{name}: {totals}, so nothing else was checked"
-    if not report.ok:
-        return f"{name}: {totals}, {assumed}" if report.is_assumed else f"{name}: {totals}"
-    unchecked = " (topology not checked: name the product with --product)" if report.product == ANY_PRODUCT else ""
-    facts = [
-        "ok",
-        *([totals] if totals else []),
-        *_broken(report),
-        f"version {report.format}",
-        counted(len(report.table.servers), "server"),
-        counted(report.table.world_size, "device"),
-        assumed if report.is_assumed else f"product {report.product}{unchecked}",
+    severities = [finding.severity for finding in report.findings]
+    errors, warnings = severities.count("error"), severities.count("warning")
+    totals: list[str] = [
+        *([counted(errors, "error")] if errors else []),
+        *([counted(warnings, "warning")] if warnings else []),
     ]
-    return f"{name}: {', '.join(facts)}"
+    if report.table is None and report.ok:
+        facts = [Message("check.not-ready", "not ready"), *totals]
+    elif report.table is None:
+        facts = [*totals, Message("check.nothing-else", "so nothing else was checked")]
+    elif not report.ok:
+        facts = [*totals, *([_product(report)] if report.is_assumed else [])]
+    else:
+        facts = [
+            Message("check.ok", "ok"),
+            *totals,
+            *_broken(report),
+            Message("check.format", "version {version}", version=report.format),
+            counted(len(report.table.servers), "server"),
+            counted(report.table.world_size, "device"),
+            _product(report),
+        ]
+    return Message("check.summary", "{file}: {facts}", file=printable(report.name), facts=clauses(facts))
+
+
+def _product(report: Report) -> Message:
+    if report.is_assumed:
+        return Message(
+            "check.product-assumed",
+            "product {product} (derived from the version; change it with --product)",
+            product=report.product,
+        )
+    if report.product == ANY_PRODUCT:
+        return Message(
+            "check.product-unknown",
+            "product {product} (topology not checked: name the product with --product)",
+            product=report.product,
+        )
+    return Message("check.product", "product {product}", product=report.product)
 
 
 def _broken(report: Report) -> list[str]:
@@ -80,4 +108,11 @@ def _broken(report: Report) -> list[str]:
     broken = sorted(rule for rule in warned if RULE_BY_ID[rule].from_manual)
     if not broken:
         return []
-    return [f"breaks a rule of product {report.product} ({', '.join(broken)}; with --strict an error)"]
+    return [
+        Message(
+            "check.breaks-manual",
+            "breaks a rule of product {product} ({rules}; with --strict an error)",
+            product=report.product,
+            rules=", ".join(broken),
+        )
+    ]

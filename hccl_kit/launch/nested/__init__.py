@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.nested.rows import ROWS, Nested
 from hccl_kit.launch.nested.words import Program, commands_of_shell, options_of, program_of
@@ -22,7 +23,9 @@ def refuse_launcher(command: Sequence[str], ranks: int) -> None:
     for program in _programs(whole):
         for row in ROWS:
             if _is_of(program, row) and (ranks > 1 or not row.is_driver):
-                who = "the rank" if ranks == 1 else f"each of the {ranks} ranks"
+                who = Message("launch.nested.rank", "the rank")
+                if ranks > 1:
+                    who = Message("launch.nested.ranks", "each of the {ranks} ranks", ranks=ranks)
                 name = printable(" ".join([program.name, *_subcommand(program, row)]))
                 raise KitError(
                     "launch.nested.starts-processes-job",
@@ -51,7 +54,7 @@ def _subcommand(program: Program, row: Nested) -> tuple[str, ...]:
     return next((words for words in row.subcommands if program.arguments[: len(words)] == words), ())
 
 
-def _instead(program: Program, row: Nested) -> str:
+def _instead(program: Program, row: Nested) -> Message:
     """What to write: the command of a rank if it can be read, otherwise the advice of the row."""
     arguments = program.arguments[len(_subcommand(program, row)) :]
     read = options_of(arguments, row.values.split(), row.flags.split())
@@ -61,4 +64,9 @@ def _instead(program: Program, row: Nested) -> str:
     wrappers = [word for word in program.wrappers if word.partition("=")[0] not in STARTS_TORCHRUN]
     if wrappers == ["env"]:
         wrappers = []
-    return "write after --: " + printable(shlex.join([*wrappers, *command])) + row.note
+    return Message(
+        "launch.nested.instead",
+        "write after --: {command}{note}",
+        command=printable(shlex.join([*wrappers, *command])),
+        note=row.note,
+    )

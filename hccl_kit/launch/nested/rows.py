@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.launch.nested.words import Given, Program
 from hccl_kit.runtime.worker_env import STARTS_TORCHRUN
 
@@ -88,7 +90,9 @@ class Nested(NamedTuple):
     rewrite: Rewrite = _rest
     subcommands: tuple[tuple[str, ...], ...] = ()
     starts: Callable[[Program], bool] = lambda _: True
-    advice: str = "write after -- what one rank runs, such as: python train.py"
+    advice: Message = Message(
+        "launch.nested.advice", "write after -- what one rank runs, such as: {command}", command="python train.py"
+    )
     note: str = ""
     is_driver: bool = False
     """It is to run once per job, so a job of one rank may run it."""
@@ -108,8 +112,14 @@ _TORCHRUN = (
     " --logs-specs --numa-binding --signals-to-handle --shutdown-timeout"
 )
 _TORCHRUN_FLAGS = "--standalone -m --module --no-python --virtual-local-rank --use-env"
-_LOCAL_RANK = "\n  the ranks have LOCAL_RANK in their environment; they get no argument --local_rank=N"
-_ONCE = "run it once on one server, without a rank table; it brings its processes to the servers by itself"
+_LOCAL_RANK = Message(
+    "launch.nested.local-rank",
+    "\n  the ranks have LOCAL_RANK in their environment; they get no argument --local_rank=N",
+)
+_ONCE = Message(
+    "launch.nested.once",
+    "run it once on one server, without a rank table; it brings its processes to the servers by itself",
+)
 
 ROWS: tuple[Nested, ...] = (
     Nested(
@@ -174,9 +184,12 @@ ROWS: tuple[Nested, ...] = (
             _accelerate,
             subcommands,
             _is_many,
-            "write after --: accelerate launch --num_processes 1 SCRIPT, without --multi_gpu, --use_fsdp,"
-            " --use_deepspeed and --config_file\n  FSDP and DeepSpeed are set in the program then, or by variables"
-            " (ACCELERATE_USE_FSDP, FSDP_*, ACCELERATE_USE_DEEPSPEED)",
+            Message(
+                "launch.nested.accelerate",
+                "write after --: accelerate launch --num_processes 1 SCRIPT, without --multi_gpu, --use_fsdp,"
+                " --use_deepspeed and --config_file\n  FSDP and DeepSpeed are set in the program then, or by variables"
+                " (ACCELERATE_USE_FSDP, FSDP_*, ACCELERATE_USE_DEEPSPEED)",
+            ),
         )
         for names, subcommands in (
             (("accelerate",), (("launch",),)),
@@ -187,13 +200,19 @@ ROWS: tuple[Nested, ...] = (
         ("swift", "megatron", "xtuner"),
         starts=_sets_size,
         rewrite=lambda *_: None,
-        advice=f"write it without {' and '.join(STARTS_TORCHRUN[:2])}: it then runs as one rank",
+        advice=Message(
+            "launch.nested.without-size",
+            "write it without {variables}: it then runs as one rank",
+            variables=joined(STARTS_TORCHRUN[:2]),
+        ),
     ),
     Nested(
         ("llamafactory-cli", "lmf"),
         rewrite=_llamafactory,
         subcommands=(("train",),),
-        advice="write after --: python -m llamafactory.launcher, and what follows train",
+        advice=Message(
+            "launch.nested.llamafactory", "write after --: python -m llamafactory.launcher, and what follows train"
+        ),
     ),
     Nested(
         ("ray",), subcommands=(("start",), ("job", "submit")), rewrite=lambda *_: None, advice=_ONCE, is_driver=True

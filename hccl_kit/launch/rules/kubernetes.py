@@ -9,7 +9,7 @@ from hccl_kit.base.wording import counted, listed, plural
 from hccl_kit.check.rule import Rule
 from hccl_kit.launch.emitters import LAUNCHERS, manifest
 from hccl_kit.launch.files import TableFile
-from hccl_kit.launch.plan import LaunchPlan
+from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.table.document import shown
 from hccl_kit.table.finding import Finding
 
@@ -28,7 +28,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     first, *others = plan.nodes
     for node in others:
         if len(node.workers) != len(first.workers):
-            this, other = (f"server {shown(n.id)} has {counted(len(n.workers), 'card')}" for n in (node, first))
+            this, other = map(_card_count, (node, first))
             message = Message(
                 "HK530.cards", "{this}, {other}; all pods of a job need the same number", this=this, other=other
             )
@@ -96,8 +96,14 @@ def table_too_large(plan: LaunchPlan, table: TableFile) -> Iterator[Finding]:
         )
 
 
-def _cards(devices: tuple[int, ...]) -> str:
-    return f"{plural('card', len(devices))} {listed(devices, 16)}"
+def _card_count(node: Node) -> Message:
+    cards = counted(len(node.workers), "card")
+    return Message("launch.card-count", "server {server} has {cards}", server=shown(node.id), cards=cards)
+
+
+def _cards(devices: tuple[int, ...]) -> Message:
+    noun = plural("card", len(devices))
+    return Message("launch.card-ids", "{noun} {ids}", noun=noun, ids=listed(devices, 16))
 
 
 RULES = (

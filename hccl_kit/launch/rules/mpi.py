@@ -77,7 +77,7 @@ def nodes_not_equal(plan: LaunchPlan, _table: TableFile) -> Iterator[Finding]:
     first, *others = plan.nodes
     for node in others:
         if len(node.workers) != len(first.workers):
-            this, other = (f"server {shown(n.id)} has {counted(len(n.workers), 'rank')}" for n in (node, first))
+            this, other = map(_rank_count, (node, first))
             message = Message(
                 "HK503.ranks", "{this}, {other}; msrun needs the same number on every node", this=this, other=other
             )
@@ -150,8 +150,14 @@ def _unreachable(node: Node, why: str) -> Finding:
     )
 
 
-def _cards(node: Node) -> str:
-    return f"server {shown(node.id)} has cards {listed(node.devices, 16)}"
+def _rank_count(node: Node) -> Message:
+    ranks = counted(len(node.workers), "rank")
+    return Message("launch.rank-count", "server {server} has {ranks}", server=shown(node.id), ranks=ranks)
+
+
+def _cards(node: Node) -> Message:
+    cards = listed(node.devices, 16)
+    return Message("launch.cards-of-server", "server {server} has cards {cards}", server=shown(node.id), cards=cards)
 
 
 RULES = (

@@ -23,6 +23,11 @@ MAX_KEYS = 10
 """The maximum number of keys in one message."""
 _SDID, _PODS = "super_device_id", "super_pod_list"
 _PORTS = frozenset(("device_port", "host_port"))
+_OF_TABLE = Message("table.keys-of-table", "table")
+_OF_GROUPS = Message("table.keys-of-groups", "groups")
+_OF_INSTANCES = Message("table.keys-of-instances", "instances")
+_OF_SERVERS = Message("table.keys-of-servers", "servers")
+_OF_DEVICES = Message("table.keys-of-devices", "devices")
 """Keys with strings in versions 1.x and numbers in 2.0."""
 _INNERMOST, _OUTERMOST = 0, 3
 """Layers of version 2.0 in HCCL's manual for Atlas 950: cards linked by the topology file, and the network of all
@@ -86,9 +91,9 @@ def _lost_groups(table: RankTable) -> Iterator[Message]:
             "table.lost-pods",
             "the names of the pods are left out: only template 2 has them; processes are identified by RANK_ID",
         )
-    yield from _left_out("table", [table.extra])
-    yield from _left_out("groups", [group.extra for group in table.groups])
-    yield from _left_out("instances", [instance.extra for instance in instances])
+    yield from _left_out(_OF_TABLE, [table.extra])
+    yield from _left_out(_OF_GROUPS, [group.extra for group in table.groups])
+    yield from _left_out(_OF_INSTANCES, [instance.extra for instance in instances])
 
 
 def _lost_networks(table: RankTable) -> Iterator[Message]:
@@ -105,8 +110,8 @@ def _lost_networks(table: RankTable) -> Iterator[Message]:
             count=without,
             devices=table.world_size,
         )
-    yield from _left_out("table", [table.extra])
-    yield from _left_out("devices", [device.extra for device in table.every], carried=_PORTS)
+    yield from _left_out(_OF_TABLE, [table.extra])
+    yield from _left_out(_OF_DEVICES, [device.extra for device in table.every], carried=_PORTS)
 
 
 def _with_pods(table: RankTable, lost: list[Message]) -> RankTable:
@@ -183,7 +188,7 @@ def _as_groups(table: RankTable, lost: list[Message]) -> RankTable:
                 count=several,
             )
         )
-    lost += _left_out("devices", [device.extra for device in table.every])
+    lost += _left_out(_OF_DEVICES, [device.extra for device in table.every])
     return RankTable("", table.status, servers)
 
 
@@ -195,7 +200,7 @@ def _first(ip: str | None) -> str | None:
 def _as_rank_list(table: RankTable, lost: list[Message]) -> RankTable:
     """As version 2.0: a server becomes a network of the innermost layer, RoCE the network of all hosts."""
     lost += _lost_keys(table)
-    lost += _left_out("devices", [device.extra for device in table.every], carried=_PORTS)
+    lost += _left_out(_OF_DEVICES, [device.extra for device in table.every], carried=_PORTS)
     message = Message(
         "table.missing-layer",
         "the addresses of layer {layer} are missing: no other version has them. Add the EIDs and ports of every"
@@ -235,12 +240,12 @@ def _ips(device: Device) -> list[str]:
 
 
 def _lost_keys(table: RankTable) -> Iterator[Message]:
-    yield from _left_out("table", [table.extra])
-    yield from _left_out("servers", [server.extra for server in table.servers])
+    yield from _left_out(_OF_TABLE, [table.extra])
+    yield from _left_out(_OF_SERVERS, [server.extra for server in table.servers])
 
 
 def _left_out(
-    whose: str, extras: Iterable[Mapping[str, Any]], carried: frozenset[str] = frozenset()
+    whose: Message, extras: Iterable[Mapping[str, Any]], carried: frozenset[str] = frozenset()
 ) -> Iterator[Message]:
     keys = sorted(set().union(*extras) - carried)
     if keys:

@@ -1,0 +1,81 @@
+"""Bring the Chinese catalogue up to date with the messages of the package: python scripts/catalogue.py [FOLDER].
+
+FOLDER, by default that of the package, gets hccl_kit.po, which people edit, and hccl_kit.mo, which programs read. An
+entry is a message: msgctxt is its id, msgid its English template. A new message gets an empty entry, and one whose
+English has changed becomes fuzzy: programs show both in English until somebody translates them and removes the flag.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+import hccl_kit
+from hccl_kit.base.translation import CATALOGUE
+
+ROOMS = ("base", "check", "cli", "discovery", "launch", "remote", "table")
+"""The folders whose messages are translated."""
+SYSTEM_ERRORS = tuple(
+    "EACCES EEXIST EIO EISDIR ELOOP EMFILE ENAMETOOLONG ENOENT ENOSPC ENOTDIR EPERM EROFS".split()  # noqa: SIM905
+)
+"""Errors of the system that people meet; other ones are in the words of the system."""
+_PACKAGE = Path(hccl_kit.__file__).parent
+_MAKERS = ("Message", "KitError", "ParseError")
+_EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
+"""The date in both files, which are the same for the same messages."""
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Id and template of every message of the rooms, in the order of the sources."""
+    yield from ((f"base.{name}", "{words}") for name in SYSTEM_ERRORS)
+    for room in ROOMS:
+        for path in sorted((_PACKAGE / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    yield from _messages_of(node.func.id, node)
+
+
+def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
+    literals = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+    if name == "counted" and literals:  # the noun, as in `counted(len(servers), "server")`
+        yield f"base.count-{str(literals[-1]).replace(' ', '-')}", "{number} {noun}"
+    if name in _MAKERS and len(literals) == 2:
+        id_, template = map(str, literals)
+        yield id_, template
+        for keyword in call.keywords:
+            if keyword.arg == "fix" and isinstance(keyword.value, ast.Constant):
+                yield f"{id_}.fix", str(keyword.value.value)
+
+
+def current(before: Catalog) -> Catalog:
+    """A catalogue of the messages as they are now, with the translations of the one before."""
+    translations = {entry.context: entry for entry in before if entry.id}
+    after = Catalog("zh_CN", project="hccl_kit", creation_date=_EPOCH, revision_date=_EPOCH, fuzzy=False)
+    after.header_comment = ""
+    for id_, template in dict(messages()).items():
+        entry = translations.get(id_)
+        text, flags = (str(entry.string or ""), entry.flags) if entry else ("", set())
+        is_new = entry is not None and entry.id != template
+        after.add(template, text, flags=flags | {"fuzzy"} if is_new else flags, context=id_)
+    return after
+
+
+def main(folder: Path) -> None:
+    """Write both files into `folder`."""
+    with CATALOGUE.with_suffix(".po").open("rb") as file:
+        catalogue = current(read_po(file, locale="zh_CN"))
+    with (folder / CATALOGUE.name).with_suffix(".po").open("wb") as file:
+        write_po(file, catalogue, width=0)
+    with (folder / CATALOGUE.name).open("wb") as file:
+        write_mo(file, catalogue)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else CATALOGUE.parent)

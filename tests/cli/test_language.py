@@ -1,0 +1,135 @@
+"""Programs in Chinese: every line that a person reads, the same exit codes, and nothing for programs."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base.translation import speak
+from hccl_kit.cli.kit import main
+from tests.places import ROOT
+from tests.tables import text
+
+CHINESE = "zh_CN.UTF-8"
+BAD = text(1, 2).replace('"rank_id": "1"', '"rank_id": "0"')
+GEN = ("gen", "--simulate", "--product", "a2")
+SITUATIONS = {
+    # what a person types, and a part of the answer
+    ("check", "bad.json"): "bad.json:16:32: HK201 错误：rank 0 已分配给服务器",
+    ("check", "good.json"): "good.json：检查通过，版本 1.0，1 台服务器，8 张卡，产品 auto",
+    ("check", "cut.json"): "HK001 错误：不是合法的 JSON",
+    ("check", "status.json"): 'HK110 错误："status" 为 "done"；HCCL 最多等待 1800 秒',
+    ("check", "good.json", "--product", "910", "--strict", "--select", "HK9"): "没有名为 'HK9' 的规则",
+    ("check", "empty.json"): "文件为空",
+    ("check", "bad.json", "--diff"): "没有可自动修复的内容：无法确定 HK201 的正确值",
+    ("check", "nothing/"): "无法读取 nothing/：没有该文件或目录",
+    (*GEN, "--device_num", "[0,2"): "错误：--device_num：最后一个 ID 之后应为 ')' 或 ']'，实际为 结尾",
+    ("gen", "--simulate", "--product", "910", "--device_num", "[0,9)"): "有 9 张卡；910 的每台服务器支持",
+    (*GEN, "--device_num", "[0,2)", "--", "true"): "下一步：bash ascend2p.sh",
+    (*GEN, "--device_num", "[0,2)", "--hosts", "n1,n1", "--", "true"): "重复；每台服务器只能出现一次",
+    (*GEN, "--device_num", "[0,2)", "--", "torchrun", "a.py"): "torchrun 自己会启动任务的各进程",
+    ("merge", "good.json", "good.json"): "good.json 重复",
+    ("launch", "good.json", "--to", "jobset", "--", "true"): "错误：未指定容器镜像",
+    ("launch", "bad.json", "--to", "bash", "--", "true"): "解决方法：hccl-check bad.json",
+    ("run", "good.json", "--devices", "[0,2)", "--", "true"): "rank table 和 --devices 二者应给出一个",
+    ("convert", "good.json", "--to", "1.0"): "错误：该表已经是 1.0 版本",
+    ("chekc",): "是否应为 hccl-kit check？",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder, with some tables."""
+    (tmp_path / "good.json").write_text(text())
+    (tmp_path / "bad.json").write_text(BAD)
+    (tmp_path / "cut.json").write_text(BAD[:-20])
+    (tmp_path / "status.json").write_text(text().replace("completed", "done"))
+    (tmp_path / "empty.json").write_text("")
+    monkeypatch.chdir(tmp_path)
+    yield tmp_path
+    speak("en")
+
+
+def answer(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = main(words)
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.usefixtures("folder")
+def test_people_read_chinese_with_the_same_exit_codes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words, part in SITUATIONS.items():
+        english = answer(words, capsys)
+        assert not re.search("[\u4e00-\u9fff]", "".join(english[1:])), words
+        with monkeypatch.context() as environ:
+            environ.setenv("LC_ALL", CHINESE)
+            chinese = answer(words, capsys)
+        assert chinese[0] == english[0], words
+        assert part in chinese[1] + chinese[2], words
+        assert len("".join(chinese[1:]).splitlines()) == len("".join(english[1:]).splitlines()), words
+
+
+@pytest.mark.usefixtures("folder")
+def test_programs_read_english(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for form in ("json", "sarif", "github"):
+        words = ("check", "bad.json", "good.json", "--format", form)
+        english = answer(words, capsys)
+        with monkeypatch.context() as environ:
+            environ.setenv("LC_ALL", CHINESE)
+            assert answer(words, capsys) == english, form
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_written_is_the_same_in_both_languages(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (*GEN, "--device_num", "[0,4)", "-o")
+    assert main((*words, "english", "--", "true")) == 0
+    monkeypatch.setenv("LC_ALL", CHINESE)
+    assert main((*words, "chinese", "--", "true")) == 0
+    written = [{path.name: path.read_text() for path in Path(name).iterdir()} for name in ("english", "chinese")]
+    assert written[0] == written[1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_option_precedes_the_locale_and_stands_before_or_after_the_verb(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in (
+        ("--lang", "zh", "check", "bad.json"),
+        ("--lang=zh", "check", "bad.json"),
+        ("check", "--lang", "zh", "bad.json"),
+        ("check", "bad.json", "--lang=zh"),
+        ("check", "--lang", "en", "bad.json", "--lang", "zh"),
+    ):
+        assert "HK201 错误：" in answer(words, capsys)[1], words
+    monkeypatch.setenv("LC_ALL", CHINESE)
+    assert "HK201 error: " in answer(("--lang", "en", "check", "bad.json"), capsys)[1]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_of_the_ranks_keeps_its_own_lang(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = answer((*GEN, "--device_num", "[0,2)", "--", "train", "--lang", "zh"), capsys)
+    assert "next: bash ascend2p.sh" in out
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_unknown_language_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(("check", "--lang", "fr", "bad.json"))
+    assert stopped.value.code == 2
+    assert "--lang: invalid choice: 'fr'" in capsys.readouterr().err
+
+
+def test_english_does_not_read_the_catalogue(folder: Path) -> None:
+    code = "import sys; sys.addaudithook(lambda event, args: event == 'open' and print(args[0], file=sys.stderr));"
+    code += "from hccl_kit.cli.check import main; main(['bad.json'])"
+    for locale, is_read in (("C.UTF-8", False), (CHINESE, True)):
+        environ = os.environ | {"PYTHONPATH": str(ROOT), "LC_ALL": locale, "PYTHONUTF8": "1"}
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=folder, env=environ, capture_output=True, text=True, check=True
+        )
+        assert ("hccl_kit.mo" in done.stderr) == is_read
