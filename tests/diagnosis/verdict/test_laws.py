@@ -50,7 +50,7 @@ def is_wrong(evidence: Evidence, culprits: frozenset[int]) -> bool:
     _, server, card = first.suspect
     cards = {(host(rank), rank % CARDS) for rank in culprits}
     if first.suspect.rank is None and card is None:  # one of the processes of a host
-        return server not in {host(rank) for rank in culprits}
+        return server not in {name for rank in culprits for name in (host(rank), f"node-{rank // CARDS}")}
     return first.suspect.rank not in culprits if first.suspect.rank is not None else (server, card) not in cards
 
 
