@@ -115,7 +115,7 @@ def _summary(name: str, report: Report) -> list[str]:
     counts = [
         sum(finding.severity == severity for finding in report.findings) for severity in ("error", "warning", "note")
     ]
-    parts = [counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
+    parts: list[str] = [counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
     passed = len(set(report.checked) - {finding.rule for finding in report.findings})
     parts += [f"{counted(passed, 'check')} passed"]
     lines = [f"{printable(name)}: {', '.join(parts)}"]

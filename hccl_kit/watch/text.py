@@ -45,7 +45,7 @@ def as_text(job: WatchedJob) -> str:
 def headline(job: WatchedJob) -> str:
     """The state of the whole job on one line."""
     steps = [rank.step for rank in job.ranks if rank.step is not None]
-    parts = [job.state, counted(job.size, "rank")]
+    parts: list[str] = [job.state, counted(job.size, "rank")]
     if any(steps):
         parts.append(f"step {max(steps)}" if min(steps) == max(steps) else f"steps {min(steps)} to {max(steps)}")
     if job.speed is not None:
