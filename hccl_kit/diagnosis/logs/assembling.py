@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs import patterns
@@ -29,10 +28,10 @@ from hccl_kit.diagnosis.logs.facts import (
 )
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.origins import NOBODY, without_prefix
-from hccl_kit.diagnosis.logs.patterns.faults import of_exception
 from hccl_kit.diagnosis.logs.patterns.row import number, rank
 from hccl_kit.diagnosis.logs.plog import Record, records, time_of
 from hccl_kit.diagnosis.logs.scanning import Line, Search
+from hccl_kit.diagnosis.logs.tracebacks import AWAITED, MAX_OPEN, Tracebacks, Who, who
 
 MAX_CONNECTED = 1 << 16
 A_LINE = 8
@@ -43,9 +42,6 @@ IN_MESSAGE = 8
 """Maximum number of lines from the start of a message about a timeout to what the heartbeats found, which is in it."""
 MOST_ABOVE = 64
 """Maximum number of facts above an error that may be its frames."""
-AWAITED = 500
-"""Lines until the end of a traceback or list is given up."""
-MAX_OPEN = 1024
 
 ROOT = "Root Cause (first observed failure)"
 _KEYS = (
@@ -76,21 +72,12 @@ SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *patterns.KEYS)}), _
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
 _NEEDED = re.compile(r"need connect rankNum is ?\[([0-9]{1,8})\]")
 _LIST = re.compile(r"connected rankinfo ?\[LINE ([0-9]{1,6})\] ?:(?P<ranks>(?: {0,2}\[[0-9]{1,16}\][,;]?){1,64})")
-_EXCEPTION = re.compile(
-    r"(?P<name>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Fault))(?::|$)"
-)
 _ELASTIC_TIME = re.compile(r"^ *time *: ?(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})_(?P<clock>[0-9]{2}:[0-9]{2}:[0-9]{2})")
 _ELASTIC = re.compile(r"^ *rank *: ?(?P<rank>[0-9]{1,8}) \(local_rank: ?[0-9]{1,6}\)")
 _MPI = re.compile(r"^ *Process name: \[")
 _EXIT_CODE = re.compile(
     r"(?:^ *exitcode *: ?|\bExit code: {1,8})(?P<code>-?[0-9]{1,3})(?: \(pid: ?(?P<pid>[0-9]{1,10})\)|$)"
 )
-_FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
-_LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
-"""Files that are not the user's own code."""
-_RULE = re.compile(r"[-=]{4,}$")
-MAX_HEADINGS = 3
-"""Lines of a message that follow an exception without one: MindSpore's begin with headings between rules."""
 _CALM = (
     Joined,
     Located,
@@ -114,19 +101,6 @@ class _Open(NamedTuple):
     fact: OperatorTimedOut
 
 
-_Who = tuple[int | None, int | None, str | None]
-"""Pid, rank and server of a line."""
-
-
-class _Traceback(NamedTuple):
-    """A traceback from its first line on: the last frame of the user's own code, then the exception as far as it is."""
-
-    line: int
-    frame: str = ""
-    raised: Noted | None = None
-    headings: tuple[str, ...] = ()
-
-
 class Assembler:
     """Takes the lines of one file in order; `end` returns the facts."""
 
@@ -135,8 +109,8 @@ class Assembler:
         self._time: tuple[int, float] | None = None
         self._operators: dict[tuple[int | None, str | None], _Open] = {}
         self._connected = _Connected()
-        self._tracebacks: dict[_Who, _Traceback] = {}
-        self._located: dict[_Who, Noted] = {}
+        self._tracebacks = Tracebacks()
+        self._located: dict[Who, Noted] = {}
         self._elastic: tuple[int, int] | None = None
         self._is_root = False
         self._elastic_time: float | None = None
@@ -148,15 +122,14 @@ class Assembler:
         for record in records(line.text, is_whole=line.is_whole):
             if record.origin is not NOBODY and (place := record.origin.place) and len(self._located) < MAX_OPEN:
                 noted = self._note(line.number, record, place)._replace(is_error=False)
-                self._located.setdefault(_who(noted), noted)
+                self._located.setdefault(who(noted), noted)
             if record.time is not None:
                 self._time = line.number, record.time
             if record.pid is not None and record.origin.rank is not None and len(self._ranks) < MAX_OPEN:
                 self._ranks.setdefault((record.origin.server, record.pid), record.origin.rank)
             self._take(line.number, record)
-        while self._tracebacks and next(iter(self._tracebacks.values())).line < line.number - AWAITED:
-            self._close(next(iter(self._tracebacks)))
-        return bool(self._tracebacks or self._elastic or self._connected.is_open)
+        self._noted += self._tracebacks.finished(line.number - AWAITED)
+        return bool(self._tracebacks.is_open or self._elastic or self._connected.is_open)
 
     def end(self) -> list[Noted]:
         """All that was noted, in the order of lines."""
@@ -167,10 +140,9 @@ class Assembler:
         self._operators.clear()
         if noted := self._connected.close():
             self._noted.append(noted)
-        for who in tuple(self._tracebacks):
-            self._close(who)
-        telling = set(map(_who, self._noted))
-        self._noted += (noted for who, noted in self._located.items() if who in telling)
+        self._noted += self._tracebacks.finished()
+        telling = set(map(who, self._noted))
+        self._noted += (noted for process, noted in self._located.items() if process in telling)
         return sorted(map(self._with_rank, self._noted), key=lambda noted: noted.line)
 
     def _with_rank(self, noted: Noted) -> Noted:
@@ -183,7 +155,8 @@ class Assembler:
             self._noted.append(noted)
         is_exception = False
         if record.level is None or record.is_screen:
-            is_exception = self._exception(line, record)
+            is_exception = self._tracebacks.take(self._note(line, record, Connected((), None)), record)
+            self._noted += self._tracebacks.finished(line - AWAITED)
             self._elastic_exit(line, record)
         for fact in patterns.facts_of(record):
             if is_exception and isinstance(fact, Fault):
@@ -228,58 +201,6 @@ class Assembler:
             self._noted.append(before.noted._replace(fact=before.fact))
         self._operators[key] = _Open(noted, fact)
 
-    def _exception(self, line: int, record: Record) -> bool:
-        """Take a line of a Python traceback; whether it is the exception, the first line that is not indented."""
-        who = record.pid, record.origin.rank, record.origin.server
-        if "Traceback (most recent call last)" in record.text:
-            self._close(who)
-            if len(self._tracebacks) < MAX_OPEN:
-                self._tracebacks[who] = _Traceback(line)
-            return False
-        traceback = self._tracebacks.get(who)
-        if traceback is None or not record.is_whole or not (text := without_prefix(record.text)).strip():
-            return False
-        if traceback.raised is not None:
-            self._heading(who, traceback, text.strip(), line)
-        elif frame := _FRAME.match(text):
-            if not _LIBRARY.search(frame["file"]):
-                at = f"{PurePath(frame['file']).name}:{frame['line']}"
-                self._tracebacks[who] = traceback._replace(frame=at)
-        elif text[0] not in " \t|+":
-            del self._tracebacks[who]
-            if found := _EXCEPTION.match(text):
-                fault = of_exception(found["name"].split(".")[-1], text)._replace(raised_at=traceback.frame)
-                noted = self._note(line, record, fault)
-                if text.rstrip().endswith(":"):
-                    self._tracebacks[who] = _Traceback(line, traceback.frame, noted)
-                else:
-                    self._noted.append(noted)
-                return True
-        return False
-
-    def _heading(self, who: _Who, traceback: _Traceback, text: str, line: int) -> None:
-        """A line after an exception without a message: a rule, a heading, or the message."""
-        is_over = line - traceback.line > APART or len(traceback.headings) == MAX_HEADINGS
-        if _RULE.match(text) and not is_over:
-            return
-        if not is_over:
-            traceback = traceback._replace(headings=(*traceback.headings, text.removeprefix("- ").rstrip(":")))
-            self._tracebacks[who] = traceback
-        if is_over or not text.startswith("- "):
-            self._close(who)
-
-    def _close(self, who: _Who) -> None:
-        """End a traceback: the exception has the message that follows it."""
-        traceback = self._tracebacks.pop(who, None)
-        if traceback is None or traceback.raised is None:
-            return
-        fault = traceback.raised.fact
-        assert isinstance(fault, Fault)
-        if traceback.headings:
-            name = fault.text.strip().rstrip(":")
-            fault = of_exception(name.split(".")[-1], f"{name}: {': '.join(traceback.headings)}")
-        self._noted.append(traceback.raised._replace(fact=fault._replace(raised_at=traceback.frame)))
-
     def _elastic_exit(self, line: int, record: Record) -> None:
         """The block of torchrun for a rank: `rank : 3 (local_rank: 3)`, then `exitcode : -9 (pid: 4711)`.
 
@@ -303,10 +224,6 @@ class Assembler:
             self._elastic, self._is_root, self._elastic_time = None, False, None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
-
-
-def _who(noted: Noted) -> _Who:
-    return noted.pid, noted.rank, noted.server
 
 
 def _is_frame_of(one: Noted, found: Noted) -> bool:

@@ -135,8 +135,7 @@ class Servers:
     def note(self, cause: Cause) -> None:
         """Note which server was lost, and that whatever ends from now on is ended by the job."""
         if isinstance(cause, Lost):
-            server = self.servers[cause.server]
-            self._tell(Note(f"lost {server.name} {' '.join(map(str, sorted(server.ranks)))}"))
+            self._tell(Note(self.servers[cause.server].note_of_loss))
         self._tell(Note(report.ending(cause)))
 
     def logs(self, attempt: int) -> str:
@@ -154,8 +153,7 @@ class Servers:
             for told in server.connection.take() if server.is_connected else ():
                 yield from self._receive(server, told)
             if server.connection.lost and server.is_connected:
-                why = f"error: server {server.name} does not answer or was lost: {server.connection.lost}\n"
-                yield self._lose(server, why)
+                yield self._lose(server, server.reason_of_loss)
         if self.to_start is not None and all(server.state is State.READY for server in self.servers):
             self.servers[0].start(self.to_start, None)  # it says the port to the others
         self._give_signs()
@@ -206,14 +204,7 @@ class Servers:
             if told.gone.first is None or told.gone.first.rank in server.ranks:
                 self.remains.add(told)
         else:
-            self._show(server, told)
-
-    def _show(self, server: Server, told: Report) -> None:
-        """Show what a rank prints, and what an agent says."""
-        if isinstance(told, Output) and told.rank in server.ranks:
-            self.screen.show(told.rank, told.data)
-        elif isinstance(told, Said) and (told.to != OUT or server.number < MOST_SHOWN):
-            self.screen.say(clean(told.text), told.to)
+            _show(self.screen, server, told)
 
     def _lose(self, server: Server, text: str) -> Lost:
         if server.state is State.RUNNING:
@@ -234,6 +225,12 @@ class Servers:
         if now - self.told > SIGN:
             self.told = now
             for server in self.servers:
-                if server.is_connected:
-                    server.tell(None)
-                    server.connection.check()
+                server.give_sign()
+
+
+def _show(screen: Screen, server: Server, told: Report) -> None:
+    """Show what a rank prints, and what an agent says."""
+    if isinstance(told, Output) and told.rank in server.ranks:
+        screen.show(told.rank, told.data)
+    elif isinstance(told, Said) and (told.to != OUT or server.number < MOST_SHOWN):
+        screen.say(clean(told.text), told.to)

@@ -61,6 +61,22 @@ class Server:
         self.tell(At(attempt, port))
         self.state = State.RUNNING
 
+    def give_sign(self) -> None:
+        """Tell a connected server that the job goes on, and look whether it still answers."""
+        if self.is_connected:
+            self.tell(None)
+            self.connection.check()
+
+    @property
+    def reason_of_loss(self) -> str:
+        """What is said when the server does not answer any more."""
+        return f"error: server {self.name} does not answer or was lost: {self.connection.lost}\n"
+
+    @property
+    def note_of_loss(self) -> str:
+        """What the other servers write down of it, for the diagnosis."""
+        return f"lost {self.name} {' '.join(map(str, sorted(self.ranks)))}"
+
     def describe(self, cause: Exited | Hung, selector: selectors.BaseSelector, *, is_shown: bool) -> str:
         """What the server says of the failure of one of its ranks, or what is known here if it does not answer.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,7 +98,7 @@ class Recognition:
             if len(cases) < 2:
                 cases.update(c.isupper() for c in text if c.isupper() or c.islower())
         left_out = len(rows) - len(usable)
-        if len(cases) == 1 and self._may_forget_case():
+        if len(cases) == 1 and _may_forget_case(self.config, self.charset):
             case = "upper" if cases.pop() else "lower"
             warn(f"all letters of the labels are {case} case, so the network forgets the other; see loss.ignore_case")
         if left_out:
@@ -108,15 +108,14 @@ class Recognition:
             warn(f"{unknown.total()} characters of the labels are not in the dictionary and are left out: {shown}")
         return rows.take(np.frombuffer(usable, np.int64)), left_out
 
-    def _may_forget_case(self) -> bool:
-        """Whether published weights tell the cases of letters, and labels of one case would train them not to."""
-        is_pretrained = bool(self.config["model"].get("pretrained"))
-        return is_pretrained and not self.config["loss"]["ignore_case"] and any(self.charset.tells_case())
-
     def eval_samples(self, warn: Warn) -> Lines:
         """The lines with a character to compare: the others would count as right for an empty prediction."""
         rows = read_lines(self.config["eval"]["dataset"])
-        kept = [number for number, row in enumerate(rows) if self._truth(row.text).strip()]
+        kept = [
+            number
+            for number, row in enumerate(rows)
+            if _truth(row.text, self.config["metric"], self.characters).strip()
+        ]
         if not kept:
             raise KitError(
                 "ocr.recognition.no-word-evaluation", "no word of the evaluation has a character of the dictionary"
@@ -157,7 +156,7 @@ class Recognition:
     def count(self, sample: TextLine, prediction: Reading) -> WordCounts:
         """The counts of one word."""
         metric = self.config["metric"]
-        truth = self._truth(sample.text)
+        truth = _truth(sample.text, metric, self.characters)
         read = letters(prediction.text) if metric["ignore_symbol"] else prediction.text
         counted = compare(read, truth, lower=metric["lower"], ignore_space=metric["ignore_space"])
         return counted + unaltered(prediction.text, sample.text)
@@ -185,13 +184,18 @@ class Recognition:
         if needed > self.sequence_length:
             raise BadSampleError(f"the label needs {needed} time steps, the network gives {self.sequence_length}")
 
-    def _truth(self, text: str) -> str:
-        """What a reading is compared with: with `filter_ood` only the characters of the dictionary."""
-        metric = self.config["metric"]
-        if metric["filter_ood"]:
-            known = self.charset.characters
-            text = "".join(c for c in text if c == " " or (c.lower() if metric["lower"] else c) in known)
-        return letters(text) if metric["ignore_symbol"] else text
+
+def _may_forget_case(config: Config, charset: Charset) -> bool:
+    """Whether published weights tell the cases of letters, and labels of one case would train them not to."""
+    is_pretrained = bool(config["model"].get("pretrained"))
+    return is_pretrained and not config["loss"]["ignore_case"] and any(charset.tells_case())
+
+
+def _truth(text: str, metric: Mapping[str, Any], characters: str) -> str:
+    """What a reading is compared with: with `filter_ood` only the characters of the dictionary."""
+    if metric["filter_ood"]:
+        text = "".join(c for c in text if c == " " or (c.lower() if metric["lower"] else c) in characters)
+    return letters(text) if metric["ignore_symbol"] else text
 
 
 def _charset_of(config: Config) -> Charset:

@@ -1,0 +1,117 @@
+"""Python tracebacks in the output of a program, of which the exception and the user's own last frame are kept."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import NamedTuple
+
+from hccl_kit.diagnosis.logs.facts import Fault
+from hccl_kit.diagnosis.logs.noted import Noted
+from hccl_kit.diagnosis.logs.origins import without_prefix
+from hccl_kit.diagnosis.logs.patterns.faults import of_exception
+from hccl_kit.diagnosis.logs.plog import Record
+
+APART = 32
+"""Maximum number of lines between an exception and its message."""
+AWAITED = 500
+"""Lines until the end of a traceback is given up."""
+MAX_OPEN = 1024
+MAX_HEADINGS = 3
+"""Lines of a message that follow an exception without one: MindSpore's begin with headings between rules."""
+_EXCEPTION = re.compile(
+    r"(?P<name>[A-Za-z_][\w.]{0,120}(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Fault))(?::|$)"
+)
+_FRAME = re.compile(r'^ {0,8}File "(?P<file>[^"\n]{1,500})", line (?P<line>[0-9]{1,9})')
+_LIBRARY = re.compile(r"(?:site|dist)-packages/|/lib/python[0-9.]{1,5}/|^<")
+"""Files that are not the user's own code."""
+_RULE = re.compile(r"[-=]{4,}$")
+
+Who = tuple[int | None, int | None, str | None]
+"""Pid, rank and server of a line."""
+
+
+def who(noted: Noted) -> Who:
+    """The process of a line, as far as the line names it."""
+    return noted.pid, noted.rank, noted.server
+
+
+class _Traceback(NamedTuple):
+    """A traceback from its first line on: the last frame of the user's own code, then the exception as far as it is."""
+
+    line: int
+    frame: str = ""
+    raised: Noted | None = None
+    headings: tuple[str, ...] = ()
+
+
+class Tracebacks:
+    """Takes the lines of one file in order; a traceback becomes a fault when its exception has a message."""
+
+    def __init__(self) -> None:
+        self._open: dict[Who, _Traceback] = {}
+        self._faults: list[Noted] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next line may belong to a traceback."""
+        return bool(self._open)
+
+    def take(self, noted: Noted, record: Record) -> bool:
+        """Take a line; whether it is an exception, the first line of its traceback that is not indented."""
+        process, line = who(noted), noted.line
+        if "Traceback (most recent call last)" in record.text:
+            self._close(process)
+            if len(self._open) < MAX_OPEN:
+                self._open[process] = _Traceback(line)
+            return False
+        traceback = self._open.get(process)
+        if traceback is None or not record.is_whole or not (text := without_prefix(record.text)).strip():
+            return False
+        if traceback.raised is not None:
+            self._heading(process, traceback, text.strip(), line)
+        elif frame := _FRAME.match(text):
+            if not _LIBRARY.search(frame["file"]):
+                at = f"{PurePath(frame['file']).name}:{frame['line']}"
+                self._open[process] = traceback._replace(frame=at)
+        elif text[0] not in " \t|+":
+            del self._open[process]
+            if match := _EXCEPTION.match(text):
+                raised = noted._replace(fact=of_exception(match["name"].split(".")[-1], text))
+                self._open[process] = _Traceback(line, traceback.frame, raised)
+                if not text.rstrip().endswith(":"):
+                    self._close(process)
+                return True
+        return False
+
+    def finished(self, before: int | None = None) -> list[Noted]:
+        """The faults since the last call. Those that began before this line (None: all) are given up waiting for."""
+        for process, traceback in list(self._open.items()):
+            if before is not None and traceback.line >= before:
+                break  # they are in the order of lines
+            self._close(process)
+        faults, self._faults = self._faults, []
+        return faults
+
+    def _heading(self, process: Who, traceback: _Traceback, text: str, line: int) -> None:
+        """A line after an exception without a message: a rule, a heading, or the message."""
+        is_over = line - traceback.line > APART or len(traceback.headings) == MAX_HEADINGS
+        if _RULE.match(text) and not is_over:
+            return
+        if not is_over:
+            heading = text.removeprefix("- ").rstrip(":")
+            self._open[process] = traceback._replace(headings=(*traceback.headings, heading))
+        if is_over or not text.startswith("- "):
+            self._close(process)
+
+    def _close(self, process: Who) -> None:
+        """End a traceback: the exception has the message that follows it."""
+        traceback = self._open.pop(process, None)
+        if traceback is None or traceback.raised is None:
+            return
+        fault = traceback.raised.fact
+        assert isinstance(fault, Fault)
+        if traceback.headings:
+            name = fault.text.strip().rstrip(":")
+            fault = of_exception(name.split(".")[-1], f"{name}: {': '.join(traceback.headings)}")
+        self._faults.append(traceback.raised._replace(fact=fault._replace(raised_at=traceback.frame)))
