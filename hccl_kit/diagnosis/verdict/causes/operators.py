@@ -86,12 +86,11 @@ def _crossing(case: Case, positions: list[Position]) -> Cause | None:
         if peer in by_suspect
         and one.suspect in case.waits.targets.get(peer, ())
         and by_rank(one.suspect) < by_rank(peer)
+        and one.operator == by_suspect[peer].operator
     ]
-    same = [(one, other) for one, other in pairs if one.operator == other.operator]
-    same = [(one, other) for one, other in same if by_rank(one.suspect) < by_rank(other.suspect)]
-    if len(same) != 1:
+    if len(pairs) != 1:
         return None
-    ((one, other),) = same
+    ((one, other),) = pairs
     return Cause(
         "likely",
         f"waits in {one.operator} for its peer, which waits in {other.operator} for it",
