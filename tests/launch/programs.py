@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 END = """
-import json, os
+import json, os, sys
 everyone = [torch.zeros_like(weights) for _ in range(dist.get_world_size())]
 dist.all_gather(everyone, weights)
 equal = all(torch.equal(weights, other) for other in everyone)
 variables = [int(os.environ[name]) for name in ("NODE_RANK", "GROUP_RANK", "OMP_NUM_THREADS")]
 print("seen", json.dumps([dist.get_rank(), dist.get_world_size(), equal, *variables]), flush=True)
-dist.barrier()  # without it torch itself aborts at its end, in one of fifty ranks
+dist.barrier()
 dist.destroy_process_group()
+if "mpi4py" not in sys.modules:
+    os._exit(0)  # torch's own threads abort some of the programs that end otherwise
 """
 
 DDP = f"""
