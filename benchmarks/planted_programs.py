@@ -157,7 +157,10 @@ def npu_memory(logs: Plogs, random: Random) -> Planted:
     fails(logs, rank, begin + 0.5, Failure("", ("/workspace/model.py", 301, "forward"), error, ""))
     one = frozenset({rank.number})
     return dies(
-        logs, random, Planted("out of NPU memory", one, ("HK701.*(?:out of .*memory|out of memory)",)), begin + 1
+        logs,
+        random,
+        Planted("out of NPU memory", one, ("HK701.*(?:out of .*memory|memory of the card is used up)",)),
+        begin + 1,
     )
 
 

@@ -96,6 +96,9 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     ]
     ranks, replaced = _latest(rank for rank in found if not _is_screen(rank))
     screens = _latest(rank for rank in found if _is_screen(rank))[0]
+    if _may_be_of_another_run(ranks, screens):
+        replaced += [rank.process for rank in ranks]
+        ranks = []
     ranks = _with_screens(ranks, screens, unknown)
     ranks = _eliminated(ranks, size)
     left_out = frozenset((*old, *replaced))
@@ -237,6 +240,16 @@ def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[Process]]:
 def _is_screen(rank: Rank) -> bool:
     """Whether the log is what a rank printed to its launcher; its plog is another file."""
     return rank.process.pid is None and rank.process.rank is not None
+
+
+def _may_be_of_another_run(ranks: Sequence[Rank], outputs: Sequence[Rank]) -> bool:
+    """Whether only outputs have errors, and lie in other folders than the plogs, which then tell nothing of this run.
+
+    The host and the card that they name would be those of another one.
+    """
+    apart = {rank.process.worker for rank in ranks}.isdisjoint(output.process.worker for output in outputs)
+    failing = [any(event.is_error for rank in part for event in rank.events) for part in (ranks, outputs)]
+    return apart and failing == [False, True]
 
 
 def _with_screens(ranks: Iterable[Rank], outputs: Iterable[Rank], unknown: Set[Process]) -> list[Rank]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.logs.facts import Evidence, Fault, Joined, Process, Tls
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.judge import judge
@@ -149,3 +152,31 @@ def test_tls_is_not_compared_with_a_job_that_did_not_fail() -> None:
     assert diagnosis.first_fault is not None
     assert diagnosis.first_fault.suspect.device == 2
     assert diagnosis.first_fault.kind == "has TLS on, unlike 7 others"
+
+
+@pytest.mark.parametrize(
+    ("folder", "has_failed", "server"),
+    [("replica-0", False, "replica-0"), ("replica-0", True, "10.0.0.9"), ("replica-1", False, "10.0.0.9")],
+)
+def test_plogs_beside_an_output_name_its_host_if_they_are_of_its_run(
+    tmp_path: Path, folder: str, has_failed: bool, server: str
+) -> None:
+    """Plogs of another replica, in which nothing failed, gave the rank that failed their host."""
+    for rank in range(2):
+        stamp = f"HCCL({70 + rank},python3):2025-06-15-10:00:00.500.000 [op_base.cc:12] [{70 + rank}]"
+        root = "rootinfo: host ip[10.0.0.9] port[60000] identifier[10.0.0.9%eth0_60000_0_1750000000123456]"
+        text = f"[INFO] {stamp}Entry-HcclCommInitRootInfoInner:ranks[2], rank[{rank}], {root}, deviceLogicId[{rank}]\n"
+        where = f"server[10.0.0.9%eth0], logicDevId[{rank}]"
+        text += f"[INFO] {stamp}[HCCL_TRACE]SetupAgent rankNum[2], rank[{rank}], {where}\n"
+        if has_failed and rank == 0:
+            late = stamp.replace("10:00:00", "10:02:01")
+            text += f"[ERROR] {late}wait socket establish timeout, role[1] rank[{rank}] timeout[120 s]\n"
+        path = tmp_path / "replica-1" / f"plog-{70 + rank}_20250615100000000.log"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    output = tmp_path / folder / "train.log"
+    output.parent.mkdir(exist_ok=True)
+    output.write_text("[rank1]: Traceback (most recent call last):\n[rank1]: ValueError: no\n")
+    first = diagnose([tmp_path]).first_fault
+    assert first is not None
+    assert (first.suspect.rank, first.suspect.server) == (1, server)
