@@ -490,6 +490,19 @@ def test_two_ends_of_chains_are_both_suspects() -> None:
     assert {one.rank for one in diagnosis.suspects} == {1, 3}
 
 
+def test_a_log_that_ends_steps_before_those_of_others_is_cut() -> None:
+    logs = Logs(4)
+    for rank in (0, 1, 2):
+        logs.say(rank, STUCK - 60, Progress(3061, STUCK - 60)).fail(rank, STUCK, stuck(4, rank))
+    assert named(of(logs.say(3, STUCK - 60, Progress(3061, STUCK - 60)))) == 3
+    logs = Logs(4)
+    for rank in (0, 1, 2):
+        logs.say(rank, STUCK - 60, Progress(3061, STUCK - 60)).fail(rank, STUCK, stuck(4, rank))
+    diagnosis = of(logs.say(3, STUCK - 300, Progress(3055, STUCK - 300)))
+    assert diagnosis.certainty == "cannot_tell"
+    assert "its log ends in step 3055, and others took step 3061" in diagnosis.reason
+
+
 def test_names_the_only_rank_without_an_error() -> None:
     logs = Logs(4)
     for rank in (0, 1, 2):

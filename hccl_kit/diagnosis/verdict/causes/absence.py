@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.logs.facts import RootCreated, RootSilent
+from hccl_kit.diagnosis.logs.facts import Progress, RootCreated, RootSilent
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.job import Rank
 
 ENOUGH = 3
 """Number of ranks that gave up at the root, from which on the one that did not is named although logs are missing."""
@@ -22,11 +23,8 @@ def alone_without_error(case: Case) -> Cause | None:
     if is_root and any(isinstance(event.fact, RootSilent) for other in others for event in other.events):
         return cannot_tell(f"{named(rank.suspect)}, the root, reports no error, but it waits for the others", suspects)
     missing = missing_logs(case.job)
-    # A rank that is connected to the root gives up when all do; one that does not has another reason.
-    if missing and not (case.waits.edges and _only_at_root(case) and len(others) >= ENOUGH):
-        return cannot_tell(f"{listed(suspects)} reports no error, but {missing}", [*suspects, *case.job.silent])
-    if len(others) < 2:
-        return cannot_tell(f"{listed(suspects)} reports no error, but only one other rank left a log", suspects)
+    if doubt := _doubt(case, rank, others, missing):
+        return cannot_tell(f"{listed(suspects)} reports no error, but {doubt}", [*suspects, *case.job.silent])
     return Cause(
         "likely",
         "reports no error, all others a timeout",
@@ -37,6 +35,17 @@ def alone_without_error(case: Case) -> Cause | None:
         supports=(f"{len(others)} ranks timed out waiting, this one did not",),
         contradicts=(missing,) if missing else (),
     )
+
+
+def _doubt(case: Case, rank: Rank, others: list[Rank], missing: str) -> str:
+    """Why a rank without an error may not be the one that the others waited for; "" if nothing speaks against it."""
+    own, furthest = _last_step(rank), max(map(_last_step, others))
+    if own and furthest > own + 1:  # the ranks of a job take each step together
+        return f"its log ends in step {own}, and others took step {furthest}: the log is cut"
+    # A rank that is connected to the root gives up when all do; one that does not has another reason.
+    if missing and not (case.waits.edges and _only_at_root(case) and len(others) >= ENOUGH):
+        return missing
+    return "only one other rank left a log" if len(others) < 2 else ""
 
 
 def only_silent(case: Case) -> Cause | None:
@@ -62,3 +71,8 @@ def only_silent(case: Case) -> Cause | None:
 def _only_at_root(case: Case) -> bool:
     """Whether all that is known is that the root did not answer, which is because it waits itself."""
     return all(isinstance(edge.event.fact, RootSilent) for edge in case.waits.edges)
+
+
+def _last_step(rank: Rank) -> int:
+    """The last step that a rank printed; 0 if it printed none."""
+    return max((event.fact.step for event in rank.events if isinstance(event.fact, Progress)), default=0)
