@@ -85,8 +85,8 @@ class Case:
 
     @cached_property
     def is_complete(self) -> bool:
-        """Every rank of the job left a log."""
-        return self.job.size is not None and not self.job.silent
+        """Every rank of the job left a log, and none of them is cut."""
+        return self.job.size is not None and not self.job.silent and not any(rank.is_cut for rank in self.job.ranks)
 
 
 def _fails(rank: Rank, event: Event) -> bool:
