@@ -22,8 +22,9 @@ from hccl_kit.base.translation import CATALOGUE
 
 ROOMS = ("base", "check", "cli", "discovery", "launch", "remote", "table")
 """The folders whose messages are translated."""
-SYSTEM_ERRORS = tuple(
-    "EACCES EEXIST EIO EISDIR ELOOP EMFILE ENAMETOOLONG ENOENT ENOSPC ENOTDIR EPERM EROFS".split()  # noqa: SIM905
+SYSTEM_ERRORS = (
+    *("EACCES", "EEXIST", "EIO", "EISDIR", "ELOOP", "EMFILE"),
+    *("ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR", "EPERM", "EROFS"),
 )
 """Errors of the system that people meet; other ones are in the words of the system."""
 _PACKAGE = Path(hccl_kit.__file__).parent

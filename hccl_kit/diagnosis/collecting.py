@@ -12,6 +12,7 @@ import re
 import subprocess
 import tarfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,14 +43,14 @@ def collect(given: Sequence[Given], others: Mapping[str, str], mask: Masker) -> 
     notes: list[str] = []
     texts: dict[str, str] = {}
     size = 0
-    top = os.path.commonpath([one.path.absolute().parent for one in given]) if given else "/"
-    for one in given:
+    top = os.path.commonpath([log.path.absolute().parent for log in given]) if given else "/"
+    for log in given:
         if size >= MOST:
             notes.append(f"only the first {MOST >> 20} MiB of the logs are collected")
             break
-        text = _text(one, notes)
+        text = _text(log, notes)
         if text is not None:
-            texts[f"logs/{os.path.relpath(one.path.absolute(), top)}"] = text
+            texts[f"logs/{os.path.relpath(log.path.absolute(), top)}"] = text
             size += len(text)
     kernel = {f"kernel/{name}": text for name, text in kernel_messages(notes)}
     mask.learn([*texts, *texts.values(), *kernel.values()])
@@ -88,27 +89,22 @@ def _text(given: Given, notes: list[str]) -> str | None:
 
 def kernel_messages(notes: list[str]) -> list[tuple[str, str]]:
     """The end of dmesg and of the system's logs, by name, as far as this user may read them."""
-    found = []
-    try:
-        printed = subprocess.run(["dmesg", "-T"], capture_output=True, timeout=10, stdin=subprocess.DEVNULL)  # noqa: PLW1510
-        if printed.stdout:
-            found.append(("dmesg", printed.stdout[-OF_KERNEL:].decode("utf-8", "replace")))
-    except (OSError, subprocess.TimeoutExpired):
-        pass
+    logs = []
+    with suppress(OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(["dmesg", "-T"], check=False, capture_output=True, timeout=10, stdin=subprocess.DEVNULL)
+        if done.stdout:
+            logs.append(("dmesg", done.stdout[-OF_KERNEL:].decode("utf-8", "replace")))
     for name in KERNEL_LOGS:
-        try:
-            with open(name, "rb") as file:  # noqa: PTH123
-                file.seek(max(0, os.fstat(file.fileno()).st_size - OF_KERNEL))
-                found.append((Path(name).name, file.read(OF_KERNEL).decode("utf-8", "replace")))
-        except OSError:
-            continue
-    if not found:
+        with suppress(OSError), Path(name).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - OF_KERNEL))
+            logs.append((Path(name).name, file.read(OF_KERNEL).decode("utf-8", "replace")))
+    if not logs:
         notes.append(f"neither dmesg nor {listed(KERNEL_LOGS)} can be read: run this as root for the kernel's messages")
-    return found
+    return logs
 
 
 def _stood_in(text: str) -> str:
-    """The text with a name of the same form for each mark: 198.18.0.0/15 is for tests and nobody's network."""
+    """The text with a name of the same form for each mark: 198.18.0.0/15 is reserved for tests."""
 
     def stand_in(found: re.Match[str]) -> str:
         number = int(found[2])

@@ -185,7 +185,7 @@ def _explain(error: ValidationError, values: Mapping[str, Any]) -> Iterator[tupl
     elif error.validator == "required":
         for key in rule:
             if key not in found and not difflib.get_close_matches(key, found.keys() - known):
-                missing = error.schema.get("x-missing", {}).get(key)  # type: ignore[union-attr]  # an object, here
+                missing = cast("Rule", error.schema).get("x-missing", {}).get(key)
                 yield pointer, f"{dotted((*pointer, key))} is missing{f': {missing}' if missing else ''}"
     elif error.validator in ("enum", "const"):
         accepted = rule if error.validator == "enum" else [rule]

@@ -18,7 +18,7 @@ ENOUGH = 3
 def cut_off(case: Case) -> Cause | None:
     """The server whose ranks and all others wait for each other, while the others do not wait among themselves."""
     crossing, servers = _crossing(case)
-    common = broken_servers(tuple(sorted(pair)) for pair in crossing)  # type: ignore[misc]
+    common = broken_servers((min(pair), max(pair)) for pair in crossing)
     if not common or (len(common) == 2 and any(end in case.job.by_suspect for end in case.waits.ends)):
         return None
     if any(rank.is_cut or rank.card.server is None for rank in case.job.ranks):
