@@ -76,6 +76,7 @@ hk_log=$hk_logs/rank_${hk_ranks[0]}.log && : >>"$hk_log" # the rank may not have
 tail -n +1 -f -s 0.1 --pid="${hk_pids[hk_ranks[0]]}" -- "$hk_log" &
 hk_screen=$! hk_code=0
 disown "$hk_screen" 2>/dev/null # it ends after the rank
+hk_finish() { hk_end; timeout 2 tail -f -s 0.1 --pid="$hk_screen" /dev/null; } && trap hk_finish EXIT
 while ((hk_code == 0 && ${#hk_running[@]} > 0)); do
     sleep 0.1 # `wait -n` hangs now and then when two ranks end together
     hk_alive=" $(jobs -pr | tr '\n' ' ')"
@@ -86,8 +87,7 @@ while ((hk_code == 0 && ${#hk_running[@]} > 0)); do
         kill -0 -- "-${hk_pids[hk_rank]}" 2>/dev/null || unset "hk_pids[hk_rank]" # a stranger may get its number
     done
 done
-hk_end
-for _ in {1..20}; do kill -0 "$hk_screen" 2>/dev/null && sleep 0.1; done
+hk_finish
 ((hk_code > 0)) || exit 0
 hk_log=$hk_logs/rank_$hk_rank.log hk_card=${hk_cards[hk_rank]}
 printf '%(%s)T exited %s\n' -1 "$hk_rank $hk_code $hk_card $HOSTNAME" >>"$hk_logs/launcher_$hk_node" # for diagnose
@@ -95,4 +95,4 @@ hk_by="" && ((hk_code <= 128)) || hk_by=" (SIG$(kill -l "$hk_code"))"
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code$hk_by; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: e968a2a960112154b3f515b849ecb263603bfc0c4e000057a7675b5e86c3aa44
+# hccl-gen replaces this script if nobody has edited it: 6403ea5d90046f78876ad6255df70cc4a452fa2ef05529217c185058f680c021
