@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-EXTRA = "pip install 'hccl-kit[all,dev,bench]' has it"
+EXTRA = "pip install '.[all,dev,bench]' has it"
 
 
 @dataclass(frozen=True)

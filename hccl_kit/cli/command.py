@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import which
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
@@ -39,7 +40,9 @@ def command_of(given: tuple[str, ...] | None, report: Callable[[str], None]) -> 
         )
     problem = None
     if find_spec("mindspore") is None:
-        problem = Message("cli.no-mindspore", "MindSpore is not installed here; pip install 'hccl-kit[train]'")
+        problem = Message(
+            "cli.no-mindspore", "MindSpore is not installed here; {install}", install=install_extra("train")
+        )
     elif which(IN_CHECKOUT[0]) is None:
         problem = Message(
             "cli.no-python", "{program} is not on PATH; activate the environment that it is in", program=IN_CHECKOUT[0]

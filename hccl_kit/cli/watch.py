@@ -31,6 +31,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
@@ -193,7 +194,7 @@ def _shown() -> Iterator[Callable[[WatchedJob], None]]:
             yield show
     else:
         if sys.stdout.isatty():
-            complain("note: pip install 'hccl-kit[watch]' shows this as a table that is refreshed in place")
+            complain(f"note: for a table that is refreshed in place: {install_extra('watch')}")
         yield _Lines().show
 
 

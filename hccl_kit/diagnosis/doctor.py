@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import which
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.own_program import own_python
 from hccl_kit.diagnosis.installation import ABSENT, package_version
 from hccl_kit.discovery import driver_tool, npu_smi, packages
@@ -16,7 +17,6 @@ from hccl_kit.discovery import driver_tool, npu_smi, packages
 State = Literal["works", "absent", "broken"]
 TIMEOUT = 120.0
 """Seconds for one trial; MindSpore takes 5 to 20 to start."""
-_INSTALL = "pip install 'hccl-kit[{}]'"
 _DONE = "hccl_kit trial done"
 _TRAINING = f"""
 import os
@@ -54,7 +54,7 @@ def examine(root: Path, environ: Mapping[str, str]) -> Iterator[Check]:
 def training() -> Check:
     """MindSpore adds two numbers on CPU, and OpenCV can be imported."""
     if package_version("mindspore") == ABSENT:
-        return Check("training", "absent", "mindspore is not installed", _INSTALL.format("train"))
+        return Check("training", "absent", "mindspore is not installed", install_extra("train"))
     return _tried("training", own_python(_TRAINING), "MindSpore computes on CPU", "train")
 
 
@@ -63,7 +63,7 @@ def mpi() -> Check:
     program = driver_tool.find("mpirun", ())
     if program is None or package_version("mpi4py") == ABSENT:
         absent = "mpirun is not on PATH" if program is None else "mpi4py is not installed"
-        return Check("mpi", "absent", absent, _INSTALL.format("mpi"))
+        return Check("mpi", "absent", absent, install_extra("mpi"))
     # The variables that Open MPI needs for root and for fewer cores than processes; other MPIs ignore them.
     variables = (
         "OMPI_ALLOW_RUN_AS_ROOT=1",
@@ -78,7 +78,7 @@ def export() -> Check:
     """ONNX and its runtime can be imported."""
     absent = [name for name in ("onnx", "onnxruntime") if package_version(name) == ABSENT]
     if absent:
-        return Check("export", "absent", f"{' and '.join(absent)} not installed", _INSTALL.format("export"))
+        return Check("export", "absent", f"{' and '.join(absent)} not installed", install_extra("export"))
     return _tried("export", own_python(_EXPORT), "onnx and onnxruntime are importable", "export")
 
 
@@ -117,8 +117,8 @@ def _tried(name: str, command: Sequence[str], success: str, extra: str) -> Check
     try:
         output = driver_tool.query(command, TIMEOUT)
     except driver_tool.NoAnswerError as error:
-        return Check(name, "broken", str(error), _INSTALL.format(extra))
+        return Check(name, "broken", str(error), install_extra(extra))
     if _DONE in output:
         return Check(name, "works", success)
     lines = [line for line in output.splitlines() if line.strip()]
-    return Check(name, "broken", driver_tool.excerpt(lines[-1] if lines else ""), _INSTALL.format(extra))
+    return Check(name, "broken", driver_tool.excerpt(lines[-1] if lines else ""), install_extra(extra))

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hccl_kit.base.errors import EXIT_OK, KitError
+from hccl_kit.base.extra import install_extra
 
 _KILLED = 70  # sysexits.h: an error inside the program
 
@@ -30,7 +31,8 @@ class MpiGroup:
             raise KitError(
                 "discovery.no-mpi4py",
                 "--mpi needs mpi4py, which cannot be loaded on {host}: {reason}",
-                fix="pip install 'hccl-kit[mpi]' on every server",
+                fix="on every server: {install}",
+                install=install_extra("mpi"),
                 host=socket.gethostname(),
                 reason=error,
             ) from error

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
 
 VERSION = "3.10.0"
@@ -31,7 +32,7 @@ FILES = {
     ),
 }
 """By the name of the source: the file in the package, and its SHA-256."""
-INSTALL = 'pip install "hccl-kit[weights]"'
+INSTALL = install_extra("weights")
 
 
 @cache

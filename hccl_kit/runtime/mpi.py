@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.runtime.consistency import assert_identical
 from hccl_kit.runtime.pieces import pieces
@@ -37,7 +38,8 @@ def rendezvous(env: WorkerEnv, digest: str) -> WorkerEnv:
         raise KitError(
             "runtime.mpi-rank",
             "mpirun reports rank {rank} of {size}, mpi4py {mpi_rank} of {mpi_size}",
-            fix="mpi4py and mpirun come from different MPI installations; pip install 'hccl-kit[mpi]' brings a pair",
+            fix="mpi4py and mpirun come from different MPI installations; a pair: {install}",
+            install=install_extra("mpi"),
             rank=env.rank,
             size=env.size,
             mpi_rank=world.Get_rank(),
@@ -90,7 +92,8 @@ def _start_mpi() -> Any:
         raise KitError(
             "runtime.no-mpi4py",
             "mpirun started this program, but mpi4py cannot be loaded: {reason}",
-            fix="pip install 'hccl-kit[mpi]'",
+            fix="{install}",
+            install=install_extra("mpi"),
             reason=error,
         ) from error
     return MPI

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.host_name import is_host
 from hccl_kit.base.own_program import own_program
 from hccl_kit.launch.passed_on import is_passed_on
@@ -35,7 +36,8 @@ def backend_here() -> str:
         raise KitError(
             "selftest.no-framework",
             "neither torch, mindspore nor mpi4py is installed here",
-            fix="pip install torch, or 'hccl-kit[mpi]'",
+            fix="pip install torch, or {install}",
+            install=install_extra("mpi"),
         )
     return backend
 

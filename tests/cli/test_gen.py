@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit import __version__
+from hccl_kit.base.extra import install_extra
 from hccl_kit.cli.command import IN_CHECKOUT
 from hccl_kit.cli.gen import main
 from hccl_kit.discovery import hccn_conf, hccn_tool
@@ -155,7 +156,7 @@ def test_a_default_command_that_cannot_train_here_is_a_warning(desk: Desk) -> No
     done = desk.gen("--device_num", "[4,8)", "--server_ip", "127.0.0.1")
     assert done.returncode == 0
     start = f"warning: the default command, {' '.join(IN_CHECKOUT)}, cannot run: "
-    assert done.stderr.startswith(f"{start}MindSpore is not installed here; pip install 'hccl-kit[train]', or name")
+    assert done.stderr.startswith(f"{start}MindSpore is not installed here; {install_extra('train')}, or name")
     hidden.unlink()
     done = desk.gen("--device_num", "[0,4)", "--simulate", "--force", variables={"PATH": "/usr/bin:/bin"})
     assert done.returncode == 0

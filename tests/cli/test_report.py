@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hccl_kit.base.extra import install_extra
 from hccl_kit.diagnosis.doctor import COMPILERS
 from tests.places import FAKES, ROOT
 from tests.tables import text
@@ -41,7 +42,7 @@ def test_works_without_optional_packages() -> None:
     assert re.search(r"^  hccl_kit +\d+\.\d+\.\d+", done.stdout, re.MULTILINE)
     assert re.search(r"^  mindspore +not installed$", done.stdout, re.MULTILINE)
     assert "  training        absent  mindspore is not installed\n" in done.stdout
-    assert "fix: pip install 'hccl-kit[train]'\n" in done.stdout
+    assert f"fix: {install_extra('train')}\n" in done.stdout
     assert "\033" not in done.stdout
     assert "\033[33mabsent\033[0m" in report(FORCE_COLOR="1").stdout
 

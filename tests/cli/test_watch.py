@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.schemas import load
 from tests.launch.jobs import clean_environ, finish, python_job
 from tests.places import ROOT
@@ -208,7 +209,7 @@ def test_without_rich_a_terminal_gets_lines_and_a_hint(tmp_path: Path, terminal:
     done, text = on_terminal(tmp_path, terminal, seconds=0, code=code)
     assert done == 0
     plain = re.sub(r"\x1b\[[0-9]*m", "", text)
-    assert plain.count("note: pip install 'hccl-kit[watch]' shows this as a table that is refreshed in place") == 1
+    assert plain.count(f"note: for a table that is refreshed in place: {install_extra('watch')}") == 1
     assert "\x1b[?1049h" not in text
 
 

@@ -19,6 +19,8 @@ if find_spec("mindspore"):
     ms.set_context(mode=ms.GRAPH_MODE, jit_config={"jit_level": "O0"})
     ms.set_context(runtime_num_threads=1, pynative_synchronize=True)
     ms.set_device("CPU")
+    if "OMP_NUM_THREADS" not in os.environ:
+        os.unsetenv("OMP_NUM_THREADS")  # MindSpore has set it for every program that tests start
 
     @pytest.fixture(autouse=True)
     def same_weights() -> None:

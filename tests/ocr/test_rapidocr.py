@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.ocr import rapidocr
 
 
@@ -53,7 +54,7 @@ def test_without_the_package_the_install_command_is_shown(monkeypatch: pytest.Mo
     monkeypatch.setattr(metadata, "distribution", absent)
     with pytest.raises(KitError, match="rapidocr:rec is in the package rapidocr, which is not installed") as caught:
         rapidocr.path("rapidocr:rec")
-    assert caught.value.hint == 'pip install "hccl-kit[weights]"'
+    assert caught.value.hint == install_extra("weights")
 
 
 def test_weights_with_an_unknown_digest_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, NoReturn
 from hccl_kit.base import progress
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.output_place import assert_free_files
 from hccl_kit.ocr.run import program
 
@@ -118,7 +119,7 @@ def _check(request: Request, config: Config, env: WorkerEnv) -> Sequence[str]:
             "{lacking} cannot be imported",
             fix="{install_extra}\nor --format mindir",
             lacking=" and ".join(lacking),
-            install_extra=program.install_extra("export"),
+            install_extra=install_extra("export"),
         )
     program.weights_in_use(config)
     assert_free_files(paths, "--output", force=request.force)

@@ -1,7 +1,7 @@
 """Find and read the texts of pages with published weights: no training and no configuration.
 
 The networks are those of PP-OCRv6 small and a classifier that finds lines upside down; their
-weights are in the package rapidocr (pip install "hccl-kit[weights]"). Prints a line for each text:
+weights are in the package rapidocr (the extra "weights"). Prints a line for each text:
 path TAB text TAB confidence, from top to bottom; a page without text has no line. --json writes
 places and scores too (schemas/read.schema.json). --picture is a folder for a PNG of each page.
 Existing files are kept unless --force is given.

@@ -27,6 +27,7 @@ from hccl_kit.base.errors import (
     KitError,
     under_way,
 )
+from hccl_kit.base.extra import install_extra
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable, settle
 from hccl_kit.ocr import config as configuration
@@ -327,11 +328,6 @@ def missing(error: ImportError) -> KitError:
         a_package=error.name or "a package",
         reason=error,
     )
-
-
-def install_extra(name: str) -> str:
-    """The command that installs an extra of this package."""
-    return f"pip install 'hccl-kit[{name}]'   (in a checkout: pip install -e '.[{name}]')"
 
 
 def leave(code: int, world: World | None) -> NoReturn:

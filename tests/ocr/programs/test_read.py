@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.base.extra import install_extra
 from tests.ocr.data.images import write_png
 from tests.ocr.reader.test_engine import page
 from tests.ocr.run_tool import assert_refused, tool
@@ -107,7 +108,7 @@ sys.argv = ["read", {str(pages)!r}]
 runpy.run_path({str(ROOT / "tools" / "read.py")!r}, run_name="__main__")
 """
     done = subprocess.run([sys.executable, "-c", hiding], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert_refused(done, 2, "which is not installed", 'fix: pip install "hccl-kit[weights]"')
+    assert_refused(done, 2, "which is not installed", f"fix: {install_extra('weights')}")
 
 
 def test_configuration_options_need_a_configuration(pages: Path) -> None:

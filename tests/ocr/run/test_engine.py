@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.ocr.run import engine
 
 
@@ -29,4 +30,4 @@ def test_an_engine_that_is_not_installed_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(engine, "find_spec", lambda _: None)
     with pytest.raises(KitError, match="onnxruntime is not installed") as caught:
         engine.chosen("onnxruntime", "CPU")
-    assert caught.value.hint == 'pip install "hccl-kit[weights]"\nor --engine mindspore'
+    assert caught.value.hint == f"{install_extra('weights')}\nor --engine mindspore"

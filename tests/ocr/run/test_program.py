@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hccl_kit.base.extra import install_extra
 from hccl_kit.ocr.run import program
 from hccl_kit.runtime.worker_env import LOG_DIR
 from tests.launch.jobs import clean_environ
@@ -88,7 +89,7 @@ def test_without_mindspore_the_extra_to_install_is_named(words: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("error: mindspore cannot be imported: No module named 'mindspore'\n")
-    assert "fix: pip install 'hccl-kit[train]'" in done.stderr
+    assert f"fix: {install_extra('train')}" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_the_suggested_extra_keeps_an_installed_mindspore(
     name: str, found: object, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(program, "find_spec", lambda _: found)
-    assert f"'hccl-kit[{extra}]'" in str(program.missing(ModuleNotFoundError("no", name=name)).hint)
+    assert install_extra(extra) in str(program.missing(ModuleNotFoundError("no", name=name)).hint)
 
 
 def test_the_scheduler_of_msrun_leaves_the_folder_of_the_run_to_rank_0(words: Path, tmp_path: Path) -> None:

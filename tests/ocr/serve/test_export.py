@@ -13,6 +13,7 @@ from mindspore import Tensor, nn, ops
 from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.extra import install_extra
 from hccl_kit.ocr import config
 from hccl_kit.ocr.checkpoints import checkpoint
 from hccl_kit.ocr.models import crnn_small, db, east, pse, rare, tps
@@ -280,7 +281,7 @@ def test_missing_packages_are_named() -> None:
     done = subprocess.run(command, check=False, capture_output=True, text=True, env={"PYTHONPATH": str(ROOT)})
     assert done.returncode == 2
     assert "onnx and onnxruntime cannot be imported" in done.stderr
-    assert "pip install 'hccl-kit[export]'" in done.stderr
+    assert install_extra("export") in done.stderr
 
 
 SHIPPED = [str(path.relative_to(ROOT / "configs")) for path in shipped_configs()]
