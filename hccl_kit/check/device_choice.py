@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hccl_kit.base.errors import ParseError
 from hccl_kit.base.message import Message
+from hccl_kit.base.wording import joined
 from hccl_kit.check.rule import TOPOLOGY, run
 from hccl_kit.check.rules import RULE_BY_ID, RULES
 from hccl_kit.check.rules.topology import nearest_supported
@@ -24,8 +25,11 @@ def check_devices(
     *,
     is_logical: bool = False,
     option: str = "--device_num",
+    may_be: Sequence[Product] = (),
 ) -> None:
     """Raises ParseError if `product` cannot link the physical `ids` on each of `servers`.
+
+    `may_be` are other products whose cards these may be; the next step names those that can.
 
     `text` is the value of `option` as it was typed; with `is_logical` its numbers are other ids of these cards.
     """
@@ -51,6 +55,14 @@ def check_devices(
             'a single number is the id of a card; did you mean "[0,{count})"?',
             count=written,
         )
+    other = [product.name for product in may_be if product.reads_servers and _refusal(ids, servers, product) is None]
+    if other:
+        hint = Message(
+            "check.device-choice-product.fix",
+            "{hint}; for other cards --product {other}",
+            hint=hint or Message("check.device-choice-other.fix", "take other cards"),
+            other=joined(other, "or"),
+        )
     raise ParseError(message, source=text, column=column, width=len(written), hint=hint)
 
 
@@ -60,7 +72,7 @@ def _refusal(ids: Sequence[int], servers: Sequence[str], product: Product) -> Fi
     Warnings on topology count too: a table that this project writes should be neither slow nor unsupported. Raises
     KitError if a server id is not valid.
     """
-    if "1.0" not in product.table_versions:
+    if not product.reads_servers:
         return None  # the format of version 2.0 limits its ids
     hosts = [Host(name, {i: Card() for i in ids}) for name in servers[:2]]  # all are equal, so two stand for many
     table = generate_cluster(hosts, version="1.0")

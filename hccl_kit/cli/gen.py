@@ -32,6 +32,7 @@ from hccl_kit.cli.tables import valid_text
 from hccl_kit.discovery import mpi_servers
 from hccl_kit.discovery.job_servers import EVERY, JobServers, ServerSearch, find_servers
 from hccl_kit.discovery.mpi_group import MpiGroup
+from hccl_kit.discovery.product_here import choose_product
 from hccl_kit.discovery.visible import Devices, physical_ids
 from hccl_kit.launch.emitters import bash
 from hccl_kit.launch.files import TableFile
@@ -130,8 +131,7 @@ def make_parser() -> Parser:
         "--product",
         metavar="NAME",
         type=find_product,
-        default="910",
-        help="the hardware that the table is for: 910, a2, a2-box16, a3, a5, 300i-duo (default: 910)",
+        help="the hardware that the table is for: 910, a2, a2-box16, a3, a5, 300i-duo (default: by npu-smi, else 910)",
     )
     job.add_argument(
         "--table-version",
@@ -190,7 +190,9 @@ def _request(words: Sequence[str], command: tuple[str, ...] | None, report: Call
     hosts = None if hosts is None else _hosts(hosts, simulate=given["simulate"])
     is_mpi = given.pop("mpi")
     of_search = {name: given.pop(name) for name in ServerSearch._fields if name in given}
-    search = ServerSearch(devices=devices, hosts=hosts, **of_search)
+    elsewhere = hosts or of_search["simulate"] or of_search["inventory"] or of_search["hccn_conf"]
+    choice = choose_product(given.pop("product"), cards_are_here=not elsewhere)
+    search = ServerSearch(devices=devices, choice=choice, hosts=hosts, **of_search)
     _check_search(search, is_mpi=is_mpi)
     return GenRequest(search=search, command=command, **given)
 
@@ -233,7 +235,7 @@ def _check_search(search: ServerSearch, *, is_mpi: bool) -> None:
             versions=versions,
             version=search.version,
         )
-    if "1.0" not in product.table_versions and (search.inventory is None or is_mpi):
+    if not product.reads_servers and (search.inventory is None or is_mpi):
         raise KitError(
             "cli.needs-levels",
             "HCCL of {product} reads rank tables of version {versions}, which contain the local id of every card"
@@ -298,7 +300,9 @@ def _servers(request: GenRequest, report: Callable[[str], None]) -> JobServers:
     ids, is_logical = search.devices.physical.ids, search.devices.logical is not None
 
     def check(servers: Sequence[str]) -> None:
-        check_devices(request.device_num, ids, servers, search.product, is_logical=is_logical)
+        check_devices(
+            request.device_num, ids, servers, search.product, is_logical=is_logical, may_be=search.choice.may_be
+        )
 
     return find_servers(search, check, report)
 

@@ -56,6 +56,7 @@ from hccl_kit.cli.options import add_framework, add_job, named_option, whole
 from hccl_kit.cli.servers import OnServers, add_servers, number_of, prepare, show
 from hccl_kit.cli.tables import table_file
 from hccl_kit.discovery.job_servers import ServerSearch, find_servers
+from hccl_kit.discovery.product_here import choose_product
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
 from hccl_kit.launch.diagnose_logs import diagnose
@@ -68,7 +69,7 @@ from hccl_kit.launch.servers.placement import Placement
 from hccl_kit.runtime.worker_env import NAMES, VISIBLE_DEVICES
 from hccl_kit.table.device_range import DeviceRange
 from hccl_kit.table.model import RankTable
-from hccl_kit.table.products import DEFAULT_PRODUCT, find_product
+from hccl_kit.table.products import find_product
 
 (_PORT,) = NAMES["master_port"]
 _VARIABLE = re.compile(r"(?:(?P<rank>[0-9]{1,7}):)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)", re.DOTALL)
@@ -122,7 +123,7 @@ def make_parser() -> Parser:
     )
     parser.add_argument("table", metavar="TABLE", nargs="?", help="the rank table")
     parser.add_argument("--devices", metavar="RANGE", help='without a table: cards of this server, such as "[4,8)"')
-    parser.add_argument("--product", metavar="NAME", help="with --devices: the hardware (default: 910)")
+    parser.add_argument("--product", metavar="NAME", help="with --devices: the hardware (default: as hccl-gen)")
     parser.add_argument(
         "--simulate", action="store_true", help="with --devices, no hardware needed: addresses that no network has"
     )
@@ -295,13 +296,16 @@ def _table_of_job(request: RunRequest) -> TableOfJob:
             complain(warning)
         return TableOfJob(table, file, None if request.table == "-" else Path(request.table).resolve())
     assert request.devices is not None
-    text, product = request.devices, find_product(request.product or DEFAULT_PRODUCT)
+    text, named = request.devices, find_product(request.product) if request.product else None
+    choice = choose_product(named, cards_are_here=not request.simulate)
     with named_option("--devices"):
         cards = DeviceRange.parse(text)
-    search = ServerSearch(Devices(cards), product, simulate=request.simulate)
-    servers = find_servers(
-        search, lambda names: check_devices(text, cards.ids, names, product, option="--devices"), complain
-    )
+    search = ServerSearch(Devices(cards), choice, simulate=request.simulate)
+
+    def check(names: Sequence[str]) -> None:
+        check_devices(text, cards.ids, names, choice.product, option="--devices", may_be=choice.may_be)
+
+    servers = find_servers(search, check, complain)
     return TableOfJob(*make_table(search, servers), None)
 
 

@@ -11,6 +11,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.network import LOOPBACK, is_loopback
 from hccl_kit.discovery import hccn_conf, inventory, simulate
 from hccl_kit.discovery.cards_here import cards_here
+from hccl_kit.discovery.product_here import ProductChoice
 from hccl_kit.discovery.server_id import Choice, choose, interfaces
 from hccl_kit.discovery.visible import Devices
 from hccl_kit.table.hosts import Card, Host
@@ -29,13 +30,18 @@ class ServerSearch(NamedTuple):
     """
 
     devices: Devices
-    product: Product
+    choice: ProductChoice
     version: str | None = None
     hosts: tuple[str, ...] | Literal["all"] | None = None
     server: str | None = None
     hccn_conf: Path | None = None
     inventory: Path | None = None
     simulate: bool = False
+
+    @property
+    def product(self) -> Product:
+        """The product that the table is for."""
+        return self.choice.product
 
 
 class JobServers(NamedTuple):
@@ -62,7 +68,7 @@ def find_servers(
         Message("discovery.note-id", "server id: {id}, from {reason}", id=server.address, reason=server.reason),
         _note_on_addresses(source),
     )
-    return JobServers((host,), (*search.devices.mapping, *notes))
+    return JobServers((host,), (*search.devices.mapping, search.choice.note, *notes))
 
 
 def _named_servers(search: ServerSearch, check: Callable[[Sequence[str]], None]) -> JobServers:
@@ -82,7 +88,7 @@ def _named_servers(search: ServerSearch, check: Callable[[Sequence[str]], None])
             "discovery.from-benchmarks", "simulated, {range}; no card was queried", range=simulate.BENCHMARKS
         )
     servers = Message("discovery.note-servers", "servers: {count}, from --hosts", count=len(hosts))
-    return JobServers(hosts, (*search.devices.mapping, servers, _note_on_addresses(source)))
+    return JobServers(hosts, (*search.devices.mapping, search.choice.note, servers, _note_on_addresses(source)))
 
 
 def _note_on_addresses(source: str) -> Message:

@@ -30,6 +30,7 @@ class Chip(NamedTuple):
     chip: int
     health: str
     physical: int | None
+    name: str
 
 
 class Process(NamedTuple):
@@ -89,7 +90,7 @@ def _chip(record: Mapping[str, str]) -> Chip | None:
     if npu is None or not record.get("Health"):
         return None
     chip = number(record.get("Chip", ""))
-    return Chip(npu, chip or 0, record["Health"], number(record.get("Phy-ID", "")))
+    return Chip(npu, chip or 0, record["Health"], number(record.get("Phy-ID", "")), record.get("Name", ""))
 
 
 def _process(record: Mapping[str, str]) -> Process | None:

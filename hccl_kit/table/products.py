@@ -42,6 +42,11 @@ class Product(NamedTuple):
     origin: Origin = GUIDE
 
     @property
+    def reads_servers(self) -> bool:
+        """Whether its HCCL reads tables of version 1.0: servers with their cards."""
+        return "1.0" in self.table_versions
+
+    @property
     def has_super_pods(self) -> bool:
         """Whether its HCCL reads the super pods of a table."""
         return "1.2" in self.table_versions
@@ -114,7 +119,7 @@ ANY_PRODUCT = "auto"
 @cache
 def any_product() -> Product:
     """The widest limits of the products that read version 1.0; topology differs between them, so any is accepted."""
-    readers = [product for product in PRODUCTS if "1.0" in product.table_versions]
+    readers = [product for product in PRODUCTS if product.reads_servers]
     return Product(
         name=ANY_PRODUCT,
         title=Message("table.any-product", "any product that reads version 1.0"),
@@ -128,7 +133,7 @@ def find_product(name: str) -> Product:
     for product in PRODUCTS:
         if product.name == name:
             return product
-    near = _near(name)
+    near = product_of_chip(name)
     raise KitError(
         "table.unknown-product",
         "unknown product {name!r}; accepted: {products}",
@@ -149,8 +154,8 @@ def product_or_auto(name: str) -> Product | None:
     return None if name == ANY_PRODUCT else find_product(name)
 
 
-def _near(name: str) -> str | None:
-    """The product of a chip or board such as A2, Ascend910B4 or Atlas 800I A2."""
+def product_of_chip(name: str) -> str | None:
+    """The name of the product of a chip or board such as A2, Ascend910B4 or Atlas 800I A2."""
     written = "".join(filter(str.isalnum, name.lower())).removeprefix("ascend").removeprefix("atlas")
     names = [(spelling, product.name) for product in PRODUCTS for spelling in (product.name, *product.chips)]
     known = [(spelling.replace("-", ""), meant) for spelling, meant in names]

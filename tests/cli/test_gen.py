@@ -120,6 +120,7 @@ def test_reproduces_the_tables_of_the_tutorial_byte_for_byte(desk: Desk, cards: 
     assert (desk.work / table).read_bytes() == (TUTORIAL / table).read_bytes()
     assert (desk.work / table).read_text() == json.dumps(json.loads((desk.work / table).read_text()), indent=4)
     assert done.stdout.splitlines() == [
+        "product: Atlas 800-9000/9010 (910A), the default (--product names another)",
         "server id: 127.0.0.1, from --server_ip",
         f"addresses: {FAKES / 'hccn_tool'}",
         f"wrote: {table}",

@@ -58,12 +58,13 @@ def test_hosts_of_an_inventory_are_one_table(desk: Desk) -> None:
     assert ranks(value) == [(str(4 * s + c), host, str(4 + c)) for s, host in enumerate(hosts) for c in range(4)]
     assert value["server_list"][1]["device"][0]["device_ip"] == "10.0.1.2"
     assert (value["version"], value["server_count"], value["status"]) == ("1.0", "3", "completed")
-    assert done.stdout.splitlines()[:3] == [
+    assert done.stdout.splitlines()[:4] == [
+        "product: Atlas 800-9000/9010 (910A), the default (--product names another)",
         "servers: 3, from --hosts",
         f"addresses: inventory {path}",
         "wrote: hccl_3s_12p.json",
     ]
-    assert done.stdout.splitlines()[3:] == [
+    assert done.stdout.splitlines()[4:] == [
         "wrote: ascend12p.sh",
         "next: hccl-kit run hccl_3s_12p.json --ssh -- COMMAND",
         "  or: copy hccl_3s_12p.json and ascend12p.sh to one path on every server, then there: bash ascend12p.sh"

@@ -9,11 +9,11 @@ from tests.preflight.samples import sample
 @pytest.mark.parametrize(
     ("folder", "chips", "first", "last"),
     [
-        ("910", 8, Chip(0, 0, "OK", None), Chip(7, 0, "OK", None)),
-        ("a2", 8, Chip(0, 0, "OK", None), Chip(7, 0, "OK", None)),
-        ("a3", 16, Chip(0, 0, "OK", 0), Chip(7, 1, "OK", 15)),
-        ("300i-duo", 4, Chip(2, 0, "OK", None), Chip(5, 1, "OK", None)),
-        ("a5", 8, Chip(0, 0, "OK", None), Chip(7, 0, "OK", None)),
+        ("910", 8, Chip(0, 0, "OK", None, "910ProB"), Chip(7, 0, "OK", None, "910ProB")),
+        ("a2", 8, Chip(0, 0, "OK", None, "910B4"), Chip(7, 0, "OK", None, "910B4")),
+        ("a3", 16, Chip(0, 0, "OK", 0, "Ascend910"), Chip(7, 1, "OK", 15, "Ascend910")),
+        ("300i-duo", 4, Chip(2, 0, "OK", None, "310P3"), Chip(5, 1, "OK", None, "310P3")),
+        ("a5", 8, Chip(0, 0, "OK", None, "Ascend950PR"), Chip(7, 0, "OK", None, "Ascend950PR")),
     ],
 )
 def test_the_table_of_every_generation_is_parsed(folder: str, chips: int, first: Chip, last: Chip) -> None:
@@ -37,7 +37,7 @@ def test_processes_are_read_with_and_without_name() -> None:
 def test_chips_of_a_container_keep_their_physical_ids() -> None:
     found = parse(sample("a3/npu-smi-info-container.txt"))
     assert found is not None
-    assert found.chips == (Chip(2, 0, "OK", 4), Chip(2, 1, "Alarm", 5))
+    assert found.chips == (Chip(2, 0, "OK", 4, "Ascend910"), Chip(2, 1, "Alarm", 5, "Ascend910"))
     assert [(one.npu, one.chip, one.pid) for one in found.processes] == [(2, 0, 3328327), (2, 1, 3333165)]
 
 
@@ -72,7 +72,7 @@ def test_columns_may_be_in_another_order() -> None:
         "| python       | 12         | 3       1    |\n"
     )
     assert found is not None
-    assert found.chips == (Chip(3, 1, "OK", 6),)
+    assert found.chips == (Chip(3, 1, "OK", 6, "910X"),)
     assert found.processes == (Process(3, 1, 12, "python", None),)
 
 

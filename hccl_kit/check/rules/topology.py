@@ -34,7 +34,7 @@ def card_count(table: RankTable, product: Product) -> Iterator[Finding]:
                 "server {server} has {cards}; {product} takes {accepted}",
                 server=shown(server.id),
                 cards=counted(count, "card"),
-                product=product.name,
+                product=product.title,
                 accepted=joined(counts, "or"),
             )
             yield Finding(message, _nearest(server, product), pointer=(*server.at, "device"))
@@ -108,7 +108,7 @@ def unequal_servers(table: RankTable, product: Product) -> Iterator[Finding]:
                 usual=usual,
             )
             hint = Message(
-                "HK404.fix", "{product} takes the same number of cards from every server", product=product.name
+                "HK404.fix", "{product} takes the same number of cards from every server", product=product.title
             )
             yield Finding(message, hint, pointer=(*server.at, "device"))
 
