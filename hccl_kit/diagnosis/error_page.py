@@ -11,7 +11,7 @@ from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS
 _HEADER = """\
 # Errors of HCCL
 
-Written by `pytest tests/diagnosis/test_error_page.py --update-golden`; changes made here are lost.
+<!-- Written by `pytest tests/diagnosis/test_error_page.py --update-golden`. -->
 
 `hccl-kit explain` takes a code, or better a whole line of a log, with the rank table if you have it:
 `hccl-kit explain "EI0014 ... Value 2 for ranktable variable server_count is invalid" table.json`. It takes a whole log

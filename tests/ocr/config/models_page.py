@@ -22,8 +22,8 @@ CROPS = {"RandomCropWithBBox": "crop_size", "RandomCropWithMask": "size", "EASTP
 TOP = """\
 # Models
 
-Generated from `configs/`, and from what is known of each in `tests/ocr/config/models.yaml`, by
-`pytest tests/ocr/config/test_models_page.py --update-golden`; do not edit.
+<!-- Written by `pytest tests/ocr/config/test_models_page.py --update-golden` from configs/ and
+tests/ocr/config/models.yaml. -->
 
 These are all configurations that hccl_kit contains. `hccl-kit train -c NAME` trains one, with `-o` for the places of
 your data; [Train](train.md) says more. "Input" is the size of an image in training, height by width; if a network takes

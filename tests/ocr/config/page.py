@@ -11,7 +11,8 @@ from hccl_kit.ocr.config.schema import NO_EFFECT, NO_EFFECT_FOR, Rule, root
 INTRODUCTION = """\
 # Configuration
 
-Generated from schemas/train_config.schema.json by `pytest tests/ocr/config/test_page.py --update-golden`; do not edit.
+<!-- Written by `pytest tests/ocr/config/test_page.py --update-golden` from schemas/train_config.schema.json. -->
+
 Sections and keys are those of MindOCR that DBNet, PSENet, EAST, CRNN, RARE, SVTR and the direction classifier use.
 
 - A file may extend others: `__base__: other.yaml`, or a list of paths, relative to the file. Sections are merged,
