@@ -38,7 +38,7 @@ def as_svg(measured: Measured, faults: Sequence[Fault], *, table: str, slow: flo
     width = max(grid.width, 640)
     title = _text(f"{table}: pairs of ranks, measured with {measured.backend}", width, INK, 18)
     notes = [_text(fault.message, width, _RED, 13) for fault in faults[:20]]
-    whole = stacked([title, grid, _legend(), *(notes or [_text("no faults", width, PALE, 13)])], 14)
+    whole = stacked([title, grid, _legend(width), *(notes or [_text("no faults", width, PALE, 13)])], 14)
     across, down = width + 2 * _MARGIN, whole.height + 2 * _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {across:g} {down:g}" width="{across:g}"'
@@ -104,19 +104,25 @@ def _cell(row: _Line, column: _Line, worst: Mapping[frozenset[str], float], slow
         return rectangle(_SIDE - 2, _SIDE - 2, radius=3, fill=_IDLE, edge=_IDLE)
     is_bad = value < slow
     fill = _SCALE[min(len(_SCALE) - 1, int(value * (len(_SCALE) - 1)))]
-    box = rectangle(_SIDE - 2, _SIDE - 2, radius=3, fill=fill, edge=_RED if is_bad else fill, thick=2)
-    number = moved(label(f"{min(value, 9.99):.0%}".rstrip("%"), 9, anchor="middle"), (_SIDE - 2) / 2, 15)
-    return f"<g>{tooltip(f'{row.name} and {column.name}: {value:.0%}')}{box}{number}</g>"
+    box = _box(fill, _RED if is_bad else fill, f"{min(value, 9.99):.0%}".rstrip("%"))
+    return f"<g>{tooltip(f'{row.name} and {column.name}: {value:.0%}')}{box}</g>"
 
 
-def _legend() -> Piece:
-    boxes = [moved(rectangle(_SIDE - 2, 14, radius=3, fill=fill, edge=fill), place * _SIDE, 0)
-             for place, fill in enumerate(_SCALE)]  # fmt: skip
+def _box(fill: str, edge: str, number: str) -> str:
+    box = rectangle(_SIDE - 2, _SIDE - 2, radius=3, fill=fill, edge=edge, thick=2)
+    return box + moved(label(number, 9, anchor="middle"), (_SIDE - 2) / 2, 15)
+
+
+def _legend(width: float) -> Piece:
+    """A box for each colour with the least percentage that has it, and what they mean."""
+    least = [round(100 * place / (len(_SCALE) - 1)) for place in range(len(_SCALE))]
+    boxes = [moved(_box(fill, fill, f"{percent}"), place * _SIDE, 0)
+             for place, (fill, percent) in enumerate(zip(_SCALE, least, strict=True))]  # fmt: skip
     caption = (
-        "percent of the typical bandwidth, separately inside and between servers; framed red: bad; grey: not measured"
+        "Percent of the typical bandwidth, inside and between servers separately, each colour from the number in its"
+        " box on. Red frame: bad. Grey: not measured."
     )
-    text = moved(label(caption, 12, color=PALE), len(_SCALE) * _SIDE + 10, 12)
-    return Piece("".join(boxes) + text, 640, 16)
+    return stacked([Piece("".join(boxes), len(_SCALE) * _SIDE, _SIDE), _text(caption, width, PALE, 12)], 0)
 
 
 def _text(text: str, width: float, color: str, size: float) -> Piece:

@@ -29,10 +29,9 @@ import pytest
 
 from tests.launch.jobs import clean_environ
 from tests.ports import free_port
+from tests.waiting import PATIENCE
 
 PREFIX = "hkslurm"
-PATIENCE = 180.0
-"""Seconds until the nodes have started, and until they have ended."""
 CPUS = 8
 """CPUs that a node declares; processes are not bound to them."""
 SBIN = ":/usr/sbin:/usr/local/sbin:/sbin"
@@ -103,7 +102,7 @@ class Cluster:
         *,
         folder: Path | None = None,
         environ: Mapping[str, str] | None = None,
-        seconds: float = 60.0,
+        seconds: float = PATIENCE,
     ) -> subprocess.CompletedProcess[str]:
         """Run `argv` to its end; after `seconds`, it is killed and TimeoutExpired is raised."""
         process = self.start(argv, folder=folder, environ=environ)
@@ -128,7 +127,7 @@ class Cluster:
         """The fields of a job in scontrol, such as JobState and ExitCode."""
         return dict(re.findall(r"(\w+)=(\S*)", self.run(["scontrol", "show", "job", "--oneliner", job]).stdout))
 
-    def exit_code(self, job: str, seconds: float = 60.0) -> int:
+    def exit_code(self, job: str, seconds: float = PATIENCE) -> int:
         """Wait until a job has ended completely; returns the exit code of its script."""
         end = time.monotonic() + seconds
         while (found := self.about(job))["JobState"] in ("PENDING", "RUNNING", "COMPLETING") or self.jobs():

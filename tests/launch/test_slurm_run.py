@@ -136,7 +136,7 @@ def test_a_requeued_job_counts_the_restart(lab: Cluster, tmp_path: Path) -> None
     number = job.submit()
     assert wait_until(job.all_run)
     lab.run(["scontrol", "requeue", number])
-    assert lab.exit_code(number, seconds=120) == 0
+    assert lab.exit_code(number) == 0
     assert [job.note(rank, restart=1)["restart"] for rank in range(4)] == ["1"] * 4
     assert [job.note(rank)["restart"] for rank in range(4)] == [None] * 4
     logs = job.home / "hccl_logs" / f"slurm-{number}"

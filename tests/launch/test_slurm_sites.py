@@ -12,7 +12,7 @@ from hccl_kit.place.topology import Domain
 from tests.lab.slurm import Cluster, cluster, needs_slurm
 from tests.launch.slurm_jobs import Job, make_job, two_nodes
 from tests.launch.ways import fake, servers
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE, wait_until
 
 pytestmark = needs_slurm
 
@@ -53,7 +53,7 @@ def test_a_signal_reaches_all_parts_of_a_heterogeneous_job_and_requeues_it(lab: 
     number = job.submit()
     assert wait_until(lambda: job.all_say("ready"))
     lab.run(["scancel", "--batch", "--signal=USR2", number])
-    assert lab.exit_code(number, seconds=120) == 0, job.output
+    assert lab.exit_code(number) == 0, job.output
     assert [job.note(rank, restart=1)["restart"] for rank in range(3)] == ["1"] * 3
 
 
@@ -76,7 +76,7 @@ def test_before_the_time_limit_ranks_save_and_the_job_is_requeued(lab: Cluster, 
     """Slurm itself sends the signal, up to 30 s earlier than requested."""
     job = make_job(lab, tmp_path, two_nodes(), SAVES, time="1", signal="USR2@1", max_restarts="2")
     number = job.submit()
-    assert lab.exit_code(number, seconds=180) == 0, job.output
+    assert lab.exit_code(number) == 0, job.output
     logs = job.home / "hccl_logs" / f"slurm-{number}"
     assert (logs / "rank_3.log").read_text().endswith("ready\nsaved\n")
     assert [job.note(rank, restart=1)["restart"] for rank in range(4)] == ["1"] * 4
@@ -96,7 +96,7 @@ def test_without_restarts_the_signal_ends_the_job(lab: Cluster, tmp_path: Path) 
 def test_after_a_failure_the_job_is_queued_again(lab: Cluster, tmp_path: Path) -> None:
     program = "if rank == 2: sys.exit(0 if restart == '3' else 7)\ntime.sleep(0 if restart == '3' else 300)"
     job = make_job(lab, tmp_path, two_nodes(), program, max_restarts="2")
-    assert lab.exit_code(number := job.submit(), seconds=120) == 7
+    assert lab.exit_code(number := job.submit(), seconds=3 * PATIENCE) == 7
     assert lab.about(number)["Restarts"] == "2"
     assert job.output.count("error: rank 2 on device 4 of n1 failed with exit code 7\n") == 3
     assert [job.note(3, restart=restart)["restart"] for restart in range(3)] == [None, "1", "2"]
