@@ -23,7 +23,7 @@ class Threads:
     def __init__(self, ranks: int, *, delay: float = 0.0, spoil: Callable[[int, Any], Any] = lambda _, x: x) -> None:
         self.ranks, self.delay, self.spoil = ranks, delay, spoil
         self.given: list[Any] = [None] * ranks
-        self.barrier = threading.Barrier(ranks, timeout=30)
+        self.barrier = threading.Barrier(ranks, timeout=8)
         self.calls = [0] * ranks
 
     def of(self, place: int) -> "One":
