@@ -66,3 +66,15 @@ def test_dropout_masks_differ_between_steps_and_ranks(job: Job) -> None:
     keys = [np.load(job.folder / "run" / f"keys_{rank}.npy") for rank in range(2)]
     assert [drawn.shape for drawn in keys] == [(4, 2), (4, 2)]  # before and after the LSTM
     assert len(np.unique(keys)) == 16
+
+
+def test_two_ranks_in_pynative_mode_take_the_steps_of_graph_mode(new_job: Callable[[], Job]) -> None:
+    """Parallel training in graph mode is announced to end in MindSpore (release notes of 2.11)."""
+    graph, pynative = new_job(), new_job()
+    for job, mode in ((graph, 0), (pynative, 1)):
+        done = job.run(job.script(*EXACT, f"system.mode={mode}", "train.max_steps=3", program=DUMP))
+        assert done.returncode == 0, done.stdout + done.stderr
+    after = parameters(graph, "after", 0)
+    assert max(difference(parameters(pynative, "before", 0), after).values()) > 1e-4
+    assert max(difference(parameters(pynative, "after", 0), after).values()) < 1e-5
+    assert max(difference(parameters(pynative, "after", 0), parameters(pynative, "after", 1)).values()) == 0
