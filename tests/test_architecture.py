@@ -269,6 +269,7 @@ FLOORS = {
         "pages": 3,
         "lines": 4,
         "published": 4,
+        "validation": 5,
         "pipeline": 5,
         "feed": 6,
     },
