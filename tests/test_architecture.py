@@ -269,7 +269,6 @@ FLOORS = {
         "pages": 3,
         "lines": 4,
         "published": 4,
-        "validation": 5,
         "pipeline": 5,
         "feed": 6,
     },

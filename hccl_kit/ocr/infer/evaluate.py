@@ -14,7 +14,6 @@ from hccl_kit.base import progress
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data import loader
-from hccl_kit.ocr.data.validation import Section
 from hccl_kit.ocr.drawing import Image
 from hccl_kit.ocr.infer.inference import Inference, Prediction, in_order
 from hccl_kit.ocr.infer.runner import Runner
@@ -32,15 +31,15 @@ class Scores(NamedTuple):
 
 
 class Evaluator:
-    """Scores a network on the section `eval` or the validation part; built once, used after any number of epochs."""
+    """Scores a network on the data set of the section `eval`; built once, used after any number of epochs."""
 
-    def __init__(self, config: Config, world: World, warn: Callable[[str], None], section: Section = "eval") -> None:
+    def __init__(self, config: Config, world: World, warn: Callable[[str], None]) -> None:
         self.world = world
         self.warn = warn
         self.task = recipes.task(config)
         assert_one_dictionary(self.task.dictionary, world)
-        self.samples = self.task.eval_samples(warn, section)
-        assert_one_data_set(section, self.samples, world)
+        self.samples = self.task.eval_samples(warn)
+        assert_one_data_set("eval", self.samples, world)
         self.inference = Inference(self.task, config["eval"])
         self.bad: set[str] = set()
 

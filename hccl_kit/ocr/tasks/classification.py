@@ -14,7 +14,6 @@ from hccl_kit.ocr.config import Config, options_of
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import TextLine
-from hccl_kit.ocr.data.validation import Section, chosen, dataset_of
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.losses.cross_entropy import CrossEntropySmooth
 from hccl_kit.ocr.metrics.classes import ClassCounts
@@ -48,13 +47,13 @@ class Classification(Task):
 
     def train_samples(self, warn: Warn) -> tuple[Lines, int]:
         """The lines of a known class and the number of the others."""
-        rows = chosen(read_lines(self.config["train"]["dataset"]), self.config, "train")
+        rows = read_lines(self.config["train"]["dataset"])
         known = self._known(rows, warn)
         return known, len(rows) - len(known)
 
-    def eval_samples(self, warn: Warn, section: Section = "eval") -> Lines:
+    def eval_samples(self, warn: Warn) -> Lines:
         """The lines of a known class."""
-        return self._known(chosen(read_lines(dataset_of(self.config, section)), self.config, section), warn)
+        return self._known(read_lines(self.config["eval"]["dataset"]), warn)
 
     def collate(self, rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
         """Images (N, 3, H, W) and the numbers of their classes (N,) int32."""

@@ -18,7 +18,6 @@ from hccl_kit.ocr.data.pages.pages import Page, Polygons
 from hccl_kit.ocr.data.pixel_format import pixel_format
 from hccl_kit.ocr.data.samples import BadSampleError
 from hccl_kit.ocr.data.transforms import image_of
-from hccl_kit.ocr.data.validation import Section, chosen, dataset_of
 from hccl_kit.ocr.decode.boxes import Box
 from hccl_kit.ocr.metrics.boxes import BoxCounts, compare, match
 from hccl_kit.ocr.metrics.counts import Counts
@@ -70,7 +69,6 @@ class Detection(Task):
     def train_samples(self, warn: Warn) -> tuple[list[Page], int]:
         """The pages with a text, and the number of the others; `warn` gets the first ones."""
         pages, bad = page_labels.read_pages(self.config["train"]["dataset"])
-        pages = chosen(pages, self.config, "train")
         check, generator = page_transforms.encode_label(), np.random.default_rng(0)
         usable = []
         for page in pages:
@@ -82,10 +80,9 @@ class Detection(Task):
             warn(f"{len(bad)} of {len(usable) + len(bad)} pages are left out: {'; '.join(bad[:3])}")
         return usable, len(bad)
 
-    def eval_samples(self, warn: Warn, section: Section = "eval") -> list[Page]:
+    def eval_samples(self, warn: Warn) -> list[Page]:
         """All pages: on a page without text every box is a false positive."""
-        pages, bad = page_labels.read_pages(dataset_of(self.config, section))
-        pages = chosen(pages, self.config, section)
+        pages, bad = page_labels.read_pages(self.config["eval"]["dataset"])
         if bad:
             warn(f"evaluation: {len(bad)} of {len(pages) + len(bad)} pages are left out: {'; '.join(bad[:3])}")
         if all(page.ignored.all() for page in pages):

@@ -12,7 +12,6 @@ from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.lines.line_sources import read_lines
 from hccl_kit.ocr.data.samples import numbered_lines
 from hccl_kit.ocr.data.sources import are_there
-from hccl_kit.ocr.data.validation import chosen
 from hccl_kit.ocr.decode.beam import BeamSearch
 from hccl_kit.ocr.decode.language_model import LanguageModel
 
@@ -33,7 +32,7 @@ def texts_of(config: Config) -> Sequence[str]:
     if options["texts"] is not None:
         return _sample(_read(Path(options["texts"])))
     if are_there(config["train"]["dataset"]):
-        return [line.text for line in _sample(chosen(read_lines(config["train"]["dataset"]), config, "train"))]
+        return [line.text for line in _sample(read_lines(config["train"]["dataset"]))]
     return _sample(_read(config.kept_texts)) if config.kept_texts.exists() else ()
 
 

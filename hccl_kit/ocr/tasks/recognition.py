@@ -19,7 +19,6 @@ from hccl_kit.ocr.data.lines import image_shapes, line_join, line_transforms
 from hccl_kit.ocr.data.lines.line_sources import Lines, read_lines
 from hccl_kit.ocr.data.loader import Batch, Targets, stack_images
 from hccl_kit.ocr.data.samples import BadSampleError, TextLine
-from hccl_kit.ocr.data.validation import Section, chosen, dataset_of
 from hccl_kit.ocr.decode.reading import Reading
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.ocr.metrics.words import WordCounts, compare, letters, unaltered
@@ -78,7 +77,7 @@ class Recognition:
 
         Characters that the dictionary lacks are dropped from labels, as in MindOCR, and counted in a warning.
         """
-        rows = chosen(read_lines(self.config["train"]["dataset"]), self.config, "train")
+        rows = read_lines(self.config["train"]["dataset"])
         encode, generator = line_transforms.encode_label(**self.options), np.random.default_rng(0)
         known = line_transforms.label_charset(**self.options)
         lower = line_transforms.lowers_case(**self.options)
@@ -109,9 +108,9 @@ class Recognition:
             warn(f"{unknown.total()} characters of the labels are not in the dictionary and are left out: {shown}")
         return rows.take(np.frombuffer(usable, np.int64)), left_out
 
-    def eval_samples(self, warn: Warn, section: Section = "eval") -> Lines:
+    def eval_samples(self, warn: Warn) -> Lines:
         """The lines with a character to compare: the others would count as right for an empty prediction."""
-        rows = chosen(read_lines(dataset_of(self.config, section)), self.config, section)
+        rows = read_lines(self.config["eval"]["dataset"])
         kept = [
             number
             for number, row in enumerate(rows)

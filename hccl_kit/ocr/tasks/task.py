@@ -13,7 +13,6 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.ocr.config import Config
 from hccl_kit.ocr.data.loader import Batch, Targets
-from hccl_kit.ocr.data.validation import Section
 from hccl_kit.ocr.metrics.counts import Counts
 from hccl_kit.runtime.join import World
 
@@ -46,8 +45,8 @@ class Task(Protocol):
     def train_samples(self, warn: Warn) -> tuple[Sequence[Any], int]:
         """The usable training samples, and the number of the others."""
 
-    def eval_samples(self, warn: Warn, section: Section = "eval") -> Sequence[Any]:
-        """The samples of the section `eval`, or of the validation part, that the evaluation counts."""
+    def eval_samples(self, warn: Warn) -> Sequence[Any]:
+        """The samples that the evaluation counts."""
 
     def lengths(self, samples: Sequence[Any], world: World) -> NDArray[np.float32] | None:
         """Sort key for length bucketing (one value per sample); None: random batches.

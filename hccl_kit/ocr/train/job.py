@@ -44,9 +44,6 @@ class Job:
     task: Task
     feed: Feed
     evaluator: Evaluator | None
-    """It chooses the weights that are kept."""
-    test: Evaluator | None
-    """Of the section `eval`, if a validation part chooses the weights; used once, at the end."""
     network: nn.Cell
     step: TrainStep
     start: Progress
@@ -113,14 +110,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
     )
     for warning in schedule.warnings(config["scheduler"], feed.steps_per_epoch):
         log.warn(warning)
-    has_part = bool(config["train"]["validation"])
-    if has_part and "eval" not in config:
-        raise KitError(
-            "ocr.job.validation-without-eval",
-            "train.validation needs the section eval: its pipeline, and its data set for the test at the end",
-            fix="-o train.validation=0",
-        )
-    evaluator = Evaluator(config, world, log.warn, "validation" if has_part else "eval") if "eval" in config else None
+    evaluator = Evaluator(config, world, log.warn) if "eval" in config else None
     network = build.network_to_train(config, world, log.say)
     step = build.train_step(config, network, task, world, log.say)
     return Job(
@@ -131,7 +121,6 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         task=task,
         feed=feed,
         evaluator=evaluator,
-        test=Evaluator(config, world, log.warn) if has_part else None,
         network=network,
         step=step,
         start=_start(config, world, log, parameters.state(network, step), task.dictionary),

@@ -14,7 +14,6 @@ from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import SUMMARY
 from hccl_kit.ocr.config import ARCHIVE, TEXTS, Config
 from hccl_kit.ocr.data.loader import Batch
-from hccl_kit.ocr.data.validation import source_of
 from hccl_kit.ocr.run.log import RunLog
 from hccl_kit.ocr.train import checks, evaluation, schedule, summary
 from hccl_kit.ocr.train.job import Job, build_job
@@ -90,20 +89,12 @@ def _run(job: Job, batches: Iterator[tuple[int, Batch]]) -> dict[str, Any]:
         evaluation.keep_last(job, progress)
     else:
         counts, progress = evaluation.evaluate(job, progress, draw_worst=True)
-    tested = evaluation.test(job)
-    return summary.write(job, progress, counts, meter, tested=tested, straggler=stragglers.verdict)
+    return summary.write(job, progress, counts, meter, straggler=stragglers.verdict)
 
 
 def _announce(job: Job) -> None:
     """Archive the configuration, and log what the run is going to do."""
     first, last = job.start.step, job.last_step
-    if job.test and job.evaluator:
-        samples = job.evaluator.samples
-        sources = counted(len({source_of(sample.path) for sample in samples}), "source")
-        job.log.say(
-            f"{counted(len(samples), 'sample')} of {sources} of the training set choose the weights; the"
-            f" {len(job.test.samples)} of the section eval are read once, at the end"
-        )
     job.log.write(ARCHIVE, job.config.to_yaml())
     if job.task.texts:
         job.log.write(TEXTS, "".join(f"{text}\n" for text in job.task.texts))

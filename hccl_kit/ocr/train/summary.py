@@ -26,19 +26,12 @@ CURVES = "curves.png"
 
 
 def write(
-    job: Job,
-    progress: Progress,
-    counts: Counts | None,
-    meter: Meter,
-    *,
-    tested: Counts | None = None,
-    straggler: Mapping[str, Any] | None = None,
+    job: Job, progress: Progress, counts: Counts | None, meter: Meter, *, straggler: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Write summary.json and curves.png (rank 0), and return the former's values.
 
-    `counts` are those of the last evaluation, `tested` those of the test set, if it did not choose the weights;
-    `straggler` is the rank that held up the others, if one did. Raises TrainingError if the ranks end with different
-    parameters.
+    `counts` are those of the last evaluation; `straggler` is the rank that held up the others, if one did. Raises
+    TrainingError if the ranks end with different parameters.
     """
     still = parameters.still(job.initial, job.network)
     digests = gather_digests(job.world, parameters.digest(job.network))
@@ -69,8 +62,6 @@ def write(
         compared = comparison(job.log.evaluations(), counts.row(), indicator)
     if compared:
         summary |= {"before": compared["before"], "kept": compared["best"]}
-    if tested and job.evaluator:
-        summary |= {"validation": len(job.evaluator.samples), "test": tested.row()}
     if started := fetch.wanted(job.config["model"]):
         summary["started_from"] = started
     job.log.write(SUMMARY, json.dumps(summary, indent=4) + "\n")

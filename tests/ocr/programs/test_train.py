@@ -3,7 +3,6 @@
 import fcntl
 import json
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -235,19 +234,3 @@ def test_the_archive_is_the_complete_configuration_in_yaml(run: Path) -> None:
     assert archived["train"]["max_steps"] == 12
     assert archived["optimizer"]["momentum"] == 0.9
     assert archived.keys() == dict(config.load(CONFIG).values).keys()
-
-
-def test_a_validation_part_chooses_the_weights_and_the_test_set_is_read_once(words: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    done = train(folder, words, "train.max_steps=8", "train.validation=0.25", "system.val_interval=1")
-    assert done.returncode == 0, done.stderr
-    assert "24 samples of 1 source of the training set choose the weights; the 20 of the section eval are" in done.stdout
-    assert "72 samples, 4 steps an epoch, 8 steps in all" in done.stdout
-    assert done.stdout.count("evaluation after step ") == 2
-    assert done.stdout.count("test, read once with best.ckpt: ") == 1
-    assert summary(folder)["validation"] == 24
-    scored = tool("eval", "-c", folder / "train_config.yaml")
-    assert scored.returncode == 0, scored.stderr
-    right = re.findall(r"[0-9]+ of 20 words right .*character error rate [0-9.]+%", done.stdout + scored.stdout)
-    assert len(right) == 2
-    assert right[0] == right[1]
