@@ -23,7 +23,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed, plural
-from hccl_kit.diagnosis.logs.facts import Traced
+from hccl_kit.diagnosis.logs.facts import Dumped, Traced
 from hccl_kit.diagnosis.logs.reading import read
 
 SECONDS = 20.0
@@ -32,6 +32,7 @@ POLL = 0.2
 SETTLED_NS = 1_000_000_000
 """Since the last change of a dump until it is taken for complete; it is not written at one go."""
 MAX_NAMED = 8
+UNREADABLE = "unknown: the dump is incomplete, or cannot be read"
 _PIPE = re.compile(r"([0-9]{1,7})\.pipe", re.ASCII)
 _DUMP = re.compile(r"(?:hccl|torch)_trace_rank_([0-9]{1,7})", re.ASCII)
 
@@ -89,13 +90,13 @@ def _ask(path: Path) -> bool:
 
 def _dumps(folder: Path) -> dict[int, tuple[Path, int]]:
     """The newest dump of each rank, and when it was changed, in ns since 1970 by the clock of its disk."""
-    found: dict[int, tuple[Path, int]] = {}
+    dumps: dict[int, tuple[Path, int]] = {}
     for path in folder.iterdir():
         match = _DUMP.fullmatch(path.name)
         with suppress(OSError):
-            if match and (changed := path.stat().st_mtime_ns) > found.get(int(match[1]), (path, -1))[1]:
-                found[int(match[1])] = path, changed
-    return found
+            if match and (changed := path.stat().st_mtime_ns) > dumps.get(int(match[1]), (path, -1))[1]:
+                dumps[int(match[1])] = path, changed
+    return dumps
 
 
 def _new(folder: Path, before: Mapping[int, tuple[Path, int]], asked: set[int]) -> dict[int, Path]:
@@ -116,19 +117,22 @@ def _new(folder: Path, before: Mapping[int, tuple[Path, int]], asked: set[int]) 
 
 def _collectives(dumps: Mapping[int, Path]) -> Iterator[Message]:
     """Which ranks are in which collective, the one that most are in first; then those that are in none."""
-    evidence = read([*dumps.values()])
-    places: dict[str, list[int]] = defaultdict(list)
-    last = dict.fromkeys(dumps, "")
-    for event in sorted(evidence.events, key=lambda event: event.time or 0.0):
+    try:
+        events = read([*dumps.values()]).events
+    except KitError:  # not one of them can be read
+        events = ()
+    whole = {event.fact.rank for event in events if isinstance(event.fact, Dumped) and not event.fact.is_cut}
+    last = {rank: "before any collective" if rank in whole else UNREADABLE for rank in dumps}
+    for event in sorted(events, key=lambda event: event.time or 0.0):
         fact = event.fact
-        if isinstance(fact, Traced) and fact.rank in last and not last[fact.rank].startswith("in "):
+        if isinstance(fact, Traced) and fact.rank in whole and not last[fact.rank].startswith("in "):
             state = "after" if fact.left else "in"
             last[fact.rank] = printable(f"{state} {fact.operator} {fact.sequence} of {fact.group}")
+    places: dict[str, list[int]] = defaultdict(list)
     for rank, place in sorted(last.items()):
-        places[place or "in no collective, by its dump"].append(rank)
+        places[place].append(rank)
     for place, ranks in sorted(places.items(), key=lambda item: (not item[0].startswith("in "), -len(item[1]))):
         yield Message("watch.dump", "dump: {ranks} {place}", ranks=_named(ranks), place=place)
-    yield from (Message("watch.dump-note", "{text}", text=printable(text)) for text in evidence.notes[:MAX_NAMED])
 
 
 def _named(ranks: list[int]) -> str:

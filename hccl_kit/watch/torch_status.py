@@ -39,13 +39,13 @@ class StatusFile(NamedTuple):
 
 def newest(names: Iterable[str]) -> dict[int, StatusFile]:
     """The newest file of each rank; those of earlier processes are left out."""
-    found: dict[int, StatusFile] = {}
+    files: dict[int, StatusFile] = {}
     for name in names:
         if match := _NAME.fullmatch(name):
             file = StatusFile(name, *(int(match[key]) for key in ("device", "ranks", "first")))
             rank = int(match["rank"])
-            found[rank] = max(file, found.get(rank, file), key=lambda file: file.first_ms)
-    return found
+            files[rank] = max(file, files.get(rank, file), key=lambda file: file.first_ms)
+    return files
 
 
 def rank_of(rank: int, file: StatusFile, data: bytes) -> WatchedRank | None:

@@ -25,7 +25,8 @@ while not os.read(pipe, 128):
     time.sleep(0.05)
 if dump:
     with open(f"{dump}.new", "w") as file:
-        json.dump({"version": "2.4", "pg_config": {"0": {"ranks": "[0, 1, 2]"}}, "entries": [entry]}, file)
+        text = json.dumps({"version": "2.4", "pg_config": {"0": {"ranks": "[0, 1, 2]"}}, "entries": [entry]})
+        file.write(text[:100] if group == "cut" else text)
     os.rename(f"{dump}.new", dump)
 time.sleep(600)
 """
@@ -80,6 +81,18 @@ def test_what_is_no_pipe_of_a_rank_is_not_written_to(tmp_path: Path) -> None:
     with pytest.raises(KitError, match=r"no rank of this host listens at .*pipe_RANK\.pipe"):
         live_dump.notes(tmp_path, str(tmp_path / "pipe_"))
     assert (tmp_path / "pipe_0.pipe").read_text() == "a file"
+
+
+@pytest.mark.parametrize(("others", "ranks"), [((), "rank 0"), ((1,), "ranks 0, 1")])
+def test_a_dump_that_cannot_be_read_is_no_statement(
+    tmp_path: Path, start: Callable[..., None], others: tuple[int, ...], ranks: str
+) -> None:
+    start(0, 7, "started", "cut")
+    for rank in others:
+        start(rank, -1, "started")
+    assert [str(note) for note in live_dump.notes(tmp_path, str(tmp_path / "pipe_"))] == [
+        f"dump: {ranks} unknown: the dump is incomplete, or cannot be read"
+    ]
 
 
 def test_a_hostile_text_of_a_dump_reaches_no_terminal(tmp_path: Path, start: Callable[..., None]) -> None:
