@@ -190,6 +190,7 @@ FLOORS = {
         "diagnosis": 0,
         "endings": 0,
         "work": 0,
+        "blame": 1,
         "location": 1,
         "together": 1,
         "runs": 1,

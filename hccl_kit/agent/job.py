@@ -5,9 +5,10 @@
                   ^   |  no progress               2 s            ^               |
                   |   +----------------> STACKS ------------------+               | restarts left
                   |                                                               v
-                  +------------------------- after a pause ------------------- PAUSING
+                  +------------------------- after a pause ------------------- PAUSING <---- UNDECIDED
 
-Independent of processes and clocks: the caller passes the time in seconds of a clock that only moves forward.
+With `asks`, a job is UNDECIDED before it pauses: the caller ends it, or calls `restart`. Independent of processes and
+clocks: the caller passes the time in seconds of a clock that only moves forward.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class State(Enum):
     RUNNING = "running"
     STACKS = "writing stacks"
     ENDING = "ending"
+    UNDECIDED = "failed, and may be started again"
     PAUSING = "pausing before a restart"
     OVER = "over"
 
@@ -119,8 +121,8 @@ class Job(NamedTuple):
     """The state, the ranks that run, and why the job ends: the first cause; a signal of the user counts more.
 
     `left` are the signals that are still to be sent, `deadline` is the time of the next Due. `last_step` is the
-    furthest step before the last restart. `code` is the exit code of the job when it is over. `grace` is the time in
-    seconds from one signal to the next.
+    furthest step before the last restart. `code` is the exit code of the job when it is over or UNDECIDED. `grace` is
+    the time in seconds from one signal to the next. `asks`: the caller decides about each restart.
     """
 
     ranks: frozenset[int]
@@ -134,13 +136,22 @@ class Job(NamedTuple):
     last_step: int | None = None
     code: int = 0
     grace: float = GRACE
+    asks: bool = False
 
 
 def begin(
-    ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0, grace: float = GRACE
+    ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0, *, grace: float = GRACE, asks: bool = False
 ) -> tuple[Job, tuple[Action, ...]]:
     """A job whose ranks are to be started, after `attempt` starts on other servers, which are no restarts."""
-    return Job(ranks, max_restarts + attempt, attempt=attempt, running=ranks, grace=grace), (Start(attempt),)
+    job = Job(ranks, max_restarts + attempt, attempt=attempt, running=ranks, grace=grace, asks=asks)
+    return job, (Start(attempt),)
+
+
+def restart(job: Job, now: float) -> tuple[Job, tuple[Action, ...]]:
+    """A job that has failed, and pauses before its ranks are started again."""
+    pause = min(2**job.attempt, LONGEST_PAUSE)
+    waits = job._replace(state=State.PAUSING, deadline=now + pause)
+    return waits, (Tell("restart", number=job.attempt + 1, step=pause),)
 
 
 def after(job: Job, event: Event, now: float) -> tuple[Job, tuple[Action, ...]]:
@@ -258,6 +269,6 @@ def _after_the_end(job: Job, event: Gone, now: float) -> tuple[Job, tuple[Action
         return over, (told,)
     if job.last_step is not None and (event.step or 0) <= job.last_step:
         return over, (told, Tell("no progress", number=job.attempt, step=event.step or 0, last_step=job.last_step))
-    pause = min(2**job.attempt, LONGEST_PAUSE)
-    waits = job._replace(state=State.PAUSING, deadline=now + pause, last_step=event.step)
-    return waits, (told, Tell("restart", number=job.attempt + 1, step=pause))
+    failed = over._replace(state=State.UNDECIDED, cause=cause, last_step=event.step)
+    waits, actions = (failed, ()) if job.asks else restart(failed, now)
+    return waits, (told, *actions)

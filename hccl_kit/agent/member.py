@@ -216,7 +216,7 @@ def prepare(assignment: Assignment) -> bool:
         return True
     try:
         run_folder.trusted_logs(folder.parent, lambda _: None)
-        folder.mkdir(mode=0o700)
+        folder.mkdir(mode=0o700, exist_ok=True)  # an agent that started ranks before has made it
     except OSError as error:
         raise OSError(f"cannot make the log folder {folder} on {host}: {error.strerror}") from error
     return False

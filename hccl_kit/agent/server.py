@@ -36,7 +36,7 @@ class Server:
         self.is_watched = False
         self.is_over = True
         for name, text in assignment.files.items():
-            with open(os.path.join(assignment.folder, name), "x", encoding="utf-8") as file:
+            with open(os.path.join(assignment.folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
 
     def start(self, attempt: int, port: int | None = None) -> int:

@@ -6,7 +6,7 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -56,17 +56,22 @@ class Edge(Protocol):
         """The log folder of a start."""
 
 
-def supervise(assignment: Assignment) -> Job:
+def supervise(assignment: Assignment, objection: Callable[[Job], str] | None = None) -> Job:
     """Run the job of one server; returns it when it is over, and all is said.
 
-    Raises PortError if the given port is in use, and OSError if a log cannot be made, before anything was started.
+    `objection` says why a job that has failed is not started again, "" if it may be; signals wait for it. Raises
+    PortError if the given port is in use, and OSError if a log cannot be made, before anything was started.
     """
     with signals() as arrived, selectors.DefaultSelector() as selector:
         screen = Screen()
         server = Server(assignment.here(os.environ), selector, screen)
         ranks = frozenset(rank.rank for rank in assignment.ranks)
         supervisor = Supervisor(arrived, selector, screen)
-        return supervisor.run(server, ranks, assignment.max_restarts, grace=assignment.grace)
+        most, asks = assignment.max_restarts, objection is not None
+        now = supervisor.run(server, *job.begin(ranks, most, grace=assignment.grace, asks=asks))
+        while objection and now.state is State.UNDECIDED:
+            now = supervisor.run(server, *supervisor.decided(now, objection(now)))
+        return now
 
 
 class Supervisor:
@@ -84,14 +89,11 @@ class Supervisor:
         self.selector.register(arrived, selectors.EVENT_READ, self._read_signals)
         self.screen = screen
 
-    def run(
-        self, edge: Edge, ranks: frozenset[int], max_restarts: int = 0, attempt: int = 0, *, grace: float = job.GRACE
-    ) -> Job:
-        """Start the ranks and look after them until the job is over; see `job.begin`."""
+    def run(self, edge: Edge, now: Job, actions: tuple[Action, ...]) -> Job:
+        """Look after a job from `job.begin` or `decided` until it is over, or UNDECIDED."""
         self.edge = edge
-        now, actions = job.begin(ranks, max_restarts, attempt, grace)
         self._do(now, actions)
-        while now.state is not State.OVER:
+        while now.state not in (State.OVER, State.UNDECIDED):
             for event in self._events(now):
                 before = now
                 now, actions = job.after(before, event, time.monotonic())
@@ -100,6 +102,13 @@ class Supervisor:
                 self._do(now, actions)
         self.screen.finish()
         return now
+
+    def decided(self, now: Job, objection: str) -> tuple[Job, tuple[Action, ...]]:
+        """An UNDECIDED job and what is to be done now: a restart, unless there is an objection, which is said."""
+        if not objection:
+            return job.restart(now, time.monotonic())
+        self.screen.say(f"not restarted: {objection}\n")
+        return now._replace(state=State.OVER), ()
 
     def wait(self, seconds: float) -> Signalled | None:
         """Wait, or until a signal has arrived, which is returned."""

@@ -58,8 +58,8 @@ from hccl_kit.cli.tables import table_file
 from hccl_kit.discovery.job_servers import ServerSearch, find_servers
 from hccl_kit.discovery.product_here import choose_product
 from hccl_kit.discovery.visible import Devices
-from hccl_kit.launch.assign import Extra, Limits, as_shell, assign, check
-from hccl_kit.launch.diagnose_logs import diagnose
+from hccl_kit.launch.assign import POLICIES, Extra, Limits, as_shell, assign, check
+from hccl_kit.launch.diagnose_logs import check_verdict, diagnose, verdict
 from hccl_kit.launch.files import TableFile
 from hccl_kit.launch.hccl_variables import script_variables
 from hccl_kit.launch.log_folder import make_log_folder
@@ -150,6 +150,12 @@ def make_parser() -> Parser:
         help="start the ranks again after a failure, from their last checkpoint, at most N times (default: 0)",
     )
     after.add_argument(
+        "--restart-policy",
+        choices=POLICIES,
+        default=Limits().restart_policy,
+        help="verdict: no restart after an error of the program, a spare for a broken card (default: always)",
+    )
+    after.add_argument(
         "--heartbeat-timeout",
         dest="heartbeat",
         metavar="S",
@@ -186,6 +192,8 @@ def run_job(request: RunRequest) -> int:
     job = _table_of_job(request)
     made = _plan(request, job.table)
     request.on_servers.check(len(made.nodes), request.table or "-", request.limits.max_restarts)
+    if request.limits.asks:
+        check_verdict(request.limits.max_restarts, os.environ)
     number = number_of(made, request.on_servers.server)
     port = _port(request.master_port, os.environ, made)
     check(made, os.environ, request.env)
@@ -215,7 +223,7 @@ def run_job(request: RunRequest) -> int:
         return EXIT_OK
     if job.path is None:
         write_atomically(path, job.file.text)
-    return _supervised(told)
+    return _supervised(told, request.limits)
 
 
 def _run_on_servers(request: RunRequest, job: TableOfJob, made: LaunchPlan, port: int | None) -> int:
@@ -241,25 +249,26 @@ def _run_on_servers(request: RunRequest, job: TableOfJob, made: LaunchPlan, port
         show(prepared)
         return EXIT_OK
     over = run_servers(prepared)
-    _diagnose(over, folder if over.attempt == 0 else folder / f"restart_{over.attempt}")
+    _diagnose(over, folder)
     return over.code
 
 
 def _diagnose(over: Job, folder: Path) -> None:
     if over.code and not isinstance(over.cause, Signalled):
         with suppress(KeyboardInterrupt):  # it never changes the exit code of the job
-            diagnose(folder)
+            diagnose(folder, over)
 
 
-def _supervised(told: Assignment) -> int:
+def _supervised(told: Assignment, limits: Limits) -> int:
+    folder = Path(told.folder)
     try:
-        over = supervise(told)
+        over = supervise(told, (lambda failed: verdict(folder, failed).objection) if limits.asks else None)
     except PortError as error:
         hint = Message("run.port.fix", "unset {name}, or leave out --master-port, to use a free port", name=_PORT)
         raise KitError("run.port", "{reason}", hint=hint, reason=error) from error
     except OSError as error:
         raise KitError("run.log", "cannot write the logs: {reason}", reason=error) from error
-    _diagnose(over, Path(told.logs(over.attempt)))
+    _diagnose(over, folder)
     return over.code
 
 

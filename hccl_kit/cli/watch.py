@@ -3,13 +3,14 @@
 RUN is the log folder of a run (default: hccl_logs/latest), or the folder of a training
 (train.ckpt_save_dir). With a rank table among the arguments and --ssh, every server of the table
 is asked what its ranks do; RUN is then the folder on the servers. Only files are read, so the job
-is not disturbed. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
+is not disturbed; for --dump, its ranks write one. HCCL_KIT_SSH replaces ssh, as in "ssh -F FILE".
 
 examples:
   hccl-kit watch
   hccl-kit watch --once --format json
   hccl-kit watch hccl_logs/latest --html run.html
   hccl-kit watch hccl_2s_16p.json --ssh
+  hccl-kit watch --dump /tmp/pipe_
 
 Exit codes: 0 no problem was found; 1 a problem was found, see the lines "problem:"; 2 no run was
 found, or could not run; 130 ended by Ctrl-C.
@@ -38,7 +39,7 @@ from hccl_kit.cli.options import add_reach, add_timeout, number, path_with
 from hccl_kit.cli.output_files import check_new_file
 from hccl_kit.cli.tables import read_table
 from hccl_kit.remote.probe import Reach
-from hccl_kit.watch import run_folder
+from hccl_kit.watch import live_dump, run_folder
 from hccl_kit.watch.follow import Source, states
 from hccl_kit.watch.html import as_html
 from hccl_kit.watch.json_form import as_json
@@ -58,6 +59,7 @@ class WatchRequest(NamedTuple):
     run: Sequence[str]
     once: bool
     format: str
+    dump: str | None
     interval: float | None
     html: Path | None
     force: bool
@@ -84,6 +86,11 @@ def make_parser() -> Parser:
         choices=["text", "json"],
         default="text",
         help="json prints the ranks once, as one line (default: text)",
+    )
+    parser.add_argument(
+        "--dump",
+        metavar="STEM",
+        help="once; ask the ranks of torch on this host for their collectives, by their pipes STEM<rank>.pipe",
     )
     parser.add_argument(
         "--interval",
@@ -122,8 +129,11 @@ def _watch(request: WatchRequest) -> int:
     if request.html:
         check_new_file(request.html, force=request.force)
     source = _source(request)
-    if request.once or request.format == "json":
+    if request.once or request.dump is not None or request.format == "json":
         job = source.look()
+        if request.dump is not None and isinstance(source, Folder):
+            dumps = live_dump.notes(run_folder.attempt(source.path).folder, request.dump)
+            job = job._replace(notes=(*job.notes, *dumps))
         _write_page(request.html, job)
     else:
         job = _follow(source, request.interval or (REMOTE if request.ssh else LOCAL), request.html)
@@ -149,6 +159,10 @@ def _source(request: WatchRequest) -> Source:
                 else Message("cli.watch.only-with-ssh", "--ssh-option and --python need --ssh")
             )
         return Folder(run_folder.find(Path(runs[0]) if runs else None))
+    if request.dump is not None:
+        raise KitError(
+            "cli.watch.dump-ssh", "--dump asks the ranks of this host", fix="run it on each server, without --ssh"
+        )
     if not tables:
         raise KitError(
             "cli.watch.ssh-needs-rank",

@@ -31,6 +31,10 @@ OF_THE_JOB = frozenset(name for names in NAMES.values() for name in names) | {RU
 """The variables that a launcher sets for its ranks; nobody else may."""
 
 
+POLICIES = (ALWAYS, VERDICT) = ("always", "verdict")
+"""When the ranks of a job that has failed are started again: as often as may be, or as the diagnosis says."""
+
+
 class Extra(NamedTuple):
     """A variable of the user for every rank, or for one of them."""
 
@@ -40,12 +44,21 @@ class Extra(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """How the job is looked after; see `Assignment`. `heartbeat` is in seconds, `log_limit` in bytes, 0 means never."""
+    """How the job is looked after; see `Assignment`. `heartbeat` is in seconds, `log_limit` in bytes, 0 means never.
+
+    `restart_policy` is one of POLICIES.
+    """
 
     max_restarts: int = 0
     heartbeat: float = 0.0
     log_limit: int = 1 << 30
     prefix: bool = False
+    restart_policy: str = ALWAYS
+
+    @property
+    def asks(self) -> bool:
+        """Whether the diagnosis decides about a restart."""
+        return self.restart_policy == VERDICT
 
 
 def check(plan: LaunchPlan, environ: Mapping[str, str], extra: Sequence[Extra]) -> None:

@@ -4,7 +4,8 @@ Sources: torch_npu's reference of environment variables (Ascend/pytorch, docs/zh
 TORCH_HCCL_TRACE_BUFFER_SIZE and the others, each with its counterpart in PyTorch), its ProcessGroupHCCL.cpp, and
 PyTorch's "ProcessGroupNCCL Environment Variables". In torch_npu all of it is off by default. Its dump is written by the
 monitor thread, which TORCH_HCCL_ENABLE_MONITORING starts; without it there is no dump, whatever else is set. PyTorch
-records and dumps by default, but into ~/.cache/torch.
+records and dumps by default, but into ~/.cache/torch. The status files of torch_npu and the pipes for dumps of running
+ranks stay off: a program whose disk is full, or has no pipes, ends with an error of its process group.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ SIZE = "2000"
 
 
 class RecorderVariable(NamedTuple):
-    """A variable and why it has this value. A value ./NAME is a file in the folder of a run.
+    """A variable and why it has this value. A value ./NAME is a file in the folder of a run, ./ that folder.
 
     It is left alone if the user has set it, or one of `others`: older names of it, or what decides it.
     """
@@ -61,6 +62,11 @@ RECORDERS = (
         "./torch_trace_rank_",
         "where torch's dumps go; the rank is added",
         ("TORCH_NCCL_DEBUG_INFO_TEMP_FILE",),
+    ),
+    RecorderVariable(
+        "TORCH_HCCL_STATUS_SAVE_PATH",
+        "./",
+        "where TORCH_HCCL_STATUS_SAVE_ENABLE=1, if you set it, writes what `hccl-kit watch` shows",
     ),
 )
 

@@ -24,7 +24,7 @@ class Folder:
         """What the job does now. Raises KitError if the folder has no files of a run."""
         now, monotonic = time.time(), time.monotonic()
         attempt = run_folder.attempt(self.path)
-        if not any(attempt.files.values()):
+        if not any(attempt.files.values()) and not attempt.statuses:
             if training_folder.is_training(self.path):
                 return training_folder.read(self.path, now)._replace(run=printable(str(self.path)))
             raise KitError(

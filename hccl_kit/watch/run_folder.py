@@ -4,6 +4,7 @@ facts_<rank>.jsonl   what a rank does (hccl_kit.runtime.flight_recorder)
 rank_<rank>.log      its output
 launcher_<server>    what the launch script saw
 restart_<n>/         the same after the n-th restart
+torch_hccl_status-*  the last collective of a rank (torch_status), if it writes no facts
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ from typing import NamedTuple
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.runtime.flight_recorder import CURVE_AT, DONE
-from hccl_kit.watch import records
+from hccl_kit.watch import records, torch_status
 from hccl_kit.watch.records import Record
+from hccl_kit.watch.torch_status import StatusFile
 from hccl_kit.watch.view import SILENT, State, WatchedRank
 
 DEFAULT = Path("hccl_logs") / "latest"
 """The folder of the latest run of a launch script, below the folder in which the script was started."""
 MAX_RANKS = 20_000
 """Ranks of a folder that are read."""
+LONGEST_START = 600.0
+"""Seconds after which a rank that counts no step is no longer called starting: it may count none at all."""
 MAX_SERVERS = 5_000
 MAX_NOTES = 64 << 10
 """Maximum bytes of the notes of a launch script."""
@@ -43,6 +47,7 @@ class Attempt(NamedTuple):
     folder: Path
     restarts: int
     files: dict[str, list[int]]
+    statuses: Mapping[int, StatusFile]
 
 
 class Script(NamedTuple):
@@ -117,7 +122,7 @@ def attempt(run: Path) -> Attempt:
     for found_numbers in files.values():
         found_numbers.sort()
     match = _RESTART.fullmatch(run.name)
-    return Attempt(folder, max(numbers, default=int(match[1]) if match else 0), files)
+    return Attempt(folder, max(numbers, default=int(match[1]) if match else 0), files, torch_status.newest(names))
 
 
 def ranks_of(attempt: Attempt, ages: Ages) -> tuple[list[WatchedRank], int]:
@@ -131,9 +136,11 @@ def ranks_of(attempt: Attempt, ages: Ages) -> tuple[list[WatchedRank], int]:
             continue
         size = max(size, record.ranks or 0)
         ranks[number] = rank(number, record, ages.of(number, record.alive), script)
-    for number in attempt.files["rank"][:MAX_RANKS]:
-        if number not in ranks:
-            ranks[number] = _without_heartbeat(number, script, has_others=bool(ranks))
+    without = {*attempt.files["rank"][:MAX_RANKS], *sorted(attempt.statuses)[:MAX_RANKS]} - ranks.keys()
+    are_starting = any(of_rank.state == "starting" for of_rank in ranks.values())
+    for number in without:
+        ranks[number] = _without_heartbeat(attempt, number, script, are_starting=are_starting)
+        size = max(size, attempt.statuses[number].ranks if number in attempt.statuses else 0)
     stuck = {ranks[number].step for number in script.hung if number in ranks}
     for number, found_rank in ranks.items():
         stands = found_rank.step is not None and found_rank.step in stuck and found_rank.state != "done"
@@ -146,6 +153,8 @@ def rank(number: int, record: Record, silent_s: float | None, script: Script = N
     """A rank, from its record and from what the launch script saw."""
     code, _, _ = script.exits.get(number, _NO_EXIT)
     state: State = "running" if record.idle is not None or record.step else "starting"
+    if state == "starting" and record.start is not None and (record.alive or 0.0) - record.start > LONGEST_START:
+        state = "unknown"
     why = ""
     if code is not None or record.ended not in ("", DONE):
         state = "failed"
@@ -218,12 +227,17 @@ def _record(path: Path) -> Record | None:
     return record
 
 
-def _without_heartbeat(number: int, script: Script, *, has_others: bool) -> WatchedRank:
-    """A rank that has only a log: its program has no heartbeat, or has not reached it yet."""
+def _without_heartbeat(attempt: Attempt, number: int, script: Script, *, are_starting: bool) -> WatchedRank:
+    """A rank without heartbeat, or that has not reached it yet: what torch_npu and the launch script know of it."""
+    file = attempt.statuses.get(number)
+    data = read_part(attempt.folder / file.name, 0, torch_status.MAX_BYTES) if file else None
+    seen = torch_status.rank_of(number, file, data) if file and data else None
     code, host, device = script.exits.get(number, _NO_EXIT)
     if code is not None:
-        return WatchedRank(number, "failed", host, device, why=_exit_code(code))
-    return WatchedRank(number, "ended" if script.is_ending else "starting" if has_others else "unknown")
+        return WatchedRank(number, "failed", host, device, why=seen.why if seen and seen.why else _exit_code(code))
+    if seen and not (script.is_ending and seen.state == "running"):
+        return seen
+    return WatchedRank(number, "ended" if script.is_ending else "starting" if are_starting else "unknown")
 
 
 def _exit_code(code: int | None) -> Message:

@@ -9,6 +9,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import text_width
 from hccl_kit.base.wording import counted
 from hccl_kit.runtime.straggler import seconds
+from hccl_kit.watch.torch_status import ENABLE
 from hccl_kit.watch.view import WatchedJob, WatchedRank, chosen, duration, problems
 
 HEADINGS = (
@@ -27,7 +28,9 @@ HEADINGS = (
     "memory",
 )
 LEFT = ("host", "state")
+_WORDS = {"unknown": "no steps"}
 MAX_HOST = 16
+MAX_STATE = 32
 MAX_SAID = 100
 """Characters of a log line."""
 
@@ -45,7 +48,8 @@ def as_text(job: WatchedJob) -> str:
 def headline(job: WatchedJob) -> str:
     """The state of the whole job on one line."""
     steps = [rank.step for rank in job.ranks if rank.step is not None]
-    parts: list[str] = [job.state, counted(job.size, "rank")]
+    state = _WORDS.get(job.state, job.state) if job.ranks else job.state
+    parts: list[str] = [state, counted(job.size, "rank")]
     if any(steps):
         parts.append(f"step {max(steps)}" if min(steps) == max(steps) else f"steps {min(steps)} to {max(steps)}")
     if job.speed is not None:
@@ -63,12 +67,13 @@ def cells(rank: WatchedRank) -> tuple[str, ...]:
     recent = rank.recent
     whole = (recent.data_s + recent.compute_s + recent.communication_s) or 1.0 if recent else 1.0
     shares = [recent.data_s, recent.compute_s, recent.communication_s] if recent else []
-    state = f"in {rank.doing}" if rank.doing and rank.state == "running" and (rank.idle_s or 0) > 5 else rank.state
+    is_waiting = rank.doing and rank.state == "running" and (rank.idle_s is None or rank.idle_s > 5)
+    state = f"in {rank.doing}" if is_waiting else _WORDS.get(rank.state, rank.state)
     return (
         str(rank.rank),
         rank.host if len(rank.host) <= MAX_HOST else f"{rank.host[: MAX_HOST - 3]}...",
         "-" if rank.device is None else str(rank.device),
-        state[:20],
+        state[:MAX_STATE],
         "-" if rank.step is None else str(rank.step),
         duration(rank.idle_s),
         _figure(recent.steps / recent.seconds) if recent and recent.seconds else "-",
@@ -115,9 +120,14 @@ def said(shown: Sequence[WatchedRank], job: WatchedJob) -> list[str]:
 def notes(job: WatchedJob) -> list[str]:
     """The notes on the job, with one on a missing heartbeat or on missing ranks."""
     lines = list(job.notes)
-    if job.state == "unknown" and job.ranks:
+    if any(rank.state == "unknown" for rank in job.ranks):
         lines.append(
-            Message("watch.no-heartbeat", "the program has no heartbeat: hccl_kit.Heartbeat reports its steps")
+            Message(
+                "watch.no-heartbeat",
+                "the program reports no steps: hccl_kit.Heartbeat in it counts them; without a change in it, {enable}=1"
+                " in its environment shows the collectives of torch_npu",
+                enable=ENABLE,
+            )
         )
     missing = job.size - len(job.ranks)
     if missing > 0 and not lines and not job.lost:

@@ -22,7 +22,7 @@ SHOWN = 16
 _SEE_LOG = Message("watch.see-log", "see its log")
 
 State = Literal["failed", "silent", "ended", "running", "starting", "done", "unknown"]
-"""The state of a rank or a job. `ended`: by the launch script, before it was done; `unknown`: no heartbeat."""
+"""The state of a rank or a job. `ended`: by the launch script, before it was done; `unknown`: it reports no steps."""
 
 
 class WatchedRank(NamedTuple):

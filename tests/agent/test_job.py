@@ -25,6 +25,7 @@ from hccl_kit.agent.job import (
     Tell,
     after,
     begin,
+    restart,
 )
 
 INT, TERM, KILL, HUP = signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP
@@ -131,6 +132,19 @@ def test_a_job_without_progress_since_its_last_restart_is_given_up() -> None:
 def test_a_start_that_fails_with_2_is_not_repeated() -> None:
     job, _ = run(Exited(0, 2), Exited(1, 143), Gone(None), max_restarts=5)
     assert (job.state, job.code) == (State.OVER, 2)
+
+
+def test_a_job_that_asks_pauses_only_when_its_caller_has_decided() -> None:
+    job, _ = begin(frozenset([0]), 1, asks=True)
+    failing: tuple[Event, ...] = (Exited(0, 3), Gone(7))
+    for event in failing:
+        job, actions = after(job, event, 100.0)
+    assert (job.state, job.code, actions) == (State.UNDECIDED, 3, (Tell("failure", Exited(0, 3)),))
+    job, actions = restart(job, 150.0)
+    assert (job.state, job.deadline, actions) == (State.PAUSING, 151.0, (Tell("restart", number=1, step=1),))
+    for event in (Due(), *failing[:1], Gone(8)):
+        job, actions = after(job, event, 151.0)
+    assert (job.state, job.attempt, job.code) == (State.OVER, 1, 3)
 
 
 def test_a_signal_ends_the_pause() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.launch.jobs import clean_environ, finish
+from tests.launch.jobs import clean_environ, fake_kit, finish
 from tests.places import ROOT
 from tests.waiting import wait_until
 
@@ -160,6 +160,50 @@ def test_a_failed_job_is_restarted(tmp_path: Path) -> None:
     done = run(tmp_path, *CARDS, "--max-restarts=2", *python(program))
     assert done.returncode == 0
     assert "restart 1 of 2 in 1 s\n" in done.stderr
+
+
+VERDICT = ("--max-restarts", "1", "--restart-policy", "verdict")
+FAILS = "import os, sys, time\nif os.environ['RANK'] == '2': {error}\ntime.sleep(600)"
+
+
+@pytest.mark.parametrize(
+    ("error", "starts"),
+    [
+        ("raise ValueError('a reason')", 1),
+        ("raise OSError('a reason')", 2),
+        ("sys.exit(3)", 2),
+        ("os.kill(os.getpid(), 9)", 2),
+    ],
+)
+def test_by_verdict_only_an_error_of_the_program_is_not_tried_again(tmp_path: Path, error: str, starts: int) -> None:
+    """Another exception may be that of a disk, a network or a card."""
+    program = FAILS.format(error=error)
+    done = run(tmp_path, *CARDS, *VERDICT, *python(program), environ={"HCCL_KIT_DIAGNOSE": "60"})
+    assert done.stdout.count("ranks 0 to 3 on devices") == starts, done.stderr
+    assert done.stderr.count("not restarted: rank 2: ValueError: a reason\n") == (starts == 1)
+    assert done.returncode == {"raise": 1, "sys.e": 3, "os.ki": 137}[error[:5]]
+
+
+def test_a_verdict_that_is_late_or_strange_stops_no_restart(tmp_path: Path) -> None:
+    program = FAILS.format(error="raise ValueError('a reason')")
+    for number, (text, seconds) in enumerate([("exec sleep 600", "1"), ("echo '[]'", "60"), ("echo '{}'", "60")]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        environ = {**fake_kit(folder, text), "HCCL_KIT_DIAGNOSE": seconds}
+        done = run(folder, *CARDS, *VERDICT, *python(program), environ=environ)
+        assert (done.returncode, done.stdout.count("ranks 0 to 3")) == (1, 2), done.stderr
+
+
+def test_a_verdict_needs_a_restart_and_a_diagnosis_and_no_cluster_that_starts_pods(tmp_path: Path) -> None:
+    on = {"HCCL_KIT_DIAGNOSE": "60"}
+    for words, environ, error in (
+        (VERDICT[2:], on, "--restart-policy verdict needs --max-restarts N"),
+        (VERDICT, {}, "needs the diagnosis, which HCCL_KIT_DIAGNOSE=0 switches off\n  fix: unset HCCL_KIT_DIAGNOSE"),
+        (VERDICT, {**on, "KUBERNETES_SERVICE_HOST": "10.96.0.1"}, "is not for pods: the cluster starts them again"),
+    ):
+        done = run(tmp_path, *CARDS, *words, *python(TELL), environ=environ)
+        assert (done.returncode, list(tmp_path.iterdir())) == (2, [])
+        assert error in done.stderr
 
 
 def test_ctrl_c_ends_the_job(tmp_path: Path) -> None:

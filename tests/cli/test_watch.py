@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -232,3 +233,32 @@ def test_a_closed_pipe_ends_the_program(tmp_path: Path) -> None:
         process.stdout.readline()
         process.stdout.close()
         assert process.wait(PATIENCE) == 141
+
+
+def test_a_dump_is_asked_of_the_ranks_of_this_host(tmp_path: Path) -> None:
+    facts(tmp_path, 0, ranks=1)
+    (tmp_path / "table.json").write_text("{}")
+    os.mkfifo(tmp_path / "pipe_0.pipe")
+    pipe = os.open(tmp_path / "pipe_0.pipe", os.O_RDONLY | os.O_NONBLOCK)
+    done = start(tmp_path, ".", "--dump", "pipe_")
+    assert wait_until(lambda: select.select([pipe], [], [], 0)[0] != [] and os.read(pipe, 9) == b"1")
+    dump = {"version": "2.4", "entries": [{"profiling_name": "hccl:all_reduce", "collective_seq_id": 7}]}
+    (tmp_path / "dump").write_text(json.dumps(dump))
+    (tmp_path / "dump").rename(tmp_path / "hccl_trace_rank_0")
+    out, errors = done.communicate(timeout=PATIENCE)
+    os.close(pipe)
+    assert "note: dump: rank 0 in all_reduce 7 of hccl:\n" in f"{out}\n", errors
+    assert done.returncode == 0
+    for words, error in (
+        (
+            (".", "--dump", "pipe_"),
+            "error: no rank of this host listens at pipe_RANK.pipe\n  fix: start with hccl-kit run",
+        ),
+        (
+            ("table.json", "--ssh", "--dump", "x"),
+            "error: --dump asks the ranks of this host\n  fix: run it on each server",
+        ),
+    ):
+        refused = watch(tmp_path, *words)
+        assert refused.returncode == 2
+        assert error in refused.stderr

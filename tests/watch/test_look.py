@@ -173,9 +173,21 @@ def test_logs_without_heartbeat_are_reported(tmp_path: Path) -> None:
     (tmp_path / "rank_0.log").write_text("hello\n")
     job = Folder(tmp_path).look()
     assert (job.state, job.is_over, job.ranks[0].last_line) == ("unknown", False, "hello")
-    assert "the program has no heartbeat" in as_text(job)
-    facts(tmp_path, 1, ranks=2)
-    assert [rank.state for rank in Folder(tmp_path).look().ranks] == ["starting", "running"]
+    assert "the program reports no steps: hccl_kit.Heartbeat in it counts them; " in as_text(job)
+    for step, states in ((0, ["starting"] * 2), (40, ["unknown", "running"])):
+        facts(tmp_path, 1, ranks=2, step=step, idle=0.5 if step else None)
+        head, _, rest = (tmp_path / "facts_1.jsonl").read_bytes().partition(b"\n")
+        begun = line({**json.loads(head), "start": time.time() - 60}, HEAD)
+        (tmp_path / "facts_1.jsonl").write_bytes(begun + rest)
+        assert [rank.state for rank in Folder(tmp_path).look().ranks] == states
+
+
+def test_a_rank_is_not_starting_for_ever(tmp_path: Path) -> None:
+    """The file says that it began in 1970."""
+    facts(tmp_path, 0, ranks=1, step=0, idle=None)
+    job = Folder(tmp_path).look()
+    assert (job.state, job.is_well) == ("unknown", True)
+    assert as_text(job).startswith(f"{tmp_path}: no steps, 1 rank")
 
 
 def test_hostile_texts_have_no_control_characters(tmp_path: Path) -> None:

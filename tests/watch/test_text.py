@@ -37,7 +37,7 @@ def test_a_job_as_a_log_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rank", "expected"),
     [
-        (WatchedRank(7, "unknown"), "7  - unknown - - - - - - - - -"),
+        (WatchedRank(7, "unknown"), "7  - no steps - - - - - - - - -"),
         (WatchedRank(7, "starting", step=0), "7  - starting 0 - - - - - - - -"),
         (WatchedRank(7, "running", step=1, loss=1e300), "7  - running 1 - - - - - - 1e+300 -"),
         (WatchedRank(7, "running", step=1, loss=12345.6), "7  - running 1 - - - - - - 12346 -"),

@@ -264,6 +264,7 @@ ROWS = in_stage(
         " -lldp -g",
         fix="bring the port up, or leave this card out of the job",
         needs_context=True,
+        of_card=True,
     ),
     KnownError(
         "the network port of a card is down",
@@ -274,6 +275,7 @@ ROWS = in_stage(
         ),
         tells_apart="hccn_tool -i N -link -g; hccn_tool -i N -optical -g; hccn_tool -i N -ip -g",
         fix="bring the port up, or leave this card out of the job",
+        of_card=True,
     ),
     KnownError(
         "an address of a card was refused when its network port was opened",

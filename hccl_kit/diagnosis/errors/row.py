@@ -34,7 +34,7 @@ class KnownError(NamedTuple):
     sentence with a missing value is left out. `causes` are in order of frequency, the most frequent first. `rules` find
     the error in a rank table, and so do those with `variable`, the name that HCCL gives it. `vague`: any other row of
     its role tells more, wherever it is in the log. `in_output`: `diagnose` looks for it in lines of any program too;
-    other rows only in records of level ERROR and in exceptions.
+    other rows only in records of level ERROR and in exceptions. `of_card`: the card, or its port, is broken.
     """
 
     what: str
@@ -51,6 +51,7 @@ class KnownError(NamedTuple):
     needs_context: bool = False
     vague: bool = False
     in_output: bool = False
+    of_card: bool = False
 
     @property
     def headline(self) -> str:

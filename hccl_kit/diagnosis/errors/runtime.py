@@ -502,6 +502,7 @@ ROWS: tuple[KnownError, ...] = (
         causes=("the card was reset, or failed (power, heat, memory)", "its firmware hangs"),
         tells_apart="npu-smi info; npu-smi info -t health -i N; dmesg",
         fix="reset the card (npu-smi set -t reset -i N -c 0) with no job on it; replace it if the error recurs",
+        of_card=True,
     ),
     KnownError(
         "a task on the card timed out; with EI0002 it is an operator of HCCL that waited for another rank",
@@ -523,6 +524,7 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart="npu-smi info; dmesg; ~/ascend/log/debug/device-N",
         fix="reset the card (npu-smi set -t reset -i N -c 0) with no job on it; replace it if the error recurs",
         needs_context=True,
+        of_card=True,
     ),
     KnownError(
         "the memory of the card has errors that cannot be corrected (HBM ECC)",
@@ -538,6 +540,7 @@ ROWS: tuple[KnownError, ...] = (
         tells_apart="npu-smi info -t ecc -i N: double bit errors, isolated pages; npu-smi info -t health -i N",
         fix="take the card out of the job and reset it; replace it if the error recurs",
         needs_context=True,
+        of_card=True,
     ),
     KnownError(
         "the card is absent or busy",

@@ -305,7 +305,7 @@ class Fault(NamedTuple):
     `kind` is a short phrase for people, such as "out of device memory", with the values of the line that tell most.
     `is_symptom`: others cause it, such as a stream that did not finish in time. `is_frame`: the error of a caller,
     which a library prints around its own, or the heading of one. `is_unknown`: an error of a module whose text no row
-    knows. `role` and `fix` are those of the row of known errors, None and "" without one.
+    knows. `role`, `fix` and `of_card` are those of the row of known errors, None, "" and False without one.
     """
 
     code: str | None
@@ -319,6 +319,7 @@ class Fault(NamedTuple):
     fix: str = ""
     raised_at: str = ""
     """`train.py:31`, the last line of the user's own code in the traceback of an exception."""
+    of_card: bool = False
 
 
 class Oversized(NamedTuple):

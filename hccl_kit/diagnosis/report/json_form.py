@@ -26,6 +26,7 @@ def as_value(diagnosis: Diagnosis) -> dict[str, Any]:
         "certainty": diagnosis.certainty,
         "first_fault": None if fault is None else _fault(fault),
         "place": diagnosis.where,
+        "blame": diagnosis.blame,
         "last_time": timestamp(diagnosis.last),
         "suspects": [_suspect(one) for one in diagnosis.suspects],
         "cascade": [_wait(one) for one in diagnosis.cascade],

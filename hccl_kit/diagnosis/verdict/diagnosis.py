@@ -10,6 +10,8 @@ from hccl_kit.diagnosis.logs.facts import Place
 Certainty = Literal["certain", "likely", "cannot_tell"]
 
 
+Blame = Literal["program", "card"]
+"""What is at fault: the program, which would fail again, or a card with its port, which stays broken."""
 Where = Literal["rank", "host", "pair", "group", "all"]
 """What a cause is at: one rank, a host with all its ranks, two ranks, several, or every rank of the job."""
 Span = tuple[float, float]
@@ -65,7 +67,7 @@ class Diagnosis(NamedTuple):
     tell, because logs of 10.0.0.4 are missing". With several equal suspects the first one is `first_fault`, and
     `where` says what they are together. `supports` and `contradicts` are sentences. `clock_offsets` are the seconds by
     which the clock of a server is ahead of the others, negative if it is behind. `last` is the time of the last line
-    that was read, of any rank.
+    that was read, of any rank. `blame` is None unless it is clear, and the same for all that may be the first.
     """
 
     certainty: Certainty
@@ -84,3 +86,4 @@ class Diagnosis(NamedTuple):
     notes: tuple[str, ...]
     last: float | None = None
     where: Where | None = None
+    blame: Blame | None = None

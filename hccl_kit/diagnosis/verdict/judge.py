@@ -77,6 +77,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
             RankLine(rank.suspect, _moments(case.clocks, job.clock[rank.process], rank.events)) for rank in job.ranks
         ),
         notes=(*_of_ends(ends), *_differences(job), *evidence.notes),
+        blame=cause.blame,
     )
     if fault is not None:
         diagnosis = diagnosis._replace(where=where(diagnosis.suspects, job.everyone))

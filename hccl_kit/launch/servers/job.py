@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.agent.assignment import Assignment
-from hccl_kit.agent.job import Job, Lost, exit_code
+from hccl_kit.agent.job import Action, Job, Lost, State, begin, exit_code
 from hccl_kit.agent.run_folder import STARTED_HERE
 from hccl_kit.agent.screen import Screen
 from hccl_kit.agent.supervise import Supervisor, signals
@@ -18,6 +18,7 @@ from hccl_kit.base.atomic_file import write_atomically
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.terminal import printable
 from hccl_kit.launch.assign import Extra, Limits, assign, elsewhere
+from hccl_kit.launch.diagnose_logs import verdict
 from hccl_kit.launch.plan import LaunchPlan, Node
 from hccl_kit.launch.servers.connection import Connection
 from hccl_kit.launch.servers.fetching import fetch_logs
@@ -89,37 +90,66 @@ def run_servers(job: ServersJob) -> Job:
     _allow_open_files(len(job.replan(job.placement.table).nodes))
     (job.folder / STARTED_HERE).touch()
     payload = archive(["agent"])
-    attempt, has_spares = 0, bool(job.placement.spares)
+    has_spares = bool(job.placement.spares)
+    ranks = frozenset(worker.rank for worker in job.replan(job.placement.table).workers)
+    now, actions = begin(ranks, job.limits.max_restarts, asks=job.limits.asks)
     with signals() as arrived, selectors.DefaultSelector() as selector:
         screen = Screen()
         supervisor = Supervisor(arrived, selector, screen)
-        while True:
+        while now.state is not State.OVER:
             write_atomically(job.folder / job.placement.file.name, job.placement.file.text)
             plan = job.replan(job.placement.table)
             servers = Servers(job.assignments(plan), partial(_connect, job.way, plan, payload), selector, screen)
-            ranks = frozenset().union(*(server.ranks for server in servers.servers))
-            over = supervisor.run(servers, ranks, job.limits.max_restarts, attempt)
+            now = supervisor.run(servers, now, actions)
             servers.finish()
-            lost = [plan.nodes[number].id for number in servers.lost]
-            if not (isinstance(over.cause, Lost) and has_spares):
-                break
-            try:
-                placement, lines = job.placement.replace(lost)
-            except KitError as error:
-                screen.say(f"giving up: {error.message}\n")
-                break
-            pause = FENCE if servers.lost_ranks else 0.0
-            until = ", when no rank is left on a lost server" if pause else ""
-            screen.say("".join(f"{line}\n" for line in [*lines, f"restarting in {pause:.0f} s{until}"]))
-            if stop := supervisor.wait(pause):
-                over = over._replace(cause=stop, code=exit_code(stop))
-                break
-            job = job._replace(placement=placement)
-            attempt = over.attempt + 1
-        _fetch(job.way, plan, servers, job.folder, screen)
+            if isinstance(now.cause, Lost) and has_spares:
+                job, (now, actions) = _without_lost(job, plan, servers, now, supervisor)
+            if now.state in (State.OVER, State.UNDECIDED):
+                _fetch(job.way, plan, servers, job.folder, screen)
+            if now.state is State.UNDECIDED:
+                job, (now, actions) = _decided(job, plan, now, supervisor)
         screen.finish()
     (job.folder / STARTED_HERE).unlink(missing_ok=True)
-    return over
+    return now
+
+
+Next = tuple[ServersJob, tuple[Job, tuple[Action, ...]]]
+"""The servers, and the job with what is to be done there; one that is over ends."""
+
+
+def _without_lost(job: ServersJob, plan: LaunchPlan, servers: Servers, over: Job, supervisor: Supervisor) -> Next:
+    """Put spares in the places of lost servers, and wait until no rank is left there."""
+    screen = supervisor.screen
+    replaced = _replaced(job, [plan.nodes[number].id for number in servers.lost], screen, "giving up")
+    if replaced is None:
+        return job, (over, ())
+    pause = FENCE if servers.lost_ranks else 0.0
+    until = ", when no rank is left on a lost server" if pause else ""
+    screen.say(f"restarting in {pause:.0f} s{until}\n")
+    if stop := supervisor.wait(pause):
+        return job, (over._replace(cause=stop, code=exit_code(stop)), ())
+    return replaced, begin(over.ranks, job.limits.max_restarts, over.attempt + 1, asks=over.asks)
+
+
+def _decided(job: ServersJob, plan: LaunchPlan, failed: Job, supervisor: Supervisor) -> Next:
+    """Start again as the diagnosis says: not after an error of the program, with a spare for a card that is broken."""
+    known = verdict(job.folder, failed)
+    broken = [node.id for node in plan.nodes for worker in node.workers if known.of_card and worker.rank == known.rank]
+    if broken:
+        supervisor.screen.say(f"{known.text}\n")
+        job = _replaced(job, broken, supervisor.screen, "its server stays") or job
+    return job, supervisor.decided(failed, known.objection)
+
+
+def _replaced(job: ServersJob, servers: Sequence[str], screen: Screen, otherwise: str) -> ServersJob | None:
+    """The job with spares in the places of these servers; None, and `otherwise` is said, if that is not possible."""
+    try:
+        placement, lines = job.placement.replace(servers)
+    except KitError as error:
+        screen.say(f"{otherwise}: {error.message}\n")
+        return None
+    screen.say("".join(f"{line}\n" for line in lines))
+    return job._replace(placement=placement)
 
 
 def _allow_open_files(servers: int) -> None:

@@ -107,6 +107,18 @@ def test_two_faults_with_logs_in_one_folder_are_undecided() -> None:
     assert judge(evidence._replace(files=(), events=events)).certainty == "cannot_tell"
 
 
+def test_the_program_is_to_blame_for_its_own_exception_and_a_card_for_its_own_fault() -> None:
+    broken = Fault(None, "RUNTIME", "the memory of the card has errors", "HBM multi-bit ECC", of_card=True)
+    of_disk = Fault(None, "PYTHON", "OSError", "OSError: [Errno 5] Input/output error")
+    for fault, blame in ((ERROR, "program"), (broken, "card"), (of_disk, None)):
+        assert of(Logs(4).fail(2, 1500, fault)).blame == blame
+    assert of(port_taken()).blame is None
+    undecided = of(Logs(8, joined=False).fail(1, 1500, ERROR).fail(5, 1400, ERROR))
+    assert (undecided.first_fault, undecided.blame) == (None, "program")
+    different = ERROR._replace(text="ValueError: another")
+    assert of(Logs(8, joined=False).fail(1, 1500, ERROR).fail(5, 1400, different)).blame is None
+
+
 def test_the_only_root_error_is_the_answer_even_if_most_logs_are_missing() -> None:
     diagnosis = of(Logs(8, without=range(1, 8)).fail(0, 1500, ERROR))
     assert (named(diagnosis), diagnosis.certainty) == (0, "likely")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.launch.jobs import finish
-from tests.launch.nodes import python_nodes_job
+from tests.launch.nodes import NodesJob, python_nodes_job
 from tests.waiting import wait_until
 
 pytestmark = needs_hosts
@@ -59,24 +59,41 @@ def test_a_host_whose_cable_is_pulled_ends_the_job_and_its_ranks(tmp_path: Path)
         assert wait_until(lambda: job.processes() == [], 30)
 
 
-def test_logs_of_hosts_with_another_disk_are_fetched(tmp_path: Path, lab: Hosts) -> None:
+def another_disk(job: NodesJob) -> tuple[Path, dict[str, str]]:
     """The second host has another disk at the same path: its ssh sessions have a separate mount."""
-    job = python_nodes_job(tmp_path, "print('rank', rank)", lab=lab)
-    disk = tmp_path / "disk"
+    assert job.lab
+    disk, ssh = job.folder / "disk", job.folder / "ssh"
     disk.mkdir()
-    (disk / "program.py").write_bytes((tmp_path / "program.py").read_bytes())
-    ssh = tmp_path / "ssh"
+    (disk / "program.py").write_bytes((job.folder / "program.py").read_bytes())
     ssh.write_text(
         f"""#!/bin/bash
 command=${{*: -1}} address=${{*: -2:1}}
-[[ $address != {lab.addresses[1]} ]] ||
-    command="unshare --mount bash -c $(printf %q "mount --bind {disk} {tmp_path}; $command")"
-exec ssh -F {lab.ssh_config} "${{@:1:$#-1}}" "$command"
+[[ $address != {job.lab.addresses[1]} ]] ||
+    command="unshare --mount bash -c $(printf %q "mount --bind {disk} {job.folder}; $command")"
+exec ssh -F {job.lab.ssh_config} "${{@:1:$#-1}}" "$command"
 """
     )
     ssh.chmod(0o755)
-    done = finish(job.start(environ={"HCCL_KIT_SSH": str(ssh)}))
+    return disk, {"HCCL_KIT_SSH": str(ssh)}
+
+
+def test_logs_of_hosts_with_another_disk_are_fetched(tmp_path: Path, lab: Hosts) -> None:
+    job = python_nodes_job(tmp_path, "print('rank', rank)", lab=lab)
+    disk, environ = another_disk(job)
+    done = finish(job.start(environ=environ))
     assert done.returncode == 0, done.stderr
     (run,) = (path for path in (disk / "hccl_logs").iterdir() if not path.is_symlink())
     assert sorted(path.name for path in run.glob("rank_*")) == ["rank_2.log", "rank_3.log"]
     assert [job.log(rank) for rank in range(4)] == [f"rank {rank}\n" for rank in range(4)]
+
+
+def test_a_verdict_on_hosts_with_another_disk_has_their_logs(tmp_path: Path, lab: Hosts) -> None:
+    """It fetches them after each start; and an agent finds the folder of the start before."""
+    program = "if rank == 3: raise (ValueError if restart else OSError)('a reason')\ntime.sleep(600)"
+    job = python_nodes_job(tmp_path, program, lab=lab)
+    _, environ = another_disk(job)
+    policy = ("--max-restarts", "5", "--restart-policy", "verdict")
+    done = finish(job.start(*policy, environ={**environ, "HCCL_KIT_DIAGNOSE": "60"}))
+    assert done.returncode == 1
+    assert "not restarted: rank 3: ValueError: a reason" in done.stderr
+    assert [path.name for path in job.logs.glob("restart_*")] == ["restart_1"]

@@ -184,6 +184,35 @@ def test_without_a_spare_that_is_left_the_job_gives_up(tmp_path: Path) -> None:
     assert done.stderr.endswith("giving up: no spare takes the place of server 10.9.8.3: none is left\n")
 
 
+VERDICT = ("--max-restarts", "2", "--restart-policy", "verdict")
+BROKEN = """
+if rank == 3 and not restart:
+    time.sleep(0.3)
+    print('[ERROR] RUNTIME(7,python):2026-11-20-21:37:51.123.456 [a.cc:1]HBM multi-bit ECC error, device 1')
+    sys.exit(1)
+if not restart: time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("has_spare", [True, False])
+def test_by_verdict_a_spare_takes_the_place_of_a_broken_card(tmp_path: Path, *, has_spare: bool) -> None:
+    job = python_nodes_job(tmp_path, f"{WHERE}\n{BROKEN}")
+    done = run(job, *VERDICT, *(with_spare(job) if has_spare else ()), environ={"HCCL_KIT_DIAGNOSE": "60"})
+    assert done.returncode == 0, done.stderr
+    assert "rank 3: the memory of the card has errors that cannot be corrected (HBM ECC)" in done.stderr
+    assert (f"spare {SPARE} takes the place of server {IDS[1]}; left: none\n" in done.stderr) == has_spare
+    assert job.log(3, restart=1) == f"1 3 {SPARE if has_spare else IDS[1]} {IDS[0]}\n"
+    assert not list(job.logs.glob("restart_2"))
+
+
+def test_by_verdict_an_error_of_the_program_ends_the_job_on_all_servers(tmp_path: Path) -> None:
+    job = python_nodes_job(tmp_path, "if rank == 3: raise ValueError('the reason')\ntime.sleep(600)")
+    done = run(job, *VERDICT, *with_spare(job), environ={"HCCL_KIT_DIAGNOSE": "60"})
+    assert done.returncode == 1
+    assert "not restarted: rank 3: ValueError: the reason (at program.py:4)\n" in done.stderr
+    assert not list(job.logs.glob("restart_*"))
+
+
 def test_a_job_may_start_with_a_spare(tmp_path: Path) -> None:
     job = python_nodes_job(tmp_path, WHERE)
     done = run(job, *with_spare(job), "--replace", f"10.9.8.1={SPARE}")

@@ -151,7 +151,8 @@ def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
     fixes = [sentence.removeprefix(_FIX) for sentence in answer.says if sentence.startswith(_FIX)]
     values = [sentence for sentence in answer.says if not sentence.startswith(_FIX)]
     kind = f"{fault.kind}: {', '.join(values)}" if values and row.role == "cause" else fault.kind
-    return fault._replace(role=row.role, fix=row.fix or "".join(fixes), kind=kind[:MAX_WORD])
+    fix = row.fix or "".join(fixes)
+    return fault._replace(role=row.role, fix=fix, kind=kind[:MAX_WORD], of_card=row.of_card)
 
 
 @lru_cache(1 << 10)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from hccl_kit.diagnosis.logs.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.clocks import Clocks
-from hccl_kit.diagnosis.verdict.diagnosis import Certainty, Suspect
+from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.waits import WAITING, Waits
 
@@ -33,6 +33,7 @@ class Cause(NamedTuple):
     contradicts: tuple[str, ...] = ()
     rule: str | None = None
     """The id in `first_faults`."""
+    blame: Blame | None = None
 
 
 @dataclass(frozen=True)

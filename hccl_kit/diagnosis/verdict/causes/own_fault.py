@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.wording import killed_by
 from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, Heartbeat, ListenFailed, PeerClosed
+from hccl_kit.diagnosis.verdict.blame import of_fact
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
@@ -93,6 +94,7 @@ def _decided(case: Case, found: list[Own]) -> Cause:
         fix=_fix(first),
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
+        blame=of_fact(first.event.fact),
     )
 
 
@@ -136,9 +138,11 @@ def _undecided(case: Case, found: list[Own]) -> Cause:
     """Several ranks have faults of their own, and none is known to be the first."""
     if len(found) == len(case.job.ranks) and _is_of_program(found):
         return _program(found)
-    suspects = [one.suspect for one in found]
-    reason = f"{listed(suspects)} failed by themselves; the logs do not show which was first"
-    return cannot_tell(reason, suspects, [one.event for one in found])
+    suspects, is_of_program = [own.suspect for own in found], _is_of_program(found)
+    error = f" with the same error, {found[0].kind}" if is_of_program else ""
+    reason = f"{listed(suspects)} failed by themselves{error}; the logs do not show which was first"
+    cause = cannot_tell(reason, suspects, [own.event for own in found])
+    return cause._replace(blame=of_fact(found[0].event.fact) if is_of_program else None)
 
 
 def _is_of_program(found: list[Own]) -> bool:
@@ -164,6 +168,7 @@ def _program(found: list[Own]) -> Cause:
         tuple(one.event for one in found),
         fix=f"check the table: hccl-check TABLE; {fix}" if fact.code in _OF_TABLE else fix,
         supports=(f"{len(found)} ranks have this error, and no other one",),
+        blame=of_fact(fact),
     )
 
 

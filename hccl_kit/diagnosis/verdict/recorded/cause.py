@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hccl_kit.base.wording import listed
 from hccl_kit.diagnosis.logs.facts import Place
-from hccl_kit.diagnosis.verdict.diagnosis import Certainty
+from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty
 from hccl_kit.diagnosis.verdict.recorded.job import Entry
 
 
@@ -23,6 +23,7 @@ class Cause(NamedTuple):
     place: Place | None = None
     server: str | None = None
     rule: str | None = None
+    blame: Blame | None = None
 
 
 def order(time: float | None) -> float:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from hccl_kit.base.wording import counted
 from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis import first_faults as rules
+from hccl_kit.diagnosis.verdict.blame import of_exception
 from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
 from hccl_kit.diagnosis.verdict.recorded.cause import Cause, order, rank_list
 from hccl_kit.diagnosis.verdict.recorded.divergence import diverged, mismatched
@@ -75,6 +76,7 @@ def failed(job: Job) -> Cause | None:
         _ending_fix(end),
         end.time,
         end.place,
+        blame=of_exception(end.how),
     )
 
 

@@ -51,6 +51,7 @@ def judge_recorded(evidence: Evidence) -> Diagnosis | None:
         ranks=tuple(_line(job, rank) for rank in ranks),
         notes=evidence.notes,
         where=where([_suspect(job, number) for number in cause.ranks], everyone) if cause and cause.ranks else None,
+        blame=cause.blame if cause else None,
     )
     return with_times(diagnosis, evidence, job.left_out)
 
