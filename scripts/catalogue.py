@@ -3,6 +3,7 @@
 FOLDER, by default that of the package, gets hccl_kit.po, which people edit, and hccl_kit.mo, which programs read. An
 entry is a message: msgctxt is its id, msgid its English template. A new message gets an empty entry, and one whose
 English has changed becomes fuzzy: programs show both in English until somebody translates them and removes the flag.
+The texts of known errors and variables share one id, so that rows may move: there a changed text is a new one.
 """
 
 from __future__ import annotations
@@ -19,9 +20,15 @@ from babel.messages.pofile import read_po, write_po
 
 import hccl_kit
 from hccl_kit.base.translation import CATALOGUE
+from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
+from hccl_kit.diagnosis.errors.table import ROWS
+from hccl_kit.diagnosis.variable_pages import PAGES
 
-ROOMS = ("base", "check", "cli", "discovery", "launch", "remote", "table")
-"""The folders whose messages are translated."""
+SOURCES = (
+    *(f"{room}/**/*.py" for room in ("base", "check", "cli", "discovery", "launch", "remote", "table")),
+    *("diagnosis/*.py", "diagnosis/errors/*.py"),
+)
+"""The modules whose messages are translated."""
 SYSTEM_ERRORS = (
     *("EACCES", "EEXIST", "EIO", "EISDIR", "ELOOP", "EMFILE"),
     *("ENAMETOOLONG", "ENOENT", "ENOSPC", "ENOTDIR", "EPERM", "EROFS"),
@@ -34,13 +41,22 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """Id and template of every message of the rooms, in the order of the sources."""
+    """Id and template of every message, in the order of the sources; then the texts of known errors and variables."""
     yield from ((f"base.{name}", "{words}") for name in SYSTEM_ERRORS)
-    for room in ROOMS:
-        for path in sorted((_PACKAGE / room).rglob("*.py")):
+    for pattern in SOURCES:
+        for path in sorted(_PACKAGE.glob(pattern)):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     yield from _messages_of(node.func.id, node)
+    yield from ((TEXTS, text) for text in _texts() if text)
+
+
+def _texts() -> Iterator[str]:
+    yield from ROLES.values()
+    for row in ROWS:
+        yield from (row.what, *row.says, *row.causes, row.tells_apart, row.fix, row.stage)
+    for page in PAGES.values():
+        yield from page
 
 
 def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
@@ -57,11 +73,12 @@ def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
 
 def current(before: Catalog) -> Catalog:
     """A catalogue of the messages as they are now, with the translations of the one before."""
-    translations = {entry.context: entry for entry in before if entry.id}
+    same = {(entry.context, entry.id): entry for entry in before if entry.id}
+    older = {entry.context: entry for entry in before if entry.id and entry.context != TEXTS}
     after = Catalog("zh_CN", project="hccl_kit", creation_date=_EPOCH, revision_date=_EPOCH, fuzzy=False)
     after.header_comment = ""
-    for id_, template in dict(messages()).items():
-        entry = translations.get(id_)
+    for id_, template in dict.fromkeys(messages()):
+        entry = same.get((id_, template)) or older.get(id_)
         text, flags = (str(entry.string or ""), entry.flags) if entry else ("", set())
         is_new = entry is not None and entry.id != template
         after.add(template, text, flags=flags | {"fuzzy"} if is_new else flags, context=id_)

@@ -9,9 +9,10 @@ class Message(str):
         Message("HK201.taken", "rank {rank} is taken by {server}", rank=3, server="10.0.0.1")
 
     `id` is unique in the project and does not change when the English is improved: "HK201.taken" in a rule, where
-    "HK201.fix" is its advice, "table.not-json" elsewhere, with the room first. A translation is found by the id, and
-    is made from the same values. `template` is a literal, in the syntax of str.format, with named fields; values that
-    were read from a file stand in `values`, where braces have no meaning. A value may be a message itself.
+    "HK201.fix" is its advice, "table.not-json" elsewhere, with the room first. A translation is found by the id and
+    the template, and is made from the same values. Only the texts of a table of facts share one id: they have none of
+    their own, and move with its rows. `template` is a literal, in the syntax of str.format, with named fields; values
+    that were read from a file stand in `values`, where braces have no meaning. A value may be a message itself.
     """
 
     __slots__ = ("id", "template", "values")

@@ -54,13 +54,16 @@ def speak(language: str) -> None:
     _spoken[:] = [language if all(map(_has_chinese, (sys.stdout, sys.stderr))) else ENGLISH]
 
 
-def translated(text: str) -> str:
+def translated(text: str, table: str = "") -> str:
     """A message in the chosen language, with the messages among its values; English if the catalogue lacks it.
 
-    Any other text is returned as it is.
+    Any other text is looked up by itself under the id that the texts of its `table` share; without a table it is
+    returned as it is.
     """
-    if _spoken == [ENGLISH] or not isinstance(text, Message):
+    if _spoken == [ENGLISH]:
         return text
+    if not isinstance(text, Message):
+        return _catalogue().pgettext(table, text) if table and text else text
     template = _catalogue().pgettext(text.id, text.template)
     values = {name: translated(value) if isinstance(value, str) else value for name, value in text.values.items()}
     return template.format_map(values)

@@ -26,15 +26,18 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_labels
 from hccl_kit.base.errors import EXIT_OK, KitError
-from hccl_kit.base.paragraph import paragraph_width
+from hccl_kit.base.message import Message
+from hccl_kit.base.paragraph import filled, paragraph_width
 from hccl_kit.base.terminal import clean, printable, wants_color
+from hccl_kit.base.translation import translated
 from hccl_kit.check.engine import check_text
 from hccl_kit.check.report.text import as_text
 from hccl_kit.check.rules import RULE_BY_ID
 from hccl_kit.check.selection import narrowed
 from hccl_kit.cli import exit_code_of
+from hccl_kit.cli.command import next_step
 from hccl_kit.cli.options import add_product
-from hccl_kit.diagnosis.answer_text import as_page, filled
+from hccl_kit.diagnosis.answer_text import as_page
 from hccl_kit.diagnosis.explanation import Explanation
 from hccl_kit.diagnosis.log_reading import explain_log, open_log, opened
 from hccl_kit.diagnosis.lookup import explain
@@ -111,7 +114,7 @@ def _explain(request: ExplainRequest) -> int:
     for step in dict.fromkeys(
         step for explanation in explanations for step in _next_steps(explanation, has_files=bool(tables))
     ):
-        _show("\n" + filled(f"next: {step}", paragraph_width()))
+        _show("\n" + filled(translated(next_step(step)), paragraph_width()))
     return EXIT_OK
 
 
@@ -120,11 +123,17 @@ def _show(text: str) -> None:
     print(paint(clean(text)))
 
 
-def _next_steps(explanation: Explanation, *, has_files: bool) -> Iterator[str]:
+def _next_steps(explanation: Explanation, *, has_files: bool) -> Iterator[Message]:
     if _table_rules(explanation) and not has_files:
-        yield "add FILE.json to this command to find it in a table; `hccl-check FILE.json` checks everything"
+        yield Message(
+            "cli.explain.add",
+            "add FILE.json to this command to find it in a table; `hccl-check FILE.json` checks everything",
+        )
     if any(rule.family == "HK6" for rule in explanation.rules):
-        yield "`hccl-kit preflight FILE.json` checks this machine for it, with --all every server"
+        yield Message(
+            "cli.explain.preflight",
+            "`hccl-kit preflight FILE.json` checks this machine for it, with --all every server",
+        )
 
 
 def _table_rules(explanation: Explanation) -> frozenset[str]:
@@ -165,15 +174,31 @@ def _is_table(stream: BufferedReader) -> bool:
 def _in_file(file: str, stream: BufferedReader | None, ids: frozenset[str], product: Product | None) -> str:
     """The findings of the explained rules in one table, and the ids of the other findings."""
     if not ids:
-        return f"{printable(file)}: not checked, since no rule for tables reports this"
+        return translated(
+            Message(
+                "cli.explain.not-checked",
+                "{file}: not checked, since no rule for tables reports this",
+                file=printable(file),
+            )
+        )
     data, name = load(file) if stream is None else (stream.read(MAX_BYTES + 1), STDIN if file == "-" else file)
     report = check_text(data, name, product)
     explained_only = narrowed(report, select=ids)
     if any(finding.rule in ids for finding in explained_only.findings):
         return as_text(explained_only, decode(data), wants_color(sys.stdout))
     others = sorted({finding.rule for finding in report.findings})
-    also = f"; hccl-check reports {', '.join(others)}" if others else ", nor any other finding"
-    return f"{printable(name)}: no such finding{also}"
+    if not others:
+        return translated(
+            Message("cli.explain.none", "{file}: no such finding, nor any other finding", file=printable(name))
+        )
+    return translated(
+        Message(
+            "cli.explain.others",
+            "{file}: no such finding; hccl-check reports {rules}",
+            file=printable(name),
+            rules=", ".join(others),
+        )
+    )
 
 
 def _embedded(explanation: Explanation, product: Product | None) -> Iterator[str]:
@@ -193,5 +218,7 @@ def _embedded(explanation: Explanation, product: Product | None) -> Iterator[str
             shown = [
                 finding for finding in report.findings if "*" not in text or not finding.rule.startswith(_OF_ADDRESSES)
             ]
-            lines = [f"  {finding.rule}: {printable(finding.message)}" for finding in shown[:_MAX_EMBEDDED]]
-            yield "\n".join(["the rank table in this line:", *(lines or ["  no rule finds an error in it"])])
+            lines = [f"  {finding.rule}: {printable(translated(finding.message))}" for finding in shown[:_MAX_EMBEDDED]]
+            heading = translated(Message("cli.explain.table", "the rank table in this line:"))
+            sound = translated(Message("cli.explain.sound", "  no rule finds an error in it"))
+            yield "\n".join([heading, *(lines or [sound])])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Iterator
 
+from hccl_kit.base.message import Message
+from hccl_kit.base.paragraph import filled
+from hccl_kit.base.terminal import text_width
+from hccl_kit.base.translation import translated
 from hccl_kit.check.rule import Rule
 from hccl_kit.check.rule_pages import HEADINGS, as_sections, in_columns, severities
 from hccl_kit.diagnosis.errors.answers import Answer
-from hccl_kit.diagnosis.errors.row import ROLES
+from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import BY_CODE
 from hccl_kit.diagnosis.explanation import Explanation
 
@@ -24,8 +26,17 @@ _FREQUENT = frozenset(
 """Rules for the errors that users run into most often."""
 WIDTH = 80
 _LABEL = 13
-_COMMAND = re.compile(r"`[^`\n]{1,40}`")
-_NO_BREAK = "\N{NO-BREAK SPACE}"
+_LINE, _HERE, _ROLE, _STAGE, _CAUSES, _TELLS_APART, _FIX, _ALSO = (
+    Message("diagnosis.line", "line:"),
+    Message("diagnosis.here", "here:"),
+    Message("diagnosis.it-is", "it is:"),
+    Message("diagnosis.when", "when:"),
+    Message("diagnosis.causes", "causes:"),
+    Message("diagnosis.distinguish", "distinguish:"),
+    Message("diagnosis.fix", "fix:"),
+    Message("diagnosis.also", "also in it:"),
+)
+"""The labels of paragraphs."""
 
 
 def as_page(explanation: Explanation, width: int = WIDTH) -> str:
@@ -35,9 +46,9 @@ def as_page(explanation: Explanation, width: int = WIDTH) -> str:
     """
     parts = ["\n".join(_lines(answer, width)) for answer in explanation.answers]
     if explanation.codes and not explanation.answers:
-        parts.append("\n".join(filled(f"{code}: {BY_CODE[code].what}", width) for code in explanation.codes))
+        parts.append("\n".join(filled(_meaning(code), width) for code in explanation.codes))
     if explanation.notes:
-        parts.append("\n".join(filled(note, width) for note in explanation.notes))
+        parts.append("\n".join(filled(translated(note, TEXTS), width) for note in explanation.notes))
     if len(explanation.rules) > MAX_PAGES or (explanation.rules and not explanation.is_exact):
         parts.append(_rule_lines(explanation, width))
     else:
@@ -48,54 +59,56 @@ def as_page(explanation: Explanation, width: int = WIDTH) -> str:
 def _lines(answer: Answer, width: int) -> Iterator[str]:
     """One answer: what it is first, then one labelled paragraph after the other."""
     row = answer.row
-    head = f"{answer.code}: {row.what}" if answer.code else f"{row.what[0].upper()}{row.what[1:]}"
-    yield filled(head, width)
-    if answer.line is not None:
-        yield _labelled("line", f"{answer.line}: {answer.text.strip()[:300]}", width)
-    for number, sentence in enumerate(answer.says):
-        yield _labelled("here" if number == 0 else "", sentence, width)
-    yield _labelled("it is", ROLES[row.role], width)
-    if row.stage:
-        yield _labelled("when", row.stage, width)
-    for number, cause in enumerate(row.causes):
-        yield _labelled(
-            "causes" if number == 0 else "", f"{number + 1}. {cause}" if len(row.causes) > 1 else cause, width
-        )
-    if row.tells_apart:
-        yield _labelled("distinguish", row.tells_apart, width)
-    if row.fix:
-        yield _labelled("fix", row.fix, width)
-    for number, code in enumerate(answer.also[:MAX_ALSO]):
-        yield _labelled("also in it" if number == 0 else "", f"{code}: {BY_CODE[code].what}", width)
+    what = translated(row.what, TEXTS)
+    yield filled(f"{answer.code}: {what}" if answer.code else f"{what[0].upper()}{what[1:]}", width)
+    causes = [translated(cause, TEXTS) for cause in row.causes]
+    paragraphs = {
+        _LINE: [] if answer.line is None else [f"{answer.line}: {answer.text.strip()[:300]}"],
+        _HERE: [translated(sentence, TEXTS) for sentence in answer.says],
+        _ROLE: [translated(ROLES[row.role], TEXTS)],
+        _STAGE: [translated(row.stage, TEXTS)],
+        _CAUSES: causes if len(causes) == 1 else [f"{number}. {cause}" for number, cause in enumerate(causes, 1)],
+        _TELLS_APART: [translated(row.tells_apart, TEXTS)],
+        _FIX: [translated(row.fix, TEXTS)],
+        _ALSO: [_meaning(code) for code in answer.also[:MAX_ALSO]],
+    }
+    for label, texts in paragraphs.items():
+        first = translated(label)
+        for text in filter(None, texts):
+            yield filled(text, width, first + " " * (_LABEL - text_width(first)), " " * _LABEL)
+            first = ""
 
 
-def _labelled(label: str, text: str, width: int) -> str:
-    first = f"{label + ':' if label else '':<{_LABEL - 1}} "
-    return filled(text, width, first, " " * _LABEL)
-
-
-def filled(text: str, width: int, first: str = "", rest: str = "") -> str:
-    """A wrapped paragraph. Lines break at blanks only, and never within a command in backquotes."""
-    whole = _COMMAND.sub(lambda found: found[0].replace(" ", _NO_BREAK), text)
-    lines = textwrap.fill(
-        whole, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
-    )
-    return lines.replace(_NO_BREAK, " ")
+def _meaning(code: str) -> str:
+    return f"{code}: {translated(BY_CODE[code].what, TEXTS)}"
 
 
 def _rule_lines(explanation: Explanation, width: int) -> str:
     """One line per rule: the id, the name, HCCL's names for the error, the title."""
-    few = "matching rules" if explanation.is_exact else "rules with this code"
     shown = explanation.rules
-    next_step = "run `hccl-kit explain` with the id of a rule, or with the whole line of the log, for details"
-    if len(shown) > MAX_OF_CODE and not explanation.is_exact:
+    next_step = Message(
+        "diagnosis.details",
+        "run `hccl-kit explain` with the id of a rule, or with the whole line of the log, for details",
+    )
+    if explanation.is_exact:
+        heading = Message("diagnosis.matching", "matching rules, with the name of the error in HCCL:")
+    elif len(shown) <= MAX_OF_CODE:
+        heading = Message("diagnosis.of-code", "rules with this code, with the name of the error in HCCL:")
+    else:
         shown = tuple(rule for rule in shown if rule.id in _FREQUENT) or shown[:MAX_OF_CODE]
-        few = f"the most frequent of {len(explanation.rules)} rules with this code"
-        next_step += "; docs/errors.md has all rules of the code, and `hccl-check FILE` checks them"
+        heading = Message(
+            "diagnosis.frequent",
+            "the most frequent of {number} rules with this code, with the name of the error in HCCL:",
+            number=len(explanation.rules),
+        )
+        next_step = Message(
+            "diagnosis.all-of-code",
+            "{details}; docs/errors.md has all rules of the code, and `hccl-check FILE` checks them",
+            details=next_step,
+        )
     rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", rule.title) for rule in shown]
     lines = (filled(line, width, rest=" " * 7) for line in in_columns(rows).split("\n"))
-    heading = filled(f"{few}, with the name of the error in HCCL:", width)
-    return "\n".join([heading, *lines, "", filled(next_step, width)])
+    return "\n".join([filled(translated(heading), width), *lines, "", filled(translated(next_step), width)])
 
 
 def _page(rule: Rule[...], width: int) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import islice
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
 from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates, is_of_tables, tells_more
 from hccl_kit.diagnosis.errors.line_values import bounded, variables_in
@@ -111,16 +112,18 @@ def _pieces(lines: Iterable[str], above: int) -> Iterator[tuple[int, str]]:
         yield start, " ".join(table)[:MAX_LINE]
 
 
-def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[str]:
+def _earlier(best: Answer, own_error: tuple[int, str] | None) -> Iterator[Message]:
     """An error of the program itself above a consequence is the one to read first."""
     if own_error and best.line and own_error[0] < best.line and best.row.role not in ("cause", "fact", "value"):
-        yield (
-            f"line {own_error[0]} has an earlier error of the program itself; read it first:"
-            f" {bounded(own_error[1].strip())}"
+        yield Message(
+            "diagnosis.earlier",
+            "line {line} has an earlier error of the program itself; read it first: {text}",
+            line=own_error[0],
+            text=bounded(own_error[1].strip()),
         )
 
 
-def _absent(joined: Sequence[int], needed: Set[int]) -> Iterator[str]:
+def _absent(joined: Sequence[int], needed: Set[int]) -> Iterator[Message]:
     """The gaps in the list of ranks that joined. A list with a rank twice is of several communicators."""
     if not 0 < len(joined) <= _MOST_RANKS or len(set(joined)) < len(joined) or len(needed) > 1:
         return
@@ -129,8 +132,17 @@ def _absent(joined: Sequence[int], needed: Set[int]) -> Iterator[str]:
     missing = sorted(set(range(max([*needed, max(joined) + 1]))) - set(joined))
     if missing:
         shown = ", ".join(map(str, missing[:_MAX_MISSING])) + (", ..." if len(missing) > _MAX_MISSING else "")
-        after = "" if needed else f" (and perhaps ranks after {max(joined)})"
-        yield f"the list of ranks that joined lacks {shown}{after}: read their logs"
+        if needed:
+            yield Message(
+                "diagnosis.absent", "the list of ranks that joined lacks {ranks}: read their logs", ranks=shown
+            )
+        else:
+            yield Message(
+                "diagnosis.absent-and-more",
+                "the list of ranks that joined lacks {ranks} (and perhaps ranks after {last}): read their logs",
+                ranks=shown,
+                last=max(joined),
+            )
 
 
 def _rules_of_answer(answer: Answer) -> Iterator[str]:

@@ -11,6 +11,9 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import system_reason
 from hccl_kit.diagnosis.explanation import Explanation
 from hccl_kit.diagnosis.known_lines import MAX_LINE, explain_lines
 
@@ -38,33 +41,50 @@ def explain_log(stream: BufferedReader, name: str) -> Explanation:
     """
     start = stream.peek(_PIECE)[:_PIECE]
     if b"\0" in start:
-        raise KitError(f"{name} is not a log: it has NUL bytes", hint="pass a text file; unpack archives first")
-    suspects, traces = list[str](), list[str]()
+        raise KitError(
+            "diagnosis.not-log",
+            "{name} is not a log: it has NUL bytes",
+            fix="pass a text file; unpack archives first",
+            name=name,
+        )
+    suspects, traces = list[Message](), list[Message]()
     found = explain_lines(_watched(lines_of(stream), suspects, traces))
     if found and stream.peek(1):
-        found = found._replace(
-            notes=(*found.notes, f"{name} is long: only its start was read (`hccl-kit diagnose` reads all)")
+        note = Message(
+            "diagnosis.cut", "{name} is long: only its start was read (`hccl-kit diagnose` reads all)", name=name
         )
+        found = found._replace(notes=(*found.notes, note))
     if found is None:
-        raise KitError(f"no line of {name} is recognised", hint=_hint(suspects or traces[:1]))
+        message = Message("diagnosis.no-line", "no line of {name} is recognised", name=name)
+        raise KitError(message, hint=_hint(suspects or traces[:1]))
     return found
 
 
-def _watched(lines: Iterable[str], suspects: list[str], traces: list[str]) -> Iterator[str]:
+def _watched(lines: Iterable[str], suspects: list[Message], traces: list[Message]) -> Iterator[str]:
     """The lines; the first ones that look like errors are added to `suspects`, those of tracebacks to `traces`."""
     for number, line in enumerate(lines, 1):
         place = traces if _TRACEBACK.search(line) else suspects
         if len(place) < _MAX_SUSPECTS and _SUSPECT.search(line):
-            place.append(f"line {number}: {line.strip()[:_MAX_SHOWN]}")
+            place.append(
+                Message("diagnosis.suspect", "line {number}: {text}", number=number, text=line.strip()[:_MAX_SHOWN])
+            )
         yield line
 
 
-def _hint(suspects: list[str]) -> str:
+def _hint(suspects: list[Message]) -> Message:
     """The next step for a log without a known line; unknown does not mean that it has no error."""
-    logs = "collect ~/ascend/log (debug and run) of all hosts, and the output of all ranks"
     if not suspects:
-        return f"no line looks like an error either: {logs}"
-    return "\n".join(["these lines look like errors, which this version does not know:", *suspects, f"else {logs}"])
+        return Message(
+            "diagnosis.no-error",
+            "no line looks like an error either: collect ~/ascend/log (debug and run) of all hosts, and the output of"
+            " all ranks",
+        )
+    return Message(
+        "diagnosis.suspects",
+        "these lines look like errors, which this version does not know:\n{lines}\nelse collect ~/ascend/log (debug and"
+        " run) of all hosts, and the output of all ranks",
+        lines="\n".join(map(translated, suspects)),
+    )
 
 
 def open_log(path: Path) -> BufferedReader:
@@ -72,10 +92,16 @@ def open_log(path: Path) -> BufferedReader:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except (OSError, ValueError) as error:
-        raise KitError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from error
+        reason = system_reason(error) if isinstance(error, OSError) else str(error)
+        raise KitError("diagnosis.cannot-read", "cannot read {path}: {reason}", path=path, reason=reason) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise KitError(f"cannot read {path}: it is not a regular file", hint="pipe it in: hccl-kit explain - < FILE")
+        raise KitError(
+            "diagnosis.not-regular",
+            "cannot read {path}: it is not a regular file",
+            fix="pipe it in: hccl-kit explain - < FILE",
+            path=path,
+        )
     return opened(descriptor)
 
 
@@ -103,5 +129,7 @@ def _read(stream: BufferedReader, size: int) -> bytes:
         return stream.readline(size)
     except OSError as error:
         if error.errno == errno.EISDIR:
-            raise KitError("cannot read a folder as a log", hint="hccl-kit diagnose FOLDER") from error
+            raise KitError(
+                "diagnosis.folder", "cannot read a folder as a log", fix="hccl-kit diagnose FOLDER"
+            ) from error
         raise

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.base.message import Message
 from hccl_kit.check.rule import Rule
 from hccl_kit.diagnosis.catalogue import CATALOGUE, rule_ids_of
 from hccl_kit.diagnosis.errors.answers import Answer
-from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.errors.row import TEXTS, KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, codes_in, only_maybe
 from hccl_kit.diagnosis.explanation import Explanation
 from hccl_kit.diagnosis.known_lines import explain_lines
-from hccl_kit.diagnosis.variable_pages import PAGES
+from hccl_kit.diagnosis.variable_pages import PAGES, VariablePage
 from hccl_kit.preflight.rules.variable_verdict import in_words, verdict_in_words
 
 _ID_OF_NAME = {rule.name: rule.id for rule in CATALOGUE}
@@ -21,7 +22,7 @@ _NAMES = frozenset(name for rule in CATALOGUE for name in rule.variables)
 
 MAX_TEXT = 20_000
 """Characters of a text that are searched; a log may be longer."""
-MAYBE = "if HCCL or CANN wrote this: other programs use the same words and numbers"
+MAYBE = Message("diagnosis.maybe", "if HCCL or CANN wrote this: other programs use the same words and numbers")
 
 
 def explain(text: str) -> Explanation:
@@ -65,12 +66,22 @@ def _of_variable(text: str) -> Explanation | None:
     if accepted is None and page is None:
         return None
     says = (verdict_in_words(name, value),) if equals and accepted else ()
-    what = [page.does if page else "a variable of HCCL", f"accepted: {accepted}" if accepted else ""]
-    row = KnownError(
-        "; ".join(filter(None, what)), "fact", fix="`hccl-kit preflight TABLE` checks it" if accepted else ""
-    )
-    notes = (f"Use: {page.when}", f"Agrees with: {page.agrees}", f"Source: {page.source}") if page else ()
+    what = Message(TEXTS, page.does) if page else Message("diagnosis.of-hccl", "a variable of HCCL")
+    row = KnownError(what, "fact")
+    if accepted:
+        row = KnownError(
+            Message("diagnosis.accepted", "{variable}; accepted: {values}", variable=what, values=accepted),
+            "fact",
+            fix=Message("diagnosis.checked", "`hccl-kit preflight TABLE` checks it"),
+        )
+    notes = tuple(_notes(page)) if page else ()
     return Explanation((), (Answer(row, name, says),), notes, (), is_exact=True)
+
+
+def _notes(page: VariablePage) -> Iterator[Message]:
+    yield Message("diagnosis.use", "Use: {text}", text=Message(TEXTS, page.when))
+    yield Message("diagnosis.agrees", "Agrees with: {text}", text=Message(TEXTS, page.agrees))
+    yield Message("diagnosis.source", "Source: {text}", text=Message(TEXTS, page.source))
 
 
 def _ids_in(text: str) -> list[str]:
@@ -100,8 +111,10 @@ def _rules_named(words: Sequence[str]) -> Iterator[Rule[...]]:
 def unknown(wanted: str) -> KitError:
     """The error for a text that matches nothing. It suggests no similar code, which would explain another error."""
     return KitError(
-        f"no rule, code or message matches {wanted[:80]!r}",
-        hint="pass a rule (HK203), a code (EI0014), the whole line of a log, or the log: hccl-kit explain LOG\n"
+        "diagnosis.unknown",
+        "no rule, code or message matches {text!r}",
+        fix="pass a rule (HK203), a code (EI0014), the whole line of a log, or the log: hccl-kit explain LOG\n"
         "what is unknown here may still be the cause: collect ~/ascend/log (debug and run) of all hosts, and the output"
         " of all ranks",
+        text=wanted[:80],
     )

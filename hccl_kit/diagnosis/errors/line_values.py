@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from hccl_kit.base.message import Message
 from hccl_kit.diagnosis.errors.links import COMMANDS, REDUCTIONS
 
 MAX_VALUE = 160
@@ -25,11 +26,20 @@ def values_of(line: str, match: re.Match[str]) -> Mapping[str, str]:
     return {**_of_message(line), **_of_match(match)}
 
 
-def values_found(line: str) -> Iterator[str]:
+def values_found(line: str) -> Iterator[Message]:
     """What HCCL found in a rank table, as a sentence for each message of EI0014."""
     for message in _messages(line):
-        value, expected = message["value"] or "nothing", (message["expected"] or "").strip(' ."')
-        yield f"HCCL found {value} for {message['variable']}" + (f"; it expects: {expected}" if expected else "")
+        value = message["value"] or Message("diagnosis.nothing", "nothing")
+        names = {"value": value, "variable": message["variable"]}
+        if expected := (message["expected"] or "").strip(' ."'):
+            yield Message(
+                "diagnosis.value-expected",
+                "HCCL found {value} for {variable}; it expects: {expected}",
+                expected=expected,
+                **names,
+            )
+        else:
+            yield Message("diagnosis.value-found", "HCCL found {value} for {variable}", **names)
 
 
 def variables_in(line: str) -> Iterator[str]:

@@ -8,6 +8,8 @@ from functools import cache
 from string import Formatter
 from typing import Literal, NamedTuple
 
+from hccl_kit.base.message import Message
+
 Role = Literal["cause", "pointer", "symptom", "result", "frame", "fact", "value"]
 
 ROLES: Mapping[Role, str] = {
@@ -21,6 +23,8 @@ ROLES: Mapping[Role, str] = {
     "value": "a value that is in effect, not an error",
 }
 """What each role means, the most informative about the cause first."""
+TEXTS = "diagnosis.text"
+"""The id that the texts of all rows share in the catalogue of translations."""
 
 
 class KnownError(NamedTuple):
@@ -72,14 +76,14 @@ class KnownError(NamedTuple):
                 return found
         return None
 
-    def about(self, values: Mapping[str, str]) -> Iterable[str]:
+    def about(self, values: Mapping[str, str]) -> Iterable[Message]:
         """The sentences whose blanks all have a value, without those that tell nothing new."""
         told: set[str] = set()
         for sentence in self.says:
             blanks = blanks_of(sentence)
             if blanks <= values.keys() and not (blanks and blanks <= told):
                 told |= blanks
-                yield sentence.format_map(values)
+                yield Message(TEXTS, sentence, **{name: values[name] for name in blanks})
 
 
 def in_stage(stage: str, *rows: KnownError) -> tuple[KnownError, ...]:
