@@ -64,6 +64,15 @@ def test_translations_have_the_placeholders_of_the_english_text() -> None:
     assert different == {}
 
 
+def test_translations_keep_the_names_of_the_english_text() -> None:
+    name = re.compile(r"\b(?:E[A-Z][0-9]{4}|HK[0-9]{3}|[A-Z][A-Z0-9]*_[A-Z0-9_]+)\b|--[a-z][a-z-]+")
+    lost = {}
+    for (_, template), entry in entries(PO).items():
+        if names := {word for word in name.findall(template) if entry.string and word not in str(entry.string)}:
+            lost[template] = names
+    assert lost == {}
+
+
 def test_programs_read_what_people_edit() -> None:
     with CATALOGUE.open("rb") as file:
         compiled = GNUTranslations(file)
