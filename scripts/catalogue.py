@@ -3,7 +3,7 @@
 FOLDER, by default that of the package, gets hccl_kit.po, which people edit, and hccl_kit.mo, which programs read. An
 entry is a message: msgctxt is its id, msgid its English template. A new message gets an empty entry, and one whose
 English has changed becomes fuzzy: programs show both in English until somebody translates them and removes the flag.
-The texts of known errors and variables share one id, so that rows may move: there a changed text is a new one.
+The texts of a table (of known errors, of variables) share one id, so that rows may move: a changed text is a new one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from hccl_kit.base.translation import CATALOGUE
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.variable_pages import PAGES
+from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
 
 SOURCES = (
-    *(f"{room}/**/*.py" for room in ("base", "check", "cli", "discovery", "launch", "remote", "table")),
+    *(f"{room}/**/*.py" for room in ("base", "check", "cli", "discovery", "launch", "preflight", "remote", "table")),
     *("diagnosis/*.py", "diagnosis/errors/*.py"),
 )
 """The modules whose messages are translated."""
@@ -41,7 +42,7 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 def messages() -> Iterator[tuple[str, str]]:
-    """Id and template of every message, in the order of the sources; then the texts of known errors and variables."""
+    """Id and template of every message, in the order of the sources; then the texts of tables."""
     yield from ((f"base.{name}", "{words}") for name in SYSTEM_ERRORS)
     for pattern in SOURCES:
         for path in sorted(_PACKAGE.glob(pattern)):
@@ -49,6 +50,8 @@ def messages() -> Iterator[tuple[str, str]]:
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     yield from _messages_of(node.func.id, node)
     yield from ((TEXTS, text) for text in _texts() if text)
+    for values in (VALUES, *BY_PRODUCT.values()):
+        yield from ((WORDS, accepted.words) for accepted in values.values())
 
 
 def _texts() -> Iterator[str]:
@@ -74,7 +77,7 @@ def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
 def current(before: Catalog) -> Catalog:
     """A catalogue of the messages as they are now, with the translations of the one before."""
     same = {(entry.context, entry.id): entry for entry in before if entry.id}
-    older = {entry.context: entry for entry in before if entry.id and entry.context != TEXTS}
+    older = {entry.context: entry for entry in before if entry.id and entry.context not in (TEXTS, WORDS)}
     after = Catalog("zh_CN", project="hccl_kit", creation_date=_EPOCH, revision_date=_EPOCH, fuzzy=False)
     after.header_comment = ""
     for id_, template in dict.fromkeys(messages()):

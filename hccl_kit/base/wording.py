@@ -68,11 +68,11 @@ def indented(lines: Iterable[str]) -> str:
     return "".join("\n    " + line.replace("\n", "\n    ") for line in lines)
 
 
-def spans(numbers: Iterable[int], to: str = "-") -> list[str]:
+def spans(numbers: Iterable[int]) -> list[str]:
     """Numbers in ascending order, consecutive ones as one text: `spans([0, 4, 5, 6])` is ["0", "4-6"]."""
     groups = groupby(enumerate(sorted(numbers)), key=lambda pair: pair[1] - pair[0])
     runs = [[number for _, number in group] for _, group in groups]
-    return [str(run[0]) if len(run) == 1 else f"{run[0]}{to}{run[-1]}" for run in runs]
+    return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
 
 
 def system_reason(error: OSError) -> str:

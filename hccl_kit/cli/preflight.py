@@ -241,7 +241,7 @@ def _print_refused(refused: Refused, form: str) -> int:
         print(as_json(subject, (), table_findings=[_with_place(finding) for finding in report.findings]))
     else:
         print(table_as_text(report, decode(data), wants_color(sys.stdout)))
-        complain("fix the table first; no machine was checked")
+        complain(Message("cli.preflight.table-first", "fix the table first; no machine was checked"))
     return EXIT_FINDINGS
 
 

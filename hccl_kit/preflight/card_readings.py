@@ -150,22 +150,41 @@ def switch_of(state: CardState | None) -> str | None:
     return f"{system} port {shown(port)}" if port else system
 
 
-def _beyond(optics: Mapping[str, float]) -> Iterator[str]:
+def _beyond(optics: Mapping[str, float]) -> Iterator[Message]:
     for name, value in optics.items():
         limit = next((limit for limit in LIMITS if limit.name.fullmatch(name)), None)
         if limit and not limit.low <= value <= limit.high:
-            unit = f" {limit.unit}" if limit.unit else ""
-            accepted = f"{limit.low:g} to {limit.high:g}" if limit.high < math.inf else f"at least {limit.low:g}"
-            yield f"{name} {value:g}{unit} (accepted: {accepted if limit.high else '0'})"
+            reading = f"{value:g} {limit.unit}".rstrip()
+            yield Message(
+                "HK664.beyond",
+                "{name} {reading} (accepted: {limit})",
+                name=name,
+                reading=reading,
+                limit=_accepted(limit),
+            )
 
 
-def _uneven(optics: Mapping[str, float]) -> Iterator[str]:
+def _accepted(limit: Limit) -> str:
+    if not limit.high:
+        return "0"
+    if limit.high == math.inf:
+        return Message("HK664.least", "at least {least:g}", least=limit.low)
+    return Message("HK664.range", "{least:g} to {most:g}", least=limit.low, most=limit.high)
+
+
+def _uneven(optics: Mapping[str, float]) -> Iterator[Message]:
     for prefix in ("Tx Power", "Rx Power"):
         lanes = [value for name, value in optics.items() if re.fullmatch(rf"{prefix}[0-9]", name)]
         if len(lanes) > 1 and min(lanes) > 0:
             spread = 10 * math.log10(max(lanes) / min(lanes))
             if spread > SPREAD:
-                yield f"the lanes of {prefix} differ by {spread:.1f} dB (accepted: {SPREAD:g})"
+                yield Message(
+                    "HK664.lanes",
+                    "the lanes of {name} differ by {spread:.1f} dB (accepted: {most:g})",
+                    name=prefix,
+                    spread=spread,
+                    most=SPREAD,
+                )
 
 
 def _majority(rails: Counter[int]) -> int | None:
@@ -174,5 +193,7 @@ def _majority(rails: Counter[int]) -> int | None:
     return rail if count > 1 and count > rails.total() / 2 else None
 
 
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
+def _times(number: int) -> Message:
+    if number == 1:
+        return Message("preflight.once", "once")
+    return Message("preflight.times", "{number} times", number=number)

@@ -342,23 +342,26 @@ def _pairs(found: Sequence[Cause], link: str) -> Iterator[Finding]:
         yield Finding(message, hint)
 
 
-def _between(pairs: Sequence[Pair]) -> str:
+def _between(pairs: Sequence[Pair]) -> Message:
     """The cards of two servers; with "to" if all pings went in one direction."""
     (source, target), *_ = pairs
     first = {place for pair in pairs for place in pair if place.server == source.server}
     second = {place for pair in pairs for place in pair if place.server != source.server} or {target}
     is_one_way = all(pair[0].server == source.server != pair[1].server for pair in pairs)
-    return f"{in_words(first)} {'to' if is_one_way else 'with'} {in_words(second)}"
+    cards = {"first": in_words(first), "second": in_words(second)}
+    if is_one_way:
+        return Message("HK663.one-way", "{first} to {second}", **cards)
+    return Message("HK663.both-ways", "{first} with {second}", **cards)
 
 
 def _switches(places: Sequence[Place], states: States) -> str:
     """Where the cables of these cards end, for the end of a message: for one card with the port."""
     if len(places) == 1:
         switch = switch_of(states.get(places[0]))
-        return f"; its cable ends at {switch}" if switch else ""
+        return Message("HK663.switch", "; its cable ends at {switch}", switch=switch) if switch else ""
     neighbours = [state.neighbour for place in places if (state := states.get(place)) and state.neighbour]
     systems = dict.fromkeys(shown(neighbour.system) for neighbour in neighbours if neighbour.system)
-    return f"; their cables end at {listed(systems, 4)}" if systems else ""
+    return Message("HK663.switches", "; their cables end at {switches}", switches=listed(systems, 4)) if systems else ""
 
 
 def _device(cause: Cause) -> int | None:
@@ -391,7 +394,10 @@ def in_words(places: Iterable[Place]) -> str:
     servers = defaultdict[tuple[int, ...], list[str]](list)
     for server, ids in cards.items():
         servers[tuple(sorted(ids))].append(server)
-    return joined(f"{named(ids)} of {folded(names)}" for ids, names in servers.items())
+    return joined(
+        Message("preflight.cards-of", "{cards} of {servers}", cards=named(ids), servers=folded(names))
+        for ids, names in servers.items()
+    )
 
 
 CARD_RULES: tuple[Rule[[CardRound]], ...] = (

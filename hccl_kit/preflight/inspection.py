@@ -41,8 +41,8 @@ def inspect(node: Node, rules: Iterable[Rule[[Node]]] = NODE_RULES) -> Report:
                 raise CannotTellError(NO_SERVER)
             findings += _findings(rule, node)
             checked.append(rule.id)
-        except CannotTellError as reason:
-            skipped.append((rule.id, str(reason)))
+        except CannotTellError as error:
+            skipped.append((rule.id, error.reason))
     return Report(node.server.id if node.server else None, tuple(findings), tuple(checked), tuple(skipped))
 
 

@@ -42,4 +42,8 @@ class Node(NamedTuple):
 
 
 class CannotTellError(Exception):
-    """Raised by a check that has nothing to check on this node; its text is the reason, such as "no NPU here"."""
+    """Raised by a check that has nothing to check on this node; `reason` is why, such as "no NPU here"."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -6,14 +6,17 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted, spans
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import clauses, counted, spans
 from hccl_kit.check.report.finding_text import as_lines, head, notes
 from hccl_kit.preflight.answer import Answer
 from hccl_kit.preflight.card_pings import LONGEST, USUAL, Plan
 from hccl_kit.preflight.card_rules import CardRound, in_words
 from hccl_kit.preflight.cluster_rules import folded
 from hccl_kit.preflight.inspection import Report
+from hccl_kit.preflight.probes.cards import span
 from hccl_kit.table.finding import Finding
 
 MAX_MESSAGES = 3
@@ -27,9 +30,11 @@ _ADDRESS = re.compile(r"(connect to host |resolve hostname )\S+?(?= port|: )")
 def as_text(answer: Answer, color: bool = False) -> str:
     """One server: every finding and its fix, then what passed and what could not be checked."""
     report = answer.report
-    name = f"server {report.server}" if report.server else "this machine"
     lines = [line for finding in report.findings for line in as_lines(finding, color)]
-    return "\n".join([*lines, *_summary(f"{name} ({answer.machine})", report)])
+    name = Message("preflight.machine", "this machine ({name})", name=answer.machine)
+    if report.server:
+        name = Message("preflight.server", "server {id} ({name})", id=report.server, name=answer.machine)
+    return "\n".join([*lines, *_summary(name, report)])
 
 
 def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color: bool = False) -> str:
@@ -42,25 +47,47 @@ def all_as_text(answers: Sequence[Answer], differences: Sequence[Finding], color
     for _, group in groupby(pairs, key=lambda pair: pair[0].rule):
         lines += _folded(list(group), len(there), color)
     lines += _not_made(there)
-    counts = [counted(len({finding.rule for finding, _ in pairs if finding.severity == "error"}), "error")]
+    errors = len({finding.rule for finding, _ in pairs if finding.severity == "error"})
     warnings = len({finding.rule for finding, _ in pairs if finding.severity == "warning"})
-    counts += [counted(warnings, "warning")] if warnings else []
-    counts += [counted(len(differences), "difference")]
-    lines.append(f"{len(there)} of {counted(len(answers), 'server')} answered: {', '.join(counts)}")
-    return "\n".join(lines)
+    counts = [counted(errors, "error"), *([counted(warnings, "warning")] if warnings else [])]
+    summary = Message(
+        "preflight.answered",
+        "{number} of {servers} answered: {counts}",
+        number=len(there),
+        servers=counted(len(answers), "server"),
+        counts=clauses([*counts, counted(len(differences), "difference")]),
+    )
+    return "\n".join([*lines, translated(summary)])
 
 
 def plan_as_text(plan: Plan, cards: int) -> str:
     """What a check of the cards would do, and how long it may take."""
-    times = " to ".join(_duration(plan.rounds * seconds) for seconds in (USUAL, LONGEST))
     lines = [
-        f"{counted(plan.pings, 'ping')} of {counted(cards, 'card')} in {counted(plan.rounds, 'round')}: "
-        "in a round each card asks one other and is asked by one",
-        f"about {times}, at {USUAL} to {LONGEST} s a ping (assumed, not measured)",
+        Message(
+            "preflight.plan",
+            "{pings} of {cards} in {rounds}: in a round each card asks one other and is asked by one",
+            pings=counted(plan.pings, "ping"),
+            cards=counted(cards, "card"),
+            rounds=counted(plan.rounds, "round"),
+        ),
+        Message(
+            "preflight.duration",
+            "about {least} to {most}, at {usual} to {longest} s a ping (assumed, not measured)",
+            least=_duration(plan.rounds * USUAL),
+            most=_duration(plan.rounds * LONGEST),
+            usual=USUAL,
+            longest=LONGEST,
+        ),
     ]
     if plan.unpaired:
-        lines.append(f"no other card asks {in_words(plan.unpaired)}; --all-pairs asks cards of other numbers too")
-    return "\n".join(lines)
+        lines.append(
+            Message(
+                "preflight.unpaired",
+                "no other card asks {cards}; --all-pairs asks cards of other numbers too",
+                cards=in_words(plan.unpaired),
+            )
+        )
+    return "\n".join(map(translated, lines))
 
 
 def cards_as_text(subject: CardRound, findings: Sequence[Finding], color: bool = False) -> str:
@@ -68,22 +95,34 @@ def cards_as_text(subject: CardRound, findings: Sequence[Finding], color: bool =
     made = [pinged for _, _, _, pinged in subject.pings if pinged.reason is None]
     answered = [pinged for pinged in made if pinged.is_answered]
     times = sorted(pinged.fastest for pinged in answered if pinged.fastest is not None)
-    speed = (
-        f"; fastest packet of each: median {times[len(times) // 2]:.2g} ms, at most {times[-1]:.2g} ms" if times else ""
-    )
     counts = [
         counted(sum(finding.severity == severity for finding in findings), severity)
         for severity in ("error", "warning")
     ]
-    summary = (
-        f"cards: {len(answered)} of {counted(len(made), 'ping')} answered in full, in "
-        f"{counted(subject.plan.rounds, 'round')}: {', '.join(counts)}{speed}"
+    summary = Message(
+        "preflight.pings",
+        "cards: {number} of {pings} answered in full, in {rounds}: {counts}",
+        number=len(answered),
+        pings=counted(len(made), "ping"),
+        rounds=counted(subject.plan.rounds, "round"),
+        counts=clauses(counts),
     )
-    return "\n".join([*(line for finding in findings for line in as_lines(finding, color)), summary])
+    if times:
+        summary = Message(
+            "preflight.pings-and-speed",
+            "{pings}; fastest packet of each: median {median:.2g} ms, at most {most:.2g} ms",
+            pings=summary,
+            median=times[len(times) // 2],
+            most=times[-1],
+        )
+    lines = (line for finding in findings for line in as_lines(finding, color))
+    return "\n".join([*lines, translated(summary)])
 
 
-def _duration(seconds: int) -> str:
-    return f"{seconds} s" if seconds < 120 else f"{-(-seconds // 60)} min"
+def _duration(seconds: int) -> Message:
+    if seconds < 120:
+        return Message("preflight.seconds", "{seconds} s", seconds=seconds)
+    return Message("preflight.minutes", "{minutes} min", minutes=-(-seconds // 60))
 
 
 def name_of(answer: Answer) -> str:
@@ -97,12 +136,24 @@ def _unanswered(answers: Sequence[Answer]) -> list[str]:
     for answer in answers:
         by_reason.setdefault(_without_address(answer.error or "", name_of(answer)), []).append(answer)
     groups = sorted(by_reason.items(), key=lambda pair: -len(pair[1]))
-    lines = []
-    for reason, some in groups[:MAX_REASONS]:
-        why = some[0].error if len(some) == 1 else reason
-        lines.append(printable(f"{folded([name_of(answer) for answer in some])} did not answer: {why}"))
-    rest = sum(len(some) for _, some in groups[MAX_REASONS:])
-    return lines + ([f"{rest} more servers did not answer, for other reasons; --format json lists all"] if rest else [])
+    lines = [
+        Message(
+            "preflight.no-answer",
+            "{servers} did not answer: {reason}",
+            servers=folded([name_of(answer) for answer in some]),
+            reason=some[0].error if len(some) == 1 else reason,
+        )
+        for reason, some in groups[:MAX_REASONS]
+    ]
+    if rest := sum(len(some) for _, some in groups[MAX_REASONS:]):
+        lines.append(
+            Message(
+                "preflight.more-without-answer",
+                "{number} more servers did not answer, for other reasons; --format json lists all",
+                number=rest,
+            )
+        )
+    return [printable(translated(line)) for line in lines]
 
 
 def _without_address(error: str, name: str) -> str:
@@ -111,18 +162,24 @@ def _without_address(error: str, name: str) -> str:
     return _ADDRESS.sub(r"\1ADDRESS", re.sub(name_pattern, "ADDRESS", error))
 
 
-def _summary(name: str, report: Report) -> list[str]:
+def _summary(name: Message, report: Report) -> list[str]:
     counts = [
         sum(finding.severity == severity for finding in report.findings) for severity in ("error", "warning", "note")
     ]
     parts: list[str] = [counted(n, word) for n, word in zip(counts, ("error", "warning", "note"), strict=True) if n]
     passed = len(set(report.checked) - {finding.rule for finding in report.findings})
-    parts += [f"{counted(passed, 'check')} passed"]
-    lines = [f"{printable(name)}: {', '.join(parts)}"]
+    parts += [Message("preflight.passed", "{checks} passed", checks=counted(passed, "check"))]
     by_reason: dict[str, list[str]] = {}
     for rule, reason in report.skipped:
         by_reason.setdefault(reason, []).append(rule)
-    return lines + [printable(f"    not checked: {_rules(rules)} ({why})") for why, rules in by_reason.items()]
+    lines = [
+        Message("preflight.summary", "{name}: {counts}", name=name, counts=clauses(parts)),
+        *(
+            Message("preflight.not-checked", "    not checked: {rules} ({reason})", rules=_rules(rules), reason=reason)
+            for reason, rules in by_reason.items()
+        ),
+    ]
+    return [printable(translated(line)) for line in lines]
 
 
 def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> list[str]:
@@ -132,13 +189,26 @@ def _folded(pairs: Sequence[tuple[Finding, str]], servers: int, color: bool) -> 
     for finding, name in pairs:
         by_message.setdefault(finding.message, []).append(name)
     names = [name for _, name in pairs]
-    where = f"{head(first, color)} on {len(set(names))} of {counted(servers, 'server')}"
+    where = Message(
+        "preflight.on", "on {number} of {servers}", number=len(set(names)), servers=counted(servers, "server")
+    )
     if len(by_message) == 1:
-        return [where + printable(f", {folded(names)}: {first.message}"), *notes(first)]
-    lines = [f"    {folded(some)}: {message}" for message, some in list(by_message.items())[:MAX_MESSAGES]]
-    more = len(by_message) - MAX_MESSAGES
-    rest = [f"    and {more} more; --format json lists all"] if more > 0 else []
-    return [f"{where}:", *map(printable, lines), *rest, *notes(first)]
+        where = Message(
+            "preflight.on-servers",
+            "{where}, {servers}: {message}",
+            where=where,
+            servers=folded(names),
+            message=first.message,
+        )
+        return [f"{head(first, color)} {printable(translated(where))}", *notes(first)]
+    lines = [
+        Message("preflight.of-servers", "    {servers}: {message}", servers=folded(some), message=message)
+        for message, some in list(by_message.items())[:MAX_MESSAGES]
+    ]
+    if (more := len(by_message) - MAX_MESSAGES) > 0:
+        lines.append(Message("preflight.more-messages", "    and {number} more; --format json lists all", number=more))
+    heading = translated(Message("preflight.heading", "{where}:", where=where))
+    return [f"{head(first, color)} {heading}", *(printable(translated(line)) for line in lines), *notes(first)]
 
 
 def _not_made(answers: Sequence[Answer]) -> list[str]:
@@ -149,11 +219,23 @@ def _not_made(answers: Sequence[Answer]) -> list[str]:
     groups: dict[tuple[str, str], list[str]] = {}
     for (rule, reason), names in servers.items():
         groups.setdefault((reason, folded(names)), []).append(rule)
-    lines = [printable(f"not checked on {names}: {_rules(rules)} ({why})") for (why, names), rules in groups.items()]
-    more = len(lines) - MAX_REASONS
-    return lines[:MAX_REASONS] + ([f"and for {more} more reasons; --format json lists all"] if more > 0 else [])
+    lines = [
+        Message(
+            "preflight.not-checked-on",
+            "not checked on {servers}: {rules} ({reason})",
+            servers=names,
+            rules=_rules(rules),
+            reason=reason,
+        )
+        for (reason, names), rules in groups.items()
+    ]
+    if (more := len(lines) - MAX_REASONS) > 0:
+        rest = Message("preflight.more-reasons", "and for {number} more reasons; --format json lists all", number=more)
+        lines = [*lines[:MAX_REASONS], rest]
+    return [printable(translated(line)) for line in lines]
 
 
 def _rules(rules: Iterable[str]) -> str:
     """Consecutive ids as HK620 to HK634."""
-    return ", ".join(f"HK{span}" for span in spans((int(rule[2:]) for rule in rules), " to HK"))
+    numbers = spans(int(rule[2:]) for rule in rules)
+    return clauses(span(*(f"HK{number}" for number in text.split("-"))) for text in numbers)

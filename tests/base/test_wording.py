@@ -56,7 +56,3 @@ def test_spans_name_every_number(numbers: set[int]) -> None:
         first, _, last = piece.partition("-")
         named += range(int(first), int(last or first) + 1)
     assert named == sorted(numbers)
-
-
-def test_spans_accepts_another_separator() -> None:
-    assert spans([4, 5], " to ") == ["4 to 5"]

@@ -44,6 +44,12 @@ SITUATIONS = {
     ("launch", "bad.json", "--to", "bash", "--", "true"): "解决方法：hccl-check bad.json",
     ("run", "good.json", "--devices", "[0,2)", "--", "true"): "rank table 和 --devices 二者应给出一个",
     ("convert", "good.json", "--to", "1.0"): "错误：该表已经是 1.0 版本",
+    ("preflight", "good.json", "--select", "HK607"): "HK607 错误：HCCL_INTRA_PCIE_ENABLE=1 且",
+    ("preflight", "good.json", "--select", "HK607,HK612"): "本机（",
+    ("preflight", "bad.json"): "先修正 rank table；未检查任何机器",
+    ("preflight", "good.json", "--server", "n9", "--select", "HK607"): '表中没有服务器 "n9"；现有',
+    ("preflight", "good.json", "--select", "HK615"): "HK615 用于比较各服务器",
+    ("preflight", "good.json", "--cards", "--dry-run"): "每轮中，每张卡 ping 另一张卡",
     ("chekc",): "是否应为 hccl-kit check？",
 }
 
@@ -58,6 +64,7 @@ ANSWERS = {
     ("explain", "nothing of HCCL"): "错误：没有与 'nothing of HCCL' 匹配的规则、故障码或日志",
     ("explain", "ValueError: bad shape\nTopoDetect ERROR occur"): "第 1 行有程序自身的更早错误",
     ("explain", "empty.json", "EI0019"): "empty.json：未检查，没有针对 rank table 的规则会报告该问题",
+    ("explain", "HCCL_EXEC_TIMEOUT=-1"): "CANN 8.0 到 9.1 不支持 '-1'",
     ("explain", "/"): "解决方法：hccl-kit diagnose /",
 }
 
@@ -71,6 +78,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "status.json").write_text(text().replace("completed", "done"))
     (tmp_path / "empty.json").write_text("")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HCCL_INTRA_PCIE_ENABLE", "1")
+    monkeypatch.setenv("HCCL_INTRA_ROCE_ENABLE", "1")
     yield tmp_path
     speak("en")
 

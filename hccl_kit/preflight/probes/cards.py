@@ -94,10 +94,16 @@ def physical_ids(node: Node, chips: Iterable[npu_smi_info.Chip]) -> Mapping[Plac
     return ids
 
 
-def named(ids: Iterable[int]) -> str:
+def named(ids: Iterable[int]) -> Message:
     """`named([3])` is "card 3", `named([0, 1, 2, 3, 6])` is "cards 0 to 3 and 6"."""
     numbers = sorted(ids)
-    return f"{plural('card', len(numbers))} {joined(spans(numbers, ' to '))}"
+    parts = [span(*text.split("-")) for text in spans(numbers)]
+    return Message("preflight.named", "{noun} {numbers}", noun=plural("card", len(numbers)), numbers=joined(parts))
+
+
+def span(first: str, last: str = "") -> str:
+    """From the first to the last, or the first alone."""
+    return Message("preflight.span", "{first} to {last}", first=first, last=last) if last else first
 
 
 def visible_cards(text: str) -> Sequence[int]:

@@ -25,6 +25,10 @@ _MAX_DIGITS = 10
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 
 
+WORDS = "preflight.words"
+"""The id that the words of all values share in the catalogue of translations."""
+
+
 class Accepted(NamedTuple):
     """The accepted values of a variable: in words, and as a predicate.
 

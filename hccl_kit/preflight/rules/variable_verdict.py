@@ -7,11 +7,14 @@ release may know more values.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import reduce
 from typing import NamedTuple
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.origin import Release, dotted
-from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, Accepted
+from hccl_kit.base.wording import joined
+from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS, Accepted
 from hccl_kit.table.document import shown
 from hccl_kit.table.products import PRODUCT_NAMES
 
@@ -49,11 +52,14 @@ def refusal(name: str, value: str, *, product: str = "", cann: str | None = None
         )
     else:
         message = Message(
-            "HK606.value", "{variable}; accepted: {accepted}", variable=written, accepted="; ".join(_words(accepted))
+            "HK606.value",
+            "{variable}; accepted: {accepted}",
+            variable=written,
+            accepted=_alternatives(_words(accepted)),
         )
         others = [] if product in PRODUCT_NAMES else _takers(name, value)
         if others:
-            doubt = Message("HK650.other-product", "{products} accepts it", products=" and ".join(others))
+            doubt = Message("HK650.other-product", "{products} accepts it", products=joined(others))
     if doubt is None:
         return Refusal(message, is_certain=True)
     return Refusal(Message("HK650.doubt", "{refusal}; {doubt}", refusal=message, doubt=doubt), is_certain=False)
@@ -86,29 +92,63 @@ def in_words(name: str) -> str | None:
     for product, values in BY_PRODUCT.items():
         if name in values:
             others.setdefault(values[name].words, []).append(product)
-    special = (f"on {', '.join(products)} {words}" for words, products in others.items())
+    special = (
+        Message(
+            "preflight.values-on", "on {products} {values}", products=", ".join(products), values=Message(WORDS, words)
+        )
+        for words, products in others.items()
+    )
     first, *since = _words(VALUES[name])
-    return "; ".join([first, *special, *since])
+    return _alternatives([first, *special, *since])
 
 
-def verdict_in_words(name: str, value: str) -> str:
+def verdict_in_words(name: str, value: str) -> Message:
     """Where HCCL accepts a value of a variable of this table, if neither product nor release is known."""
     accepted, written = VALUES[name], repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
     first = accepted.since.get(value)
+    if accepted.takes(value) and first:
+        return Message(
+            "preflight.accepted-from",
+            "{value} is accepted from CANN {release} on",
+            value=written,
+            release=dotted(first),
+        )
     if accepted.takes(value):
-        return f"{written} is accepted" + (f" from CANN {dotted(first)} on" if first else "")
+        return Message("preflight.accepted", "{value} is accepted", value=written)
     if takers := _takers(name, value):
-        return f"{written} is accepted on {' and '.join(takers)} only"
-    return f"{written} is not accepted by CANN {dotted(accepted.origin.oldest)} to {dotted(accepted.origin.newest)}"
+        return Message(
+            "preflight.accepted-on", "{value} is accepted on {products} only", value=written, products=joined(takers)
+        )
+    return Message(
+        "preflight.not-accepted",
+        "{value} is not accepted by CANN {oldest} to {newest}",
+        value=written,
+        oldest=dotted(accepted.origin.oldest),
+        newest=dotted(accepted.origin.newest),
+    )
 
 
-def _words(accepted: Accepted) -> list[str]:
+def _alternatives(texts: Iterable[str]) -> str:
+    return reduce(
+        lambda left, right: Message("preflight.alternatives", "{left}; {right}", left=left, right=right), texts
+    )
+
+
+def _words(accepted: Accepted) -> list[Message]:
     """The values in words: of all releases, and those that each later one added."""
     newer: dict[Release, list[str]] = {}
     for value, first in accepted.since.items():
         newer.setdefault(first, []).append(value)
-    since = (f"{' or '.join(values)} from CANN {dotted(first)} on" for first, values in sorted(newer.items()))
-    return [accepted.words, *since]
+    since = (
+        Message(
+            "preflight.values-from",
+            "{values} from CANN {release} on",
+            values=" or ".join(values),
+            release=dotted(first),
+        )
+        for first, values in sorted(newer.items())
+    )
+    return [Message(WORDS, accepted.words), *since]
 
 
 def _accepted(name: str, product: str) -> Accepted:
