@@ -1,19 +1,33 @@
-"""The published page of HCCL's error codes matches the code."""
+"""The published pages of HCCL's error codes, in both languages, match the code."""
+
+from collections.abc import Iterator
 
 import pytest
 
+from hccl_kit.base.translation import LANGUAGES, speak
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.error_page import as_markdown
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES
 from tests.places import ROOT
 
-PAGE = ROOT / "docs" / "errors.md"
+PAGES = {"en": (ROOT / "docs" / "errors.md", "rules.md"), "zh": (ROOT / "docs" / "zh" / "errors.md", "../rules.md")}
+"""The page in each language, and the page of rules as it names it."""
 
 
-def test_the_published_page_is_current(request: pytest.FixtureRequest) -> None:
+@pytest.fixture
+def english() -> Iterator[None]:
+    yield
+    speak("en")
+
+
+@pytest.mark.usefixtures("english")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_published_page_is_current(language: str, request: pytest.FixtureRequest) -> None:
+    page, rules = PAGES[language]
+    speak(language)
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(as_markdown(), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == as_markdown(), "pytest --update-golden writes it"
+        page.write_text(as_markdown(rules), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == as_markdown(rules), "pytest --update-golden writes it"
 
 
 def test_every_code_has_a_section_that_lists_its_rules() -> None:
