@@ -3,7 +3,7 @@
 FOLDER, by default that of the package, gets hccl_kit.po, which people edit, and hccl_kit.mo, which programs read. An
 entry is a message: msgctxt is its id, msgid its English template. A new message gets an empty entry, and one whose
 English has changed becomes fuzzy: programs show both in English until somebody translates them and removes the flag.
-The texts of a table (of known errors, of variables) share one id, so that rows may move: a changed text is a new one.
+The texts of a table (of rules, errors, variables) share one id, so that rows may move: a changed text is a new one.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from babel.messages.pofile import read_po, write_po
 
 import hccl_kit
 from hccl_kit.base.translation import CATALOGUE
+from hccl_kit.check.rule import TITLES
+from hccl_kit.diagnosis.catalogue import CATALOGUE as RULES
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
 from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.variable_pages import PAGES
@@ -49,6 +51,7 @@ def messages() -> Iterator[tuple[str, str]]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     yield from _messages_of(node.func.id, node)
+    yield from ((TITLES, rule.title) for rule in RULES)
     yield from ((TEXTS, text) for text in _texts() if text)
     for values in (VALUES, *BY_PRODUCT.values()):
         yield from ((WORDS, accepted.words) for accepted in values.values())
@@ -77,7 +80,7 @@ def _messages_of(name: str, call: ast.Call) -> Iterator[tuple[str, str]]:
 def current(before: Catalog) -> Catalog:
     """A catalogue of the messages as they are now, with the translations of the one before."""
     same = {(entry.context, entry.id): entry for entry in before if entry.id}
-    older = {entry.context: entry for entry in before if entry.id and entry.context not in (TEXTS, WORDS)}
+    older = {entry.context: entry for entry in before if entry.id and entry.context not in (TEXTS, TITLES, WORDS)}
     after = Catalog("zh_CN", project="hccl_kit", creation_date=_EPOCH, revision_date=_EPOCH, fuzzy=False)
     after.header_comment = ""
     for id_, template in dict.fromkeys(messages()):

@@ -31,6 +31,9 @@ FAMILIES = {
 KINDS = {"HK6": ("node",)}
 """The kinds of a family whose rules are for other things than tables, unless a rule names its own."""
 
+TITLES = "check.title"
+"""The id that the titles of all rules share in the catalogue of translations."""
+
 
 class Rule(Generic[Subject]):
     """A row of facts; the check yields findings and knows neither its id nor its severity.

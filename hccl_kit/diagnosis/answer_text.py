@@ -8,7 +8,7 @@ from hccl_kit.base.message import Message
 from hccl_kit.base.paragraph import filled
 from hccl_kit.base.terminal import text_width
 from hccl_kit.base.translation import translated
-from hccl_kit.check.rule import Rule
+from hccl_kit.check.rule import TITLES, Rule
 from hccl_kit.check.rule_pages import HEADINGS, as_sections, in_columns, severities
 from hccl_kit.diagnosis.errors.answers import Answer
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS
@@ -106,7 +106,7 @@ def _rule_lines(explanation: Explanation, width: int) -> str:
             "{details}; docs/errors.md has all rules of the code, and `hccl-check FILE` checks them",
             details=next_step,
         )
-    rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", rule.title) for rule in shown]
+    rows = [(rule.id, rule.name, ", ".join(rule.variables) or "-", translated(rule.title, TITLES)) for rule in shown]
     lines = (filled(line, width, rest=" " * 7) for line in in_columns(rows).split("\n"))
     return "\n".join([filled(translated(heading), width), *lines, "", filled(translated(next_step), width)])
 
@@ -118,5 +118,12 @@ def _page(rule: Rule[...], width: int) -> str:
     sections = [
         filled(texts[name], width, f"{name + ':':<{column}}", " " * column) for name in HEADINGS if name in texts
     ]
-    title = filled(f"{rule.id} {rule.name} ({severities(rule)}): {rule.title}.", width)
-    return "\n".join([title, "", *sections])
+    title = Message(
+        "diagnosis.rule",
+        "{id} {name} ({severity}): {title}.",
+        id=rule.id,
+        name=rule.name,
+        severity=severities(rule),
+        title=Message(TITLES, rule.title),
+    )
+    return "\n".join([filled(translated(title), width), "", *sections])

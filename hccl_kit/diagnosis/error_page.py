@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from hccl_kit.base.message import Message
 from hccl_kit.base.translation import translated
+from hccl_kit.check.rule import TITLES
 from hccl_kit.diagnosis.catalogue import CATALOGUE
 from hccl_kit.diagnosis.errors.row import ROLES, TEXTS, KnownError
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS
@@ -80,7 +81,8 @@ def _section(code: str, page_of_rules: str) -> Iterator[str]:
         yield translated(_RULES)
         for rule in rules:
             names = ", ".join(f"`{name}`" for name in rule.variables) or "-"
-            yield f"| [{rule.id}]({page_of_rules}#{rule.id.lower()}) | {rule.title} | {names} |"
+            title = translated(rule.title, TITLES)
+            yield f"| [{rule.id}]({page_of_rules}#{rule.id.lower()}) | {title} | {names} |"
         yield ""
 
 
