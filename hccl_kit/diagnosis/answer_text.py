@@ -124,6 +124,6 @@ def _page(rule: Rule[...], width: int) -> str:
         id=rule.id,
         name=rule.name,
         severity=severities(rule),
-        title=translated(rule.title, TITLES),
+        title=Message(TITLES, rule.title),
     )
     return "\n".join([filled(translated(title), width), "", *sections])

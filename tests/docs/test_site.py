@@ -1,9 +1,11 @@
 """The documentation site: every page is in the menu, and every link has a target."""
 
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -13,13 +15,38 @@ from tests.places import ROOT
 REPOSITORY = "https://github.com/hccl-kit/hccl-kit"
 
 
-def test_mkdocs_builds_it_without_a_warning(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def search(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the search in a built site."""
+    site = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir"]
-    done = subprocess.run([*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run([*command, str(site)], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    index = (tmp_path / "search" / "search_index.json").read_text(encoding="utf-8")
+    return site / "search"
+
+
+def test_mkdocs_builds_it_without_a_warning(search: Path) -> None:
+    index = (search / "search_index.json").read_text(encoding="utf-8")
     assert "HK201" in index
     assert "EI0014" in index
+
+
+@pytest.mark.skipif(which("node") is None, reason="needs node, which runs the search as a browser does")
+def test_the_search_finds_english_and_chinese(search: Path) -> None:
+    place_of = {
+        "EI0006": "errors/#ei0006",
+        "HK201": "rules/#hk201",
+        "rank table": "tables/",
+        "启动": "zh/launch/",
+        "备用服务器": "zh/launch/",
+        "残留进程": "zh/errors/#ei0019",
+        "无此词语": None,
+    }
+    command = ["node", str(Path(__file__).with_name("search.js")), str(search), *place_of]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    for line, (query, place) in zip(done.stdout.splitlines(), place_of.items(), strict=True):
+        places = json.loads(line)
+        assert place in places if place else places == [], query
 
 
 def test_every_page_is_in_the_menu() -> None:

@@ -68,9 +68,9 @@ def answer_of(
     for row in rows:
         match = row.found_in(line)
         if match and (not row.needs_context or of_ascend or CONTEXT.search(line)):
-            says = (*values_found(line), *row.about(values_of(line, match)))
+            sentences = (*values_found(line), *row.about(values_of(line, match)))
             code = next((one for one in row.codes if one in codes), row.codes[0] if row.codes else None)
-            found.append(Answer(row, code, says, after=int(row.vague)))
+            found.append(Answer(row, code, sentences, after=int(row.vague)))
     if not found and (first := next(values_found(line), None)):
         code = next((one for one in codes if BY_CODE[one].role == "cause"), "EI0014")
         found.append(Answer(BY_CODE[code], code, (first,)))
