@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hccl_kit.diagnosis.errors.table import BY_CODE
+from hccl_kit.diagnosis.facts import ArgumentMismatch, Fault, Heartbeat, VersionMismatch
 from hccl_kit.diagnosis.known_lines import explain_lines
-from hccl_kit.diagnosis.logs.facts import ArgumentMismatch, Fault, Heartbeat, VersionMismatch
 from tests.diagnosis.logs.lines import facts_of, plog
 
 ROOT_ERRORS = (

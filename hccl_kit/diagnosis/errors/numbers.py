@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hccl_kit.diagnosis.errors.row import KnownError, Role
+from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.facts import Role
 
 _FIRST = "grep -h ERROR ~/ascend/log/debug/plog/plog-PID_*.log | head -3"
 _READ = "run `hccl-kit explain` on the first ERROR lines of the plog of this process"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from string import Formatter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-Role = Literal["cause", "pointer", "symptom", "result", "frame", "fact", "value"]
+from hccl_kit.diagnosis.facts import Role
 
 ROLES: Mapping[Role, str] = {
     "cause": "a root error: its message states the cause",

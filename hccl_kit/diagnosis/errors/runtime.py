@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.errors.row import KnownError, Role
+from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.facts import Role
 
 _WAIT = "which rank is late or absent: EI0002, heartbeats and `Task run failed` in the plogs of all ranks"
 _SYMPTOM_FIX = "follow EI0002: correct the rank that did not arrive; ASCEND_GLOBAL_EVENT_ENABLE=1 for more facts"

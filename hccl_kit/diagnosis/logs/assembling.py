@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs import patterns
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.facts import (
     MAX_RANK,
     Connected,
     Exited,
@@ -26,6 +25,7 @@ from hccl_kit.diagnosis.logs.facts import (
     SuperPod,
     Tls,
 )
+from hccl_kit.diagnosis.logs import patterns
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.origins import NOBODY, without_prefix
 from hccl_kit.diagnosis.logs.patterns.row import number, rank

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from hccl_kit.diagnosis.logs.facts import Alive, Collective, Exited, JobEnding, Joined, ProgramEnded, ServerLost
+from hccl_kit.diagnosis.facts import Alive, Collective, Exited, JobEnding, Joined, ProgramEnded, ServerLost
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
 from hccl_kit.diagnosis.logs.scanning import Line

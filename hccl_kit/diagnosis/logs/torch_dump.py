@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from hccl_kit.diagnosis.logs.facts import Dumped, Traced
+from hccl_kit.diagnosis.facts import Dumped, Traced
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.facts import (
     ArgumentMismatch,
     Card,
     Event,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from hccl_kit.diagnosis.logs.facts import Fact, Fault
+from hccl_kit.diagnosis.facts import Fact, Fault
 from hccl_kit.diagnosis.logs.patterns import (
     faults,
     heartbeats,

@@ -11,7 +11,7 @@ from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
 from hccl_kit.diagnosis.errors.row import literal_of
 from hccl_kit.diagnosis.errors.table import BY_CODE
 from hccl_kit.diagnosis.errors.table import ROWS as KNOWN
-from hccl_kit.diagnosis.logs.facts import Fact, Fault, Oversized
+from hccl_kit.diagnosis.facts import Fact, Fault, Oversized
 from hccl_kit.diagnosis.logs.origins import without_prefix
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
 from hccl_kit.diagnosis.logs.plog import Record

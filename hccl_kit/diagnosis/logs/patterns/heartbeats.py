@@ -6,7 +6,7 @@ import re
 from calendar import timegm
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.logs.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
+from hccl_kit.diagnosis.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
 from hccl_kit.diagnosis.logs.patterns.row import Found, Row, address, card, number, rank, server
 
 _STATUS = r"status ?\[(?P<status>[A-Za-z ]{1,40})\]"

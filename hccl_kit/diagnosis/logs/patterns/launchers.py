@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from signal import SIGTERM
 
 from hccl_kit.base.wording import killed_by
-from hccl_kit.diagnosis.logs.facts import Exited, Fact, Fault
+from hccl_kit.diagnosis.facts import Exited, Fact, Fault
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row, rank
 
 MAX_NODES = 4096

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.facts import (
     AllReachable,
     Card,
     Fact,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.logs.facts import Exited, Fact, Fault
+from hccl_kit.diagnosis.facts import Exited, Fact, Fault
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from hccl_kit.diagnosis.errors.links import OPERATORS_DIFFER, VERSIONS
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.facts import (
     ArgumentMismatch,
     Fact,
     Fault,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.logs.facts import Fact, Progress
+from hccl_kit.diagnosis.facts import Fact, Progress
 from hccl_kit.diagnosis.logs.patterns.row import Found, Row
 from hccl_kit.diagnosis.logs.plog import time_of
 

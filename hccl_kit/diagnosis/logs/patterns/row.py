@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import MAX_RANK, Card, Fact
+from hccl_kit.diagnosis.facts import MAX_RANK, Card, Fact
 from hccl_kit.diagnosis.logs.plog import Record
 
 MAX_WORD = 512

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.logs.facts import Fact, Setting
+from hccl_kit.diagnosis.facts import Fact, Setting
 from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
 
 _SETTING = (

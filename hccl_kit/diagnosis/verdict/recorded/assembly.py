@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Set
 from pathlib import PurePath
 from statistics import median
 
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.facts import (
     MAX_RANK,
     Alive,
     Collective,
