@@ -4,12 +4,10 @@ import pytest
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.diagnosis.answer_text import as_page
-from hccl_kit.diagnosis.errors import launching
 from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.explanation import Explanation
 from hccl_kit.diagnosis.known_lines import explain_lines
 from hccl_kit.diagnosis.lookup import explain
-from tests.diagnosis.test_both_commands import ROOT_ERRORS
 
 PLOG = "[ERROR] HCCL(4711,train):2026-02-03-04:05:06.007.008 [some_file.cc:12] [4712]"
 NEEDS = (
@@ -220,12 +218,6 @@ def test_a_line_is_explained_with_its_values(line: str, role: str, what: str, wo
     assert found.answers[0].row.role == role
     assert what in found.answers[0].row.what
     assert words in told(found)
-
-
-def test_every_row_about_processes_has_a_line_here() -> None:
-    lines = [*LINES, *ROOT_ERRORS]
-    explained = {found.answers[0].row for line, *_ in lines if (found := explain_lines([line.strip()]))}
-    assert [row.what for row in launching.ROWS if row not in explained] == []
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def _literals() -> tuple[dict[str, list[tuple[str, int]]], list[tuple[str, int]]
     """The text that every match of a pattern has, with its row: by a whole word of that text, and those without one."""
     of_word: dict[str, list[tuple[str, int]]] = {}
     for at, row in enumerate(ROWS):
-        for pattern in row.patterns:
+        for pattern in row.all_patterns:
             of_word.setdefault(word_of(pattern), []).append((literal_of(pattern), at))
     return of_word, of_word.pop("", [])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from hccl_kit.diagnosis.errors.links import COMMANDS, REDUCTIONS
+from hccl_kit.diagnosis.errors.agreement import COMMANDS, REDUCTIONS
 
 MAX_VALUE = 160
 """Characters of a value of a line that are shown."""

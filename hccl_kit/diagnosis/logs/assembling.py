@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from hccl_kit.diagnosis.errors.message import number, rank
 from hccl_kit.diagnosis.facts import (
     MAX_RANK,
     Connected,
@@ -25,13 +26,13 @@ from hccl_kit.diagnosis.facts import (
     SuperPod,
     Tls,
 )
-from hccl_kit.diagnosis.logs import patterns
+from hccl_kit.diagnosis.logs.messages import KEYS, facts_of
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.origins import NOBODY, without_prefix
-from hccl_kit.diagnosis.logs.patterns.row import number, rank
-from hccl_kit.diagnosis.logs.plog import Record, records, time_of
+from hccl_kit.diagnosis.logs.plog import Record, records
 from hccl_kit.diagnosis.logs.scanning import Line, Search
 from hccl_kit.diagnosis.logs.tracebacks import AWAITED, MAX_OPEN, Tracebacks, Who, who
+from hccl_kit.diagnosis.moments import time_of
 
 MAX_CONNECTED = 1 << 16
 A_LINE = 8
@@ -66,7 +67,7 @@ _SHARED = (
     rb"HCCL_(?:ENV\]|TRACE\]rank)",
     *(b"timeout", b"connect", b"nformation", b"hcom init", b"error:", b"listen on ip", b"ccurred", b"inconsistent"),
 )
-SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *patterns.KEYS)}), _SHARED)
+SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *KEYS)}), _SHARED)
 """The keys of which a relevant line has one, and patterns that many of these keys share."""
 
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
@@ -158,7 +159,7 @@ class Assembler:
             is_exception = self._tracebacks.take(self._note(line, record, Connected((), None)), record)
             self._noted += self._tracebacks.finished(line - AWAITED)
             self._elastic_exit(line, record)
-        for fact in patterns.facts_of(record):
+        for fact in facts_of(record):
             if is_exception and isinstance(fact, Fault):
                 continue
             noted = self._note(line, record, fact)

@@ -12,7 +12,7 @@ from hccl_kit.diagnosis.errors.row import ROLES, KnownError, blanks_of, literal_
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS, codes_in, fix, meaning
 from hccl_kit.diagnosis.known_lines import MAX_LINE, explain_lines
 
-PATTERNS = [(row, pattern) for row in ROWS for pattern in row.patterns]
+PATTERNS = [(row, pattern) for row in ROWS for pattern in row.all_patterns]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{'-'.join(row.codes[:1])} {row.what[:40]}")
@@ -21,7 +21,7 @@ def test_a_row_is_complete_and_only_refers_to_existing_names(row: KnownError) ->
     assert row.codes or row.patterns
     assert row.role in ROLES
     assert set(row.rules) <= {rule.id for rule in CATALOGUE}
-    groups = {name for pattern in row.patterns for name in re.compile(pattern).groupindex}
+    groups = {name for pattern in row.all_patterns for name in re.compile(pattern).groupindex}
     special = {"value", "variable", "expected", "untold", "itself", "outside", "mostly"}
     assert {name for sentence in row.says for name in blanks_of(sentence)} <= groups | special
     if row.role in ("cause", "pointer", "symptom", "result"):
