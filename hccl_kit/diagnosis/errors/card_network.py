@@ -37,6 +37,7 @@ ROWS = (
                 r"Device (?P<card>[0-9]{1,6}) transport init error\.? ?Reason: ?[Tt]he network port is down",
                 r"[Tt]he network port is down",
             ),
+            example="EI0009: Device 3 transport init error. Reason: The network port is down.",
             says=("the card is {card}",),
             causes=(
                 "a cable or optical module is unplugged or faulty, or the switch's port is off",
@@ -112,6 +113,7 @@ ROWS = (
                 r" memory)?",
                 r"Failed to allocate (?P<size>[^\n]{1,120}? )bytes of NPU memory",
             ),
+            example="Insufficient_Device_Memory(EI0011): Failed to allocate 2097152 bytes of NPU memory",
             says=("it asked for {size}",),
             causes=("the model or the cache takes all memory of the card", "another process holds memory of the card"),
             tells_apart="npu-smi info: memory and processes of the card",
@@ -120,6 +122,7 @@ ROWS = (
         KnownError(
             "the driver of the card lacks a function that HCCL calls: it is older than CANN needs",
             patterns=(r"this package does not support (?P<function>\w{1,60})[^\n]{0,60}please change new package",),
+            example="this package does not support hrtRaAiQpX for device, please change new package",
             says=("the function is {function}",),
             causes=("driver and firmware (HDK) are older than this release of CANN needs",),
             tells_apart="cat /usr/local/Ascend/driver/version.info; the release notes of CANN name its driver",
@@ -128,6 +131,7 @@ ROWS = (
         KnownError(
             "a tensor on another device than the card was given to a collective",
             patterns=(r"No backend type associated with device type (?P<device>\w{1,20})",),
+            example="RuntimeError: No backend type associated with device type cpu",
             in_output=True,
             says=("it is on {device}",),
             causes=(
@@ -172,6 +176,7 @@ ROWS = (
             r"\[devid (?P<card>[0-9]{1,4})\] +(?P<time>\w{3} \w{3} +[0-9: ]{13,16})\s+LINK DOWN",
             r"\[devid (?P<card>[0-9]{1,4})\] ?(?:current time|link up count|link change records|  .{10,30}LINK UP)",
         ),
+        example="[devid 3] link down count : 4",
         says=("card {card} lost its link {count} times", "card {card} lost its link at {time}", "card {card}"),
         causes=("the cable, the optical module, or the port of the switch",),
         fix="compare the time with that of the error; change cable or module",

@@ -73,6 +73,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "the network port of a card has no link",
         patterns=(r"^[^\w\n]{0,8}(?:\[devid [0-9]{1,4}\] ?)?link status ?: ?DOWN *$",),
+        example="link status: DOWN",
         says=("jobs on several servers, and prefill and decode in two pods, need the port: they use RoCE",),
         causes=(
             "no optical module or cable, or one that is faulty",
@@ -84,6 +85,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "the network port of a card has no optical module",
         patterns=(r"^ *present *: *not present *$",),
+        example="present : not present",
         causes=("the port is not cabled on this server", "the module is not seated well, or faulty"),
         tells_apart="hccn_tool -i N -link -g",
         fix="plug in module and cable; a job on one server can do without them (HCCS)",
@@ -92,6 +94,7 @@ ROWS: tuple[KnownError, ...] = (
         "MindIE stops because its engine did not start; the log of its backend has the cause",
         role="result",
         patterns=(r"\[MIE04E02011C\] \[endpoint\] Failed to (?P<part>init engine|start http wrapper)",),
+        example="[ERROR] [endpoint.cpp:4] : [MIE04E02011C] [endpoint] Failed to init engine! Please check",
         says=("it failed to {part}",),
         causes=("an error of the backend: memory of the cards, a card that is in use, HCCL, or the model's files",),
         tells_apart="grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head",
@@ -106,6 +109,7 @@ ROWS: tuple[KnownError, ...] = (
             r"[0-9.]{1,12}[KMGT]?B)",
             r"(?P<count>[0-9]{1,6}) Workers \(tasks / actors\) killed due to memory pressure \(OOM\)",
         ),
+        example="The task (name=W, pid=7, memory used=9.50GB) was running was 95.00GB / 99.00GB (0.96), which exceeds",
         says=("the host uses {used} of {total}, this process {own}", "{count} processes were ended"),
         causes=(
             "all ranks of the host load weights, or offload the optimizer, into its memory",
@@ -121,6 +125,9 @@ ROWS: tuple[KnownError, ...] = (
             r"A worker died or was killed while executing a task by an unexpected system error(?:[^\n]{0,400}?Worker IP"
             r" address: (?P<host>[0-9a-fA-F.:]{3,60}))?(?:[^\n]{0,60}?Worker PID: (?P<pid>[0-9]{1,9}))?",
         ),
+        example="(raylet) A worker died or was killed while executing a task by an unexpected system error."
+        " RayTask ID: 7 Worker IP address: 10.9.8.7 Worker port: 10005 Worker PID: 4711 Worker exit"
+        " type: SYSTEM_ERROR",
         says=("it is process {pid} on {host}",),
         causes=(
             "it was killed for memory: by the kernel, or the limit of the container",
@@ -136,6 +143,7 @@ ROWS: tuple[KnownError, ...] = (
             r"\bdev/shm[^\n]{0,120}No space left on device",
             r"unable to (?:open|resize|allocate|mmap)[^\n]{0,60}shared memory[^\n]{0,120}No space left",
         ),
+        example="RuntimeError: unable to write to file: No space left on device (28) /dev/shm/torch_77",
         in_output=True,
         causes=("the shared memory of the container is too small: the default is 64 MB",),
         tells_apart="df -h /dev/shm in the container, while the job starts",
@@ -145,6 +153,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "a disk is full",
         patterns=(r"No space left on device(?:[^\n]{0,20}?'(?P<path>/[^'\n]{1,200})')?",),
+        example="OSError: [Errno 28] No space left on device: '/ckpt/step_4.ckpt'",
         in_output=True,
         says=("it is the disk of {path}",),
         causes=("checkpoints, logs, dumps (core, TRACE, kernel_meta) or the compile cache filled it",),
@@ -176,6 +185,7 @@ ROWS: tuple[KnownError, ...] = (
             r"DataLoader worker \(pid\(?s?\)? ?(?P<pid>[0-9]{1,9})[^\n]{0,40}?(?:is killed by signal: "
             r"(?P<signal>[\w ]{1,30})|exited unexpectedly)",
         ),
+        example="RuntimeError: DataLoader worker (pid 4711) is killed by signal: Bus error. It is possible",
         in_output=True,
         says=("it is process {pid}, by {signal}", "it is process {pid}"),
         causes=(
@@ -189,6 +199,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "a file on a network file system (NFS) is gone or does not answer",
         patterns=(r"Stale file handle", r"nfs: server (?P<host>\S{1,100}) not responding"),
+        example="OSError: [Errno 116] Stale file handle: '/nfs/data'",
         in_output=True,
         says=("the server is {host}",),
         causes=("the NFS server, or the network to it, does not answer", "the file was replaced on the server"),
@@ -203,6 +214,7 @@ ROWS: tuple[KnownError, ...] = (
             r"exitcode *: -7 \(pid: (?P<pid>[0-9]{1,9})\)",
             r"This might be caused by insufficient shared memory \(shm\)",
         ),
+        example="(W pid=7) Fatal Python error: Bus error",
         says=("it is process {pid}",),
         causes=(
             "the shared memory of the container is too small: the default is 64 MB",
@@ -220,6 +232,7 @@ ROWS: tuple[KnownError, ...] = (
             _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid:"
             r" (?P<pid>[0-9]{1,9})\))?",
         ),
+        example="failed (exitcode: -9) local_rank: 3 (pid: 7) of binary: /usr/bin/python",
         says=("it is rank {rank} on {host}", "local rank {local} of this host, process {pid}", "process {pid}"),
         causes=(
             "the host, or the limit of the container, ran out of memory, and the kernel killed it",
@@ -232,6 +245,8 @@ ROWS: tuple[KnownError, ...] = (
         "the summary of torchrun: which rank ended first; the output of that rank, above, has the cause",
         role="result",
         patterns=(_ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",),
+        example="Root Cause (first observed failure): [0]: time : x host : n7 rank : 3 (local_rank: 1) exitcode : 1 "
+        "(pid: 7)",
         says=(
             "rank {rank} on {host} ended first",
             "rank {rank} ended first",
@@ -270,6 +285,7 @@ ROWS: tuple[KnownError, ...] = (
         "a worker of msrun ended with an error",
         role="pointer",
         patterns=(r"\bWorker process (?P<pid>[0-9]{1,9}) exit with exception",),
+        example="[ERROR] ME(7:8,Main): Worker process 4711 exit with exception.",
         says=("it is process {pid}",),
         causes=("an error of that worker: worker_N.log of its rank has it",),
         tells_apart="grep -ln 'ERROR\\|Traceback' worker_*.log scheduler.log: the earliest is the cause",
@@ -279,6 +295,7 @@ ROWS: tuple[KnownError, ...] = (
         "the scheduler of msrun ended, usually because a worker stopped answering",
         role="symptom",
         patterns=(r"\bScheduler process (?P<pid>[0-9]{1,9}) exit with exception",),
+        example="[ERROR] ME(7:8,Main): Scheduler process 4711 exit with exception.",
         says=("it is process {pid}",),
         causes=("a worker ended or hangs: scheduler.log names the nodes that timed out",),
         tells_apart="grep -n 'timed out' scheduler.log; grep -ln 'ERROR\\|Traceback' worker_*.log",

@@ -33,6 +33,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Ascend Error Message",
             r"Failed to init(?:ialize)? (?:collective|communication|hccl|HCCL)",
         ),
+        example="RuntimeError: Ascend kernel runtime initialization failed, device id: 3. The details refer to",
         says=("the card is {device}",),
         causes=(
             "EJ0001: a process of an earlier job still holds the card",
@@ -57,6 +58,8 @@ ROWS: tuple[KnownError, ...] = (
             r"Total number of timed[ -]out node",
             r"The total number of timed out node is (?P<count>[0-9]{1,6})",
         ),
+        example="[ERROR] DISTRIBUTED(77,python3):2025-06-15-15:06:40.500.000 Failed to build the cluster:"
+        " MS_WORKER_NUM is 8",
         says=("{count} processes are missing",),
         causes=(
             "a worker ended with its own error: see its worker_N.log",
@@ -70,6 +73,7 @@ ROWS: tuple[KnownError, ...] = (
         "vLLM only waits: its workers have not answered for a minute. It is not an error by itself",
         role="fact",
         patterns=(r"No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?",),
+        example="(EngineCore_DP0 pid=7) INFO 12-12 No available shared memory broadcast block found in 60 seconds.",
         says=("it waits {seconds} s at a time",),
         causes=(
             "a worker compiles, captures a graph or loads weights",
@@ -88,6 +92,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Engine core proc \S{1,40} died unexpectedly",
             r"Parent process exited, terminating worker",
         ),
+        example="(EngineCore pid=7) ERROR 12-12 torch_npu: EngineCore failed to start.",
         causes=("the first error of a worker, above: often a card out of memory, or an error of HCCL",),
         tells_apart="look upwards for the first line with ERROR of one worker",
         fix="run `hccl-kit explain` on that error",
@@ -107,6 +112,7 @@ ROWS: tuple[KnownError, ...] = (
             r"(?:HI|AD)XL\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
             r"(?:[Hh]i|[Aa]d)xl\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
         ),
+        example="E1 5793 ascend_direct_transport.cpp:820] Failed to connect to target: 10.1.1.1:25482, status: 103900",
         says=(
             "the other end is {peer}",
             "the status is {status}: 103900 refused argument or link, 103901 timeout, 103902 not connected, 503900"
@@ -126,6 +132,8 @@ ROWS: tuple[KnownError, ...] = (
             r"errNo ?\[0x0{4,12}50[01]0{0,6}[0-9a-fA-F]{1,3}\] ?hcclComm (?P<operator>\w{1,40}) error, ?tag ?\["
             r"(?P<tag>[^\]\n]{1,200})\]",
         ),
+        example="[ERROR] GE(77,python3):2025-06-15-15:06:40.500.000 call hccl op:HcomAllReduce of graph 1 load"
+        " task fail",
         says=("the operator is {operator}", "its tag is {tag}"),
         causes=("the code or the first error line above it has the reason",),
         tells_apart=ABOVE,
@@ -150,6 +158,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Check the connectivity of the communication link between nodes",
             r"completion queue element \(CQE\) of the error",
         ),
+        example="Solution: 1. Check the rank service processes with other errors or no errors in the cluster.",
         causes=("it is printed with every error of that code, whatever the cause",),
         tells_apart="the line with the code (EI...) above it",
         fix="run `hccl-kit explain` on that line, or on the whole text",
@@ -159,6 +168,7 @@ ROWS: tuple[KnownError, ...] = (
         "the heading of CANN's stack trace; the line with a code above it, or a line below it, names the error",
         role="frame",
         patterns=(r"TraceBack \(most recent call last\)",),
+        example="TraceBack (most recent call last):",
         causes=("it is printed with every error",),
         tells_apart="the line with the code (EI, EE, EL, EZ) above it",
         fix="run `hccl-kit explain` on that line, or on the whole text",

@@ -178,6 +178,8 @@ ROWS = in_stage(
             r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\](?:, ?Arrival Time ?: ?\["
             r"(?P<time>[^\]\n]{1,40})\])?",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]Cluster Exception"
+        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], ExceptionType:[Other]",
         says=("the card (host/number) is {card}", "at {time}"),
         causes=(*_LOST, *_STUCK),
         tells_apart="the log of that card's process just before that time",
@@ -188,6 +190,7 @@ ROWS = in_stage(
         " Location) have them",
         role="frame",
         patterns=(r"abnormal device\(s\)",),
+        example="there are(is) 2 abnormal device(s):",
         causes=(*_LOST, *_STUCK),
         tells_apart="the lines below it",
         fix="read the log of the process of the card that is named there",
@@ -278,6 +281,7 @@ ROWS = in_stage(
         role="frame",
         codes=("EI0013",),
         patterns=(r"dump_err_cqe",),
+        example="dump_err_cqe(7) : CQ(0x10) CQE(0x5)",
         causes=_CQE,
         fix='look for "cqe error status" or EI0013 near this line',
     ),

@@ -106,6 +106,8 @@ ROWS = (
                 r"HcclGetRootInfo[^\n]{0,40} failed(?:, ?ret(?:urn)? ?\[(?P<result>[0-9xa-fA-F]{1,20})\])?",
                 r"HCCL get root info failed",
             ),
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]HcclGetRootInfo"
+            " failed, return[0x0000000005000007]",
             says=("the result is {result}",),
             causes=(
                 "a variable is refused: HcclResult 1, EI0001, a line with EnvConfig",
@@ -142,15 +144,24 @@ ROWS = (
             fix="run `hccl-kit explain` on that line",
         ),
         KnownError(
-            "a process could not create the communicators of its rank table",
-            role="frame",
-            patterns=(r"hcom init failed",),
+            "a communicator could not be created from a rank table",
+            role="symptom",
+            patterns=(
+                r"rankTablePath\[(?P<path>[^\]\n]{0,200})\] identify\[(?P<rank>[^\]\n]{0,20})\] hcom init failed",
+                r"hcom init failed",
+            ),
+            mentions=(r"HcomInitByFile[^\n]{0,400}(?:failed|error)",),
             example="[ERROR] HCCL(77,python):2022-12-01-03:02:29.001.645 [hcom.cc:1][hccl-77-0-16-hccl_world_group][2]"
             "[HcomInitByFile]errNo[0x0000000005000009] rankTablePath[/t.json] identify[0] hcom init failed.",
             fact=_not_joined,
-            causes=("the lines above it of the same process name the reason",),
-            tells_apart="read upwards to the first ERROR line of this process",
-            fix="run `hccl-kit explain` on that line",
+            says=("the table is {path}, the rank is {rank}",),
+            causes=(
+                "with EJ0001 near it: a process of an earlier job still holds the card",
+                "with EI0004 or EI0014 near it: the table is refused",
+                "with EI0006 or a timeout: another rank did not join",
+            ),
+            tells_apart="read the first ERROR line of this process, and `npu-smi info` for processes on the cards",
+            fix="end the earlier job and wait 30 s, or correct the table",
         ),
     ),
     KnownError(
@@ -232,6 +243,8 @@ ROWS = (
             r"(?P<ranks>[0-9]{1,8})\])?(?: ?serverNum ?\[(?P<servers>[0-9]{1,8})\])?(?:[^\n]{0,40}?superPodNum ?\["
             r"(?P<pods>[0-9]{1,8})\])?",
         ),
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Communicator Key Info]"
+        " identifier[g] rankSize[16] serverNum[2]",
         says=("the group is {group}", "{ranks} ranks on {servers} servers", "{pods} super pods"),
         causes=("it must be the same on all ranks of the group",),
     ),
@@ -256,6 +269,8 @@ ROWS = (
             r"commId ?\[(?P<group>[^\]\n]{1,200})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:, ?totalRanks"
             r" ?\[(?P<ranks>[0-9]{1,8})\])?",
         ),
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]commId[g], rank[3],"
+        " totalRanks[16]",
         says=("rank {rank} of {ranks}", "the group is {group}"),
         causes=(_MAPS,),
     ),

@@ -116,6 +116,8 @@ ROWS = in_stage(
             r"Get_Socket_Timeout\(EI0006\)",
             r"Communication_Error_Get_Socket\(EI0006\)",
         ),
+        example="[PID: 7] 2025-12-29-10:00:00.000.000 Get_Socket_Timeout(EI0006): Getting socket times out."
+        " Reason: no connection",
         causes=_FAR_END,
         tells_apart=_APART + "; the rank that reports something else, or nothing, is the one to look at",
         fix=_FIX,
@@ -190,6 +192,9 @@ ROWS = in_stage(
             r"\](?:\w{1,40}\])? *\|?--------[-|]*$",
             r"\](?:\w{1,40}\])? *________[_|]*$",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]   | "
+        " dest_ip(user_rank)  |   dest_port   |  src_ip(user_rank)   |   src_port   |   MyRole   |  "
+        " Status   |",
         says=("the card of this process is {device}",),
         causes=_FAR_END,
         tells_apart=_APART,
@@ -235,6 +240,8 @@ ROWS = in_stage(
         role="frame",
         codes=("EI0006",),
         patterns=(r"CONNECT TIMEOUT DETECT RESULT", r"DETECT EVENT LIST", r"DETECT EVENT ?\["),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]========== CONNECT"
+        " TIMEOUT DETECT RESULT ==========",
         causes=_FAR_END,
         fix="read the lines below: srcRank waits for dstRank",
     ),
@@ -292,7 +299,7 @@ ROWS = in_stage(
         codes=("HcclResult 13",),
         patterns=(r"errNo\[0x0{0,12}50[01]0{0,6}0[dD]\]",),
         example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Recv][RaSocket]"
-        "errNo[0x000000000500000d] recv fail, data[0xff], size[2239]",
+        "errNo[0x000000000500000d] the connection is closed",
         fact=_peer_closed,
         causes=("the process at the other end ended, or gave up after its own error",),
         tells_apart="the log of the far end at this second",
@@ -303,6 +310,8 @@ ROWS = in_stage(
         role="symptom",
         codes=("HcclResult 13",),
         patterns=(r"\brecv fail(?:ed)?\b", r"socket recv error", r"peer (?:has )?closed"),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]recv fail, the peer"
+        " may have ended",
         causes=("the process at the other end ended, or gave up after its own error",),
         tells_apart="the log of the far end at this second",
         fix="correct the far end",
@@ -322,6 +331,8 @@ ROWS = in_stage(
             r"Transport init error!?",
             r"[cC]reate [dD]est(?:Link)? [eE]rror",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]Alloc transports"
+        " failed, tag[AllReduce_g]",
         says=("the operator is {tag}; it must be the same on all ranks",),
         causes=_FAR_END,
         tells_apart="the lines above: LINK_ERROR_INFO and createLink name the far end",

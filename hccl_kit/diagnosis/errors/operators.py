@@ -36,6 +36,7 @@ ROWS = in_stage(
             r"\bsdma (?:task )?(?:error|exception|fail)",
             r"Execution_Error_SDMA",
         ),
+        example="PrintSdmaErrorInfoForFftsPlusTask: err_type=4[fftsplus sdma error]",
         says=("the other rank is {peer}", "the operator is {tag}", "the link is of type {link}"),
         causes=(
             "in a job of one card: its memory or page tables are used up (310P), or memory was freed too early",
@@ -56,6 +57,8 @@ ROWS = in_stage(
             r"PrintErrorInfoForDavinciTask",
             r"[Aa]icore kernel execute failed",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12]"
+        " [78]TaskFailCallBackForFftsPlusTask: the task failed",
         causes=("a copy failed (sdma), a wait timed out, or a kernel failed: see err_type or the lines around",),
         tells_apart='grep -h "Task run failed\\|err_type" of the same process',
         fix="follow the first error of this process",
@@ -70,6 +73,8 @@ ROWS = in_stage(
             r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small), should (?:be )?larger than (?P<needed>[0-9]{1,9}) ?MB",
             r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)",
         ),
+        example="HCCL_BUFFSIZE is too SMALL, maxBs = 64, h = 1024, k = 4, NEEDED_HCCL_BUFFSIZE(((maxBs * 3) +"
+        " 3MB) * 2) = 811MB, HCCL_BUFFSIZE=300MB.",
         says=(
             "it needs {needed} MB and has {has} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
             "it needs {needed} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
@@ -105,6 +110,7 @@ ROWS = in_stage(
             r"Invalid_Argument_Collective_Communication_Operator",
             r"\[TaskExecStage\]\[InvalidArgument\]",
         ),
+        example="EI0003: In HcclAllReduce, value 0 for parameter count is invalid. Expected value: above 0",
         says=("{name} of {operator} is {value}", "HCCL expects: {expected}"),
         causes=("count, data type, root or a pointer is outside what HCCL accepts",),
         tells_apart="HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call",
@@ -113,7 +119,9 @@ ROWS = in_stage(
     KnownError(
         "the operator, its data type or its mode is not supported on this product",
         codes=("HcclResult 5",),
-        patterns=(r"\[TaskExecStage\]\[Not ?Supported?\]",),
+        patterns=(r"\[TaskExecStage\]\[Not ?Support(?:ed)?\]",),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][TaskExecStage][Not"
+        " Support] the data type is int64",
         causes=("the chip or release lacks it: point-to-point groups on 310P, for example",),
         tells_apart="the list of operators of your product in HCCL's guide",
         fix="use another operator or data type; tensor instead of pipeline parallelism on 310P",
@@ -137,6 +145,7 @@ ROWS = in_stage(
             r"\]?\. ?Reason",
             r"\[InitGroupStage\]\[Resource\]",
         ),
+        example="EI0007: Failed to allocate resource[notify] with info[size 8]. Reason: no notify is left",
         says=("it is {resource}, {info}",),
         causes=(
             "the memory of the card is full: the model, the cache, another process",
@@ -157,6 +166,9 @@ ROWS = in_stage(
             r"\bhalMemAlloc failed",
             r"drv\w{0,20} ?[Mm]alloc\w{0,20} fail\w{0,3}[^\n]{0,80}(?:out of memory|size)",
         ),
+        example="RuntimeError: NPU out of memory. Tried to allocate 90.00 MiB (NPU 1; 60.00 GiB total capacity;"
+        " 4.00 GiB already allocated; 4.00 GiB current active; 20.00 MiB free; 4.00 GiB reserved in"
+        " total by PyTorch)",
         says=(
             "another process holds about {outside} of the card: of {total} this one has {reserved}, and {free} are"
             " free; end that process, or take another card",

@@ -89,6 +89,7 @@ ROWS = (
                 r"OpRetry used port range ?\[(?P<range>[0-9]{1,5}-[0-9]{1,5})\]",
                 r"\[OpRetryConnection\][^\n]{0,60}?Recv unmatched ack",
             ),
+            example="OpRetry used port range [61000-61015]",
             says=("the server is {ip}, port {port}", "the ports are {range}"),
             causes=(
                 "another job on this host uses the same ports",
@@ -106,6 +107,8 @@ ROWS = (
                 r"Failed to bind the IP port(?:\. ?Reason: ?(?P<reason>[^\n]{1,120}))?",
                 r"Communication_Error_Bind_IP_Port\(EJ0003\)",
             ),
+            example="EJ0003: [PID: 500] 2026-03-02-10:00:01.816.428 Failed to bind the IP port. Reason: it has been"
+            " bound already.",
             says=("the reason: {reason}",),
             causes=("another job, or a leftover process, holds the port: 60000 and up on the host, 16666 on the card",),
             tells_apart='ss -ltnp | grep 6000; grep -rh "socket type" ~/ascend/log/debug/plog: 2 is the host, 0 and 1'
@@ -121,6 +124,7 @@ ROWS = (
                 r" bound",
                 r"[Tt]he IP (?:address )?and port have been bound already",
             ),
+            example="EI0019: The IP address 10.1.2.3 and port 60000 have already been bound.",
             says=("address {ip}, port {port}; 16666 is a port of the card, 60000 and up one of the host",),
             causes=("another job on this host or card uses the same ports", "a leftover process holds the port"),
             tells_apart="ss -ltnp; npu-smi info",

@@ -84,6 +84,7 @@ ROWS: tuple[KnownError, ...] = (
             r"current working operator name is aclnn(?P<operator>\w{1,60})",
             r"ProcessGroupHCCL(?:'s)? watchdog",
         ),
+        example="[rank3]:[E324] HCCL watchdog thread terminated with exception: HCCL error",
         causes=_WATCHED,
         tells_apart=ABOVE,
         fix="run `hccl-kit explain` on that error",
@@ -95,6 +96,7 @@ ROWS: tuple[KnownError, ...] = (
             r"\[c10d\] The (?:server|client) socket on \[?(?:::ffff:)?(?P<ip>198\.1[89]\.[0-9]{1,3}\.[0-9]{1,3})\]?"
             r"(?::(?P<port>[0-9]{1,5}))? has timed out",
         ),
+        example="[W1 socket.cpp:929] [c10d] The server socket on [::ffff:198.18.0.7]:4711 has timed out, will retry.",
         says=("it is {ip}, port {port}",),
         causes=(
             "a proxy (Clash, Surge: fake-ip) answers name queries with such an address, so that the host name of the"
@@ -122,6 +124,8 @@ ROWS: tuple[KnownError, ...] = (
             r"\[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry",
             r"client socket has failed",
         ),
+        example="torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/8 clients"
+        " joined.",
         says=(
             "{came} of {needed} processes joined within {seconds} s",
             "it waited {millis} ms for {keys}",
@@ -145,6 +149,7 @@ ROWS: tuple[KnownError, ...] = (
             r"ERR02200\b",
             r"DIST call hccl api failed",
         ),
+        example="RuntimeError: create:a.ts:1 HCCL function error: hcclCommInitRootInfo(n, &(c->h)), error code is 15",
         says=("{call} returned {result}", "in {where}"),
         causes=(
             "the codes below it (EI...) name the reason; without any, an argument or variable was refused",
@@ -157,6 +162,7 @@ ROWS: tuple[KnownError, ...] = (
         "a call to torch.distributed was refused: torch_npu does not accept the type or layout of an argument",
         role="frame",
         patterns=(r"ERR02(?!200)[0-9]{3} DIST\b",),
+        example="[ERROR] 2026-08-18-22:15:47 (PID:23232, Device:0, RankID:0) ERR02002 DIST invalid type",
         causes=(
             "the exception above it names the argument, such as `Tensors must be contiguous`",
             "a tensor is not contiguous, is not on the card, or has a data type that HCCL does not reduce",
@@ -169,6 +175,7 @@ ROWS: tuple[KnownError, ...] = (
         patterns=(
             r"server socket has failed to bind to \[(?P<address>[^\[\]\n]{1,64})\]:(?P<port>[0-9]{1,5}) \(errno: 98",
         ),
+        example="[W socket.cpp:436] [c10d] The server socket has failed to bind to [::]:29500 (errno: 98 - in use).",
         says=("it is port {port} of {address}",),
         causes=(
             "a process of an earlier job still runs",
@@ -181,6 +188,7 @@ ROWS: tuple[KnownError, ...] = (
         "torch's store could not listen on its port: another process of this host uses it",
         in_output=True,
         patterns=(r"server socket has failed to listen on any local network address",),
+        example="[E socket.cpp:472] [c10d] The server socket has failed to listen on any local network address.",
         causes=(
             "a process of an earlier job still runs",
             "two jobs of this host use the same MASTER_PORT",
@@ -191,6 +199,8 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "gloo does not find the interface that GLOO_SOCKET_IFNAME names, or an address for it",
         patterns=(r"ifa != nullptr\. Unable to find address for: (?P<interface>[\w.:@-]{1,32})",),
+        example="RuntimeError: [enforce fail at gloo/transport/tcp/device.cc:83] ifa != nullptr. Unable to find"
+        " address for: eth0",
         says=("it looks for {interface}",),
         causes=("the interface has another name on this host", "it has no address, or is not in the container"),
         tells_apart="ip -br address",
@@ -204,6 +214,7 @@ ROWS: tuple[KnownError, ...] = (
             r"NPU function error ?[:：] ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
             r"\bERR0[01][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b",
         ),
+        example="RuntimeError: NPU function error: aclrtSetDevice(id), error code is 107001",
         says=("{call} returned {result}",),
         causes=("the codes below it (EE..., EI...) name the reason",),
         tells_apart="the codes below it; the first ERROR of the plog of this process",

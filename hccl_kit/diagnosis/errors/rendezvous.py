@@ -84,6 +84,8 @@ ROWS = in_stage(
             r"need connect rankNum is ?\[(?P<needed>[0-9]{1,8})\]",
             r"DisplayConnect(?:ed|ion)",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]connected"
+        " rankinfo[LINE 0]: [0000000000000000],[0000000000000002];",
         says=("connected: {ranks}", "{came} ranks connected", "{needed} ranks are needed"),
         vague=True,
         causes=_ABSENT,
@@ -147,6 +149,8 @@ ROWS = in_stage(
         role="symptom",
         codes=("EI0015",),
         patterns=(r"TopoDetect ERROR occur", r"Failed to collect cluster information of the communicator"),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]TopoDetect ERROR"
+        " occur !!! fault_type[2]",
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,

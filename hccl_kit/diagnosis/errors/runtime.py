@@ -61,6 +61,7 @@ ROWS: tuple[KnownError, ...] = (
         "the card-side service of HCCL (HCCP) could not be started: a process of an earlier job still holds the card",
         codes=("EJ0001",),
         patterns=(r"Failed to initialize the HCCP process", r"Maybe the last training process is running"),
+        example="EJ0001: [PID: 77] 2025-06-15-15:06:40.500.000 Failed to initialize the HCCP process.",
         causes=(
             "a process of an earlier job still runs, also in another container",
             "it ended just now: the card-side service needs 10 s, better 30 s",
@@ -80,6 +81,7 @@ ROWS: tuple[KnownError, ...] = (
             r"package_worker\.cpp:[0-9]{1,6}:VerifyAicpuPackage",
             r"Decompression AicpuPackage",
         ),
+        example="[TSDaemon] checksum aicpu package failed, ret=103, [tsd_common.cpp:2242:S]17",
         says=("the check returned {result}",),
         causes=(
             "the package is damaged, or of another release than driver and firmware",
@@ -107,6 +109,7 @@ ROWS: tuple[KnownError, ...] = (
             r"vector core exception",
             r"aicpu exception",
         ),
+        example="The error from device(chipId:4, dieId:0), there is an exception of fftsplus aicore error, core id 1",
         says=("{kind}", "on the chip {chip}", "the card says: {reason}", "the kernel is {kernel}"),
         causes=(
             "an address or an input that the kernel does not accept: a wrong shape, or memory freed too early",
@@ -123,6 +126,7 @@ ROWS: tuple[KnownError, ...] = (
             r"tsd client wait response fail(?:, ?device response code ?\[(?P<response>[0-9]{1,6})\])?",
             r"unknown device error\.?\[FUNC:WaitRsp\]",
         ),
+        example="tsd client wait response fail, device response code[1]",
         says=("the card answered {response}",),
         causes=(
             "a process of an earlier job still holds the card",
@@ -143,6 +147,7 @@ ROWS: tuple[KnownError, ...] = (
             r"error=0x7030010\b",
             r"stream sync(?:hronize)? time ?out",
         ),
+        example="RuntimeError: ACL stream synchronize failed.",
         causes=_WAIT_CAUSES,
         tells_apart=_WAIT,
         fix=_SYMPTOM_FIX,
@@ -328,7 +333,12 @@ ROWS: tuple[KnownError, ...] = (
         "an address or an input that the kernel does not accept",
         "a fault of the card",
         apart=_KERNEL,
-    )._replace(patterns=(r"error code is 507015\b", r"error code:507015\b"), vague=True, in_output=True),
+    )._replace(
+        patterns=(r"error code is 507015\b", r"error code:507015\b"),
+        example="NPU function error: c10_npu::acl::AclrtSynchronizeStream(stream), error code is 507015",
+        vague=True,
+        in_output=True,
+    ),
     _row(
         "507018",
         "a task on the card's own CPU (AICPU) failed",
@@ -362,7 +372,12 @@ ROWS: tuple[KnownError, ...] = (
         "a fault of the card, if it is always the same card",
         apart='grep -h "fault kernel_name\\|errorStr" ~/ascend/log/debug/plog/plog-PID_*.log: kernel and kind of fault',
         fix=_FIND_KERNEL,
-    )._replace(patterns=(r"error code is 507035\b", r"error code:507035\b"), vague=True, in_output=True),
+    )._replace(
+        patterns=(r"error code is 507035\b", r"error code:507035\b"),
+        example="RuntimeError: ACL stream synchronize failed, error code:507035",
+        vague=True,
+        in_output=True,
+    ),
     _row(
         "507047",
         "the host timed out waiting for an event: a symptom, not a cause",
@@ -499,6 +514,7 @@ ROWS: tuple[KnownError, ...] = (
             r"\bDevice ?\[(?P<card>[0-9]{1,6})\] lost heartbeat",
             r"reason ?= ?\[?lost heartbeat",
         ),
+        example="Device[3] lost heartbeat.",
         says=("the card is {card}",),
         causes=("the card was reset, or failed (power, heat, memory)", "its firmware hangs"),
         tells_apart="npu-smi info; npu-smi info -t health -i N; dmesg",
@@ -513,6 +529,7 @@ ROWS: tuple[KnownError, ...] = (
             r"The execution of the internal task times out",
             r"[Tt]he (?:aicore|aicpu|vector core) execution times out",
         ),
+        example="The execution of the internal task times out, npu 3",
         causes=_WAIT_CAUSES,
         tells_apart=_WAIT,
         fix=_SYMPTOM_FIX,
@@ -521,6 +538,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "the connection to the card was lost",
         patterns=(r"\bhdc (?:send msg fail|disconnect)",),
+        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [hdc.c:12] hdc send msg fail, ret 25",
         causes=("the card was reset, or failed", "the process on the card ended: see the device log"),
         tells_apart="npu-smi info; dmesg; ~/ascend/log/debug/device-N",
         fix="reset the card (npu-smi set -t reset -i N -c 0) with no job on it; replace it if the error recurs",
@@ -537,6 +555,7 @@ ROWS: tuple[KnownError, ...] = (
             r"\bhbm\b[^\n]{0,40}error",
             r"\bRAS\b[^\n]{0,40}error",
         ),
+        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [ras.c:12] HBM multi bit ecc error, devid 3",
         causes=("a fault of the card's memory",),
         tells_apart="npu-smi info -t ecc -i N: double bit errors, isolated pages; npu-smi info -t health -i N",
         fix="take the card out of the job and reset it; replace it if the error recurs",
@@ -549,6 +568,7 @@ ROWS: tuple[KnownError, ...] = (
             r"drvDeviceOpen\b",
             r"[Dd]evice ?(?:id ?)?\[?[0-9]{0,3}\]? (?:is )?(?:absent|not exist|offline|lost)\b",
         ),
+        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [dev.c:12] drvDeviceOpen of 3 failed",
         causes=("the card was lost: reset, power or heat", "another process holds it", "the container lacks it"),
         tells_apart="npu-smi info; ls /dev/davinci*; dmesg",
         fix="if npu-smi lacks the card, reset it or the host; else end the process that holds it",
@@ -557,6 +577,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "the driver did not open a card for this process",
         patterns=(r"Failed to open device, ?retCode=(?P<error>0x[0-9a-fA-F]{1,10}), ?deviceId=(?P<card>[0-9]{1,6})",),
+        example="Failed to open device, retCode=0x7020014, deviceId=0.",
         says=("the card is {card}, the error {error}",),
         causes=(
             "another container holds the card, or this user may not open /dev/davinciN",
@@ -571,6 +592,7 @@ ROWS: tuple[KnownError, ...] = (
         "CANN could not verify its package of operators (OPP)",
         codes=("E30006",),
         patterns=(r"Failed to verify the OPP",),
+        example="E30006: Failed to verify the OPP",
         causes=(
             "driver, firmware and CANN, or the packages of CANN, are of different releases",
             "with `tsd client wait response fail` below it: another process, also in another container, holds the card",
@@ -592,6 +614,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Start aicpu executor failed",
             r"\[OpenProcess\][^\n]{0,80}\bfail",
         ),
+        example="open device 2 failed, npu",
         says=("the card is {card}",),
         causes=(
             "another process, also in another container, holds the card",
@@ -604,6 +627,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "the card is used by another container, and the driver gives it to one at a time",
         patterns=(r"because the device is used\.? ?ret is (?P<result>-[0-9]{1,6})",),
+        example="dcmi model initialized failed, because the device is used. ret is -8020",
         says=("the result is {result}",),
         causes=(
             "another container was started with the same card",
@@ -617,6 +641,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "the tools of the card do not work in this container or for this user",
         patterns=(r"dcmi module initialize failed\.? ?ret is (?P<result>-[0-9]{1,6})",),
+        example="dcmi module initialize failed. ret is -8005",
         says=("the result is {result}",),
         causes=(
             "another container holds the card exclusively (-8005)",
@@ -631,6 +656,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "the driver's library does not work in this container or for this user",
         patterns=(r"DrvMngGetConsoleLogLevel failed",),
+        example="DrvMngGetConsoleLogLevel failed. (g_conLogLevel=3)",
         vague=True,
         causes=(
             "another container holds the card exclusively",
@@ -642,6 +668,7 @@ ROWS: tuple[KnownError, ...] = (
     KnownError(
         "hccn_tool is not in this container, so that addresses and TLS of the cards cannot be read",
         patterns=(r"hccn_tool: (?:command )?not found", r"Failed to call hccn_tool"),
+        example="bash: hccn_tool: command not found",
         causes=("the folder of the driver's tools is not mounted or not in PATH",),
         tells_apart="ls /usr/local/Ascend/driver/tools/hccn_tool",
         fix="mount it and /etc/hccn.conf, or run the command on the host",
@@ -650,6 +677,7 @@ ROWS: tuple[KnownError, ...] = (
         "a line of CANN's stack trace; the line with a code (EE, EI, EJ, EL) above it names the error",
         role="frame",
         patterns=(r"\[FUNC:\w{1,80}\]\[FILE:[\w.+-]{1,80}\] ?\[LINE:[0-9]{1,6}\]",),
+        example="        x failed[FUNC:Setup][FILE:stream.cc][LINE:1102]",
         causes=("each line of the trace repeats the failure, one caller up",),
         tells_apart="the line with a code above it",
         fix="run `hccl-kit explain` on that line, or on the whole text",

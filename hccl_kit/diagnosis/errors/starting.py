@@ -19,6 +19,7 @@ ROWS = in_stage(
             r"\bDCMIError_LibraryNotFound\b",
             r"\bDCMI_ERROR_LIBRARY_NOT_FOUND\b",
         ),
+        example="ImportError: libascend_hal.so: cannot open shared object file: No such file or directory",
         says=("it is {file}",),
         causes=(
             "the container lacks the driver's folder (/usr/local/Ascend/driver) or its libdcmi.so (/usr/local/dcmi)",
@@ -34,6 +35,7 @@ ROWS = in_stage(
             r"\b(?P<file>lib(?:hccl|hcom|hccp|ascendcl|acl_|ascend_|ge_|opapi|nnopbase|atb)\w{0,40}\.so[.0-9]{0,10}):"
             r" cannot open shared object file",
         ),
+        example="ImportError: libhccl.so: cannot open shared object file: No such file or directory",
         says=("it is {file}",),
         causes=(
             "set_env.sh of CANN was not sourced in this shell or container",
@@ -48,6 +50,7 @@ ROWS = in_stage(
             r"\b(?P<file>(?:ascend_transport|libascend_transport|libmooncake|libtransfer_engine)\w{0,40}\.so[.0-9]"
             r"{0,10}): cannot open shared object file",
         ),
+        example="ImportError: ascend_transport.so: cannot open shared object file: No such file or directory",
         says=("it is {file}",),
         causes=(
             "LD_LIBRARY_PATH lacks the folder that Mooncake was installed to, usually /usr/local/lib or"
@@ -64,6 +67,7 @@ ROWS = in_stage(
             r"(?P<file>/[^\s:]{0,200}(?:[Aa]scend|/opp/|torch_npu|/cann)[^\s:]{0,200}\.so[.0-9]{0,10}): undefined"
             r" symbol: (?P<symbol>\w{1,160})",
         ),
+        example="error = /opt/Ascend/cann-9/opp/built-in/libops_x.so: undefined symbol: _ZN2ge5ShapeEv",
         says=("{file} needs {symbol}",),
         causes=(
             "toolkit, kernels (ops) and NNAL are of different releases",
@@ -76,6 +80,7 @@ ROWS = in_stage(
     KnownError(
         "CANN lacks a function that torch_npu calls",
         patterns=(r"Failed to find function (?P<function>(?:Hccl|hccl|Hcom|acl|rt)[A-Za-z]\w{2,80})",),
+        example="RuntimeError: Failed to find function HcclCommSuspend",
         says=("the function is {function}",),
         causes=("CANN is older than torch_npu needs", "libraries of an older CANN come first in LD_LIBRARY_PATH"),
         tells_apart=_CANN_VERSION,
@@ -88,6 +93,8 @@ ROWS = in_stage(
             r" is (?P<here>[\w.]{1,30}[\w])",
             r"CANN version mismatch",
         ),
+        example="[W utility.cc:57 Init] CANN version mismatch. The build version is 8.1.0, but the current"
+        " environment version is 8.3.2.",
         says=("it was built with {built}; here is {here}",),
         causes=("the program, or its image, comes from a host with another CANN",),
         tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg",
@@ -96,6 +103,7 @@ ROWS = in_stage(
     KnownError(
         "the addresses of the cards could not be read: neither /etc/hccn.conf nor hccn_tool has them",
         patterns=(r"Failed to get device ip from hccn\.conf and hccn_tool",),
+        example="Failed to get device ip from hccn.conf and hccn_tool",
         causes=(
             "/etc/hccn.conf and hccn_tool are not mounted into the container",
             "the cards have no address: then the tool prints none on the host either",
@@ -110,6 +118,8 @@ ROWS = in_stage(
             r"\[MIE04E02041C\](?:[^\n]{0,40}?Failed to listen (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5}))?",
             r"\[endpoint\] Failed to listen (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5})",
         ),
+        example="[2026-02-03 04:05:06.007+08:00] [7] [ERROR] [http_server.cpp:1] : [MIE04E02041C] [endpoint]"
+        " Failed to listen 10.9.8.7:1025, please check if business ip and port are legal.",
         says=("address {ip}, port {port}",),
         causes=(
             "the address (ipAddress of config.json) is not one of this container or host",
@@ -124,6 +134,8 @@ ROWS = in_stage(
             r"Free memory on device (?:\w{1,12}:[0-9]{1,3} )?\((?P<free>[0-9.]{1,10})/(?P<all>[0-9.]{1,10}) GiB\) on"
             r" startup is less than desired",
         ),
+        example="ValueError: Free memory on device npu:3 (3.1/60.9 GiB) on startup is less than desired GPU"
+        " memory utilization",
         says=("{free} of {all} GiB are free before vLLM has loaded anything",),
         causes=(
             "another process, also in another container, holds memory of the card, such as a vLLM that was not ended",
@@ -138,6 +150,7 @@ ROWS = in_stage(
             r"local_world_size \((?P<ranks>[0-9]{1,5})\) must be less than or equal to the number"
             r"(?: of visible devices \((?P<cards>[0-9]{1,5})\))?",
         ),
+        example="AssertionError: local_world_size (4) must be less than or equal to the number of visible devices (2).",
         says=("{ranks} ranks are to run on {cards} visible cards", "{ranks} ranks are to run here"),
         causes=(
             "the container was started without the cards, or with fewer (0 visible: none, or torch_npu does not load)",
@@ -154,6 +167,8 @@ ROWS = in_stage(
             r"Current node has no NPU available\. ?current_node_resource=\{[^}\n]{0,400}?'GPU': (?P<gpus>[0-9.]{1,8})",
             r"Current node has no NPU available",
         ),
+        example="ValueError: Current node has no NPU available. current_node_resource={'CPU': 8.0, 'GPU': 4.0}."
+        " vLLM engine",
         says=("the node offers GPU: {gpus}, which vLLM-Ascend does not use",),
         causes=(
             "ray start was called with --num-gpus, or in a container without the cards",
@@ -166,6 +181,7 @@ ROWS = in_stage(
         "the processes could not connect to each other over the host network (gloo)",
         role="symptom",
         patterns=(r"Gloo connectFullMesh failed with (?P<reason>[^\n]{1,160})",),
+        example="RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error",
         says=("gloo reports: {reason}",),
         causes=(
             "the hosts publish addresses that others do not reach: the host name resolves to 127.0.1.1 or to an"
@@ -180,6 +196,8 @@ ROWS = in_stage(
     KnownError(
         "the process was not started by a launcher: a variable that torch.distributed needs is not set",
         patterns=(r"env:// rendezvous: environment variable (?P<variable_name>[A-Z_]{3,40}) expected, but not set",),
+        example="ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable"
+        " WORLD_SIZE expected, but not set",
         says=("it is {variable_name}",),
         causes=(
             "the script was started with python instead of torchrun",
@@ -192,6 +210,7 @@ ROWS = in_stage(
     KnownError(
         "a process asks torch for a device number that the visible devices do not have",
         patterns=(r"AssertionError: Invalid device id *$",),
+        example="AssertionError: Invalid device id",
         causes=(
             "the list of visible cards is not 0,1,2...: the program uses numbers of the host, but visible cards are"
             " numbered from 0",
@@ -207,6 +226,7 @@ ROWS = in_stage(
             r"check Node (?P<node>[\w.-]{1,80}) label \[(?P<label>[\w./-]{1,80})\] Failed, value is "
             r"(?P<have>[\w./-]{1,80})",
         ),
+        example="volcano <checkNodeNPUByTask : check Node n7 label [accelerator-type] Failed, value is half>",
         in_output=True,
         says=("node {node} has {label}={have}",),
         causes=("the job has another value in its nodeSelector, or none, so that a default counts",),
@@ -220,6 +240,8 @@ ROWS = in_stage(
             r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",
             r"Maybe you are trying to call 'mindspore\.communication\.init\(\)' without using 'mpirun'",
         ),
+        example="RuntimeError: Maybe you are trying to call 'mindspore.communication.init()' without using"
+        " 'mpirun', which",
         causes=(
             "the script, or a notebook, calls init() but was started with python",
             "device_target is CPU: there, init() needs mpirun or msrun, and a rank table with RANK_ID does not do",
@@ -235,6 +257,7 @@ ROWS = in_stage(
             r"Failed to call (?:bind|socket listen), url: (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5})\b",
             r"InitTCPServer\] Failed to init the tcp server",
         ),
+        example="Failed to call bind, url: 10.9.8.7:8118 Address already in use",
         says=("address {ip}, port {port}",),
         causes=(
             "another scheduler of this host has the port: of an earlier job, or started by an operator of Kubernetes",
@@ -247,6 +270,7 @@ ROWS = in_stage(
     KnownError(
         "MindSpore's scheduler gave this process no rank; the cluster may already have all its nodes",
         patterns=(r"This node could be redundant and is not successfully registered",),
+        example="x PostProcess] This node could be redundant and is not successfully registered.",
         causes=(
             "more processes were started than MS_WORKER_NUM",
             "processes of an earlier job registered at the same scheduler",

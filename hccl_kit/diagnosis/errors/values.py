@@ -42,6 +42,7 @@ ROWS: tuple[KnownError, ...] = (
         "the interface that HCCL chose for the host network",
         role="fact",
         patterns=(r"get host ip success[^\n]{0,40}?\[?(?P<ip>[0-9a-fA-F.:%\w]{7,60})?", r"find nic[^\n]{0,60}success"),
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [nic.cc:12] [78]get host ip success, ip[10.1.2.3]",
         says=("{ip}",),
         causes=("all hosts must use interfaces that reach each other; HCCL_SOCKET_IFNAME selects them",),
     ),
@@ -74,6 +75,8 @@ ROWS: tuple[KnownError, ...] = (
         "a trace line of HCCL, not an error by itself",
         role="fact",
         patterns=(r"\[HCCL_TRACE\]",),
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][HCCL_TRACE]begin to"
+        " create links",
     ),
     KnownError(
         "the settings of a communicator",
@@ -82,6 +85,8 @@ ROWS: tuple[KnownError, ...] = (
             r"comm config of ?\[(?P<group>[^\]\n]{1,200})\]: ?(?P<settings>[^\n]{1,160})",
             r"\[BuildRemoteResByTag\] ?newtag ?\[(?P<tag>[^\]\n]{1,200})\]",
         ),
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [c.cc:12] [78]comm config of [g]: buffer"
+        " size 200 MB",
         says=("of the group {group}: {settings}", "its operator {tag} sets up its resources"),
         causes=("they must be the same on all ranks of the group",),
     ),
@@ -104,6 +109,8 @@ ROWS: tuple[KnownError, ...] = (
         "a part of the rank table could not be read; the line above it names the value",
         role="frame",
         patterns=(r"get dev list error ?: ?serverId ?\[(?P<server>[^\]\n]{1,80})\]",),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]get dev list error:"
+        " serverId[10.1.2.3]",
         says=("the server is {server}",),
         causes=("the line above it names the value",),
         tells_apart="hccl-check FILE",
@@ -116,6 +123,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Entry-HcclCommPrepare ?:? ?comm ?\[(?P<ends>[^\]\n]{1,160})\](?:, ?timeout"
             r" ?\[(?P<seconds>[0-9]{1,6}) ?s?\])?",
         ),
+        example="Entry-HcclCommPrepare:comm[10.1.1.1:203_10.1.1.2:210], timeout[3 s]",
         says=("between {ends}", "within {seconds} s"),
         causes=("if the two ends start further apart than the timeout, both fail",),
         tells_apart='grep -rh "Entry-HcclCommPrepare" */run/plog of both ends: compare the times of one comm',

@@ -241,6 +241,8 @@ ROWS = (
                 r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?event wait timeout occurred during task execution"
                 r"(?:[^\n]{0,200}?timeout ?[:=] ?(?P<limit>[0-9]{1,8}))?",
             ),
+            example="EE9999: The error from device(chipId:3, dieId:0), serial number is 1, event wait timeout"
+            " occurred during task execution, stream_id:1, event_id=7, timeout=1980.",
             says=("card {card}", "the limit was {limit} s"),
             causes=_WAITED,
             tells_apart=_APART,
@@ -254,6 +256,8 @@ ROWS = (
                 r"fault kernel_name ?= ?(?P<kernel>(?:\w{0,40}_)?aiv_[\w*]{1,80})",
                 r"fault kernel_name ?= ?(?P<kernel>hccl_aiv\w{0,60})",
             ),
+            example="[ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [k.cc:12] fault"
+            " kernel_name=aiv_all_reduce_910b",
             says=("the kernel is {kernel}",),
             causes=_WAITED,
             tells_apart=_APART,
