@@ -1,4 +1,4 @@
-"""Each kind of line is parsed to its facts."""
+"""Each kind of line is parsed to its facts, with all of their values."""
 
 # ruff: noqa: E501 - log lines are not wrapped
 
