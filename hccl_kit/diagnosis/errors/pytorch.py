@@ -26,7 +26,7 @@ def _watchdog(message: Message) -> Iterator[Fact]:
     named = re.search(r"\[[Rr]ank ?([0-9]{1,8})\]", before)
     group = re.search(r"\[PG ID ([^\s\]]{1,80})", before)
     yield Watchdog(
-        rank(named[1]) if named else None,
+        rank(named[1] if named else message.value("rank")),
         message.number("number"),
         operator,
         group[1] if group else None,
@@ -51,13 +51,9 @@ ROWS: tuple[KnownError, ...] = (
         "torch_npu's watchdog: an operator of this rank did not finish in time",
         role="symptom",
         patterns=(
-            r"\[Rank (?P<rank>[0-9]{1,8})\] [Ww]atchdog caught collective operation timeout: ?Work\w{1,8}\(SeqNum="
-            r"(?P<number>[0-9]{1,12})"
-            r"(?:, ?OpType=(?P<operator>\w{1,40}))?[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)"
-            r"(?: ran for (?P<ran>[0-9]{1,12}))?",
-            r"[Ww]atchdog caught collective operation"
-            r" timeout: ?Work\w{1,8}\(SeqNum=(?P<number>[0-9]{1,12})(?:, ?OpType="
-            r"(?P<operator>\w{1,40}))?",
+            r"(?:\bRank (?P<rank>[0-9]{1,8})\] )?[Ww]atchdog caught collective operation timeout: ?Work\w{1,8}\(SeqNum="
+            r"(?P<number>[0-9]{1,12})(?:, ?OpType=(?P<operator>\w{1,40}))?"
+            r"(?:[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)(?: ran for (?P<ran>[0-9]{1,12}))?)?",
         ),
         example="[rank9]:[E324 13:00:25.428 a.ts:1] [Rank 9] Watchdog caught collective operation timeout: "
         "WorkHCCL(SeqNum=196,"
