@@ -176,6 +176,22 @@ LINES = (
         "card 3; the limit was 1980 s",
     ),
     (
+        "ErrorNo: 103901() [GE][MODULE]Failed to transfer sync, channel_id:10.0.0.5:20000, operation:read, op_descs"
+        " size:1160, timeout:10000 ms.",
+        "symptom",
+        "a transfer between prefill and decode",
+        "read, the other end is 10.0.0.5:20000, within 10000 ms",
+    ),
+    (
+        "RuntimeError: CANN error: The argument is invalid.Reason: Set device failed, invalid device, set drv"
+        " device=100, valid device range is [0, 8) Solution: 1.Check the input parameter range of the function.",
+        "cause",
+        "a process asks for a card",
+        "it asks for card 100; there are 8",
+    ),
+    ("command terminated with exit code 137", "pointer", "killed with signal 9", ""),
+    ("RuntimeError: worker 3 exited with code -9", "pointer", "killed with signal 9", ""),
+    (
         "[W1 socket.cpp:929] [c10d] The server socket on [::ffff:198.18.0.7]:4711 has timed out, will retry.",
         "symptom",
         "198.18.0.0/15",

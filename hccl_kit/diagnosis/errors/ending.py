@@ -228,6 +228,9 @@ ROWS: tuple[KnownError, ...] = (
         "a process was killed with signal 9, which a program cannot catch: look at the memory of the host first",
         role="pointer",
         patterns=(
+            r"\bexit(?:ed)?(?: with)?(?: exit)? code:? 137\b",
+            r"\bexitCode: ?137\b",
+            r"\b(?:exited|died|failed|ended|terminated)\b[^\n]{0,40}?\bcode -9\b",
             r"failed \(exitcode: -9\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>[0-9]{1,9})\)",
             _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid:"
             r" (?P<pid>[0-9]{1,9})\))?",
@@ -309,7 +312,7 @@ ROWS: tuple[KnownError, ...] = (
             r" (?P<code>[0-9]{1,3})(?: \(SIG[\w+-]{1,12}\))?$",
         ),
         says=("rank {rank} on {host}, exit code {code}: 128 and more is a signal, 137 is SIGKILL",),
-        example="error: rank 3 on device 3 of n1 failed with exit code 137 (SIGKILL)",
+        example="error: rank 3 on device 3 of n1 failed with exit code 1",
         fact=_ended,
         causes=("an error of that rank: its own log has it", "137: the memory of the host was used up"),
         tells_apart="the log of that rank; " + _HOST_MEMORY,

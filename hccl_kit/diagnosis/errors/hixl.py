@@ -31,6 +31,31 @@ ROWS = in_stage(
         fix="ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE and TLS equal at both ends",
     ),
     KnownError(
+        "a transfer between prefill and decode failed: the code before the text says how",
+        role="symptom",
+        patterns=(
+            r"\bErrorNo: ?(?P<code>[15]039[0-9]{2})\(\)[^\n]{0,40}Failed to transfer"
+            r" sync, ?channel_id: ?(?P<peer>[^\s,]{3,80})"
+            r"(?:[^\n]{0,80}?operation: ?(?P<operation>\w{1,20}))?(?:[^\n]{0,80}?timeout: ?(?P<limit>[0-9]{1,9}) ?ms)?",
+            r"Failed to invoke (?P<call>HcclBatch(?:Get|Put)), ?hccl_result ?= ?(?P<result>[0-9]{1,3})",
+        ),
+        example="[ERROR] GE(77,):2026-02-03-04:05:06.007.008 [engine.cc:1]78 TransferSync: ErrorNo: 103900() [GE]"
+        "[MODULE]"
+        "Failed to transfer sync, channel_id:10.1.1.2:20000, operation:read, op_descs size:4, timeout:10000 ms.",
+        says=(
+            "{operation}, the other end is {peer}, within {limit} ms",
+            "the other end is {peer}",
+            "{code}: 103900 a refused argument or a link, 103901 the timeout, 103902 not connected, 503900 failed",
+            "{call} returned HcclResult {result}",
+        ),
+        causes=(
+            "an error above it of the same process: a transfer that the AICPU did not start, or a link",
+            "the other end ended, or is slower than the timeout (103901)",
+        ),
+        tells_apart="the first ERROR of both plogs at this second",
+        fix="correct what that line names; ASCEND_TRANSFER_TIMEOUT for slow ends",
+    ),
+    KnownError(
         "a one-sided transfer could not be started on the card's own CPU (AICPU)",
         patterns=(r"\[(?P<call>Batch(?:Get|Put))\] ?AICPU launch failed(?:, ?code: ?(?P<result>[0-9]{1,6}))?",),
         example="x.cc:5,BatchPut, Error: ret=1 [BatchPut] AICPU launch failed, code: 3",

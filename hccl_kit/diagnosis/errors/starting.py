@@ -145,6 +145,20 @@ ROWS = in_stage(
         fix="end the other process, take another card, or lower --gpu-memory-utilization so that all fit",
     ),
     KnownError(
+        "the sleep mode of vLLM does not work here: its allocator of the card's memory (camem) is not available",
+        patterns=(r"camem allocator is not available",),
+        in_output=True,
+        example="AssertionError: camem allocator is not available",
+        causes=(
+            "vllm-ascend was built without its compiled module: COMPILE_CUSTOM_KERNELS was 0, or unset before 0.8",
+            "that module does not load: CANN's libraries are not found, or are of another release",
+            "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, which sleep mode does not support",
+        ),
+        tells_apart="python -c 'import vllm_ascend.vllm_ascend_C'; echo $PYTORCH_NPU_ALLOC_CONF",
+        fix="build vllm-ascend with COMPILE_CUSTOM_KERNELS=1 after sourcing CANN's set_env.sh; export"
+        " PYTORCH_NPU_ALLOC_CONF=expandable_segments:False; or start without enable_sleep_mode",
+    ),
+    KnownError(
         "fewer cards than ranks of vLLM on this host",
         patterns=(
             r"local_world_size \((?P<ranks>[0-9]{1,5})\) must be less than or equal to the number"
