@@ -92,9 +92,8 @@ ROWS = (
                 r"connected p2p timeout",
                 r"Wait timeout for get P2P status",
             ),
-            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Wait][P2PConnected]"
-            "connected"
-            " p2p timeout, timeout:130 s. local logicDevid:0, remote physic id:1.",
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]"
+            " [78][Wait][P2PConnected]connected p2p timeout, timeout:130 s. local logicDevid:0, remote physic id:1.",
             fact=_p2p_timed_out,
             says=("this process (its card {own}) waited {seconds} s for physical card {peer} of the same server",),
             causes=(
@@ -152,9 +151,8 @@ ROWS = (
                 r")\]"
                 r"| is not set), ?phySuperPodId ?\[(?P<physical>[^\]\n]{0,60})\])?",
             ),
-            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][PrintErrorInfo]local "
-            "rank"
-            " information: nicType[VNIC_TYPE], logicSuperPodId[a], phySuperPodId[1]. Note",
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][PrintErrorInfo]local"
+            " rank information: nicType[VNIC_TYPE], logicSuperPodId[a], phySuperPodId[1]. Note",
             fact=_super_pod,
             says=(
                 "the link is of type {nic}, the physical super pod is {physical}",

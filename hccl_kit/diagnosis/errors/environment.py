@@ -136,9 +136,8 @@ ROWS = in_stage(
             r"invalid device, set drv device=(?P<device>[0-9]{1,6}), valid device range is"
             r" \[0, ?(?P<count>[0-9]{1,4})\)",
         ),
-        example="EE1001: The argument is invalid.Reason: Set device failed, invalid device, set drv device=100, "
-        "valid device"
-        " range is [0, 8)",
+        example="EE1001: The argument is invalid.Reason: Set device failed, invalid device, set drv device=100, valid"
+        " device range is [0, 8)",
         says=("it asks for card {device}; there are {count}, numbered from 0",),
         causes=("more processes than cards were started on this host", "ASCEND_RT_VISIBLE_DEVICES hides cards"),
         tells_apart=f"hostname; {_VISIBLE}",

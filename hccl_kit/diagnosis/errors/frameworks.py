@@ -132,8 +132,8 @@ ROWS: tuple[KnownError, ...] = (
             r"errNo ?\[0x0{4,12}50[01]0{0,6}[0-9a-fA-F]{1,3}\] ?hcclComm (?P<operator>\w{1,40}) error, ?tag ?\["
             r"(?P<tag>[^\]\n]{1,200})\]",
         ),
-        example="[ERROR] GE(77,python3):2025-06-15-15:06:40.500.000 call hccl op:HcomAllReduce of graph 1 load"
-        " task fail",
+        example="[ERROR] GE(77,python3):2025-06-15-15:06:40.500.000 call hccl op:HcomAllReduce of graph 1 load task"
+        " fail",
         says=("the operator is {operator}", "its tag is {tag}"),
         causes=("the code or the first error line above it has the reason",),
         tells_apart=ABOVE,

@@ -124,9 +124,9 @@ ROWS = in_stage(
         "HCCL concludes which card broke the job: its heartbeat stopped",
         role="pointer",
         patterns=_concluded_of("(?:Heartbeat )?Lost"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]"
-        "Cluster Exception Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025],"
-        " Discoverer:[10.1.2.6/3], ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Network",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
+        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
+        " ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Network",
         fact=partial(_concluded, status="lost"),
         says=(
             "the card (host/number) is {card}",
@@ -142,9 +142,9 @@ ROWS = in_stage(
         "HCCL concludes which card broke the job: its process is stuck",
         role="pointer",
         patterns=_concluded_of("[Ss]tuck"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]"
-        "Cluster Exception Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025],"
-        " Discoverer:[10.1.2.6/3], ExceptionType:[Stuck Occurred], Possible Reason:1. Network",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
+        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
+        " ExceptionType:[Stuck Occurred], Possible Reason:1. Network",
         fact=partial(_concluded, status="stuck"),
         says=(
             "the card (host/number) is {card}",
@@ -162,9 +162,9 @@ ROWS = in_stage(
         role="pointer",
         codes=("EI0013",),
         patterns=_concluded_of("[Ee]rror [Cc][Qq][Ee]"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]"
-        "Cluster Exception Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025],"
-        " Discoverer:[10.1.2.6/3], ExceptionType:[Error cqe Occurred], Possible Reason:1. Network",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
+        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
+        " ExceptionType:[Error cqe Occurred], Possible Reason:1. Network",
         fact=partial(_concluded, status="error cqe"),
         says=("the card (host/number) is {card}", "seen by {reporter}", "at {time}, by the clock of the reporter"),
         causes=_CQE,
@@ -206,8 +206,8 @@ ROWS = in_stage(
             r"(?P<status>[^\]\n]{1,30})\] ?by rank ?\[(?P<reporter>[^\]\n]{1,100})\]",
         ),
         mentions=(r"crimer rank ?\[(?P<card>[^\]\n]{1,100})\](?: ?status ?\[(?P<status>[^\]\n]{1,30})\])?",),
-        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][HeartbeatAbnormal]local rank"
-        " [10.1.2.4/1]: crimer rank [10.1.2.5/2] status[STUCK] by informer rank [10.1.2.6/3]",
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][HeartbeatAbnormal]local"
+        " rank [10.1.2.4/1]: crimer rank [10.1.2.5/2] status[STUCK] by informer rank [10.1.2.6/3]",
         fact=_event,
         says=(
             "card {card} (host/number) is named: read the log of its process first",

@@ -39,13 +39,13 @@ ROWS = in_stage(
             r"(?:[^\n]{0,80}?operation: ?(?P<operation>\w{1,20}))?(?:[^\n]{0,80}?timeout: ?(?P<limit>[0-9]{1,9}) ?ms)?",
             r"Failed to invoke (?P<call>HcclBatch(?:Get|Put)), ?hccl_result ?= ?(?P<result>[0-9]{1,3})",
         ),
-        example="[ERROR] GE(77,):2026-02-03-04:05:06.007.008 [engine.cc:1]78 TransferSync: ErrorNo: 103900() [GE]"
-        "[MODULE]"
-        "Failed to transfer sync, channel_id:10.1.1.2:20000, operation:read, op_descs size:4, timeout:10000 ms.",
+        example="[ERROR] GE(77,):2026-02-03-04:05:06.007.008 [engine.cc:1]78 TransferSync: ErrorNo: 103900()"
+        " [GE][MODULE]Failed to transfer sync, channel_id:10.1.1.2:20000, operation:read, op_descs size:4,"
+        " timeout:10000 ms.",
         says=(
             "{operation}, the other end is {peer}, within {limit} ms",
             "the other end is {peer}",
-            "{code}: 103900 a refused argument or a link, 103901 the timeout, 103902 not connected, 503900 failed",
+            "the code is {code}: 103900 a refused argument or a link, 103901 the timeout, 103902 not connected",
             "{call} returned HcclResult {result}",
         ),
         causes=(
@@ -91,8 +91,8 @@ ROWS = in_stage(
             r"Create_para_check fail",
             r"localbuffer init failed ?(?P<result>[0-9]{1,3})?",
         ),
-        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [svm.c:12] Share memory create device"
-        " error, va=0x1200",
+        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [svm.c:12] Share memory create device error,"
+        " va=0x1200",
         causes=(
             "links over HCCS need memory that starts at a multiple of 2 MB",
             "the memory is not that of the card, or was freed",
@@ -103,8 +103,8 @@ ROWS = in_stage(
     KnownError(
         "memory could not be registered with the network port",
         patterns=(r"ra reg global mr fail", r"\[reg\]\[ra_hdc_typical_mr\]", r"mr_reg[^\n]{0,80}\bfail"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][hrtRaRegGlobalMr]ra"
-        " reg global mr fail. return[128102], params: size[1]",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][hrtRaRegGlobalMr]ra reg"
+        " global mr fail. return[128102], params: size[1]",
         causes=(
             "the registered size is larger than what was allocated",
             "the kind of memory is not supported: host memory that was mapped from physical memory",
@@ -142,8 +142,8 @@ ROWS = in_stage(
     KnownError(
         "the memory of a transfer has another type than declared: it was not registered, or is not pinned",
         patterns=(r"CheckMemCpyAttr", r"real memory type of (?:src|dst) is", r"(?:src|dst)'s real memory type is"),
-        example="[ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [api.cc:12] CheckMemCpyAttr: real"
-        " memory type of src is 2",
+        example="[ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [api.cc:12] CheckMemCpyAttr: real memory"
+        " type of src is 2",
         causes=("host memory without pin_memory=True", "memory that was not registered, or with another engine"),
         tells_apart="MC_LOG_LEVEL=INFO: lines `register mem addr` name what is registered",
         fix="pin host memory, and register all memory before it is transferred",
@@ -162,8 +162,8 @@ ROWS = in_stage(
     KnownError(
         "memory of the other end could not be mapped: the ends may be in two super pods",
         patterns=(r"halMemImport\w{0,40} ?fail",),
-        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [svm.c:12] halMemImportFromShareableHandle"
-        " fail, ret=8",
+        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [svm.c:12] halMemImportFromShareableHandle fail,"
+        " ret=8",
         causes=("fabric memory does not work across super pods",),
         tells_apart="npu-smi info -t spod-info -i N -c 0 on both",
         fix="use servers of one super pod, or RoCE",

@@ -132,11 +132,9 @@ ROWS = (
                 r" ?rankSize ?: ?(?P<ranks>[0-9]{1,8})",
                 r"get hccl comm fail by rank ?: ?(?P<rank>[0-9]{1,8})",
             ),
-            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][HCCL_TRACE]"
-            "HcclCommInitRootInfo failed,"
-            " return[0x000000000500000d], rankNum[16], rank[9], rootInfo "
-            "identifier[10.1.2.3%eth0_60000_0_1750000000123456],"
-            " server[10.1.2.4%eth0], logicDevId[1]",
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]"
+            " [78][HCCL_TRACE]HcclCommInitRootInfo failed, return[0x000000000500000d], rankNum[16], rank[9], rootInfo"
+            " identifier[10.1.2.3%eth0_60000_0_1750000000123456], server[10.1.2.4%eth0], logicDevId[1]",
             fact=_join_failed,
             says=("this is rank {rank} of {ranks}", "this is rank {rank}", "the result is {result}"),
             causes=("the lines above it of the same process name the reason",),
@@ -174,10 +172,9 @@ ROWS = (
             r"(?:[^\n]{0,20}?deviceLogicId ?\[(?P<card>[0-9]{1,6})\])?",
             r"Entry-HcclCommInit\w{0,40}",
         ),
-        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Entry-HcclCommInitRootInfo:"
-        "ranks[16], rank[9], rootinfo: host ip[10.1.2.3] port[60000] nicDeploy[1] "
-        "identifier[10.1.2.3%eth0_60000_0_1750000000123456],"
-        " deviceLogicId[1]",
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]"
+        " [78]Entry-HcclCommInitRootInfo:ranks[16], rank[9], rootinfo: host ip[10.1.2.3] port[60000] nicDeploy[1]"
+        " identifier[10.1.2.3%eth0_60000_0_1750000000123456], deviceLogicId[1]",
         fact=_joined,
         says=(
             "it is rank {rank} of {ranks}",
@@ -257,8 +254,8 @@ ROWS = (
             r"hcom destroy (?:begin|complete)",
             r"Entry-HcomDestroy",
         ),
-        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Entry-HcclCommDestroy: op_base"
-        " comm destroy begin",
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Entry-HcclCommDestroy:"
+        " op_base comm destroy begin",
         fact=_left,
         causes=("normal at the end; if it comes before an error of another rank, this process left too early",),
     ),

@@ -116,8 +116,8 @@ ROWS = in_stage(
             r"Get_Socket_Timeout\(EI0006\)",
             r"Communication_Error_Get_Socket\(EI0006\)",
         ),
-        example="[PID: 7] 2025-12-29-10:00:00.000.000 Get_Socket_Timeout(EI0006): Getting socket times out."
-        " Reason: no connection",
+        example="[PID: 7] 2025-12-29-10:00:00.000.000 Get_Socket_Timeout(EI0006): Getting socket times out. Reason:"
+        " no connection",
         causes=_FAR_END,
         tells_apart=_APART + "; the rank that reports something else, or nothing, is the one to look at",
         fix=_FIX,
@@ -137,9 +137,8 @@ ROWS = in_stage(
             r"wait socket establish timeout",
             r"get s(?:o[ck]{2}e|coke)t timeout, ?total ?\[",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Wait][LinkEstablish]wait "
-        "socket"
-        " establish timeout, role[1] rank[9] timeout[120 s]",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Wait][LinkEstablish]wait"
+        " socket establish timeout, role[1] rank[9] timeout[120 s]",
         fact=_timed_out,
         says=(
             "rank {rank} is this process, and it waited {seconds} s; role {role} (1 is the client, 0 the server)",
@@ -164,8 +163,7 @@ ROWS = in_stage(
             r"(?P<status>[^|\s][^|\n]{0,30}?) *\|(?: *(?P<tls>[A-Za-z]{3,12}) *\|)?",
         ),
         example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]   |  192.168.7.6(10)   | "
-        " 16666  |"
-        "   192.168.7.5(9)   |  3234403008  |  client  | time out |   DISABLE  | LinkInfo",
+        " 16666  |   192.168.7.5(9)   |  3234403008  |  client  | time out |   DISABLE  | LinkInfo",
         fact=_row,
         says=(
             "rank {own} ({own_ip}) waits for rank {peer} ({peer_ip}), as {role}: {status}",
@@ -192,9 +190,8 @@ ROWS = in_stage(
             r"\](?:\w{1,40}\])? *\|?--------[-|]*$",
             r"\](?:\w{1,40}\])? *________[_|]*$",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]   | "
-        " dest_ip(user_rank)  |   dest_port   |  src_ip(user_rank)   |   src_port   |   MyRole   |  "
-        " Status   |",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]   |  dest_ip(user_rank) "
+        " |   dest_port   |  src_ip(user_rank)   |   src_port   |   MyRole   |   Status   |",
         says=("the card of this process is {device}",),
         causes=_FAR_END,
         tells_apart=_APART,
@@ -205,9 +202,8 @@ ROWS = in_stage(
         role="frame",
         codes=("EI0006",),
         patterns=(r"the connection failure between this device and (?:the )?target device",),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]the connection failure "
-        "between"
-        " this device and target device may be due to the following reasons:",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]the connection failure"
+        " between this device and target device may be due to the following reasons:",
         fact=_no_link,
         causes=_FAR_END,
         tells_apart=_APART,
@@ -224,8 +220,8 @@ ROWS = in_stage(
             r"(?P<peer>[^\]/\n]{1,80})/(?P<peer_card>[0-9]{1,6})\] fail",
         ),
         example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]This node (server 10.1.2.4,"
-        " device ID 1) detects that srcRank (server 10.1.2.4, device ID 1) fails to connect to dstRank"
-        " (server 10.1.2.5, device ID 10). Continue",
+        " device ID 1) detects that srcRank (server 10.1.2.4, device ID 1) fails to connect to dstRank (server"
+        " 10.1.2.5, device ID 10). Continue",
         fact=_detected,
         says=("card {own_card} of {own} waits for card {peer_card} of {peer}",),
         causes=(
@@ -271,10 +267,10 @@ ROWS = in_stage(
             r"\[(?P<peer>[0-9]{1,10})\]-(?:remoteIpAddr|remote_ip_addr) ?\[(?P<peer_at>[^\]\n]{0,100})\]"
             r"(?:[^\n]{0,200}?tag ?\[(?P<tag>[^\]\n]{1,160}))?",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Transport init error! "
-        "createLink"
-        " para:rank[1]-localUserrank[5]-localIpAddr[10.1.2.4/1], remoteRank[0]-remoteUserrank[6]-"
-        "remoteIpAddr[10.1.2.5/0], linkMode[1], tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456]",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Transport init error!"
+        " createLink para:rank[1]-localUserrank[5]-localIpAddr[10.1.2.4/1],"
+        " remoteRank[0]-remoteUserrank[6]-remoteIpAddr[10.1.2.5/0], linkMode[1],"
+        " tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456]",
         fact=_link_failed,
         says=(
             "rank {own} (host/card {own_at}) waits for rank {peer} (host/card {peer_at})",
@@ -298,8 +294,8 @@ ROWS = in_stage(
         role="result",
         codes=("HcclResult 13",),
         patterns=(r"errNo\[0x0{0,12}50[01]0{0,6}0[dD]\]",),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Recv][RaSocket]"
-        "errNo[0x000000000500000d] the connection is closed",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]"
+        " [78][Recv][RaSocket]errNo[0x000000000500000d] the connection is closed",
         fact=_peer_closed,
         causes=("the process at the other end ended, or gave up after its own error",),
         tells_apart="the log of the far end at this second",
@@ -310,8 +306,8 @@ ROWS = in_stage(
         role="symptom",
         codes=("HcclResult 13",),
         patterns=(r"\brecv fail(?:ed)?\b", r"socket recv error", r"peer (?:has )?closed"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]recv fail, the peer"
-        " may have ended",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]recv fail, the peer may"
+        " have ended",
         causes=("the process at the other end ended, or gave up after its own error",),
         tells_apart="the log of the far end at this second",
         fix="correct the far end",
@@ -331,8 +327,8 @@ ROWS = in_stage(
             r"Transport init error!?",
             r"[cC]reate [dD]est(?:Link)? [eE]rror",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]Alloc transports"
-        " failed, tag[AllReduce_g]",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]Alloc transports failed,"
+        " tag[AllReduce_g]",
         says=("the operator is {tag}; it must be the same on all ranks",),
         causes=_FAR_END,
         tells_apart="the lines above: LINK_ERROR_INFO and createLink name the far end",

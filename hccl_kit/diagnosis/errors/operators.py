@@ -73,8 +73,8 @@ ROWS = in_stage(
             r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small), should (?:be )?larger than (?P<needed>[0-9]{1,9}) ?MB",
             r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)",
         ),
-        example="HCCL_BUFFSIZE is too SMALL, maxBs = 64, h = 1024, k = 4, NEEDED_HCCL_BUFFSIZE(((maxBs * 3) +"
-        " 3MB) * 2) = 811MB, HCCL_BUFFSIZE=300MB.",
+        example="HCCL_BUFFSIZE is too SMALL, maxBs = 64, h = 1024, k = 4, NEEDED_HCCL_BUFFSIZE(((maxBs * 3) + 3MB) *"
+        " 2) = 811MB, HCCL_BUFFSIZE=300MB.",
         says=(
             "it needs {needed} MB and has {has} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
             "it needs {needed} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
@@ -166,9 +166,8 @@ ROWS = in_stage(
             r"\bhalMemAlloc failed",
             r"drv\w{0,20} ?[Mm]alloc\w{0,20} fail\w{0,3}[^\n]{0,80}(?:out of memory|size)",
         ),
-        example="RuntimeError: NPU out of memory. Tried to allocate 90.00 MiB (NPU 1; 60.00 GiB total capacity;"
-        " 4.00 GiB already allocated; 4.00 GiB current active; 20.00 MiB free; 4.00 GiB reserved in"
-        " total by PyTorch)",
+        example="RuntimeError: NPU out of memory. Tried to allocate 90.00 MiB (NPU 1; 60.00 GiB total capacity; 4.00"
+        " GiB already allocated; 4.00 GiB current active; 20.00 MiB free; 4.00 GiB reserved in total by PyTorch)",
         says=(
             "another process holds about {outside} of the card: of {total} this one has {reserved}, and {free} are"
             " free; end that process, or take another card",

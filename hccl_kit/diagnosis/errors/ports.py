@@ -72,9 +72,8 @@ ROWS = (
                 r"host nic listen start failed, ?port ?\[(?P<port>[0-9]{1,5})\]",
                 r"Cannot bind IF\. ?ip is (?P<ip>[^,\n]{1,80}), ?port is (?P<port>[0-9]{1,5})",
             ),
-            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78] socket type[2], "
-            "listen on"
-            " ip[10.1.2.4%eth0] and specific port[60000] fail. Please check the port status",
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78] socket type[2], listen"
+            " on ip[10.1.2.4%eth0] and specific port[60000] fail. Please check the port status",
             fact=_listen_failed,
             says=("address {ip}, port {port}",),
             causes=_PORT_HELD,
@@ -155,9 +154,8 @@ ROWS = (
                 r" port "
                 r"(?P<port>[0-9]{1,5}))?",
             ),
-            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78] socket type[0], "
-            "listen on"
-            " ip[192.168.7.5] and specific port[16666] fail. Please check the port status",
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78] socket type[0], listen"
+            " on ip[192.168.7.5] and specific port[16666] fail. Please check the port status",
             fact=_listen_failed,
             says=("card address {ip}, port {port}; timeouts that follow are consequences",),
             causes=_CARD_CAUSES,

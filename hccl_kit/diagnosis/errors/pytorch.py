@@ -55,9 +55,8 @@ ROWS: tuple[KnownError, ...] = (
             r"(?P<number>[0-9]{1,12})(?:, ?OpType=(?P<operator>\w{1,40}))?"
             r"(?:[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)(?: ran for (?P<ran>[0-9]{1,12}))?)?",
         ),
-        example="[rank9]:[E324 13:00:25.428 a.ts:1] [Rank 9] Watchdog caught collective operation timeout: "
-        "WorkHCCL(SeqNum=196,"
-        " OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800185 milliseconds before timing out.",
+        example="[rank9]:[E324 13:00:25.428 a.ts:1] [Rank 9] Watchdog caught collective operation timeout:"
+        " WorkHCCL(SeqNum=196, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800185 milliseconds before timing out.",
         fact=_watchdog,
         needs_context=True,
         says=(

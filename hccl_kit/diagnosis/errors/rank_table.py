@@ -69,8 +69,8 @@ ROWS = in_stage(
             r"(?P<on>[^;\n]{0,400}?)\]?; ?rankList for disabled tls:\[?(?P<off>[^;\n]{0,400}?)\]?;)?",
             r"All ranks are consistent\. Current status",
         ),
-        example='EI0016: Value enable for config "tls" is invalid. Reason: rankList for enabled tls:[0,1];'
-        " rankList for disabled tls:[2,3];",
+        example='EI0016: Value enable for config "tls" is invalid. Reason: rankList for enabled tls:[0,1]; rankList'
+        " for disabled tls:[2,3];",
         says=("HCCL found {value}", "on: {on}", "off: {off}"),
         causes=("a server was installed, or its TLS switched, differently",),
         tells_apart="hccn_tool -i N -tls -g on all servers",
@@ -160,8 +160,8 @@ ROWS = in_stage(
             r"(?:[^\n]{0,160}?rankId\[(?P<other>[0-9]{1,8})\])?)?",
             r"superDeviceId ?\[(?P<sdid>[^\]\n]{1,40})\] in superPod ?\[(?P<pod>[^\]\n]{0,60})\] ?is already exist",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]rank[1] and rank[9]"
-        " have same superDeviceId[131077] in superPod[0]",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]rank[1] and rank[9] have"
+        " same superDeviceId[131077] in superPod[0]",
         says=("SDID {sdid} in super pod {pod}", "ranks {rank} ({server}) and {other}"),
         causes=(
             "HCCL_LOGIC_SUPERPOD_ID puts servers of two physical super pods into one",
@@ -213,8 +213,8 @@ ROWS = in_stage(
         "the process of a rank runs on another card than in the table",
         codes=("EI0004",),
         patterns=(r"ranktable config devId is inconsistent with the local devId",),
-        example="EI0004: The ranktable is invalid,Reason:[The ranktable config devId is inconsistent with the"
-        " local devId.].",
+        example="EI0004: The ranktable is invalid,Reason:[The ranktable config devId is inconsistent with the local"
+        " devId.].",
         causes=(
             "a device_id occurs twice in the table, so that one rank gets the card of another",
             "the process was started with another DEVICE_ID or mask than the table has",
@@ -256,8 +256,8 @@ ROWS = in_stage(
         "the network port of a card could not be opened with the address of the table",
         codes=("EI0014",),
         patterns=(r"ra rdev init failed[^\n]{0,80}ret ?\[?-17\]?", r"ra_rdev_init[^\n]{0,200}ret ?\[?\(?-17\b"),
-        example="[ERROR] HCCP(77,hccp_service.bin):2025-06-15-15:06:40.500.000 [ra.cc:12] [78]ra rdev init"
-        " failed, ret[-17]",
+        example="[ERROR] HCCP(77,hccp_service.bin):2025-06-15-15:06:40.500.000 [ra.cc:12] [78]ra rdev init failed,"
+        " ret[-17]",
         causes=("device_ip of the table is not the address of the card",),
         tells_apart="hccn_tool -i N -ip -g",
         fix="write the address that the tool prints, or set the address of the card",
@@ -281,8 +281,8 @@ ROWS = in_stage(
         "a card address of the rank table is empty or not a valid address",
         codes=("EI0014",),
         patterns=(r"device_ip is invalid in rank ?table", r"rank ?table[^\n]{0,60}device_?[iI]p[^\n]{0,40} is invalid"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]device_ip is invalid"
-        " in ranktable",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]device_ip is invalid in"
+        " ranktable",
         causes=("the cards have no address, so the tool that wrote the table left it empty",),
         tells_apart="hccn_tool -i N -ip -g on every server",
         fix="set the addresses (hccn_tool -i N -ip -s address A netmask M), then write the table again",

@@ -65,9 +65,8 @@ ROWS = in_stage(
             r"connectFailedAgentIdList ?:? ?\[(?P<ranks>[0-9, ]{1,16384}?),? ?\]",
             r"List of unconnected ranks: ?\"?\[?(?P<ranks>[0-9, ]{1,16384}?),? ?\]",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]TopoDetect ERROR occur "
-        "!!! fault_type[1],"
-        ' fault_info["Failed to connect agent[1,3,15,]"]',
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]TopoDetect ERROR occur !!!"
+        ' fault_type[1], fault_info["Failed to connect agent[1,3,15,]"]',
         fact=_never_connected,
         says=("ranks {ranks} never joined; the others waited for them",),
         causes=_ABSENT,
@@ -84,8 +83,8 @@ ROWS = in_stage(
             r"need connect rankNum is ?\[(?P<needed>[0-9]{1,8})\]",
             r"DisplayConnect(?:ed|ion)",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]connected"
-        " rankinfo[LINE 0]: [0000000000000000],[0000000000000002];",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]connected rankinfo[LINE"
+        " 0]: [0000000000000000],[0000000000000002];",
         says=("connected: {ranks}", "{came} ranks connected", "{needed} ranks are needed"),
         vague=True,
         causes=_ABSENT,
@@ -114,9 +113,8 @@ ROWS = in_stage(
             r"connect server ?\[(?P<host>[^\]\n]{1,255}?) ?: ?(?P<port>[0-9]{1,5})\] ?failed",
             r"topo exchange agent get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]connect server[10.1.2.3 : "
-        "60000]"
-        " failed",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]connect server[10.1.2.3 :"
+        " 60000] failed",
         fact=_root_unreachable,
         says=("it waits for the root at {host}, port {port}", "it tried for {seconds} s"),
         causes=(
@@ -136,8 +134,8 @@ ROWS = in_stage(
             r"Wait timeout for sockets recv",
             r"rank num ?\[(?P<needed>[0-9]{1,8})\] ?is different with rank list size ?\[(?P<came>[0-9]{1,8})\]",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Recv][ClusterInfoMsg]receive"
-        " msg length from fdhandle failed, ret[9]",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]"
+        " [78][Recv][ClusterInfoMsg]receive msg length from fdhandle failed, ret[9]",
         fact=_root_silent,
         says=("{came} of {needed} ranks joined",),
         causes=("other ranks never joined: the root's log lists those that did",),
@@ -149,8 +147,8 @@ ROWS = in_stage(
         role="symptom",
         codes=("EI0015",),
         patterns=(r"TopoDetect ERROR occur", r"Failed to collect cluster information of the communicator"),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]TopoDetect ERROR"
-        " occur !!! fault_type[2]",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]TopoDetect ERROR occur"
+        " !!! fault_type[2]",
         causes=_ABSENT,
         tells_apart=_WHO_CAME,
         fix=_FIND_ABSENT,

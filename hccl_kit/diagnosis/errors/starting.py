@@ -118,8 +118,8 @@ ROWS = in_stage(
             r"\[MIE04E02041C\](?:[^\n]{0,40}?Failed to listen (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5}))?",
             r"\[endpoint\] Failed to listen (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5})",
         ),
-        example="[2026-02-03 04:05:06.007+08:00] [7] [ERROR] [http_server.cpp:1] : [MIE04E02041C] [endpoint]"
-        " Failed to listen 10.9.8.7:1025, please check if business ip and port are legal.",
+        example="[2026-02-03 04:05:06.007+08:00] [7] [ERROR] [http_server.cpp:1] : [MIE04E02041C] [endpoint] Failed"
+        " to listen 10.9.8.7:1025, please check if business ip and port are legal.",
         says=("address {ip}, port {port}",),
         causes=(
             "the address (ipAddress of config.json) is not one of this container or host",
@@ -134,8 +134,8 @@ ROWS = in_stage(
             r"Free memory on device (?:\w{1,12}:[0-9]{1,3} )?\((?P<free>[0-9.]{1,10})/(?P<all>[0-9.]{1,10}) GiB\) on"
             r" startup is less than desired",
         ),
-        example="ValueError: Free memory on device npu:3 (3.1/60.9 GiB) on startup is less than desired GPU"
-        " memory utilization",
+        example="ValueError: Free memory on device npu:3 (3.1/60.9 GiB) on startup is less than desired GPU memory"
+        " utilization",
         says=("{free} of {all} GiB are free before vLLM has loaded anything",),
         causes=(
             "another process, also in another container, holds memory of the card, such as a vLLM that was not ended",
@@ -181,8 +181,8 @@ ROWS = in_stage(
             r"Current node has no NPU available\. ?current_node_resource=\{[^}\n]{0,400}?'GPU': (?P<gpus>[0-9.]{1,8})",
             r"Current node has no NPU available",
         ),
-        example="ValueError: Current node has no NPU available. current_node_resource={'CPU': 8.0, 'GPU': 4.0}."
-        " vLLM engine",
+        example="ValueError: Current node has no NPU available. current_node_resource={'CPU': 8.0, 'GPU': 4.0}. vLLM"
+        " engine",
         says=("the node offers GPU: {gpus}, which vLLM-Ascend does not use",),
         causes=(
             "ray start was called with --num-gpus, or in a container without the cards",
@@ -254,8 +254,8 @@ ROWS = in_stage(
             r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",
             r"Maybe you are trying to call 'mindspore\.communication\.init\(\)' without using 'mpirun'",
         ),
-        example="RuntimeError: Maybe you are trying to call 'mindspore.communication.init()' without using"
-        " 'mpirun', which",
+        example="RuntimeError: Maybe you are trying to call 'mindspore.communication.init()' without using 'mpirun',"
+        " which",
         causes=(
             "the script, or a notebook, calls init() but was started with python",
             "device_target is CPU: there, init() needs mpirun or msrun, and a rank table with RANK_ID does not do",

@@ -85,8 +85,8 @@ ROWS: tuple[KnownError, ...] = (
             r"comm config of ?\[(?P<group>[^\]\n]{1,200})\]: ?(?P<settings>[^\n]{1,160})",
             r"\[BuildRemoteResByTag\] ?newtag ?\[(?P<tag>[^\]\n]{1,200})\]",
         ),
-        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [c.cc:12] [78]comm config of [g]: buffer"
-        " size 200 MB",
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [c.cc:12] [78]comm config of [g]: buffer size"
+        " 200 MB",
         says=("of the group {group}: {settings}", "its operator {tag} sets up its resources"),
         causes=("they must be the same on all ranks of the group",),
     ),
@@ -97,9 +97,8 @@ ROWS: tuple[KnownError, ...] = (
         says=(
             "the part is {part}: Config reads the table, Check compares it, Detect gathers the ranks over the network",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][InitGroupStage]"
-        "[RanktableCheck]"
-        "errNo[0x0000000005010001] the check of the table failed",
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]"
+        " [78][InitGroupStage][RanktableCheck]errNo[0x0000000005010001] the check of the table failed",
         fact=_stage_failed,
         causes=("the text after the tags, or the first ERROR line of this process, names the reason",),
         tells_apart="the first ERROR line of this process",

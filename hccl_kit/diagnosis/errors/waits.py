@@ -129,12 +129,11 @@ ROWS = (
                 r"Notify record[^\n]{0,200}?remote rank:? ?\[(?P<peer>[^\]\n]{1,20})\][^\n]{0,160}?" + _NOTIFY,
                 r"Notify register waits for execution",
             ),
-            example="EI0002: [PID: 77] 2025-06-15-15:06:40.500.000 The wait execution of the Notify register times "
-            "out. Reason: The"
-            " Notify register has not received the Notify record from remote rank [4].base information:"
-            " [streamID:[2], tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456], AlgType(level 0-1-2):[ring].]"
-            " group information: [group:[10.1.2.3%eth0_60000_0_1750000000123456], user define information[],"
-            " rankSize[16], rankId[9].]",
+            example="EI0002: [PID: 77] 2025-06-15-15:06:40.500.000 The wait execution of the Notify register times"
+            " out. Reason: The Notify register has not received the Notify record from remote rank [4].base"
+            " information: [streamID:[2], tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456], AlgType(level"
+            " 0-1-2):[ring].] group information: [group:[10.1.2.3%eth0_60000_0_1750000000123456], user define"
+            " information[], rankSize[16], rankId[9].]",
             fact=_timed_out,
             says=(
                 "the operator and its group are {tag}",
@@ -159,9 +158,9 @@ ROWS = (
                 r"\[TaskException\]\[AICPU\]",
                 r"task sequence is [^\n]{0,300}?OP\(",
             ),
-            example="[ERROR] HCCL(77,aicpu_scheduler):2025-06-15-15:06:40.500.000 [task.cc:12] [78][TaskException]"
-            "[AICPU]base"
-            " information is streamId:2, type:NOTIFY WAIT, localRank:9, remoteRank:4, notifyId:7, sqHead:1",
+            example="[ERROR] HCCL(77,aicpu_scheduler):2025-06-15-15:06:40.500.000 [task.cc:12]"
+            " [78][TaskException][AICPU]base information is streamId:2, type:NOTIFY WAIT, localRank:9, remoteRank:4,"
+            " notifyId:7, sqHead:1",
             fact=_timed_out,
             says=("rank {rank} waits for rank {peer}; the task is {type}",),
             causes=_WAITED,
@@ -190,9 +189,9 @@ ROWS = (
                 r"TaskExceptionHandler",
                 r"FFTS\+ run failed",
             ),
-            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Task run failed,"
-            " base information is streamID:[3], taskID[7], taskType[Notify Wait], "
-            "tag[AllReduce_10.1.2.3%eth0_60000_0_1750000000123456].",
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Task run failed, base"
+            " information is streamID:[3], taskID[7], taskType[Notify Wait], tag[AllReduce_10.1.2.3%eth0_60000_0_17500"
+            "00000123456].",
             fact=_timed_out,
             says=(
                 "the operator is {tag}",
@@ -224,8 +223,8 @@ ROWS = (
                 r"stuck notify wait context info",
             ),
             example="[ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [engine.cc:12]78 Print:The error from"
-            " device(chipId:3, dieId:0), serial number is 1, hccl fftsplus task timeout occurred during task execution,"
-            " stream_id:4, stuck notify num:3, timeout:1836.",
+            " device(chipId:3, dieId:0), serial number is 1, hccl fftsplus task timeout occurred during task"
+            " execution, stream_id:4, stuck notify num:3, timeout:1836.",
             fact=_stuck,
             says=("card {card}", "{stuck} waits are stuck", "the limit was {limit} (seconds, unless it says min)"),
             causes=_WAITED,
