@@ -130,20 +130,6 @@ ROWS = in_stage(
         " launcher or the rank table",
     ),
     KnownError(
-        "a process asks for a card with a number that does not exist",
-        codes=("107001", "EE1001"),
-        patterns=(
-            r"invalid device, set drv device=(?P<device>[0-9]{1,6}), valid device range is"
-            r" \[0, ?(?P<count>[0-9]{1,4})\)",
-        ),
-        example="EE1001: The argument is invalid.Reason: Set device failed, invalid device, set drv device=100, valid"
-        " device range is [0, 8)",
-        says=("it asks for card {device}; there are {count}, numbered from 0",),
-        causes=("more processes than cards were started on this host", "ASCEND_RT_VISIBLE_DEVICES hides cards"),
-        tells_apart=f"hostname; {_VISIBLE}",
-        fix="start one process per visible card, numbered from 0",
-    ),
-    KnownError(
         "the mask of visible cards leaves this process without the card that it uses",
         codes=("107001",),
         patterns=(
@@ -161,11 +147,13 @@ ROWS = in_stage(
     ),
     KnownError(
         "a process asks for a card with a number that does not exist",
-        codes=("107001",),
+        codes=("107001", "EE1001"),
         patterns=(
             r"aclrtSetDevice failed, ret\[107001\](?:[^\n]{0,40}?device count\[(?P<count>[0-9]{1,4})\] and device id"
             r"\[(?P<device>[0-9]{1,6})\])?",
             r"[Gg]ot device count ?\[(?P<count>[0-9]{1,4})\] and device id ?\[(?P<device>[0-9]{1,6})\]",
+            r"invalid device, set drv device=(?P<device>[0-9]{1,6}), valid device range is"
+            r" \[0, ?(?P<count>[0-9]{1,4})\)",
         ),
         example="Call aclrtSetDevice failed, ret[107001]. Got device count[8] and device id[9], please check",
         says=("it asks for card {device}; there are {count}, numbered from 0",),

@@ -178,7 +178,8 @@ ROWS = in_stage(
         "part of the table of links that were not set up (LINK_ERROR_INFO); its rows name both ends",
         role="frame",
         codes=("EI0006",),
-        patterns=(
+        patterns=(r"the connection failure between this device and (?:the )?target device",),
+        mentions=(
             r"LINK_ERROR_INFO",
             r"\| *comm error, ?device ?\[(?P<device>[0-9]{1,6})\]",
             r"\| *dest_ip\((?:user_)?rank",
@@ -190,21 +191,10 @@ ROWS = in_stage(
             r"\](?:\w{1,40}\])? *\|?--------[-|]*$",
             r"\](?:\w{1,40}\])? *________[_|]*$",
         ),
-        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]   |  dest_ip(user_rank) "
-        " |   dest_port   |  src_ip(user_rank)   |   src_port   |   MyRole   |   Status   |",
-        says=("the card of this process is {device}",),
-        causes=_FAR_END,
-        tells_apart=_APART,
-        fix="read the rows of the table: the far end is dest_ip(rank)",
-    ),
-    KnownError(
-        "the heading of the table of links that were not set up; its rows name both ends",
-        role="frame",
-        codes=("EI0006",),
-        patterns=(r"the connection failure between this device and (?:the )?target device",),
         example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]the connection failure"
         " between this device and target device may be due to the following reasons:",
         fact=_no_link,
+        says=("the card of this process is {device}",),
         causes=_FAR_END,
         tells_apart=_APART,
         fix="read the rows of the table: the far end is dest_ip(rank)",
