@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.wording import counted
-from hccl_kit.diagnosis.logs.facts import Evidence
+from hccl_kit.diagnosis.facts import Evidence
 from hccl_kit.diagnosis.logs.reading import Progress, read
 from hccl_kit.diagnosis.logs.remote import Remote
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis

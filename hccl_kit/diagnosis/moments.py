@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import timegm
 from datetime import datetime, timezone
 
 
@@ -28,3 +29,24 @@ def _moment(time: float | None) -> datetime | None:
         return None if time is None else datetime.fromtimestamp(time, timezone.utc).replace(tzinfo=None)
     except (ValueError, OverflowError, OSError):  # a year that no calendar has
         return None
+
+
+def time_of(date: str | None, milli: str | None, micro: str | None) -> float | None:
+    """The seconds since 1970 of `2025-10-21-07:56:47` or with a blank; None if no calendar has it."""
+    if date is None:
+        return None
+    year, month, day, hour, minute, second = (int(date[at : at + size]) for at, size in _DIGITS)
+    if not (year >= 1970 and 1 <= month <= 12 and 1 <= day <= _days(year, month)):
+        return None
+    if hour > 23 or minute > 59 or second > 60:
+        return None
+    whole = timegm((year, month, day, hour, minute, second, 0, 0, 0))
+    return whole + int(milli or 0) / 1e3 + int(micro or 0) / 1e6
+
+
+_DIGITS = ((0, 4), (5, 2), (8, 2), (11, 2), (14, 2), (17, 2))
+
+
+def _days(year: int, month: int) -> int:
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    return 29 if month == 2 and leap else (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from hccl_kit.base.bounded_file import read_bounded, read_start
 from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.facts import Evidence, Process, Setting
 from hccl_kit.diagnosis.logs.archives import is_packed
-from hccl_kit.diagnosis.logs.facts import Evidence, Process, Setting
 from hccl_kit.diagnosis.logs.reading import read
 from hccl_kit.discovery import packages
 from hccl_kit.launch.hccl_variables import BASE_PORT, CARD_RANGE, HOST_RANGE, IF_IP

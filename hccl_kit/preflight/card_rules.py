@@ -348,10 +348,9 @@ def _between(pairs: Sequence[Pair]) -> Message:
     first = {place for pair in pairs for place in pair if place.server == source.server}
     second = {place for pair in pairs for place in pair if place.server != source.server} or {target}
     is_one_way = all(pair[0].server == source.server != pair[1].server for pair in pairs)
-    cards = {"first": in_words(first), "second": in_words(second)}
     if is_one_way:
-        return Message("HK663.one-way", "{first} to {second}", **cards)
-    return Message("HK663.both-ways", "{first} with {second}", **cards)
+        return Message("HK663.one-way", "{first} to {second}", first=in_words(first), second=in_words(second))
+    return Message("HK663.both-ways", "{first} with {second}", first=in_words(first), second=in_words(second))
 
 
 def _switches(places: Sequence[Place], states: States) -> str:

@@ -23,7 +23,7 @@ from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
 from hccl_kit.base.terminal import printable
 from hccl_kit.base.wording import listed, plural
-from hccl_kit.diagnosis.logs.facts import Dumped, Traced
+from hccl_kit.diagnosis.facts import Dumped, Traced
 from hccl_kit.diagnosis.logs.reading import read
 
 SECONDS = 20.0

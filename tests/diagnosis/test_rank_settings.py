@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.logs.facts import Event, Evidence, Place, Process, Setting
+from hccl_kit.diagnosis.facts import Event, Evidence, Place, Process, Setting
 from hccl_kit.diagnosis.rank_settings import of_evidence, read_settings
 from tests.waiting import wait_until
 

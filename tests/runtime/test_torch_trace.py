@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.diagnosis.facts import Traced
 from hccl_kit.diagnosis.logs import torch_dump
-from hccl_kit.diagnosis.logs.facts import Traced
 from hccl_kit.runtime import torch_trace
 from hccl_kit.runtime.torch_trace import TorchTrace
 

@@ -32,10 +32,10 @@ class Answer(NamedTuple):
 def candidates(text: str) -> Sequence[KnownError]:
     """The rows that may be about a line, or about one of many."""
     of_word, wordless = _literals()
-    found = {at for literal, at in wordless if literal in text}
+    places = {at for literal, at in wordless if literal in text}
     for word in words_of(text) & of_word.keys():
-        found |= {at for literal, at in of_word[word] if literal in text}
-    return [ROWS[at] for at in sorted(found)]
+        places |= {at for literal, at in of_word[word] if literal in text}
+    return [ROWS[at] for at in sorted(places)]
 
 
 @cache
@@ -43,7 +43,7 @@ def _literals() -> tuple[dict[str, list[tuple[str, int]]], list[tuple[str, int]]
     """The text that every match of a pattern has, with its row: by a whole word of that text, and those without one."""
     of_word: dict[str, list[tuple[str, int]]] = {}
     for at, row in enumerate(ROWS):
-        for pattern in row.patterns:
+        for pattern in row.all_patterns:
             of_word.setdefault(word_of(pattern), []).append((literal_of(pattern), at))
     return of_word, of_word.pop("", [])
 
@@ -63,29 +63,29 @@ def answer_of(
 
     `of_ascend`: the line is of Ascend's software, whether it has a word that tells so or not.
     """
-    found: list[Answer] = []
+    answers: list[Answer] = []
     codes = list(dict.fromkeys(codes_in(line)))
     for row in rows:
         match = row.found_in(line)
         if match and (not row.needs_context or of_ascend or CONTEXT.search(line)):
             sentences = (*values_found(line), *row.about(values_of(line, match)))
-            code = next((one for one in row.codes if one in codes), row.codes[0] if row.codes else None)
-            found.append(Answer(row, code, sentences, after=int(row.vague)))
-    if not found and (first := next(values_found(line), None)):
-        code = next((one for one in codes if BY_CODE[one].role == "cause"), "EI0014")
-        found.append(Answer(BY_CODE[code], code, (first,)))
-    found += (
+            code = next((code for code in row.codes if code in codes), row.codes[0] if row.codes else None)
+            answers.append(Answer(row, code, sentences, after=int(row.vague)))
+    if not answers and (first := next(values_found(line), None)):
+        code = next((code for code in codes if BY_CODE[code].role == "cause"), "EI0014")
+        answers.append(Answer(BY_CODE[code], code, (first,)))
+    answers += (
         Answer(BY_CODE[code], code, (), after=2 if code.isdecimal() else int(BY_CODE[code].vague)) for code in codes
     )
-    if not found:
+    if not answers:
         return None
-    best = min(found, key=lambda answer: _ORDER[answer.row.role])
+    best = min(answers, key=lambda answer: _ORDER[answer.row.role])
     says = best.says
     if not says:  # the page of a result: what wraps it names the call
-        says = tuple(text for each in found if each.row.role == "frame" for text in each.says)
+        says = tuple(text for answer in answers if answer.row.role == "frame" for text in answer.says)
     if is_of_tables(best.row) and best.row.patterns:
-        same = [each for each in found if each.row.patterns and is_of_tables(each.row)]
-        says = tuple(dict.fromkeys(text for each in same for text in each.says))
+        same = [answer for answer in answers if answer.row.patterns and is_of_tables(answer.row)]
+        says = tuple(dict.fromkeys(text for answer in same for text in answer.says))
     also = tuple(code for code in codes if code != best.code and BY_CODE[code].what != best.row.what)
     return best._replace(says=says, also=also, line=number, text=line)
 

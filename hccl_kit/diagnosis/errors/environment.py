@@ -37,6 +37,7 @@ ROWS = in_stage(
             r"\b(?P<name>HCCL_[A-Z_]{2,50})\[(?P<value>[^\]\n]{0,120})\] is invalid"
             r"(?:[. ]{0,3}exc?ept: ?(?P<expected>[^\n]{1,80}))?",
         ),
+        example="EI0001: Value 9 for environment variable HCCL_RDMA_SL is invalid. Expected value: range[0, 7].",
         says=(
             "{name} is refused",
             "its value is {value}",
@@ -50,6 +51,8 @@ ROWS = in_stage(
         "HCCL could not read an environment variable",
         codes=("EI0001",),
         patterns=(r"In init env variable param, parse (?P<name>\w{3,60}) failed", r"init env variable param"),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]In init env variable"
+        " param, parse HCCL_RDMA_TC failed",
         says=("the variable is {name}",),
         causes=("its value is out of range, or has the wrong format: the line above names value and range",),
         tells_apart='grep -rh -B2 "In init env variable param" ~/ascend/log/debug/plog',
@@ -59,6 +62,7 @@ ROWS = in_stage(
         "HCCL_SOCKET_IFNAME names an interface that this host or container does not have",
         codes=("EI0001",),
         patterns=(r"set ifname to \[(?P<names>[^\]\n]{0,200})\] by HCCL_SOCKET_IFNAME, but not found",),
+        example="set ifname to [ib0] by HCCL_SOCKET_IFNAME, but not found in the environment",
         says=("it asks for {names}; the lines below list the interfaces that exist",),
         causes=(
             "the servers name their interfaces differently, and one value is used for all",
@@ -75,6 +79,8 @@ ROWS = in_stage(
         patterns=(
             r"get host ip fail by socket Ifname\.? ?(?:name\[(?P<name>[^\]\n]{1,60})\] ?ip\[(?P<ip>[^\]\n]{1,80})\])?",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]get host ip fail by"
+        " socket Ifname. name[eth0] ip[10.1.2.3]",
         says=("{name} has {ip}; the first of these lines names what was asked for",),
         causes=("HCCL_SOCKET_IFNAME names none of the listed interfaces",),
         tells_apart="echo $HCCL_SOCKET_IFNAME; ip -brief address",
@@ -89,6 +95,7 @@ ROWS = in_stage(
             r"\[(?P<other>[0-9]{1,3})\]",
             r"RankIpFamily",
         ),
+        example="[InitGroupStage][RanktableCheck]rank[0] device ip family[2] is not same as others[10].",
         says=("rank {rank} has family {own}, others {other}; 2 is IPv4 and 10 is IPv6",),
         causes=("a card lacks an IPv4 address, so that its IPv6 address is used", "device_ip mixes both in the table"),
         tells_apart="hccn_tool -i N -ip -g; hccn_tool -i N -ip -inet6 -g",
@@ -102,6 +109,7 @@ ROWS = in_stage(
             r"set ASCEND_RT_VISIBLE_DEVICES:? ?(?P<asked>[0-9, -]{1,80}) error, input data rang\w{0,2} ?"
             r"\[(?P<first>[0-9]{1,4})-(?P<end>[0-9]{1,4})\)",
         ),
+        example="EE1001: The argument is invalid.Reason: set ASCEND_RT_VISIBLE_DEVICES:6 error, input data rang[0-4)",
         says=("ASCEND_RT_VISIBLE_DEVICES={asked}, but only cards {first} up to, not including, {end} exist here",),
         causes=("the numbers are those of the host, and the process runs in a container or a virtual machine",),
         tells_apart=_VISIBLE,
@@ -114,6 +122,7 @@ ROWS = in_stage(
             r"set ASCEND_RT_VISIBLE_DEVICES:? ?(?P<asked>[0-9, -]{1,80}) error, it must be configured in ascending"
             r" order",
         ),
+        example="EE1001: Reason: set ASCEND_RT_VISIBLE_DEVICES:2,0 error, it must be configured in ascending order",
         says=("it is {asked}",),
         causes=("the list was written by hand, or by a scheduler that orders the cards by their links",),
         tells_apart="echo $ASCEND_RT_VISIBLE_DEVICES",
@@ -127,6 +136,7 @@ ROWS = in_stage(
             r"[Ss]et visible device failed, invalid device=(?P<device>[0-9]{1,6})"
             r"(?:, input visible devices:(?P<mask>[0-9, ]{0,80}))?",
         ),
+        example="SetDevice:Set visible device failed, invalid device=0",
         says=("it uses device {device}; the visible devices are {mask}", "it uses device {device}"),
         causes=(
             "ASCEND_RT_VISIBLE_DEVICES names a card that does not exist in the container",
@@ -137,12 +147,15 @@ ROWS = in_stage(
     ),
     KnownError(
         "a process asks for a card with a number that does not exist",
-        codes=("107001",),
+        codes=("107001", "EE1001"),
         patterns=(
             r"aclrtSetDevice failed, ret\[107001\](?:[^\n]{0,40}?device count\[(?P<count>[0-9]{1,4})\] and device id"
             r"\[(?P<device>[0-9]{1,6})\])?",
             r"[Gg]ot device count ?\[(?P<count>[0-9]{1,4})\] and device id ?\[(?P<device>[0-9]{1,6})\]",
+            r"invalid device, set drv device=(?P<device>[0-9]{1,6}), valid device range is"
+            r" \[0, ?(?P<count>[0-9]{1,4})\)",
         ),
+        example="Call aclrtSetDevice failed, ret[107001]. Got device count[8] and device id[9], please check",
         says=("it asks for card {device}; there are {count}, numbered from 0",),
         causes=(
             "more processes than cards were started on this host",
@@ -159,6 +172,8 @@ ROWS = in_stage(
             r"phyid:(?P<card>[0-9]{1,6}) realDeviceId:[0-9]{1,6} is err:(?P<error>0x[0-9a-fA-F]{1,10})",
             r"GetDeviceIndexByPhyId",
         ),
+        example="[rank1]: EE9999: [PID: 77] 2025-04-27-03:11:08.269.791 get error: phyid:0 realDeviceId:0 is"
+        " err:0x7010003[FUNC:GetDeviceIndexByPhyId][FILE:api_error.cc][LINE:1918]",
         says=("physical card {card}, error {error}",),
         causes=(
             "each process sees one card only (ASCEND_RT_VISIBLE_DEVICES per process) and CANN is older than 8.1.RC1",
@@ -171,6 +186,7 @@ ROWS = in_stage(
         "ASCEND_RT_VISIBLE_DEVICES (or ASCEND_VISIBLE_DEVICES) is refused",
         codes=("107001",),
         patterns=(r"ASCEND_(?:RT_)?VISIBLE_DEVICES[^\n]{0,80}?\b(?:error|invalid|illegal|failed)\b",),
+        example="EE1001: The argument is invalid. Reason: ASCEND_RT_VISIBLE_DEVICES=9 is invalid",
         causes=("it names a card that does not exist here", "its list does not have the format 0,1,2"),
         tells_apart=_VISIBLE,
         fix=_RENUMBERED,
@@ -184,6 +200,7 @@ ROWS = in_stage(
             r"NPU device not (?:available|found|detected)",
             r"npu get board type failed",
         ),
+        example="RuntimeError: torch_npu: No NPU available",
         causes=(
             "the container lacks /dev/davinciN, /dev/davinci_manager or the driver's folder",
             "the driver is not loaded, or the user is not in its group",
@@ -199,6 +216,7 @@ ROWS = in_stage(
             r"^ *Command execute failed!? *$",
             r"tool execute failed",
         ),
+        example="$ hccn_tool -i 0 -tls -g Command execute failed!",
         causes=(
             "the tool runs in a container or a virtual machine without the driver's device or the permissions",
             "the tool and the driver are of different releases",
@@ -210,6 +228,7 @@ ROWS = in_stage(
     KnownError(
         "a library lacks a function that another one calls: packages of different releases are installed",
         patterns=(r"undefined symbol: (?P<symbol>\w{1,160})",),
+        example="ImportError: /usr/lib/libfoo.so: undefined symbol: _ZN3c104warnE",
         says=("it is {symbol}",),
         causes=("torch_npu, CANN or its kernels are of different releases", "LD_LIBRARY_PATH names two releases"),
         tells_apart="ldd -r LIBRARY; echo $LD_LIBRARY_PATH",
@@ -220,6 +239,7 @@ ROWS = in_stage(
     KnownError(
         "a file that is read is a folder: docker makes one where the file to mount does not exist on the host",
         patterns=(r"basic_filebuf::underflow error reading the file: Is a directory",),
+        example="[rank3]:   what():  basic_filebuf::underflow error reading the file: Is a directory",
         in_output=True,
         causes=("/etc/hccl_rootinfo.json (A5), /etc/hccn.conf or the rank table does not exist on the host",),
         tells_apart="ls -ld /etc/hccl_rootinfo.json /etc/hccn.conf here and on the host",
@@ -229,6 +249,7 @@ ROWS = in_stage(
     KnownError(
         "a file that the driver needs in the container is missing or is of another chip",
         patterns=(r"/etc/hccl_rootinfo\.json\b", r"driver/topo/[\w.-]{1,80}\.json"),
+        example="open /etc/hccl_rootinfo.json failed",
         causes=("the file is not mounted, or one of another generation of chips is",),
         tells_apart="head -c 300 /etc/hccl_rootinfo.json; ls /usr/local/Ascend/driver/topo",
         fix="mount the host's own file: version 1.0 of a table is for A2, 1.2 for A3, 2.0 for A5",

@@ -1,14 +1,10 @@
-"""How torch_npu, MindSpore, vLLM and the transfer engines wrap the errors of HCCL."""
+"""How MindSpore, vLLM and the transfer engines wrap the errors of HCCL, and what CANN prints below them."""
 
 from __future__ import annotations
 
+from hccl_kit.diagnosis.errors.pytorch import ABOVE
 from hccl_kit.diagnosis.errors.row import KnownError
 
-_WATCHED = (
-    "a rank is behind, or called another operator: its SeqNum or OpType differs",
-    "a rank ended, or its card failed, before",
-    "the operator is slow on purpose (save, load, compile) and the timeout too short",
-)
 _LINK = (
     "the other end is not reachable: address, port, TLS, or the card network between prefill and decode",
     "the other end ended, or is not ready yet; the timeout is short (1 s by default)",
@@ -21,165 +17,8 @@ _LINK_FIX = (
     "correct what the plog names; ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE=1 on one A2"
     " host; the same TLS setting at both ends"
 )
-_ABOVE = 'the codes below it (EI...), else: grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head'
 
 ROWS: tuple[KnownError, ...] = (
-    KnownError(
-        "torch_npu's watchdog: an operator of this rank did not finish in time",
-        role="symptom",
-        patterns=(
-            r"\[Rank (?P<rank>[0-9]{1,8})\] [Ww]atchdog caught collective operation timeout: ?WorkHCCL\(SeqNum="
-            r"(?P<number>[0-9]{1,12})"
-            r"(?:, ?OpType=(?P<operator>\w{1,40}))?[^\n]{0,200}?Timeout\(ms\)=(?P<limit>[0-9]{1,12})\)"
-            r"(?: ran for (?P<ran>[0-9]{1,12}))?",
-            r"[Ww]atchdog caught collective operation timeout: ?WorkHCCL\(SeqNum=(?P<number>[0-9]{1,12})(?:, ?OpType="
-            r"(?P<operator>\w{1,40}))?",
-        ),
-        says=(
-            "rank {rank}, operator number {number}: {operator}",
-            "operator number {number}: {operator}",
-            "it ran {ran} ms; the limit is {limit} ms",
-        ),
-        causes=_WATCHED,
-        tells_apart="compare SeqNum and OpType over all ranks; then EI0002 and heartbeats in the plogs",
-        fix="correct the rank that is behind or ended; else raise the timeout of init_process_group on all ranks",
-    ),
-    KnownError(
-        "torch_npu's watchdog ends the process because of an error of HCCL; the text after it names that error",
-        role="frame",
-        patterns=(
-            r"HCCL watchdog thread terminated with exception",
-            r"Some HCCL operations have failed or timed out",
-            r"To avoid data inconsistency, we are taking the entire process down",
-            r"Inner error is reported as above\. The process exits for this inner error",
-            r"current working operator name is aclnn(?P<operator>\w{1,60})",
-            r"ProcessGroupHCCL(?:'s)? watchdog",
-        ),
-        causes=_WATCHED,
-        tells_apart=_ABOVE,
-        fix="run `hccl-kit explain` on that error",
-    ),
-    KnownError(
-        "torch's store: the server's address is in 198.18.0.0/15, from which proxies take fake addresses",
-        role="symptom",
-        patterns=(
-            r"\[c10d\] The (?:server|client) socket on \[?(?:::ffff:)?(?P<ip>198\.1[89]\.[0-9]{1,3}\.[0-9]{1,3})\]?"
-            r"(?::(?P<port>[0-9]{1,5}))? has timed out",
-        ),
-        says=("it is {ip}, port {port}",),
-        causes=(
-            "a proxy (Clash, Surge: fake-ip) answers name queries with such an address, so that the host name of the"
-            " master, or of this host, resolves to it",
-            "an interface of the proxy (tun) was taken as that of the host",
-        ),
-        tells_apart="getent hosts $(hostname); ip -brief address",
-        fix="turn off the proxy's fake IPs on all hosts, or name real addresses: MASTER_ADDR, VLLM_HOST_IP,"
-        " HCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME",
-    ),
-    KnownError(
-        "torch's store: a process timed out waiting for others at the rendezvous; HCCL has not started",
-        role="symptom",
-        in_output=True,
-        patterns=(
-            r"imed out after (?P<seconds>[0-9]{1,6}) seconds waiting for clients\. (?P<came>[0-9]{1,6})/"
-            r"(?P<needed>[0-9]{1,6}) clients joined",
-            r"(?:TCPStore|c10d)[^\n]{0,80}Socket Timeout",
-            r"store->get\('[^'\n]{0,80}'\)[^\n]{0,40}Socket Timeout",
-            r"wait timeout after (?P<millis>[0-9]{1,9}) ?ms, keys: ?(?P<keys>[^\n]{1,160})",
-            r"DistStoreError",
-            r"client socket has timed out after (?P<millis>[0-9]{1,9}) ?ms while trying to connect to"
-            r" \((?P<keys>[^)\n]{1,80})\)",
-            r"waiting for clients\. (?P<came>[0-9]{1,6})/(?P<needed>[0-9]{1,6}) clients joined",
-            r"\[c10d\] The server socket on (?P<keys>\S{1,80}) has timed out, will retry",
-            r"client socket has failed",
-        ),
-        says=(
-            "{came} of {needed} processes joined within {seconds} s",
-            "it waited {millis} ms for {keys}",
-        ),
-        causes=(
-            "a process ended or hangs before init_process_group, or was not started",
-            "MASTER_ADDR or MASTER_PORT is not reachable, or differs between processes",
-            "WORLD_SIZE is larger than the number of processes",
-        ),
-        tells_apart="count the processes on each host; from a worker: nc -vz MASTER_ADDR MASTER_PORT",
-        fix="start the missing process; set MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME to the same values on all",
-    ),
-    KnownError(
-        "a call to HCCL failed; the number at its end is the HcclResult",
-        role="frame",
-        in_output=True,
-        patterns=(
-            r"HCCL function error ?[:：] ?(?P<call>\w{1,60})[^\n]{0,200}?,? ?error code is (?P<result>[0-9]{1,3})\b",
-            r"HCCL error in ?: ?(?P<where>\S{1,160})",
-            r"Check failed: status == HCCL_SUCCESS ?\([^\n]{0,40}\)",
-            r"ERR02200\b",
-            r"DIST call hccl api failed",
-        ),
-        says=("{call} returned {result}", "in {where}"),
-        causes=(
-            "the codes below it (EI...) name the reason; without any, an argument or variable was refused",
-            "the first error in the plog of this process",
-        ),
-        tells_apart=_ABOVE,
-        fix="run `hccl-kit explain` on that error",
-    ),
-    KnownError(
-        "a call to torch.distributed was refused: torch_npu does not accept the type or layout of an argument",
-        role="frame",
-        patterns=(r"ERR02(?!200)[0-9]{3} DIST\b",),
-        causes=(
-            "the exception above it names the argument, such as `Tensors must be contiguous`",
-            "a tensor is not contiguous, is not on the card, or has a data type that HCCL does not reduce",
-        ),
-        tells_apart="the exception above it",
-        fix="correct that argument, with .contiguous() for example",
-    ),
-    KnownError(
-        "torch's store could not listen on its port: another process of this host uses it",
-        patterns=(
-            r"server socket has failed to bind to \[(?P<address>[^\[\]\n]{1,64})\]:(?P<port>[0-9]{1,5}) \(errno: 98",
-        ),
-        says=("it is port {port} of {address}",),
-        causes=(
-            "a process of an earlier job still runs",
-            "two jobs of this host use the same MASTER_PORT",
-        ),
-        tells_apart="ss -ltnp | grep PORT",
-        fix="end the earlier job, or set another MASTER_PORT on all ranks",
-    ),
-    KnownError(
-        "torch's store could not listen on its port: another process of this host uses it",
-        in_output=True,
-        patterns=(r"server socket has failed to listen on any local network address",),
-        causes=(
-            "a process of an earlier job still runs",
-            "two jobs of this host use the same MASTER_PORT",
-        ),
-        tells_apart="ss -ltnp | grep PORT",
-        fix="end the earlier job, or set another MASTER_PORT on all ranks",
-    ),
-    KnownError(
-        "gloo does not find the interface that GLOO_SOCKET_IFNAME names, or an address for it",
-        patterns=(r"ifa != nullptr\. Unable to find address for: (?P<interface>[\w.:@-]{1,32})",),
-        says=("it looks for {interface}",),
-        causes=("the interface has another name on this host", "it has no address, or is not in the container"),
-        tells_apart="ip -br address",
-        fix="set GLOO_SOCKET_IFNAME to the interface that has this host's address",
-    ),
-    KnownError(
-        "a call to the runtime failed; its number is the error code",
-        role="frame",
-        in_output=True,
-        patterns=(
-            r"NPU function error ?[:：] ?(?P<call>[\w.:]{1,80})[^\n]{0,160}?,? ?error code is (?P<result>[0-9]{1,6})\b",
-            r"\bERR0[01][0-9]{3} (?:PTA|OPS|ACL|GRAPH|PROF)\b",
-        ),
-        says=("{call} returned {result}",),
-        causes=("the codes below it (EE..., EI...) name the reason",),
-        tells_apart="the codes below it; the first ERROR of the plog of this process",
-        fix="run `hccl-kit explain` on that error",
-    ),
     KnownError(
         "MindSpore could not set up the card or the communication; the blocks below it name the reason",
         role="frame",
@@ -194,6 +33,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Ascend Error Message",
             r"Failed to init(?:ialize)? (?:collective|communication|hccl|HCCL)",
         ),
+        example="RuntimeError: Ascend kernel runtime initialization failed, device id: 3. The details refer to",
         says=("the card is {device}",),
         causes=(
             "EJ0001: a process of an earlier job still holds the card",
@@ -218,6 +58,8 @@ ROWS: tuple[KnownError, ...] = (
             r"Total number of timed[ -]out node",
             r"The total number of timed out node is (?P<count>[0-9]{1,6})",
         ),
+        example="[ERROR] DISTRIBUTED(77,python3):2025-06-15-15:06:40.500.000 Failed to build the cluster:"
+        " MS_WORKER_NUM is 8",
         says=("{count} processes are missing",),
         causes=(
             "a worker ended with its own error: see its worker_N.log",
@@ -231,6 +73,7 @@ ROWS: tuple[KnownError, ...] = (
         "vLLM only waits: its workers have not answered for a minute. It is not an error by itself",
         role="fact",
         patterns=(r"No available shared memory broadcast block found(?: in (?P<seconds>[0-9]{1,6}) seconds)?",),
+        example="(EngineCore_DP0 pid=7) INFO 12-12 No available shared memory broadcast block found in 60 seconds.",
         says=("it waits {seconds} s at a time",),
         causes=(
             "a worker compiles, captures a graph or loads weights",
@@ -249,6 +92,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Engine core proc \S{1,40} died unexpectedly",
             r"Parent process exited, terminating worker",
         ),
+        example="(EngineCore pid=7) ERROR 12-12 torch_npu: EngineCore failed to start.",
         causes=("the first error of a worker, above: often a card out of memory, or an error of HCCL",),
         tells_apart="look upwards for the first line with ERROR of one worker",
         fix="run `hccl-kit explain` on that error",
@@ -268,6 +112,7 @@ ROWS: tuple[KnownError, ...] = (
             r"(?:HI|AD)XL\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
             r"(?:[Hh]i|[Aa]d)xl\w{0,30}[^\n]{0,120}(?:connect|link)[^\n]{0,40}(?:fail|error|timeout)",
         ),
+        example="E1 5793 ascend_direct_transport.cpp:820] Failed to connect to target: 10.1.1.1:25482, status: 103900",
         says=(
             "the other end is {peer}",
             "the status is {status}: 103900 refused argument or link, 103901 timeout, 103902 not connected, 503900"
@@ -287,9 +132,11 @@ ROWS: tuple[KnownError, ...] = (
             r"errNo ?\[0x0{4,12}50[01]0{0,6}[0-9a-fA-F]{1,3}\] ?hcclComm (?P<operator>\w{1,40}) error, ?tag ?\["
             r"(?P<tag>[^\]\n]{1,200})\]",
         ),
+        example="[ERROR] GE(77,python3):2025-06-15-15:06:40.500.000 call hccl op:HcomAllReduce of graph 1 load task"
+        " fail",
         says=("the operator is {operator}", "its tag is {tag}"),
         causes=("the code or the first error line above it has the reason",),
-        tells_apart=_ABOVE,
+        tells_apart=ABOVE,
         fix="run `hccl-kit explain` on that error",
     ),
     KnownError(
@@ -311,6 +158,7 @@ ROWS: tuple[KnownError, ...] = (
             r"Check the connectivity of the communication link between nodes",
             r"completion queue element \(CQE\) of the error",
         ),
+        example="Solution: 1. Check the rank service processes with other errors or no errors in the cluster.",
         causes=("it is printed with every error of that code, whatever the cause",),
         tells_apart="the line with the code (EI...) above it",
         fix="run `hccl-kit explain` on that line, or on the whole text",
@@ -320,6 +168,7 @@ ROWS: tuple[KnownError, ...] = (
         "the heading of CANN's stack trace; the line with a code above it, or a line below it, names the error",
         role="frame",
         patterns=(r"TraceBack \(most recent call last\)",),
+        example="TraceBack (most recent call last):",
         causes=("it is printed with every error",),
         tells_apart="the line with the code (EI, EE, EL, EZ) above it",
         fix="run `hccl-kit explain` on that line, or on the whole text",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from calendar import timegm
+from collections.abc import Iterator
+from functools import partial
+
+from hccl_kit.diagnosis.errors.message import Message, address, card, rank, server
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+from hccl_kit.diagnosis.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
 
 _STAGE = "an operator runs; HCCL's heartbeats between ranks"
 _LOST = (
@@ -21,21 +28,106 @@ _CQE = (
 _CQE_APART = "the peer's log before this time; hccn_tool -i N -link_stat -g on both: `link down count` and its time"
 _CQE_FIX = "find out why the peer ended; if it did not, check the port, cable or switch between the two"
 
+
+def _concluded_of(status: str) -> tuple[str, ...]:
+    """HCCL's conclusion about a card in three releases, the newest first, and without any values."""
+    return (
+        r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,255})\], ?Arrival Time ?: ?"
+        r"\[(?P<time>[^\]\n]{0,40})\],?(?: ?Discoverer ?: ?\[(?P<reporter>[^\]\n]{1,255})\],)? ?ExceptionType ?: ?"
+        rf"\[{status}",
+        r"serverId ?\[(?P<server>[^\]\n]{1,255})\], ?deviceId ?\[(?P<device>[^\]\n]{1,40})\],? ?"
+        + f"{status} Occurred",
+        r"server ?: ?(?P<card>[^\s,/\n]{1,255}/[0-9]{1,6}), ?server ?: ?(?P<reporter>[^\s,/\n]{1,255}/[0-9]{1,6}), ?"
+        rf"{status} Occurred",
+        f"{status} Occurred",
+    )
+
+
+def _status(text: str) -> Lost:
+    text = text.lower()
+    return "error cqe" if "cqe" in text else "stuck" if "stuck" in text else "lost"
+
+
+def _end(text: str | None) -> tuple[Card, int | None]:
+    """A card or a rank that stands in brackets."""
+    if text is None:
+        return Card(), None
+    named = rank(text.strip())
+    return (Card(), named) if named is not None else (card(text.strip()), None)
+
+
+def _event(message: Message) -> Iterator[Fact]:
+    status, reporter = message.value("status"), message.value("reporter")
+    if status and reporter:
+        yield Heartbeat(*_end(message.value("card")), _end(reporter)[1], _status(status), False)
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def _arrival(text: str | None) -> float | None:
+    """The time that C's ctime prints, whatever the locale of this process is."""
+    match = re.fullmatch(
+        r"\w{3} (\w{3}) {1,2}([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4})", (text or "").strip()
+    )
+    if not match or match[1] not in _MONTHS:
+        return None
+    day, hour, minute, second, year = (int(match[at]) for at in range(2, 7))
+    if not (1 <= day <= 31 and hour < 24 and minute < 60 and second < 61 and year >= 1970):
+        return None
+    return float(timegm((year, _MONTHS.index(match[1]) + 1, day, hour, minute, second, 0, 0, 0)))
+
+
+def _concluded(message: Message, *, status: Lost) -> Iterator[Fact]:
+    if message.value("card"):
+        culprit, culprit_rank = _end(message.value("card"))
+    elif message.value("server"):
+        culprit, culprit_rank = Card(server(message.value("server")), rank(message.value("device"))), None
+    else:
+        return
+    reporter, arrival = _end(message.value("reporter"))[1], _arrival(message.value("time"))
+    yield Heartbeat(culprit, culprit_rank, reporter, status, True, arrival)
+
+
+def _lost_packets(message: Message) -> Iterator[Fact]:
+    if message.value("peer_card"):
+        yield ErrorCqe(_side(message, "own"), _side(message, "peer"), message.number("status"))
+        return
+    local = re.search(r"local ?Info ?\{([^{}]{0,400})\}", message.text, re.IGNORECASE)
+    remote = re.search(r"remote ?(?:IP|Info) ?\{([^{}]{0,400})\}|\bip:\[([^\[\]]{1,80})\]", message.text, re.IGNORECASE)
+    if remote and message.value("status"):
+        peer = _card_in(remote[1]) if remote[1] is not None else Card(address=address(remote[2]))
+        yield ErrorCqe(_card_in(local[1] if local else ""), peer, message.number("status"))
+
+
+def _side(message: Message, end: str) -> Card:
+    ip = (message.value(f"{end}_ip") or "").rstrip(".")
+    return Card(server(message.value(end)), rank(message.value(f"{end}_card")), address(ip))
+
+
+def _card_in(text: str) -> Card:
+    """A card by any of server, number and address, in braces."""
+
+    def value(name: str) -> str | None:
+        match = re.search(rf"\b{name} ?:? ?\[([^\[\]]{{1,255}})\]", text, re.IGNORECASE)
+        return match[1] if match else None
+
+    ip = address(value("(?:deviceIp|ip)"))
+    if ip is None and re.fullmatch(r" ?\[?[0-9a-fA-F.:]{3,45}\]? ?", text):
+        ip = address(text.strip(" []"))
+    return Card(server(value("server(?:Id)?")), rank(value("deviceId")), ip)
+
+
 ROWS = in_stage(
     _STAGE,
     KnownError(
         "HCCL concludes which card broke the job: its heartbeat stopped",
         role="pointer",
-        patterns=(
-            r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\], ?Arrival Time ?: ?\["
-            r"(?P<time>[^\]\n]{1,40})\](?:, ?Discoverer ?: ?\[(?P<reporter>[^\]\n]{1,100})\])?, ?ExceptionType ?:"
-            r" ?\[(?:Heartbeat )?Lost",
-            r"server ?: ?(?P<card>[^\s,\n]{1,80}/[0-9]{1,4}), ?server ?: ?(?P<reporter>[^\s,\n]{1,80}/[0-9]{1,4}),"
-            r" ?Heartbeat Lost Occurred",
-            r"serverId ?\[(?P<server>[^\]\n]{1,80})\], ?deviceId ?\[(?P<device>[^\]\n]{1,40})\],? ?Heartbeat Lost"
-            r" Occurred",
-            r"Heartbeat Lost Occurred",
-        ),
+        patterns=_concluded_of("(?:Heartbeat )?Lost"),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
+        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
+        " ExceptionType:[Heartbeat Lost Occurred], Possible Reason:1. Network",
+        fact=partial(_concluded, status="lost"),
         says=(
             "the card (host/number) is {card}",
             "the card is {device} of {server}",
@@ -49,13 +141,11 @@ ROWS = in_stage(
     KnownError(
         "HCCL concludes which card broke the job: its process is stuck",
         role="pointer",
-        patterns=(
-            r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\], ?Arrival Time ?: ?\["
-            r"(?P<time>[^\]\n]{1,40})\](?:, ?Discoverer ?: ?\[(?P<reporter>[^\]\n]{1,100})\])?, ?ExceptionType ?:"
-            r" ?\[[Ss]tuck",
-            r"serverId ?\[(?P<server>[^\]\n]{1,80})\], ?deviceId ?\[(?P<device>[^\]\n]{1,40})\],? ?[Ss]tuck Occurred",
-            r"[Ss]tuck Occurred",
-        ),
+        patterns=_concluded_of("[Ss]tuck"),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
+        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
+        " ExceptionType:[Stuck Occurred], Possible Reason:1. Network",
+        fact=partial(_concluded, status="stuck"),
         says=(
             "the card (host/number) is {card}",
             "the card is {device} of {server}",
@@ -71,12 +161,11 @@ ROWS = in_stage(
         "HCCL concludes which card broke the job: packets to it were lost (error CQE)",
         role="pointer",
         codes=("EI0013",),
-        patterns=(
-            r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\], ?Arrival Time ?: ?\["
-            r"(?P<time>[^\]\n]{1,40})\](?:, ?Discoverer ?: ?\[(?P<reporter>[^\]\n]{1,100})\])?, ?ExceptionType ?:"
-            r" ?\[[Ee]rror [Cc][Qq][Ee]",
-            r"[Ee]rror [Cc][Qq][Ee] Occurred",
-        ),
+        patterns=_concluded_of("[Ee]rror [Cc][Qq][Ee]"),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Cluster Exception"
+        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], Discoverer:[10.1.2.6/3],"
+        " ExceptionType:[Error cqe Occurred], Possible Reason:1. Network",
+        fact=partial(_concluded, status="error cqe"),
         says=("the card (host/number) is {card}", "seen by {reporter}", "at {time}, by the clock of the reporter"),
         causes=_CQE,
         tells_apart=_CQE_APART,
@@ -89,6 +178,8 @@ ROWS = in_stage(
             r"Cluster Exception Location ?\[IP/ID\] ?: ?\[(?P<card>[^\]\n]{1,100})\](?:, ?Arrival Time ?: ?\["
             r"(?P<time>[^\]\n]{1,40})\])?",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]Cluster Exception"
+        " Location[IP/ID]:[10.1.2.5/2], Arrival Time:[Thu Oct 23 17:25:58 2025], ExceptionType:[Other]",
         says=("the card (host/number) is {card}", "at {time}"),
         causes=(*_LOST, *_STUCK),
         tells_apart="the log of that card's process just before that time",
@@ -99,6 +190,7 @@ ROWS = in_stage(
         " Location) have them",
         role="frame",
         patterns=(r"abnormal device\(s\)",),
+        example="there are(is) 2 abnormal device(s):",
         causes=(*_LOST, *_STUCK),
         tells_apart="the lines below it",
         fix="read the log of the process of the card that is named there",
@@ -110,10 +202,13 @@ ROWS = in_stage(
             r"crimer rank ?\[(?P<card>[^\]\n]{1,100})\],? ?(?:status ?\[(?P<status>[^\]\n]{1,30})\],? ?)?by informer"
             r" rank ?"
             r"\[(?P<reporter>[^\]\n]{1,100})\]",
-            r"crimer rank ?\[(?P<card>[^\]\n]{1,100})\](?: ?status ?\[(?P<status>[^\]\n]{1,30})\])?",
             r"\[HCCL_TRACE\]rank ?\[[^\]\n]{1,100}\]: ?rank ?\[(?P<card>[^\]\n]{1,100})\] ?status ?\["
             r"(?P<status>[^\]\n]{1,30})\] ?by rank ?\[(?P<reporter>[^\]\n]{1,100})\]",
         ),
+        mentions=(r"crimer rank ?\[(?P<card>[^\]\n]{1,100})\](?: ?status ?\[(?P<status>[^\]\n]{1,30})\])?",),
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][HeartbeatAbnormal]local"
+        " rank [10.1.2.4/1]: crimer rank [10.1.2.5/2] status[STUCK] by informer rank [10.1.2.6/3]",
+        fact=_event,
         says=(
             "card {card} (host/number) is named: read the log of its process first",
             "its status is {status}: LOST no heartbeat for 30 s, STUCK an operator makes no progress, ERROR CQE packets"
@@ -148,9 +243,9 @@ ROWS = in_stage(
         role="pointer",
         codes=("EI0013", "EI0018"),
         patterns=(
-            r"error CQE occurred during operator execution\.? ?Local information: ?server (?P<own>[^\s,]{1,80}),"
-            r" ?device ID (?P<own_card>[^\s,]{1,20}), ?device IP (?P<own_ip>[^\s,]{1,80}?)\.? Peer information:"
-            r" ?server (?P<peer>[^\s,]{1,80}), ?device ID (?P<peer_card>[^\s,]{1,20}), ?device IP "
+            r"error CQE occurred during operator execution\.? ?Local information: ?server:? (?P<own>[^\s,]{1,80}),"
+            r" ?device ID:? (?P<own_card>[^\s,]{1,20}), ?device IP:? (?P<own_ip>[^\s,]{1,80}?)\.? Peer information:"
+            r" ?server:? (?P<peer>[^\s,]{1,80}), ?device ID:? (?P<peer_card>[^\s,]{1,20}), ?device IP:? "
             r"(?P<peer_ip>[^\s,]{1,80}?)\.?(?:\s|$)",
             r"cqe err(?:or)? status ?\[(?P<status>[0-9]{1,4})\], ?time ?: ?\[(?P<time>[^\]\n]{1,40})\], ?localInfo"
             r" ?\{server ?\[(?P<own>[^\]\n]{0,80})\], ?deviceId ?\[(?P<own_card>[^\]\n]{0,40})\], ?deviceIp ?\["
@@ -158,12 +253,18 @@ ROWS = in_stage(
             r"(?P<peer_card>[^\]\n]{0,40})\], ?deviceIp ?\[(?P<peer_ip>[^\]\n]{0,80})\]",
             r"cqe err(?:or)? status ?\[(?P<status>[0-9]{1,4})\](?:, ?time ?: ?\[(?P<time>[^\]\n]{1,40})\])?"
             r"(?:[^\n]{0,20}?ip ?: ?\[(?P<peer_ip>[^\]\n]{1,80})\])?",
+        ),
+        mentions=(
             r"error cqe status ?: ?(?P<status>0x[0-9a-fA-F]{1,8})",
             r"failed CQE status ?\[(?P<status>[0-9]{1,4})\]",
             r"\bROCE CQE ERROR\b",
             r"Error ROCE CQE",
             r"Execution_Error_(?:ROCE|UB)_CQE",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]cqe error status[12],"
+        " time:[2025-06-15 15:06:40.1],localInfo{server[10.1.2.4],deviceId[1],deviceIp[192.168.7.5]},"
+        " remoteIP{server[10.1.2.5],deviceId[2],deviceIp[192.168.7.6]}",
+        fact=_lost_packets,
         says=(
             "card {own_card} of {own} ({own_ip}) sent to card {peer_card} of {peer} ({peer_ip}): look at {peer} first",
             "the far end is {peer_ip}",
@@ -180,6 +281,7 @@ ROWS = in_stage(
         role="frame",
         codes=("EI0013",),
         patterns=(r"dump_err_cqe",),
+        example="dump_err_cqe(7) : CQ(0x10) CQE(0x5)",
         causes=_CQE,
         fix='look for "cqe error status" or EI0013 near this line',
     ),

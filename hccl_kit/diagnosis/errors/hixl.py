@@ -24,14 +24,41 @@ ROWS = in_stage(
             r"Failed to connect, ?remote engine ?: ?(?P<peer>[^\s,]{3,80})",
             r"HcclCommPrepare[^\n]{0,200}\b(?:fail|error)",
         ),
+        example="[Prepare] Prepare failed. commIdentifier[10.1.1.1:203_10.1.1.2:210]",
         says=("between {ends}", "this is rank {rank} of it", "the other end is {peer}"),
         causes=_ONE_SIDED,
         tells_apart='the first ERROR of both plogs at this second; grep -rh "Entry-HcclCommPrepare" */run/plog',
         fix="ASCEND_CONNECT_TIMEOUT for slow ends; HCCL_INTRA_ROCE_ENABLE and TLS equal at both ends",
     ),
     KnownError(
+        "a transfer between prefill and decode failed: the code before the text says how",
+        role="symptom",
+        patterns=(
+            r"\bErrorNo: ?(?P<code>[15]039[0-9]{2})\(\)[^\n]{0,40}Failed to transfer"
+            r" sync, ?channel_id: ?(?P<peer>[^\s,]{3,80})"
+            r"(?:[^\n]{0,80}?operation: ?(?P<operation>\w{1,20}))?(?:[^\n]{0,80}?timeout: ?(?P<limit>[0-9]{1,9}) ?ms)?",
+            r"Failed to invoke (?P<call>HcclBatch(?:Get|Put)), ?hccl_result ?= ?(?P<result>[0-9]{1,3})",
+        ),
+        example="[ERROR] GE(77,):2026-02-03-04:05:06.007.008 [engine.cc:1]78 TransferSync: ErrorNo: 103900()"
+        " [GE][MODULE]Failed to transfer sync, channel_id:10.1.1.2:20000, operation:read, op_descs size:4,"
+        " timeout:10000 ms.",
+        says=(
+            "{operation}, the other end is {peer}, within {limit} ms",
+            "the other end is {peer}",
+            "the code is {code}: 103900 a refused argument or a link, 103901 the timeout, 103902 not connected",
+            "{call} returned HcclResult {result}",
+        ),
+        causes=(
+            "an error above it of the same process: a transfer that the AICPU did not start, or a link",
+            "the other end ended, or is slower than the timeout (103901)",
+        ),
+        tells_apart="the first ERROR of both plogs at this second",
+        fix="correct what that line names; ASCEND_TRANSFER_TIMEOUT for slow ends",
+    ),
+    KnownError(
         "a one-sided transfer could not be started on the card's own CPU (AICPU)",
         patterns=(r"\[(?P<call>Batch(?:Get|Put))\] ?AICPU launch failed(?:, ?code: ?(?P<result>[0-9]{1,6}))?",),
+        example="x.cc:5,BatchPut, Error: ret=1 [BatchPut] AICPU launch failed, code: 3",
         says=("the call is {call}, the result {result}", "the call is {call}"),
         causes=(
             "an address of the transfer is not registered, or its memory was freed",
@@ -47,6 +74,7 @@ ROWS = in_stage(
             r"\b(?:SMEM|mf_smem|MemFabric|memfabric)\b[^\n]{0,160}(?:init|connect|store)\w{0,12}[^\n]{0,60}\bfail",
             r"\bBM\b[^\n]{0,80}\bsmem_\w{1,40}[^\n]{0,60}\bfail",
         ),
+        example="RuntimeError: Ascend Transfer Engine initialization failed.",
         in_output=True,
         causes=(
             "ASCEND_MF_STORE_URL (newer: MF_CONFIG_STORE_URL) is still a placeholder, such as tcp://PIP:PORT, or"
@@ -63,6 +91,8 @@ ROWS = in_stage(
             r"Create_para_check fail",
             r"localbuffer init failed ?(?P<result>[0-9]{1,3})?",
         ),
+        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [svm.c:12] Share memory create device error,"
+        " va=0x1200",
         causes=(
             "links over HCCS need memory that starts at a multiple of 2 MB",
             "the memory is not that of the card, or was freed",
@@ -73,6 +103,8 @@ ROWS = in_stage(
     KnownError(
         "memory could not be registered with the network port",
         patterns=(r"ra reg global mr fail", r"\[reg\]\[ra_hdc_typical_mr\]", r"mr_reg[^\n]{0,80}\bfail"),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][hrtRaRegGlobalMr]ra reg"
+        " global mr fail. return[128102], params: size[1]",
         causes=(
             "the registered size is larger than what was allocated",
             "the kind of memory is not supported: host memory that was mapped from physical memory",
@@ -88,6 +120,7 @@ ROWS = in_stage(
             r"create cq failed,? ?ret ?\[?-259",
             r"qp create failed,? ?ret ?\[?-259",
         ),
+        example="ibv_cmd_create_cq failed, ret 12",
         causes=("much host memory is registered in small pages (driver before 25.5.0: 4 KB each)",),
         tells_apart="no `halMemAlloc ... out of memory` near it: then it is not HBM",
         fix="use huge pages on the host (MC_STORE_USE_HUGEPAGE=1), register less memory, or update the driver",
@@ -96,6 +129,7 @@ ROWS = in_stage(
         "two processes of one card have the same address and port in a table that the transfer engine writes",
         codes=("EI0014",),
         patterns=(r"IP is used repeatedly", r"Ranktable_Check_Failed"),
+        example="Ranktable_Check_Failed(EI0014): The IP is used repeatedly.",
         causes=(
             "two processes use one card, such as a store and a client of Mooncake, and both listen on 16666",
             "an address occurs twice in the rank table",
@@ -108,6 +142,8 @@ ROWS = in_stage(
     KnownError(
         "the memory of a transfer has another type than declared: it was not registered, or is not pinned",
         patterns=(r"CheckMemCpyAttr", r"real memory type of (?:src|dst) is", r"(?:src|dst)'s real memory type is"),
+        example="[ERROR] RUNTIME(77,python3):2025-06-15-15:06:40.500.000 [api.cc:12] CheckMemCpyAttr: real memory"
+        " type of src is 2",
         causes=("host memory without pin_memory=True", "memory that was not registered, or with another engine"),
         tells_apart="MC_LOG_LEVEL=INFO: lines `register mem addr` name what is registered",
         fix="pin host memory, and register all memory before it is transferred",
@@ -115,6 +151,7 @@ ROWS = in_stage(
     KnownError(
         "the other end has not registered the memory of this transfer",
         patterns=(r"Can't find remoteBuffer by key",),
+        example="Can't find remoteBuffer by key 0x1200",
         causes=(
             "the memory was registered after the link was set up, or never",
             "it is host memory, which HCCS does not support: HCCL_INTRA_ROCE_ENABLE=1",
@@ -125,6 +162,8 @@ ROWS = in_stage(
     KnownError(
         "memory of the other end could not be mapped: the ends may be in two super pods",
         patterns=(r"halMemImport\w{0,40} ?fail",),
+        example="[ERROR] DRV(77,python3):2025-06-15-15:06:40.500.000 [svm.c:12] halMemImportFromShareableHandle fail,"
+        " ret=8",
         causes=("fabric memory does not work across super pods",),
         tells_apart="npu-smi info -t spod-info -i N -c 0 on both",
         fix="use servers of one super pod, or RoCE",
@@ -134,6 +173,7 @@ ROWS = in_stage(
         role="pointer",
         codes=("507057",),
         patterns=("suspect remote error", "Suspect remote error", "SUSPECT REMOTE ERROR"),
+        example="ACL error: suspect remote error, device 3",
         causes=(
             "the card or process at the other end failed first: see its log",
             "the fabric of the super pod (LingQu) is older than 1.5.0",
@@ -150,6 +190,7 @@ ROWS = in_stage(
             r"get vnic ip infos? fail",
             r"Host devid transform to local devid failed",
         ),
+        example="[ERROR] HCCP(77,python3):2025-06-15-15:06:40.500.000 [ra.c:12] get_vnic_ip_by_sdid fail, sdid:0xffff",
         says=("SDID {sdid}",),
         causes=("the rank table is not of version 1.2, or has no super_device_id",),
         tells_apart="npu-smi info -t spod-info -i N -c 0: it prints the SDID",
@@ -159,6 +200,7 @@ ROWS = in_stage(
         "an address is empty, so no link can be set up to it",
         role="symptom",
         patterns=(r"ip addr ?\[[0 :]{1,60}\] is invalid",),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]ip addr[0] is invalid",
         causes=("the card has no address, or its SDID is missing in the table",),
         tells_apart="hccn_tool -i N -ip -g; hccn_tool -i N -vnic -g",
         fix="set the address of the card, or write super_device_id into the table",
@@ -166,6 +208,7 @@ ROWS = in_stage(
     KnownError(
         "the processor of a card is stuck while much fabric memory is mapped",
         patterns=(r"\bcpu stuck\b",),
+        example="npu 3: cpu stuck for 22 s",
         causes=("CANN 9.0 needs a bound on fabric memory",),
         tells_apart="the release of CANN; fabric memory in the log of the transfer engine",
         fix='ASCEND_GLOBAL_RESOURCE_CONFIG=\'{"fabric_memory.max_capacity": "32"}\'',

@@ -1,225 +1,274 @@
-"""The ranks meet over the host network: ports of the host, the root that waits, agents that never came."""
+"""Which process is which rank of which communicator: creating, joining and leaving one."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
+from hccl_kit.diagnosis.errors.message import Fields, Message, address, rank, result, server, whole
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+from hccl_kit.diagnosis.facts import Fact, GroupLeft, GroupNamed, Joined, JoinFailed, RootCreated
 
-_STAGE = "creation of the communicator, over the host network (HCCL_CONNECT_TIMEOUT, 120 s)"
-_WHO_CAME = 'grep -rh "Entry-HcclCommInit" */run/plog: a rank without this line never tried to join'
-_HOST_PORT = "ss -ltnp | grep PORT"
-_OWN_PORTS = (
-    "end the process that holds the port, or give each job ports of its own (HCCL_IF_BASE_PORT,"
-    " HCCL_HOST_SOCKET_PORT_RANGE), as `hccl-kit env TABLE` plans them; keep them out of the ephemeral range"
-    " (net.ipv4.ip_local_reserved_ports)"
-)
-_ABSENT = (
-    "the ranks that are named never tried to join: their program ended, hangs or loads data; read their own logs",
-    "they joined too late: more than HCCL_CONNECT_TIMEOUT after the root",
-    "they cannot reach the root's host: another interface, a firewall, HCCL_SOCKET_IFNAME",
-)
-_FIND_ABSENT = (
-    "find the logs of these ranks; start all ranks; else set HCCL_SOCKET_IFNAME per host, or HCCL_CONNECT_TIMEOUT=600"
-)
-_PORT_HELD = (
-    "another job on this host uses the same ports",
-    "a leftover process holds the port",
-    "the port is in the ephemeral range and some connection took it",
-)
+STAGE = "creation of the communicator, over the host network (HCCL_CONNECT_TIMEOUT, 120 s)"
+_MAPS = "it maps a group to rank, host and card: use it to find the log of a rank"
+_IDENTIFIER = re.compile(r"(?P<host>[^%\s]{1,255})%[^%\s]{1,64}_[0-9]{1,5}_[0-9]{1,6}_[0-9]{16}")
+_OF_OTHERS = (4, 9, 11, 12, 13)
+"""HcclResults of a communicator that others may have broken: internal, timeout, and connections."""
 
-ROWS = in_stage(
-    _STAGE,
-    KnownError(
-        "the rendezvous by root info failed. No rank table is used for it: either there is none, or a framework"
-        " ignored it as not valid; check RANK_TABLE_FILE",
-        role="pointer",
-        codes=("EI0015",),
-        causes=(
-            "a rank never tried to join, because its program ended, hangs or is late",
-            "a rank cannot reach the root's host: interface, firewall, HCCL_SOCKET_IFNAME",
-            "at more than 1,000 ranks: the root's queue of connections is too short (somaxconn, tcp_max_syn_backlog)",
+
+def _joined(message: Message) -> Iterator[Fact]:
+    """A rank of a communicator, by whatever names the line gives its values."""
+    fields = message.fields()
+    this_rank = fields.rank("rank", "localrank", "userrank", "rankid")
+    if this_rank is None:
+        return
+    group = fields.text("identifier", "group")
+    if group is None and not message.is_whole:
+        return  # the part of the line that is lost may name a communicator, in which ranks count otherwise
+    yield Joined(
+        group,
+        this_rank,
+        fields.rank("ranknum", "ranks", "totalranks", "ranksize"),
+        server(fields.text("server", "serverid")),
+        fields.rank("logicdevid", "devicelogicid", "logicdeviceid"),
+        fields.rank("phydevid", "devicephyid", "phydeviceid", "device"),
+        address(fields.text("deviceip", "devip")),
+        fields.text("ip") or _root(group),
+    )
+
+
+def _root(group: str | None) -> str | None:
+    match = _IDENTIFIER.fullmatch(group or "")
+    return match["host"] if match else None
+
+
+def _complete(message: Message) -> Iterator[Fact]:
+    """A rank of a communicator that is complete: the root has sent the list of its ranks."""
+    yield from (fact._replace(complete=True) for fact in _joined(message) if isinstance(fact, Joined))
+    fields = message.fields()
+    name, group = fields.text("commid"), fields.text("identifier")
+    if name and group and name != group:
+        yield GroupNamed(group, name)
+
+
+def _placed(message: Message) -> Iterator[Fact]:
+    """Where a rank runs, at the start or at the end of the creation of its communicator."""
+    is_start = message.match[0].startswith(("SetupAgent", "[LocalRank"))
+    return _joined(message) if is_start else _complete(message)
+
+
+def _root_created(message: Message) -> Iterator[Fact]:
+    group = message.fields().text("identifier")
+    if group and "success" in message.match[0]:
+        yield RootCreated(group)
+
+
+def _join_failed(message: Message) -> Iterator[Fact]:
+    fields = message.fields()
+    if code := fields.text("return"):
+        server_name = server(fields.text("server"))
+        yield JoinFailed(
+            fields.text("identifier"), fields.rank("rank"), fields.rank("ranknum"), server_name, result(code)
+        )
+
+
+def _left(message: Message) -> Iterator[Fact]:
+    yield GroupLeft(message.fields().text("group", "identifier") or _old_group(message))
+
+
+def _old_group(message: Message) -> str | None:
+    """The name in place of the thread (2022): hccl-PID-0-TIME-NAME."""
+    match = re.match(r" ?\[(hccl-[^\[\]]{1,120})\]", message.text)
+    return match[1] if match else None
+
+
+@whole
+def _not_joined(message: Message) -> Iterator[Fact]:
+    """2022: `[hccl-PID-0-TIME-NAME][RANK][HcomInitByFile]errNo[0x...] ... hcom init failed`."""
+    if message.level != "ERROR":
+        return
+    fields = Fields.of(message.text)
+    named = re.match(r" ?\[hccl-[^\[\]]{1,120}\]\[([0-9]{1,8})\]", message.text)
+    this_rank, code = rank(named[1]) if named else None, result(fields.text("errno", "return"))
+    if code is None or code in _OF_OTHERS:
+        yield JoinFailed(_old_group(message), this_rank, None, None, code)
+    elif this_rank is not None:
+        yield Joined(_old_group(message), this_rank)  # an error before this line has the cause
+
+
+ROWS = (
+    *in_stage(
+        STAGE,
+        KnownError(
+            "the root of a communicator could not be created",
+            role="symptom",
+            patterns=(
+                r"HcclGetRootInfo[^\n]{0,40} failed(?:, ?ret(?:urn)? ?\[(?P<result>[0-9xa-fA-F]{1,20})\])?",
+                r"HCCL get root info failed",
+            ),
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78]HcclGetRootInfo"
+            " failed, return[0x0000000005000007]",
+            says=("the result is {result}",),
+            causes=(
+                "a variable is refused: HcclResult 1, EI0001, a line with EnvConfig",
+                "HCCL_SOCKET_IFNAME or HCCL_IF_IP names no interface of this host",
+                "a port of the host is taken: HcclResult 7, EI0019",
+            ),
+            tells_apart='grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head: the first line of this process',
+            fix="run `hccl-kit explain` on that line",
         ),
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
+        KnownError(
+            "a communicator could not be created",
+            role="frame",
+            patterns=(
+                r"\bInit failed, ?return ?\[(?P<result>[0-9xa-fA-F]{1,20})\]",
+                r"HcclCommInit\w{0,40}"
+                r" failed,? ?(?:return|ret) ?\[(?P<result>[0-9xa-fA-F]{1,20})\](?:[^\n]{0,80}?rankNum"
+                r" ?\[(?P<ranks>[0-9]{1,8})\])?(?:, ?rank ?\[(?P<rank>[0-9]{1,8})\])?",
+            ),
+            mentions=(
+                r"hcclComm init error",
+                r"HcclCommInit\w{0,40} fail, ?error ?: ?(?P<result>[0-9]{1,3}), ?rank ?: ?(?P<rank>[0-9]{1,8}),"
+                r" ?rankSize ?: ?(?P<ranks>[0-9]{1,8})",
+                r"get hccl comm fail by rank ?: ?(?P<rank>[0-9]{1,8})",
+            ),
+            example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]"
+            " [78][HCCL_TRACE]HcclCommInitRootInfo failed, return[0x000000000500000d], rankNum[16], rank[9], rootInfo"
+            " identifier[10.1.2.3%eth0_60000_0_1750000000123456], server[10.1.2.4%eth0], logicDevId[1]",
+            fact=_join_failed,
+            says=("this is rank {rank} of {ranks}", "this is rank {rank}", "the result is {result}"),
+            causes=("the lines above it of the same process name the reason",),
+            tells_apart="read upwards to the first ERROR line of this process",
+            fix="run `hccl-kit explain` on that line",
+        ),
+        KnownError(
+            "a communicator could not be created from a rank table",
+            role="symptom",
+            patterns=(
+                r"rankTablePath\[(?P<path>[^\]\n]{0,200})\] identify\[(?P<rank>[^\]\n]{0,20})\] hcom init failed",
+                r"hcom init failed",
+            ),
+            mentions=(r"HcomInitByFile[^\n]{0,400}(?:failed|error)",),
+            example="[ERROR] HCCL(77,python):2022-12-01-03:02:29.001.645 [hcom.cc:1][hccl-77-0-16-hccl_world_group][2]"
+            "[HcomInitByFile]errNo[0x0000000005000009] rankTablePath[/t.json] identify[0] hcom init failed.",
+            fact=_not_joined,
+            says=("the table is {path}, the rank is {rank}",),
+            causes=(
+                "with EJ0001 near it: a process of an earlier job still holds the card",
+                "with EI0004 or EI0014 near it: the table is refused",
+                "with EI0006 or a timeout: another rank did not join",
+            ),
+            tells_apart="read the first ERROR line of this process, and `npu-smi info` for processes on the cards",
+            fix="end the earlier job and wait 30 s, or correct the table",
+        ),
     ),
     KnownError(
-        "ranks are missing: the root of the communicator never heard from them",
-        role="pointer",
-        codes=("EI0015",),
+        "a process joins a communicator",
+        role="fact",
         patterns=(
-            r"Failed to connect agent ?\[(?P<ranks>[0-9, ]{1,4000}?),? ?\]",
-            r"connectFailedAgentIdList ?:? ?\[(?P<ranks>[0-9, ]{1,4000}?),? ?\]",
-            r"List of unconnected ranks: ?\"?\[?(?P<ranks>[0-9, ]{1,4000}?),? ?\]",
+            r"Entry-HcclCommInit\w{0,40}(?: V\w{1,12})? ?:? ?ranks ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\["
+            r"(?P<rank>[0-9]{1,8})\](?:[^\n]{0,20}?rootinfo ?:? ?host ip ?\[(?P<root>[^\]\n]{0,100})\](?: ?port ?\["
+            r"(?P<port>[0-9]{1,5})\])?)?(?:[^\n]{0,60}?identifier ?\[(?P<group>[^\]\n]{1,200})\])?"
+            r"(?:[^\n]{0,20}?deviceLogicId ?\[(?P<card>[0-9]{1,6})\])?",
+            r"Entry-HcclCommInit\w{0,40}",
         ),
-        says=("ranks {ranks} never joined; the others waited for them",),
-        causes=_ABSENT,
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12]"
+        " [78]Entry-HcclCommInitRootInfo:ranks[16], rank[9], rootinfo: host ip[10.1.2.3] port[60000] nicDeploy[1]"
+        " identifier[10.1.2.3%eth0_60000_0_1750000000123456], deviceLogicId[1]",
+        fact=_joined,
+        says=(
+            "it is rank {rank} of {ranks}",
+            "the group is {group}",
+            "the root is at {root}",
+            "port {port}",
+            "its logical device id is {card}",
+        ),
+        causes=(_MAPS,),
+        tells_apart='grep -rh "Entry-HcclCommInit" */run/plog: one line for each rank of the group; a rank'
+        " without it never tried to join",
     ),
     KnownError(
-        "the ranks that the root has heard from; those not in the list never joined",
-        role="pointer",
-        codes=("EI0015",),
+        "the root of a communicator starts to wait for the ranks",
+        role="fact",
+        patterns=(r"HcclGetRootInfo\w{0,20} success",),
+        mentions=(r"Entry-HcclGetRootInfo\w{0,20} ?:?(?:[^\n]{0,60}?deviceLogicId ?\[(?P<card>[0-9]{1,6})\])?",),
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][HCCL_TRACE]HcclGetRootInfo"
+        " success, take time [9]us, identifier[10.1.2.3%eth0_60000_0_1750000000123456]",
+        fact=_root_created,
+        says=("its logical device id is {card}",),
+        causes=("this process is the root, usually rank 0",),
+    ),
+    KnownError(
+        "which rank runs where",
+        role="fact",
         patterns=(
-            r"connected rankinfo\[LINE (?P<row>[0-9]{1,6})\]: ?(?P<ranks>\[[0-9, \[\]]{1,400})",
-            r"connected num (?:is )?\[(?P<came>[0-9]{1,8})\]",
-            r"need connect rankNum is ?\[(?P<needed>[0-9]{1,8})\]",
-            r"DisplayConnect(?:ed|ion)",
+            r"SetupAgent rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:[^\n]{0,80}?identifier"
+            r" ?\[(?P<group>"
+            r"[^\]\n]{1,200})\])?(?:[^\n]{0,20}?server ?\[(?P<server>[^\]\n]{1,100})\])?(?:[^\n]{0,120}?logicDevId"
+            r" ?\[(?P<logic>[0-9]{1,6})\])?"
+            r"(?:[^\n]{0,20}?phydevId ?\[(?P<card>[0-9]{1,6})\])?(?:[^\n]{0,20}?deviceIp ?\[(?P<ip>[^\]\n]{1,80})\])?",
+            r"hcom init by file succe\w{0,4}[^\n]{0,600}?rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\["
+            r"(?P<rank>[0-9]{1,8})\](?:, ?server ?\[(?P<server>[^\]\n]{1,100})\])?(?:, ?device ?\["
+            r"(?P<card>[0-9]{1,6})\])?",
+            r"hcclCommInitInfo ?: ?commId ?\[(?P<group>[^\]\n]{1,200})\](?:, ?rank ?\[(?P<rank>[0-9]{1,8})\])?"
+            r"(?:, ?totalRanks ?\[(?P<ranks>[0-9]{1,8})\])?(?:, ?serverId ?\[(?P<server>[^\]\n]{1,100})\])?",
+            r"\[LocalRank Key Info\][^\n]{0,40}?userRank ?\[(?P<rank>[0-9]{1,8})\](?: ?hostIp ?\["
+            r"(?P<host>[^\]\n]{1,80})\])?(?: ?devicePhyId ?\[(?P<card>[0-9]{1,6})\])?(?: ?server ?\["
+            r"(?P<server>[^\]\n]{1,100})\])?(?: ?deviceIp ?\[(?P<ip>[^\]\n]{1,80})\])?",
+            r"HcclCommInit\w{0,40} success(?:[^\n]{0,60}?rankNum ?\[(?P<ranks>[0-9]{1,8})\], ?rank ?\["
+            r"(?P<rank>[0-9]{1,8})\])?",
         ),
-        says=("connected: {ranks}", "{came} ranks connected", "{needed} ranks are needed"),
-        vague=True,
-        causes=_ABSENT,
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][HCCL_TRACE]SetupAgent"
+        " rankNum[16], rank[9], rootInfo identifier[10.1.2.3%eth0_60000_0_1750000000123456], server[10.1.2.4%eth0],"
+        " logicDevId[1], phydevId[5], deviceIp[192.168.7.5]",
+        fact=_placed,
+        says=(
+            "rank {rank} of {ranks}",
+            "rank {rank}, host {host}",
+            "server {server}",
+            "physical card {card}",
+            "card address {ip}",
+            "the group is {group}",
+        ),
+        causes=(_MAPS,),
     ),
     KnownError(
-        "the root of a communicator timed out waiting for some ranks",
-        role="pointer",
-        codes=("EI0015",),
-        patterns=(r"topo exchange server get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",),
-        says=("it waited {seconds} s; the lines below list the ranks that joined",),
-        vague=True,
-        causes=_ABSENT,
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
-    ),
-    KnownError(
-        "this rank could not connect to the root of its communicator",
-        role="pointer",
-        codes=("EI0015",),
+        "the shape of a communicator",
+        role="fact",
         patterns=(
-            r"connect server ?\[(?P<host>[^\]\n]{1,80}?) ?: ?(?P<port>[0-9]{1,5})\] ?failed",
-            r"topo exchange agent get socket timeout!?(?: timeout ?\[(?P<seconds>[0-9]{1,6}) ?s? ?\])?",
+            r"\[Communicator Key Info\] ?identifier ?\[(?P<group>[^\]\n]{1,200})\](?: ?rankSize ?\["
+            r"(?P<ranks>[0-9]{1,8})\])?(?: ?serverNum ?\[(?P<servers>[0-9]{1,8})\])?(?:[^\n]{0,40}?superPodNum ?\["
+            r"(?P<pods>[0-9]{1,8})\])?",
         ),
-        says=("it waits for the root at {host}, port {port}", "it tried for {seconds} s"),
-        causes=(
-            "the root's address is not reachable from here: HCCL took an interface that the hosts do not share",
-            "a firewall closes the port",
-            "the root ended, gave up or has not started: ranks start more than HCCL_CONNECT_TIMEOUT apart",
-        ),
-        tells_apart='from this host: nc -vz ROOT PORT; grep -rh "get host ip success" ~/ascend/log/run/plog',
-        fix="set HCCL_SOCKET_IFNAME to the interface that all hosts share; open the ports; start the ranks together",
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78][Communicator Key Info]"
+        " identifier[g] rankSize[16] serverNum[2]",
+        says=("the group is {group}", "{ranks} ranks on {servers} servers", "{pods} super pods"),
+        causes=("it must be the same on all ranks of the group",),
     ),
     KnownError(
-        "this rank is connected to the root, which sent nothing in time: the root itself waits for others",
-        role="symptom",
-        codes=("EI0015",),
+        "a process leaves a communicator",
+        role="fact",
         patterns=(
-            r"Wait timeout for sockets recv",
-            r"receive msg length from fdhandle failed, ret ?\[(?P<result>[0-9]{1,3})\]",
-            r"rank num ?\[(?P<needed>[0-9]{1,8})\] ?is different with rank list size ?\[(?P<came>[0-9]{1,8})\]",
+            r"Entry-HcclCommDestroy",
+            r"op_base comm destroy (?:begin|complete)",
+            r"hcom destroy (?:begin|complete)",
+            r"Entry-HcomDestroy",
         ),
-        says=("{came} of {needed} ranks joined",),
-        causes=("other ranks never joined: the root's log lists those that did",),
-        tells_apart=_WHO_CAME,
-        fix="read the root's log (rank 0): it names the ranks that are missing",
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]Entry-HcclCommDestroy:"
+        " op_base comm destroy begin",
+        fact=_left,
+        causes=("normal at the end; if it comes before an error of another rank, this process left too early",),
     ),
     KnownError(
-        "the rendezvous failed; HCCL reports the error to this rank",
-        role="symptom",
-        codes=("EI0015",),
-        patterns=(r"TopoDetect ERROR occur", r"Failed to collect cluster information of the communicator"),
-        causes=_ABSENT,
-        tells_apart=_WHO_CAME,
-        fix=_FIND_ABSENT,
-    ),
-    KnownError(
-        "a port of the host is in use, by default one from 60000: end the job that uses it, or set other ports"
-        " (HCCL_IF_BASE_PORT)",
-        codes=("EI0019",),
-        causes=_PORT_HELD,
-        tells_apart=_HOST_PORT,
-        fix=_OWN_PORTS,
-    ),
-    KnownError(
-        "a port of the host is taken: HCCL could not listen on it",
-        codes=("EI0019",),
+        "which rank of which communicator a process is",
+        role="fact",
         patterns=(
-            r"socket type ?\[2\], ?listen on ip ?\[(?P<ip>[^\]\n]{0,100})\][^\n]{0,30}?port ?\[(?P<port>[0-9]{1,5})\]"
-            r" ?fail",
-            r"listening for the host network adapter socket(?:[^\n]{0,60}?IP address (?P<ip>\S{1,80}) and port "
-            r"(?P<port>[0-9]{1,5}))?",
-            r"StartRootNetwork failed(?:, ?ret ?\[(?P<result>[0-9]{1,3})\])?",
-            r"SetupServer failed, ?hostIP ?\[(?P<ip>[^\]\n]{0,100})\] and hostPort ?\[(?P<port>[0-9]{1,5})\]",
-            r"host nic listen start failed, ?port ?\[(?P<port>[0-9]{1,5})\]",
-            r"Cannot bind IF\. ?ip is (?P<ip>[^,\n]{1,80}), ?port is (?P<port>[0-9]{1,5})",
+            r"commId ?\[(?P<group>[^\]\n]{1,200})\], ?rank ?\[(?P<rank>[0-9]{1,8})\](?:, ?totalRanks"
+            r" ?\[(?P<ranks>[0-9]{1,8})\])?",
         ),
-        says=("address {ip}, port {port}",),
-        causes=_PORT_HELD,
-        tells_apart=_HOST_PORT,
-        fix=_OWN_PORTS,
-    ),
-    KnownError(
-        "the ports for retries of operators are in use: this rank connected to another program, or could not bind",
-        patterns=(
-            r"\[OpRetryConnection\][^\n]{0,60}?Connect to server failed, ?serverIp_? ?\[(?P<ip>[^\]\n]{1,80})\],?"
-            r" ?serverPort ?\[(?P<port>[0-9]{1,5})\]",
-            r"OpRetry used port range ?\[(?P<range>[0-9]{1,5}-[0-9]{1,5})\]",
-            r"\[OpRetryConnection\][^\n]{0,60}?Recv unmatched ack",
-        ),
-        says=("the server is {ip}, port {port}", "the ports are {range}"),
-        causes=(
-            "another job on this host uses the same ports",
-            "the ports are in the ephemeral range, and a connection or another program took one",
-        ),
-        tells_apart="on that host: ss -ltnp | grep :600; sysctl net.ipv4.ip_local_port_range",
-        fix="reserve the ports on all hosts (sysctl -w net.ipv4.ip_local_reserved_ports=60000-60015), or set another"
-        " HCCL_IF_BASE_PORT on all ranks",
-    ),
-    KnownError(
-        "an address and port could not be bound; older releases use it for ports of the host and of the card",
-        codes=("EJ0003",),
-        patterns=(
-            r"Failed to bind the IP port(?:\. ?Reason: ?(?P<reason>[^\n]{1,120}))?",
-            r"Communication_Error_Bind_IP_Port\(EJ0003\)",
-        ),
-        says=("the reason: {reason}",),
-        causes=("another job, or a leftover process, holds the port: 60000 and up on the host, 16666 on the card",),
-        tells_apart='ss -ltnp | grep 6000; grep -rh "socket type" ~/ascend/log/debug/plog: 2 is the host, 0 and 1'
-        " the card",
-        fix="end that process, or set HCCL_IF_BASE_PORT (host) and HCCL_NPU_SOCKET_PORT_RANGE=auto (card) on all ranks",
-    ),
-    KnownError(
-        "an address and port could not be bound: the port of the host or of the card is in use",
-        codes=("EI0019", "EI0020", "EJ0003"),
-        patterns=(
-            r"[Tt]he IP address (?P<ip>\S{1,80}) (?:and|add) port (?P<port>[0-9]{1,5}) (?:have|has) already been bound",
-            r"[Tt]he IP (?:address )?and port have been bound already",
-        ),
-        says=("address {ip}, port {port}; 16666 is a port of the card, 60000 and up one of the host",),
-        causes=("another job on this host or card uses the same ports", "a leftover process holds the port"),
-        tells_apart="ss -ltnp; npu-smi info",
-        fix="end that process, or set HCCL_IF_BASE_PORT (host) and HCCL_NPU_SOCKET_PORT_RANGE=auto (card) on all ranks",
-    ),
-    KnownError(
-        "the root of a communicator could not be created",
-        role="symptom",
-        patterns=(
-            r"HcclGetRootInfo[^\n]{0,40} failed(?:, ?ret(?:urn)? ?\[(?P<result>[0-9xa-fA-F]{1,20})\])?",
-            r"HCCL get root info failed",
-        ),
-        says=("the result is {result}",),
-        causes=(
-            "a variable is refused: HcclResult 1, EI0001, a line with EnvConfig",
-            "HCCL_SOCKET_IFNAME or HCCL_IF_IP names no interface of this host",
-            "a port of the host is taken: HcclResult 7, EI0019",
-        ),
-        tells_apart='grep -rh "ERROR. HCCL" ~/ascend/log/debug/plog | head: the first line of this process',
-        fix="run `hccl-kit explain` on that line",
-    ),
-    KnownError(
-        "a communicator could not be created",
-        role="frame",
-        patterns=(
-            r"HcclCommInit\w{0,40} failed,? ?(?:return|ret) ?\[(?P<result>[0-9xa-fA-F]{1,20})\](?:[^\n]{0,80}?rankNum"
-            r" ?\[(?P<ranks>[0-9]{1,8})\])?(?:, ?rank ?\[(?P<rank>[0-9]{1,8})\])?",
-            r"hcclComm init error",
-            r"HcclCommInit\w{0,40} fail, ?error ?: ?(?P<result>[0-9]{1,3}), ?rank ?: ?(?P<rank>[0-9]{1,8}),"
-            r" ?rankSize ?: ?(?P<ranks>[0-9]{1,8})",
-            r"get hccl comm fail by rank ?: ?(?P<rank>[0-9]{1,8})",
-        ),
-        says=("this is rank {rank} of {ranks}", "this is rank {rank}", "the result is {result}"),
-        causes=("the lines above it of the same process name the reason",),
-        tells_apart="read upwards to the first ERROR line of this process",
-        fix="run `hccl-kit explain` on that line",
+        example="[INFO] HCCL(77,python3):2025-06-15-15:06:40.500.000 [op_base.cc:12] [78]commId[g], rank[3],"
+        " totalRanks[16]",
+        says=("rank {rank} of {ranks}", "the group is {group}"),
+        causes=(_MAPS,),
     ),
 )

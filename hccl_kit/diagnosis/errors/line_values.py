@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hccl_kit.base.message import Message
-from hccl_kit.diagnosis.errors.links import COMMANDS, REDUCTIONS
+from hccl_kit.diagnosis.errors.agreement import COMMANDS, REDUCTIONS
 
 MAX_VALUE = 160
 """Characters of a value of a line that are shown."""
@@ -29,17 +29,17 @@ def values_of(line: str, match: re.Match[str]) -> Mapping[str, str]:
 def values_found(line: str) -> Iterator[Message]:
     """What HCCL found in a rank table, as a sentence for each message of EI0014."""
     for message in _messages(line):
-        value = message["value"] or Message("diagnosis.nothing", "nothing")
-        names = {"value": value, "variable": message["variable"]}
+        value, variable = message["value"] or Message("diagnosis.nothing", "nothing"), message["variable"]
         if expected := (message["expected"] or "").strip(' ."'):
             yield Message(
                 "diagnosis.value-expected",
                 "HCCL found {value} for {variable}; it expects: {expected}",
+                value=value,
+                variable=variable,
                 expected=expected,
-                **names,
             )
         else:
-            yield Message("diagnosis.value-found", "HCCL found {value} for {variable}", **names)
+            yield Message("diagnosis.value-found", "HCCL found {value} for {variable}", value=value, variable=variable)
 
 
 def variables_in(line: str) -> Iterator[str]:

@@ -1,17 +1,17 @@
 """Numbers that calls of the runtime return, by rt_error_codes.h of CANN's runtime (hicann/runtime, 2026-07-20).
 
 130 of them are in 8.5.0; 507912 and 507913 came with 9.0.0, 107039 to 107045, 207020 and 507914 to 507916 with 9.1.0,
-207021 after it. Numbers of which more is known have rows of their own in `runtime`.
+207021 after it. Numbers of which more is known have rows of their own in `runtime_numbers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hccl_kit.diagnosis.errors.row import KnownError, Role
+from hccl_kit.diagnosis.errors.codes import FIRST, READ_PLOG
+from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.facts import Role
 
-_FIRST = "grep -h ERROR ~/ascend/log/debug/plog/plog-PID_*.log | head -3"
-_READ = "run `hccl-kit explain` on the first ERROR lines of the plog of this process"
 _OF_CALLS: Mapping[int, str] = {
     107004: "the model is not of this context",
     107005: "the stream is not in the model",
@@ -137,7 +137,7 @@ _RESULTS: Mapping[int, str] = {
 
 
 def _rows(
-    table: Mapping[int, str], role: Role, *causes: str, apart: str = _FIRST, fix: str = _READ
+    table: Mapping[int, str], role: Role, *causes: str, apart: str = FIRST, fix: str = READ_PLOG
 ) -> Iterator[KnownError]:
     for number, what in table.items():
         yield KnownError(what, role, (str(number),), causes=causes, tells_apart=apart, fix=fix, vague=True)

@@ -1,154 +1,14 @@
-"""Operators that run: waits that end in a timeout, copies that fail, arguments that are refused, memory."""
+"""Operators that fail: copies between cards, arguments that are refused, memory."""
 
 from __future__ import annotations
 
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
+from hccl_kit.diagnosis.errors.waits import STAGE
 
-_STAGE = "an operator runs (HCCL_EXEC_TIMEOUT, 1836 s; older 1800 s)"
-_WAITED = (
-    "a rank of the group ended or failed before: its log has another error, or none at all",
-    "the ranks called different operators, or one with other sizes, in this group",
-    "a rank is more than HCCL_EXEC_TIMEOUT late: it saves, loads or compiles",
-    "packets are lost between cards (error CQE)",
-)
-_APART = (
-    'grep -rh "Cluster Exception Location" */debug/plog; then compare tag, index, count and dataType of the group over'
-    " the ranks: the odd one, or the one with the lowest index, is behind"
-)
-_FIX = (
-    "correct the rank that reports something else, or nothing; ranks that report the same are victims; only if one is"
-    " late on purpose, raise HCCL_EXEC_TIMEOUT on all ranks"
-)
-_NOTIFY = (
-    r"tag ?\[(?P<tag>[^\]\n]{1,200})\](?:[^\n]{0,800}?rankSize ?\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>"
-    r"[0-9 ]{1,16})\])?"
-)
 _MEMORY_FIX = "leave more memory free: batch size, share of the cache, HCCL_BUFFSIZE; end other processes on the card"
 
 ROWS = in_stage(
-    _STAGE,
-    KnownError(
-        "a rank timed out waiting for another in an operator. No rule of a table detects this: usually the other"
-        " rank died before or runs another operator; see the earliest error of all ranks",
-        role="symptom",
-        codes=("EI0002",),
-        causes=_WAITED,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
-    KnownError(
-        "an operator waited for another rank until its timeout",
-        role="symptom",
-        codes=("EI0002",),
-        patterns=(
-            r"Notify (?:register|record)[^\n]{0,200}?remote rank:? ?\[(?P<peer>[^\]\n]{1,20})\][^\n]{0,160}?" + _NOTIFY,
-            r"Notify register waits for execution[^\n]{0,60}?peer rank: ?\[?(?P<peer>[^\];\n]{1,20})\]?;[^\n]{0,300}?"
-            + _NOTIFY,
-            r"wait execution of the Notify register times out",
-            r"Notify register waits for execution",
-        ),
-        says=(
-            "the operator and its group are {tag}",
-            "this is rank {rank} of {ranks}",
-            "it waits for rank {peer}",
-            "it waits for a rank that the line does not name ({untold})",
-        ),
-        causes=_WAITED,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
-    KnownError(
-        "an operator did not finish: it waited for another rank, or a copy failed; this line names the operator",
-        role="symptom",
-        codes=("EI0002",),
-        patterns=(
-            r"Task run failed, ?base information is [^\n]{0,160}?" + r"tag ?\[(?P<tag>[^\]\n]{1,200})\]"
-            r"(?:, ?index ?\[(?P<index>[0-9]{1,12})\])?",
-            r"Task run failed, ?para information is [^\n]{0,200}?remote rank ?: ?\[?(?P<peer>[^\],\n]{1,20})",
-            r"Task run failed, ?groupRank information is group:? ?\[(?P<group>[^\]\n]{0,200})\]"
-            r"(?:[^\n]{0,160}?rankSize ?\[(?P<ranks>[0-9]{1,8})\], ?rankId ?\[(?P<rank>[0-9]{1,8})\])?",
-            r"Task run failed, ?opData information is [^\n]{0,120}?deviceId ?\[(?P<card>[0-9]{1,6})\](?:, ?index ?"
-            r"\[(?P<index>[0-9]{1,12})\])?(?:, ?count ?\[(?P<count>[0-9]{1,20})\])?(?:[^\n]{0,200}?dataType ?"
-            r"\[(?P<type>\w{1,20})\])?",
-            r"TaskExecStage\]\[(?:Timeout|RunFailed)\]",
-            r"Task run failed\b",
-            r"TaskExceptionHandler",
-            r"FFTS\+ run failed",
-        ),
-        says=(
-            "the operator is {tag}",
-            "it waits for rank {peer}",
-            "it waits for itself ({itself})",
-            "it waits for a rank that the line does not name ({untold})",
-            "this is rank {rank} of {ranks}, in the group {group}",
-            "it is operator number {index} of its group",
-            "on card {card}, with {count} elements of {type}",
-        ),
-        causes=_WAITED,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
-    KnownError(
-        "the runtime ended an operator of HCCL that waited too long: the same as EI0002, seen from the card",
-        role="symptom",
-        codes=("EI0002",),
-        patterns=(
-            r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?hccl fftsplus task timeout occurred[^\n]{0,200}?stuck"
-            r" notify num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout ?: ?(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
-            r"hccl fftsplus task timeout occurred[^\n]{0,200}?stuck notify num ?: ?(?P<stuck>[0-9]{1,8})(?:, ?timeout"
-            r" ?: ?"
-            r"(?P<limit>[0-9]{1,8}(?:s|min|ms)?))?",
-            r"fftsplus (?:task )?time ?out",
-            r"stuck notify wait context info",
-        ),
-        says=("card {card}", "{stuck} waits are stuck", "the limit was {limit} (seconds, unless it says min)"),
-        causes=_WAITED,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
-    KnownError(
-        "the runtime ended a wait of a stream for an event: what the event stands for, often an"
-        " operator of HCCL, did not"
-        " finish in time",
-        role="symptom",
-        patterns=(
-            r"chipId ?: ?(?P<card>[0-9]{1,6})[^\n]{0,120}?event wait timeout occurred during task execution"
-            r"(?:[^\n]{0,200}?timeout ?[:=] ?(?P<limit>[0-9]{1,8}))?",
-        ),
-        says=("card {card}", "the limit was {limit} s"),
-        causes=_WAITED,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
-    KnownError(
-        "an operator that runs on the card's own CPU (AICPU mode) did not finish: it waited, or a copy failed",
-        role="symptom",
-        codes=("EI0002",),
-        patterns=(
-            r"\[TaskException\]\[AICPU\]base information [^\n]{0,200}?type ?:? ?\[?(?P<type>[A-Z ]{2,20})\]?"
-            r"[^\n]{0,200}?localRank ?:? ?\[?(?P<rank>[0-9]{1,8})\]?[^\n]{0,80}?remoteRank ?:? ?\[?"
-            r"(?P<peer>[0-9]{1,10})\]?",
-            r"\[TaskException\]\[AICPU\]",
-            r"task sequence is [^\n]{0,300}?OP\(",
-        ),
-        says=("rank {rank} waits for rank {peer}; the task is {type}",),
-        causes=_WAITED,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
-    KnownError(
-        "an operator that runs on the vector cores (HCCL_OP_EXPANSION_MODE=AIV) failed",
-        role="symptom",
-        codes=("EI0002",),
-        patterns=(
-            r"fault kernel_name ?= ?(?P<kernel>(?:\w{0,40}_)?aiv_[\w*]{1,80})",
-            r"fault kernel_name ?= ?(?P<kernel>hccl_aiv\w{0,60})",
-        ),
-        says=("the kernel is {kernel}",),
-        causes=_WAITED,
-        tells_apart=_APART,
-        fix=_FIX,
-    ),
+    STAGE,
     KnownError(
         "a copy inside the card or to a card of the same server (SDMA) failed while the job ran. No rule of a"
         " table detects this: see the earliest error of all ranks, and `npu-smi info`",
@@ -176,6 +36,7 @@ ROWS = in_stage(
             r"\bsdma (?:task )?(?:error|exception|fail)",
             r"Execution_Error_SDMA",
         ),
+        example="PrintSdmaErrorInfoForFftsPlusTask: err_type=4[fftsplus sdma error]",
         says=("the other rank is {peer}", "the operator is {tag}", "the link is of type {link}"),
         causes=(
             "in a job of one card: its memory or page tables are used up (310P), or memory was freed too early",
@@ -196,6 +57,8 @@ ROWS = in_stage(
             r"PrintErrorInfoForDavinciTask",
             r"[Aa]icore kernel execute failed",
         ),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12]"
+        " [78]TaskFailCallBackForFftsPlusTask: the task failed",
         causes=("a copy failed (sdma), a wait timed out, or a kernel failed: see err_type or the lines around",),
         tells_apart='grep -h "Task run failed\\|err_type" of the same process',
         fix="follow the first error of this process",
@@ -210,6 +73,8 @@ ROWS = in_stage(
             r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small), should (?:be )?larger than (?P<needed>[0-9]{1,9}) ?MB",
             r"HCCL_BUFFSIZE\w{0,8} is too (?:SMALL|small)",
         ),
+        example="HCCL_BUFFSIZE is too SMALL, maxBs = 64, h = 1024, k = 4, NEEDED_HCCL_BUFFSIZE(((maxBs * 3) + 3MB) *"
+        " 2) = 811MB, HCCL_BUFFSIZE=300MB.",
         says=(
             "it needs {needed} MB and has {has} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
             "it needs {needed} MB: export HCCL_BUFFSIZE={needed}, or more, on all ranks",
@@ -245,6 +110,7 @@ ROWS = in_stage(
             r"Invalid_Argument_Collective_Communication_Operator",
             r"\[TaskExecStage\]\[InvalidArgument\]",
         ),
+        example="EI0003: In HcclAllReduce, value 0 for parameter count is invalid. Expected value: above 0",
         says=("{name} of {operator} is {value}", "HCCL expects: {expected}"),
         causes=("count, data type, root or a pointer is outside what HCCL accepts",),
         tells_apart="HCCL_ENTRY_LOG_ENABLE=1 shows the arguments of every call",
@@ -253,7 +119,9 @@ ROWS = in_stage(
     KnownError(
         "the operator, its data type or its mode is not supported on this product",
         codes=("HcclResult 5",),
-        patterns=(r"\[TaskExecStage\]\[Not ?Supported?\]",),
+        patterns=(r"\[TaskExecStage\]\[Not ?Support(?:ed)?\]",),
+        example="[ERROR] HCCL(77,python3):2025-06-15-15:06:40.500.000 [some_file.cc:12] [78][TaskExecStage][Not"
+        " Support] the data type is int64",
         causes=("the chip or release lacks it: point-to-point groups on 310P, for example",),
         tells_apart="the list of operators of your product in HCCL's guide",
         fix="use another operator or data type; tensor instead of pipeline parallelism on 310P",
@@ -277,6 +145,7 @@ ROWS = in_stage(
             r"\]?\. ?Reason",
             r"\[InitGroupStage\]\[Resource\]",
         ),
+        example="EI0007: Failed to allocate resource[notify] with info[size 8]. Reason: no notify is left",
         says=("it is {resource}, {info}",),
         causes=(
             "the memory of the card is full: the model, the cache, another process",
@@ -297,6 +166,8 @@ ROWS = in_stage(
             r"\bhalMemAlloc failed",
             r"drv\w{0,20} ?[Mm]alloc\w{0,20} fail\w{0,3}[^\n]{0,80}(?:out of memory|size)",
         ),
+        example="RuntimeError: NPU out of memory. Tried to allocate 90.00 MiB (NPU 1; 60.00 GiB total capacity; 4.00"
+        " GiB already allocated; 4.00 GiB current active; 20.00 MiB free; 4.00 GiB reserved in total by PyTorch)",
         says=(
             "another process holds about {outside} of the card: of {total} this one has {reserved}, and {free} are"
             " free; end that process, or take another card",

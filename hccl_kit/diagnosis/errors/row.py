@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from functools import cache
 from string import Formatter
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from hccl_kit.base.message import Message
-
-Role = Literal["cause", "pointer", "symptom", "result", "frame", "fact", "value"]
+from hccl_kit.diagnosis.errors.message import Maker
+from hccl_kit.diagnosis.facts import Role
 
 ROLES: Mapping[Role, str] = {
     "cause": "a root error: its message states the cause",
@@ -39,12 +39,16 @@ class KnownError(NamedTuple):
     the error in a rank table, and so do those with `variable`, the name that HCCL gives it. `vague`: any other row of
     its role tells more, wherever it is in the log. `in_output`: `diagnose` looks for it in lines of any program too;
     other rows only in records of level ERROR and in exceptions. `of_card`: the card, or its port, is broken.
+
+    `example` is a line as the program prints it. `fact` makes what a line with one of the `patterns` states for
+    `diagnose`, beyond that there is an error; `mentions` are patterns of lines that state no such fact.
     """
 
     what: str
     role: Role = "cause"
     codes: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
+    mentions: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
     tells_apart: str = ""
@@ -56,6 +60,8 @@ class KnownError(NamedTuple):
     vague: bool = False
     in_output: bool = False
     of_card: bool = False
+    example: str = ""
+    fact: Maker | None = None
 
     @property
     def headline(self) -> str:
@@ -66,15 +72,21 @@ class KnownError(NamedTuple):
         """Whether one of many lines, which have these words, may have one of the patterns."""
         return any(
             (not (word := word_of(pattern)) or word in words) and literal_of(pattern) in text
-            for pattern in self.patterns
+            for pattern in self.all_patterns
         )
+
+    @property
+    def all_patterns(self) -> tuple[str, ...]:
+        """Those of lines that state the fact of the row, then those of other lines."""
+        return self.patterns + self.mentions
 
     def found_in(self, line: str) -> re.Match[str] | None:
         """The match of the first pattern that is in a line; None if there is none."""
-        for pattern in self.patterns:
-            if literal_of(pattern) in line and (found := re.search(pattern, line)):
-                return found
-        return None
+        return _first_match(self.all_patterns, line)
+
+    def stated_in(self, line: str) -> re.Match[str] | None:
+        """The same for the patterns of lines that state the fact of the row."""
+        return _first_match(self.patterns, line) if self.fact else None
 
     def about(self, values: Mapping[str, str]) -> Iterable[Message]:
         """The sentences whose blanks all have a value, without those that tell nothing new."""
@@ -84,6 +96,13 @@ class KnownError(NamedTuple):
             if blanks <= values.keys() and not (blanks and blanks <= told):
                 told |= blanks
                 yield Message(TEXTS, sentence, **{name: values[name] for name in blanks})
+
+
+def _first_match(patterns: Iterable[str], line: str) -> re.Match[str] | None:
+    for pattern in patterns:
+        if literal_of(pattern) in line and (match := re.search(pattern, line)):
+            return match
+    return None
 
 
 def in_stage(stage: str, *rows: KnownError) -> tuple[KnownError, ...]:

@@ -6,34 +6,58 @@ import re
 from collections.abc import Iterator, Mapping
 
 from hccl_kit.diagnosis.errors import (
+    agreement,
+    card_network,
+    cards,
+    codes,
+    ending,
     environment,
     frameworks,
     health,
     hixl,
     joining,
-    launching,
+    launchers,
     links,
     numbers,
     operators,
+    ports,
+    pytorch,
     rank_table,
+    rendezvous,
     results,
     runtime,
+    runtime_numbers,
+    starting,
+    training,
     values,
+    waits,
 )
 from hccl_kit.diagnosis.errors.row import KnownError
 
 ROWS: tuple[KnownError, ...] = (
     *rank_table.ROWS,
-    *launching.ROWS,
+    *starting.ROWS,
+    *ending.ROWS,
+    *launchers.ROWS,
     *environment.ROWS,
+    *rendezvous.ROWS,
+    *ports.ROWS,
     *joining.ROWS,
     *links.ROWS,
+    *agreement.ROWS,
+    *card_network.ROWS,
     *health.ROWS,
     *hixl.ROWS,
+    *waits.ROWS,
     *operators.ROWS,
     *runtime.ROWS,
+    *cards.ROWS,
+    *codes.ROWS,
+    *runtime_numbers.ROWS,
     *numbers.ROWS,
+    *pytorch.ROWS,
     *frameworks.ROWS,
+    *training.ROWS,
     *values.ROWS,
     *results.ROWS,
 )
@@ -100,8 +124,8 @@ def codes_in(line: str) -> Iterator[str]:
     if not may_have_code(line):
         return
     for pattern in (_OWN, _OTHER):
-        for found in pattern.finditer(line):
-            code = found["code"] or found["alone"]
+        for match in pattern.finditer(line):
+            code = match["code"] or match["alone"]
             if code in BY_CODE:
                 yield code
     yield from (name[0] for name in _NAME.finditer(line) if name[0] in BY_CODE)
@@ -114,28 +138,28 @@ def codes_in(line: str) -> Iterator[str]:
 def _numbers_in(line: str) -> Iterator[str]:
     """Numbers of the runtime and of HIXL: after "error code is" and the like, or alone."""
     has_context = CONTEXT.search(line) is not None
-    for found in _NUMBER.finditer(line):
-        is_named = _NAMES_NUMBER.search(line[max(0, found.start() - 40) : found.start()]) is not None
-        if found[0] in BY_CODE and ((has_context and is_named) or line.strip() == found[0]):
-            yield found[0]
+    for match in _NUMBER.finditer(line):
+        is_named = _NAMES_NUMBER.search(line[max(0, match.start() - 40) : match.start()]) is not None
+        if match[0] in BY_CODE and ((has_context and is_named) or line.strip() == match[0]):
+            yield match[0]
 
 
 def _results_in(line: str) -> Iterator[int]:
-    for found in _HEX.finditer(line):
-        yield int(found["result"] or found["short"], 16)
-    for found in _RESULT.finditer(line):
-        yield int(found["ret"] or found["torch"] or found["named"] or found["checked"])
+    for match in _HEX.finditer(line):
+        yield int(match["result"] or match["short"], 16)
+    for match in _RESULT.finditer(line):
+        yield int(match["ret"] or match["torch"] or match["named"] or match["checked"])
     if _OF_HCCL.search(line):
-        for found in _RESULT_OF_HCCL.finditer(line):
-            yield int(found["code"] or found["ret"])
+        for match in _RESULT_OF_HCCL.finditer(line):
+            yield int(match["code"] or match["ret"])
 
 
 def only_maybe(text: str) -> str | None:
     """The code of a text that is nothing but "error code is 11": an HcclResult if there is one, else that number."""
-    found = re.fullmatch(r"\s*(?:error code (?:is|:|=)? ?|ret\[)(?P<result>[0-9]{1,6})\]?\.?\s*", text)
-    if not found:
+    match = re.fullmatch(r"\s*(?:error code (?:is|:|=)? ?|ret\[)(?P<result>[0-9]{1,6})\]?\.?\s*", text)
+    if not match:
         return None
-    for code in (f"HcclResult {int(found['result'])}", found["result"]):
+    for code in (f"HcclResult {int(match['result'])}", match["result"]):
         if code in BY_CODE:
             return code
     return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs import patterns
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.errors.message import number, rank
+from hccl_kit.diagnosis.facts import (
     MAX_RANK,
     Connected,
     Exited,
@@ -26,12 +26,13 @@ from hccl_kit.diagnosis.logs.facts import (
     SuperPod,
     Tls,
 )
+from hccl_kit.diagnosis.logs.messages import KEYS, facts_of
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.origins import NOBODY, without_prefix
-from hccl_kit.diagnosis.logs.patterns.row import number, rank
-from hccl_kit.diagnosis.logs.plog import Record, records, time_of
+from hccl_kit.diagnosis.logs.plog import Record, records
 from hccl_kit.diagnosis.logs.scanning import Line, Search
 from hccl_kit.diagnosis.logs.tracebacks import AWAITED, MAX_OPEN, Tracebacks, Who, who
+from hccl_kit.diagnosis.moments import time_of
 
 MAX_CONNECTED = 1 << 16
 A_LINE = 8
@@ -66,7 +67,7 @@ _SHARED = (
     rb"HCCL_(?:ENV\]|TRACE\]rank)",
     *(b"timeout", b"connect", b"nformation", b"hcom init", b"error:", b"listen on ip", b"ccurred", b"inconsistent"),
 )
-SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *patterns.KEYS)}), _SHARED)
+SEARCH = Search.of(sorted({key.encode() for key in (*_KEYS, *KEYS)}), _SHARED)
 """The keys of which a relevant line has one, and patterns that many of these keys share."""
 
 _TOTAL = re.compile(r"total connected num is ?\[([0-9]{1,8})\]")
@@ -134,9 +135,9 @@ class Assembler:
     def end(self) -> list[Noted]:
         """All that was noted, in the order of lines."""
         if self._is_root:  # the log is cut in the block of the rank that ended first
-            self._noted = [one for one in self._noted if not isinstance(one.fact, Exited)]
-        for one in self._operators.values():
-            self._noted.append(one.noted._replace(fact=one.fact))
+            self._noted = [noted for noted in self._noted if not isinstance(noted.fact, Exited)]
+        for operator in self._operators.values():
+            self._noted.append(operator.noted._replace(fact=operator.fact))
         self._operators.clear()
         if noted := self._connected.close():
             self._noted.append(noted)
@@ -158,7 +159,7 @@ class Assembler:
             is_exception = self._tracebacks.take(self._note(line, record, Connected((), None)), record)
             self._noted += self._tracebacks.finished(line - AWAITED)
             self._elastic_exit(line, record)
-        for fact in patterns.facts_of(record):
+        for fact in facts_of(record):
             if is_exception and isinstance(fact, Fault):
                 continue
             noted = self._note(line, record, fact)
@@ -170,12 +171,12 @@ class Assembler:
                 self._without_frames(noted)
             self._noted.append(noted)
 
-    def _without_frames(self, found: Noted) -> None:
+    def _without_frames(self, error: Noted) -> None:
         """Drop the frames that a library prints above the error that its call met: they are one message."""
         start = end = len(self._noted)
-        while start and end - start < MOST_ABOVE and 0 <= found.line - self._noted[start - 1].line <= APART:
+        while start and end - start < MOST_ABOVE and 0 <= error.line - self._noted[start - 1].line <= APART:
             start -= 1
-        self._noted[start:] = [one for one in self._noted[start:] if not _is_frame_of(one, found)]
+        self._noted[start:] = [noted for noted in self._noted[start:] if not _is_frame_of(noted, error)]
 
     def _note(self, line: int, record: Record, fact: Fact) -> Noted:
         time, pid = record.time, record.pid
@@ -209,26 +210,27 @@ class Assembler:
         text = without_prefix(record.text)
         if ROOT in text:
             self._is_root, self._elastic_time = True, None
-        elif found := _ELASTIC_TIME.match(text):
-            self._elastic_time = time_of(f"{found['date']} {found['clock']}", None, None)
-        elif (found := _ELASTIC.match(text)) or _MPI.match(text):
-            own = rank(found["rank"]) if found else record.origin.rank
-            self._elastic = None if own is None else (line, own)
-            self._is_root |= not found
-        if self._elastic and (found := _EXIT_CODE.search(text)):
-            code, own = int(found["code"]), self._elastic[1]
-            fact = Exited(own, None, -code, -code == 15) if code < 0 else Exited(own, code, None)
+        elif ended := _ELASTIC_TIME.match(text):
+            self._elastic_time = time_of(f"{ended['date']} {ended['clock']}", None, None)
+        elif (block := _ELASTIC.match(text)) or _MPI.match(text):
+            ended_rank = rank(block["rank"]) if block else record.origin.rank
+            self._elastic = None if ended_rank is None else (line, ended_rank)
+            self._is_root |= not block
+        if self._elastic and (exit_code := _EXIT_CODE.search(text)):
+            code, ended_rank = int(exit_code["code"]), self._elastic[1]
+            fact = Exited(ended_rank, None, -code, -code == 15) if code < 0 else Exited(ended_rank, code, None)
             fact = fact._replace(is_first=self._is_root)
-            noted = self._note(line, record, fact)._replace(pid=number(found["pid"]))
+            noted = self._note(line, record, fact)._replace(pid=number(exit_code["pid"]))
             self._noted.append(noted._replace(time=self._elastic_time or noted.time))
             self._elastic, self._is_root, self._elastic_time = None, False, None
         elif self._elastic and line - self._elastic[0] > 8:
             self._elastic = None
 
 
-def _is_frame_of(one: Noted, found: Noted) -> bool:
-    is_same = all(None in pair or pair[0] == pair[1] for pair in ((one.pid, found.pid), (one.rank, found.rank)))
-    return is_same and isinstance(one.fact, Fault) and one.fact.is_frame
+def _is_frame_of(noted: Noted, error: Noted) -> bool:
+    pairs = ((noted.pid, error.pid), (noted.rank, error.rank))
+    is_same = all(None in pair or pair[0] == pair[1] for pair in pairs)
+    return is_same and isinstance(noted.fact, Fault) and noted.fact.is_frame
 
 
 class _Connected:
@@ -255,23 +257,23 @@ class _Connected:
             self.is_open = self.is_open and self._noted is not None and noted.line - self._noted.line < AWAITED
             return None
         done = None
-        if found := _TOTAL.search(text):
+        if total := _TOTAL.search(text):
             done = self.close()
-            self._total = number(found[1])
-        if found := _NEEDED.search(text):
-            self._needed = number(found[1])
-        if not (found := _LIST.search(text)):
+            self._total = number(total[1])
+        if needed := _NEEDED.search(text):
+            self._needed = number(needed[1])
+        if not (row := _LIST.search(text)):
             return done
-        if int(found[1]) == 0 and self._noted:
+        if int(row[1]) == 0 and self._noted:
             done = self.close()
-        if int(found[1]) != self._lines:
+        if int(row[1]) != self._lines:
             self.close()
             return done
-        ranks = [int(digits) for digits in re.findall(r"[0-9]{1,16}", found["ranks"])]
+        ranks = [int(digits) for digits in re.findall(r"[0-9]{1,16}", row["ranks"])]
         self._noted = self._noted or noted
         self._lines += 1
         if len(self._ranks) < MAX_CONNECTED:
-            self._ranks += [one for one in ranks if one < MAX_RANK]
+            self._ranks += [value for value in ranks if value < MAX_RANK]
         self._has_end = len(ranks) < A_LINE and record.is_whole
         self.is_open = not self._has_end
         return done
@@ -286,7 +288,7 @@ class _Connected:
 
 
 def _agree(first: OperatorTimedOut, second: OperatorTimedOut) -> bool:
-    return all(one is None or other is None or one == other for one, other in zip(first, second, strict=True))
+    return all(None in pair or pair[0] == pair[1] for pair in zip(first, second, strict=True))
 
 
 def _merged(first: OperatorTimedOut, second: OperatorTimedOut) -> OperatorTimedOut:

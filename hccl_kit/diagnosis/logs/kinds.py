@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from hccl_kit.diagnosis.facts import MAX_RANK, CardAddress, Joined, Step
 from hccl_kit.diagnosis.logs import run_folder
-from hccl_kit.diagnosis.logs.facts import MAX_RANK, CardAddress, Joined, Step
+from hccl_kit.diagnosis.logs.faults import of_exception
 from hccl_kit.diagnosis.logs.noted import Noted
-from hccl_kit.diagnosis.logs.patterns.faults import of_exception
 from hccl_kit.diagnosis.logs.plog import MAX_TEXT
 from hccl_kit.diagnosis.logs.scanning import Line
 

@@ -7,9 +7,9 @@ from itertools import chain
 from pathlib import PurePath
 from typing import NamedTuple
 
+from hccl_kit.diagnosis.facts import Dumped, Event, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.logs import archives, kinds, torch_dump
 from hccl_kit.diagnosis.logs.assembling import SEARCH, Assembler
-from hccl_kit.diagnosis.logs.facts import Dumped, Event, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.plog import records
 from hccl_kit.diagnosis.logs.run_folder import WholeRecord

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Fact
+from hccl_kit.diagnosis.facts import Fact
 
 
 class Noted(NamedTuple):

@@ -9,7 +9,7 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import MAX_RANK, Located
+from hccl_kit.diagnosis.facts import MAX_RANK, Located
 
 MAX_PREFIXES = 5
 """Prefixes of a line, one after the other: such as that of kubectl, our own and torch's."""

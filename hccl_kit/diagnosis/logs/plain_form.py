@@ -9,7 +9,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from hccl_kit.diagnosis.logs.facts import Event, Fact, LogFile, Place, Process
+from hccl_kit.diagnosis.facts import Event, Fact, LogFile, Place, Process
 from hccl_kit.diagnosis.logs.log_file import Found
 
 _FACTS = {kind.__name__: kind for kind in get_args(Fact)}

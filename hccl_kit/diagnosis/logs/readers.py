@@ -13,8 +13,8 @@ from pathlib import PurePath
 
 from hccl_kit.base.interruptible import POLL, is_interrupted
 from hccl_kit.base.limited_child import limited_program, why_ended
+from hccl_kit.diagnosis.facts import LogFile
 from hccl_kit.diagnosis.logs import plain_form, reader_process, torch_dump
-from hccl_kit.diagnosis.logs.facts import LogFile
 from hccl_kit.diagnosis.logs.log_file import Found, events_of
 from hccl_kit.diagnosis.logs.reader_process import ENDED, FOUND, READING, Request
 from hccl_kit.diagnosis.logs.workers import process_of

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible, is_interrupted
+from hccl_kit.diagnosis.facts import Event, Evidence, Joined, Process
 from hccl_kit.diagnosis.logs import archives, sources, torch_dump
-from hccl_kit.diagnosis.logs.facts import Event, Evidence, Joined, Process
 from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
 from hccl_kit.diagnosis.logs.reader_process import Request
 from hccl_kit.diagnosis.logs.readers import EndedError, Readers

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import LogFile
+from hccl_kit.diagnosis.facts import LogFile
 
 FULL = 1 << 20
 """Bytes of a file after which the next one may be of the same process; CANN's own limit is 20 MiB."""

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from hccl_kit.diagnosis.logs.facts import Alive, Collective, Exited, JobEnding, Joined, ProgramEnded, ServerLost
+from hccl_kit.diagnosis.errors.message import rank as rank_of
+from hccl_kit.diagnosis.facts import Alive, Collective, Exited, JobEnding, Joined, ProgramEnded, ServerLost
 from hccl_kit.diagnosis.logs.noted import Noted
-from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
 from hccl_kit.diagnosis.logs.scanning import Line
 from hccl_kit.runtime.flight_recorder import RING, VERSION
 from hccl_kit.runtime.pulse import POINTS

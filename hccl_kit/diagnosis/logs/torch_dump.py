@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from hccl_kit.diagnosis.logs.facts import Dumped, Traced
+from hccl_kit.diagnosis.errors.message import rank as rank_of
+from hccl_kit.diagnosis.facts import Dumped, Traced
 from hccl_kit.diagnosis.logs.noted import Noted
-from hccl_kit.diagnosis.logs.patterns.row import rank as rank_of
 
 MAX_BYTES = 32 << 20
 MAX_JSON = 16 << 20

@@ -6,10 +6,10 @@ import re
 from pathlib import PurePath
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Fault
+from hccl_kit.diagnosis.facts import Fault
+from hccl_kit.diagnosis.logs.faults import of_exception
 from hccl_kit.diagnosis.logs.noted import Noted
 from hccl_kit.diagnosis.logs.origins import without_prefix
-from hccl_kit.diagnosis.logs.patterns.faults import of_exception
 from hccl_kit.diagnosis.logs.plog import Record
 
 APART = 32

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 
-from hccl_kit.diagnosis.logs.facts import MAX_RANK, Process
+from hccl_kit.diagnosis.facts import MAX_RANK, Process
 
 _LAYOUT = re.compile(
     r"debug|run|security|operation|plog|device-[0-9]{1,6}|process_log|ascend|logs?|ascend_logs?|(?:attempt|restart)_[0-9]{1,4}"

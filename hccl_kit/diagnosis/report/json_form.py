@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from hccl_kit.diagnosis.logs.facts import Place
+from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.moments import timestamp
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, Suspect, Wait
 

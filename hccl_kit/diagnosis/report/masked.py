@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from hccl_kit.diagnosis.logs.facts import Place
+from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.masking import Masker
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
 

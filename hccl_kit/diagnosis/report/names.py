@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from hccl_kit.base.wording import counted, listed, spans
-from hccl_kit.diagnosis.logs.facts import Place
+from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
 
 MIN_OFFSET = 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.logs.facts import Fact, Fault
+from hccl_kit.diagnosis.facts import Fact, Fault
 from hccl_kit.diagnosis.verdict.diagnosis import Blame
 
 OF_PROGRAM = frozenset(

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Joined, LinkFailed, LinkRow, LinkTimedOut
+from hccl_kit.diagnosis.facts import Joined, LinkFailed, LinkRow, LinkTimedOut
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Job
 from hccl_kit.diagnosis.verdict.waits import Waits

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.errors.message import NO_ADDRESS
+from hccl_kit.diagnosis.facts import (
     ArgumentMismatch,
     Card,
     Event,
@@ -22,7 +23,6 @@ from hccl_kit.diagnosis.logs.facts import (
     VersionMismatch,
     Watchdog,
 )
-from hccl_kit.diagnosis.logs.patterns.row import NO_ADDRESS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.work import Work, is_later
 from hccl_kit.table.model import RankTable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.facts import (
     ArgumentMismatch,
     Connected,
     ErrorCqe,

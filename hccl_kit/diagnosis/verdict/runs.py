@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Event, Process
+from hccl_kit.diagnosis.facts import Event, Process
 from hccl_kit.diagnosis.verdict.work import Work
 
 START = 600.0

@@ -11,7 +11,7 @@ from collections.abc import Set
 from itertools import pairwise
 
 from hccl_kit.base.wording import counted, joined, shortened
-from hccl_kit.diagnosis.logs.facts import Evidence, Joined, Process
+from hccl_kit.diagnosis.facts import Evidence, Joined, Process
 from hccl_kit.diagnosis.moments import span_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Span
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Event, Joined, Progress, Step
+from hccl_kit.diagnosis.facts import Event, Joined, Progress, Step
 
 
 class Work(NamedTuple):

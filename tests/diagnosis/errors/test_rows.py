@@ -8,11 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hccl_kit.diagnosis.catalogue import CATALOGUE
+from hccl_kit.diagnosis.errors.answers import answer_of, candidates
 from hccl_kit.diagnosis.errors.row import ROLES, KnownError, blanks_of, literal_of, word_of, words_of
 from hccl_kit.diagnosis.errors.table import BY_CODE, CODES, ROWS, codes_in, fix, meaning
+from hccl_kit.diagnosis.facts import Located
 from hccl_kit.diagnosis.known_lines import MAX_LINE, explain_lines
+from tests.diagnosis.logs.lines import facts_of
 
-PATTERNS = [(row, pattern) for row in ROWS for pattern in row.patterns]
+PATTERNS = [(row, pattern) for row in ROWS for pattern in row.all_patterns]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{'-'.join(row.codes[:1])} {row.what[:40]}")
@@ -21,12 +24,25 @@ def test_a_row_is_complete_and_only_refers_to_existing_names(row: KnownError) ->
     assert row.codes or row.patterns
     assert row.role in ROLES
     assert set(row.rules) <= {rule.id for rule in CATALOGUE}
-    groups = {name for pattern in row.patterns for name in re.compile(pattern).groupindex}
+    groups = {name for pattern in row.all_patterns for name in re.compile(pattern).groupindex}
     special = {"value", "variable", "expected", "untold", "itself", "outside", "mostly"}
     assert {name for sentence in row.says for name in blanks_of(sentence)} <= groups | special
     if row.role in ("cause", "pointer", "symptom", "result"):
         assert row.rules or row.variable or row.causes or row.says
         assert row.fix or row.rules or row.variable or any("fix:" in sentence for sentence in row.says)
+
+
+def test_the_example_of_each_row_is_explained_by_it_and_states_its_fact() -> None:
+    """A code in the line may tell more than the message around it."""
+    for row in ROWS:
+        if not row.patterns:
+            assert not row.example and not row.fact
+            continue
+        answer = answer_of(row.example, candidates(row.example), of_ascend=True)
+        assert answer is not None, row.what
+        assert answer.row is row or not answer.row.patterns, (row.what, answer.row.what)
+        facts = [fact for fact in facts_of(f"{row.example}\n") if not isinstance(fact, Located)]
+        assert facts or not row.fact, row.what
 
 
 @pytest.mark.parametrize(("row", "pattern"), PATTERNS, ids=lambda part: part[:40] if isinstance(part, str) else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from hccl_kit.diagnosis.logs.facts import Event, Fact
+from hccl_kit.diagnosis.facts import Event, Fact
 from hccl_kit.diagnosis.logs.log_file import Log, read_log
 
 GROUP = "10.1.2.3%eth0_60000_0_1750000000123456"

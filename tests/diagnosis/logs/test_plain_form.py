@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hccl_kit.diagnosis.logs.facts import Card, Connected, Event, Heartbeat, LogFile, OperatorTimedOut, Place, Process
+from hccl_kit.diagnosis.facts import Card, Connected, Event, Heartbeat, LogFile, OperatorTimedOut, Place, Process
 from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
 from hccl_kit.diagnosis.logs.plain_form import from_line, to_line
 from tests.diagnosis.logs.lines import plog

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.logs.plog import MAX_TEXT, Record, records, time_of
+from hccl_kit.diagnosis.logs.plog import MAX_TEXT, Record, records
+from hccl_kit.diagnosis.moments import time_of
 from tests.diagnosis.logs.lines import TIME
 
 HEADERS = (

@@ -29,9 +29,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.logs import archives, reading, scanning, sources
-from hccl_kit.diagnosis.logs.assembling import SEARCH
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.facts import (
     CardAddress,
     Connected,
     Evidence,
@@ -45,6 +43,8 @@ from hccl_kit.diagnosis.logs.facts import (
     Process,
     Step,
 )
+from hccl_kit.diagnosis.logs import archives, reading, scanning, sources
+from hccl_kit.diagnosis.logs.assembling import SEARCH
 from hccl_kit.diagnosis.logs.log_file import Found, Log, read_log
 from hccl_kit.diagnosis.logs.reader_process import read_archive, read_file
 from hccl_kit.diagnosis.logs.reading import read

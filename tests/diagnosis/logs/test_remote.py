@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from hccl_kit.base.errors import KitError
-from hccl_kit.diagnosis.logs.facts import Process
+from hccl_kit.diagnosis.facts import Process
 from hccl_kit.diagnosis.logs.reading import read
 from hccl_kit.diagnosis.logs.remote import Host, Remote
 from tests.diagnosis.logs.lines import plog

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.diagnosis.facts import LogFile, Process
 from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.logs import reused_pids
-from hccl_kit.diagnosis.logs.facts import LogFile, Process
 from hccl_kit.diagnosis.logs.reading import SHARED_PID, read
 from hccl_kit.diagnosis.logs.reused_pids import Reused
 

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hccl_kit.base.errors import KitError
+from hccl_kit.diagnosis.facts import Dumped, Traced
 from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.logs import reader_process, torch_dump
-from hccl_kit.diagnosis.logs.facts import Dumped, Traced
 from hccl_kit.diagnosis.logs.reading import read
 from hccl_kit.diagnosis.report.text import as_text
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.logs.facts import Place
+from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect, Wait
 
 START = 1_763_674_671.5

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.logs.facts import Place
+from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.report.html import as_html
 from hccl_kit.diagnosis.report.json_form import as_json
 from hccl_kit.diagnosis.report.masked import masked

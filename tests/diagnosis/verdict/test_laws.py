@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.logs.facts import Event, Evidence, Fact, Joined, LogFile, Place, Process
+from hccl_kit.diagnosis.facts import Event, Evidence, Fact, Joined, LogFile, Place, Process
 from hccl_kit.diagnosis.verdict.judge import judge
 from tests.diagnosis.verdict.jobs import CARDS, PLANTED, address, host
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.diagnosis.facts import Evidence, Fault, Joined, Process, Tls
 from hccl_kit.diagnosis.job import diagnose
-from hccl_kit.diagnosis.logs.facts import Evidence, Fault, Joined, Process, Tls
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.judge import judge
 from tests.diagnosis.verdict.jobs import Logs, exception, never_entered, tls

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.logs.facts import Progress, RootCreated, RootSilent
+from hccl_kit.diagnosis.facts import Progress, RootCreated, RootSilent
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.job import Rank
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Event, Heartbeat
+from hccl_kit.diagnosis.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.clocks import Clocks
 from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Job, Rank

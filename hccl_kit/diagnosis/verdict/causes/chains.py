@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from hccl_kit.diagnosis.logs.facts import Event, OperatorTimedOut
+from hccl_kit.diagnosis.facts import Event, OperatorTimedOut
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.causes.links import broken_servers, of_servers
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect

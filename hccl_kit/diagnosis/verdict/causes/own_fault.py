@@ -15,7 +15,7 @@ from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.base.wording import killed_by
-from hccl_kit.diagnosis.logs.facts import Event, Exited, Fault, Heartbeat, ListenFailed, PeerClosed
+from hccl_kit.diagnosis.facts import Event, Exited, Fault, Heartbeat, ListenFailed, PeerClosed
 from hccl_kit.diagnosis.verdict.blame import of_fact
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import Event, Setting
+from hccl_kit.diagnosis.facts import Event, Setting
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, cannot_tell, listed
 from hccl_kit.diagnosis.verdict.causes.links import LINK_FACTS
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect

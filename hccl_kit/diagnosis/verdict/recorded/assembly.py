@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Set
 from pathlib import PurePath
 from statistics import median
 
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.errors.pytorch import MISMATCH
+from hccl_kit.diagnosis.facts import (
     MAX_RANK,
     Alive,
     Collective,
@@ -28,7 +29,6 @@ from hccl_kit.diagnosis.logs.facts import (
     Step,
     Traced,
 )
-from hccl_kit.diagnosis.logs.patterns.faults import MISMATCH
 from hccl_kit.diagnosis.verdict.recorded.job import OWN, End, Entry, Job, Lost, Rank
 
 _RECORD = re.compile(r"facts_([0-9]{1,7})\.jsonl")

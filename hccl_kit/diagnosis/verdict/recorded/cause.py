@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from hccl_kit.base.wording import listed
-from hccl_kit.diagnosis.logs.facts import Place
+from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty
 from hccl_kit.diagnosis.verdict.recorded.job import Entry
 

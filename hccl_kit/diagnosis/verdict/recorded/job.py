@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import JobEnding, Place, Process, ServerLost
+from hccl_kit.diagnosis.facts import JobEnding, Place, Process, ServerLost
 
 OWN = ""
 """The stream of collectives that our own recorder counts; the others are process groups of torch."""

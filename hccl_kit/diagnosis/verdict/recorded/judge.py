@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_kit.diagnosis.logs.facts import Evidence, Place
+from hccl_kit.diagnosis.facts import Evidence, Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, FirstFault, RankLine, Suspect, Wait
 from hccl_kit.diagnosis.verdict.endings import ended
 from hccl_kit.diagnosis.verdict.location import where

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.job import diagnose
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.facts import (
     Alive,
     Collective,
     Event,
@@ -28,6 +27,7 @@ from hccl_kit.diagnosis.logs.facts import (
     ProgramEnded,
     ServerLost,
 )
+from hccl_kit.diagnosis.job import diagnose
 from hccl_kit.diagnosis.report.text import as_text
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.logs.facts import (
+from hccl_kit.diagnosis.errors.pytorch import MISMATCH
+from hccl_kit.diagnosis.facts import (
     Alive,
     Dumped,
     Event,
@@ -23,7 +24,6 @@ from hccl_kit.diagnosis.logs.facts import (
     ProgramEnded,
     Traced,
 )
-from hccl_kit.diagnosis.logs.patterns.faults import MISMATCH
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
 

@@ -1,4 +1,4 @@
-"""What stops a process around HCCL: libraries, launchers, Ray, the memory of the host, ports of a service."""
+"""What stops a process before HCCL starts: libraries, releases of CANN, ports of a service, Ray, MindSpore's roles."""
 
 from __future__ import annotations
 
@@ -8,18 +8,9 @@ _SET_ENV = "source /usr/local/Ascend/ascend-toolkit/set_env.sh in the shell, or 
 _CANN_VERSION = (
     "cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg; pip list | grep -i torch; echo $LD_LIBRARY_PATH"
 )
-_HOST_MEMORY = "free -h; dmesg -T | grep -i 'killed process\\|oom'; docker inspect CONTAINER | grep -i memory"
-_MORE_MEMORY = (
-    "use fewer processes or data workers, load weights rank by rank, or raise the memory limit of the container"
-)
 _PROCESSES = "npu-smi info on the host: processes and memory of each card"
 
-_ROOT_CAUSE = (
-    r"Root Cause \(first observed failure\):(?:[^\n]{0,120}?\bhost *: (?P<host>\S{1,100}))?[^\n]{0,200}?"
-    r"\brank *: (?P<rank>[0-9]{1,8}) \(local_rank: [0-9]{1,6}\)"
-)
-
-_STARTING = in_stage(
+ROWS = in_stage(
     "start of a process",
     KnownError(
         "a library of the driver is not found",
@@ -28,6 +19,7 @@ _STARTING = in_stage(
             r"\bDCMIError_LibraryNotFound\b",
             r"\bDCMI_ERROR_LIBRARY_NOT_FOUND\b",
         ),
+        example="ImportError: libascend_hal.so: cannot open shared object file: No such file or directory",
         says=("it is {file}",),
         causes=(
             "the container lacks the driver's folder (/usr/local/Ascend/driver) or its libdcmi.so (/usr/local/dcmi)",
@@ -43,6 +35,7 @@ _STARTING = in_stage(
             r"\b(?P<file>lib(?:hccl|hcom|hccp|ascendcl|acl_|ascend_|ge_|opapi|nnopbase|atb)\w{0,40}\.so[.0-9]{0,10}):"
             r" cannot open shared object file",
         ),
+        example="ImportError: libhccl.so: cannot open shared object file: No such file or directory",
         says=("it is {file}",),
         causes=(
             "set_env.sh of CANN was not sourced in this shell or container",
@@ -57,6 +50,7 @@ _STARTING = in_stage(
             r"\b(?P<file>(?:ascend_transport|libascend_transport|libmooncake|libtransfer_engine)\w{0,40}\.so[.0-9]"
             r"{0,10}): cannot open shared object file",
         ),
+        example="ImportError: ascend_transport.so: cannot open shared object file: No such file or directory",
         says=("it is {file}",),
         causes=(
             "LD_LIBRARY_PATH lacks the folder that Mooncake was installed to, usually /usr/local/lib or"
@@ -73,6 +67,7 @@ _STARTING = in_stage(
             r"(?P<file>/[^\s:]{0,200}(?:[Aa]scend|/opp/|torch_npu|/cann)[^\s:]{0,200}\.so[.0-9]{0,10}): undefined"
             r" symbol: (?P<symbol>\w{1,160})",
         ),
+        example="error = /opt/Ascend/cann-9/opp/built-in/libops_x.so: undefined symbol: _ZN2ge5ShapeEv",
         says=("{file} needs {symbol}",),
         causes=(
             "toolkit, kernels (ops) and NNAL are of different releases",
@@ -85,6 +80,7 @@ _STARTING = in_stage(
     KnownError(
         "CANN lacks a function that torch_npu calls",
         patterns=(r"Failed to find function (?P<function>(?:Hccl|hccl|Hcom|acl|rt)[A-Za-z]\w{2,80})",),
+        example="RuntimeError: Failed to find function HcclCommSuspend",
         says=("the function is {function}",),
         causes=("CANN is older than torch_npu needs", "libraries of an older CANN come first in LD_LIBRARY_PATH"),
         tells_apart=_CANN_VERSION,
@@ -97,6 +93,8 @@ _STARTING = in_stage(
             r" is (?P<here>[\w.]{1,30}[\w])",
             r"CANN version mismatch",
         ),
+        example="[W utility.cc:57 Init] CANN version mismatch. The build version is 8.1.0, but the current"
+        " environment version is 8.3.2.",
         says=("it was built with {built}; here is {here}",),
         causes=("the program, or its image, comes from a host with another CANN",),
         tells_apart="cat /usr/local/Ascend/ascend-toolkit/latest/version.cfg",
@@ -105,6 +103,7 @@ _STARTING = in_stage(
     KnownError(
         "the addresses of the cards could not be read: neither /etc/hccn.conf nor hccn_tool has them",
         patterns=(r"Failed to get device ip from hccn\.conf and hccn_tool",),
+        example="Failed to get device ip from hccn.conf and hccn_tool",
         causes=(
             "/etc/hccn.conf and hccn_tool are not mounted into the container",
             "the cards have no address: then the tool prints none on the host either",
@@ -119,6 +118,8 @@ _STARTING = in_stage(
             r"\[MIE04E02041C\](?:[^\n]{0,40}?Failed to listen (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5}))?",
             r"\[endpoint\] Failed to listen (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5})",
         ),
+        example="[2026-02-03 04:05:06.007+08:00] [7] [ERROR] [http_server.cpp:1] : [MIE04E02041C] [endpoint] Failed"
+        " to listen 10.9.8.7:1025, please check if business ip and port are legal.",
         says=("address {ip}, port {port}",),
         causes=(
             "the address (ipAddress of config.json) is not one of this container or host",
@@ -133,6 +134,8 @@ _STARTING = in_stage(
             r"Free memory on device (?:\w{1,12}:[0-9]{1,3} )?\((?P<free>[0-9.]{1,10})/(?P<all>[0-9.]{1,10}) GiB\) on"
             r" startup is less than desired",
         ),
+        example="ValueError: Free memory on device npu:3 (3.1/60.9 GiB) on startup is less than desired GPU memory"
+        " utilization",
         says=("{free} of {all} GiB are free before vLLM has loaded anything",),
         causes=(
             "another process, also in another container, holds memory of the card, such as a vLLM that was not ended",
@@ -142,11 +145,26 @@ _STARTING = in_stage(
         fix="end the other process, take another card, or lower --gpu-memory-utilization so that all fit",
     ),
     KnownError(
+        "the sleep mode of vLLM does not work here: its allocator of the card's memory (camem) is not available",
+        patterns=(r"camem allocator is not available",),
+        in_output=True,
+        example="AssertionError: camem allocator is not available",
+        causes=(
+            "vllm-ascend was built without its compiled module: COMPILE_CUSTOM_KERNELS was 0, or unset before 0.8",
+            "that module does not load: CANN's libraries are not found, or are of another release",
+            "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True, which sleep mode does not support",
+        ),
+        tells_apart="python -c 'import vllm_ascend.vllm_ascend_C'; echo $PYTORCH_NPU_ALLOC_CONF",
+        fix="build vllm-ascend with COMPILE_CUSTOM_KERNELS=1 after sourcing CANN's set_env.sh; export"
+        " PYTORCH_NPU_ALLOC_CONF=expandable_segments:False; or start without enable_sleep_mode",
+    ),
+    KnownError(
         "fewer cards than ranks of vLLM on this host",
         patterns=(
             r"local_world_size \((?P<ranks>[0-9]{1,5})\) must be less than or equal to the number"
             r"(?: of visible devices \((?P<cards>[0-9]{1,5})\))?",
         ),
+        example="AssertionError: local_world_size (4) must be less than or equal to the number of visible devices (2).",
         says=("{ranks} ranks are to run on {cards} visible cards", "{ranks} ranks are to run here"),
         causes=(
             "the container was started without the cards, or with fewer (0 visible: none, or torch_npu does not load)",
@@ -163,6 +181,8 @@ _STARTING = in_stage(
             r"Current node has no NPU available\. ?current_node_resource=\{[^}\n]{0,400}?'GPU': (?P<gpus>[0-9.]{1,8})",
             r"Current node has no NPU available",
         ),
+        example="ValueError: Current node has no NPU available. current_node_resource={'CPU': 8.0, 'GPU': 4.0}. vLLM"
+        " engine",
         says=("the node offers GPU: {gpus}, which vLLM-Ascend does not use",),
         causes=(
             "ray start was called with --num-gpus, or in a container without the cards",
@@ -175,6 +195,7 @@ _STARTING = in_stage(
         "the processes could not connect to each other over the host network (gloo)",
         role="symptom",
         patterns=(r"Gloo connectFullMesh failed with (?P<reason>[^\n]{1,160})",),
+        example="RuntimeError: Gloo connectFullMesh failed with [pair.cc:144] no error",
         says=("gloo reports: {reason}",),
         causes=(
             "the hosts publish addresses that others do not reach: the host name resolves to 127.0.1.1 or to an"
@@ -189,6 +210,8 @@ _STARTING = in_stage(
     KnownError(
         "the process was not started by a launcher: a variable that torch.distributed needs is not set",
         patterns=(r"env:// rendezvous: environment variable (?P<variable_name>[A-Z_]{3,40}) expected, but not set",),
+        example="ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable"
+        " WORLD_SIZE expected, but not set",
         says=("it is {variable_name}",),
         causes=(
             "the script was started with python instead of torchrun",
@@ -201,6 +224,7 @@ _STARTING = in_stage(
     KnownError(
         "a process asks torch for a device number that the visible devices do not have",
         patterns=(r"AssertionError: Invalid device id *$",),
+        example="AssertionError: Invalid device id",
         causes=(
             "the list of visible cards is not 0,1,2...: the program uses numbers of the host, but visible cards are"
             " numbered from 0",
@@ -216,6 +240,7 @@ _STARTING = in_stage(
             r"check Node (?P<node>[\w.-]{1,80}) label \[(?P<label>[\w./-]{1,80})\] Failed, value is "
             r"(?P<have>[\w./-]{1,80})",
         ),
+        example="volcano <checkNodeNPUByTask : check Node n7 label [accelerator-type] Failed, value is half>",
         in_output=True,
         says=("node {node} has {label}={have}",),
         causes=("the job has another value in its nodeSelector, or none, so that a default counts",),
@@ -229,6 +254,8 @@ _STARTING = in_stage(
             r"Role name '' is invalid\. Maybe you are trying to call 'mindspore\.communication\.init\(\)'",
             r"Maybe you are trying to call 'mindspore\.communication\.init\(\)' without using 'mpirun'",
         ),
+        example="RuntimeError: Maybe you are trying to call 'mindspore.communication.init()' without using 'mpirun',"
+        " which",
         causes=(
             "the script, or a notebook, calls init() but was started with python",
             "device_target is CPU: there, init() needs mpirun or msrun, and a rank table with RANK_ID does not do",
@@ -244,6 +271,7 @@ _STARTING = in_stage(
             r"Failed to call (?:bind|socket listen), url: (?P<ip>[0-9a-fA-F.:]{3,60}):(?P<port>[0-9]{1,5})\b",
             r"InitTCPServer\] Failed to init the tcp server",
         ),
+        example="Failed to call bind, url: 10.9.8.7:8118 Address already in use",
         says=("address {ip}, port {port}",),
         causes=(
             "another scheduler of this host has the port: of an earlier job, or started by an operator of Kubernetes",
@@ -256,6 +284,7 @@ _STARTING = in_stage(
     KnownError(
         "MindSpore's scheduler gave this process no rank; the cluster may already have all its nodes",
         patterns=(r"This node could be redundant and is not successfully registered",),
+        example="x PostProcess] This node could be redundant and is not successfully registered.",
         causes=(
             "more processes were started than MS_WORKER_NUM",
             "processes of an earlier job registered at the same scheduler",
@@ -264,212 +293,3 @@ _STARTING = in_stage(
         fix="end processes of earlier jobs, and start exactly MS_WORKER_NUM workers and one scheduler",
     ),
 )
-_ENDED = (
-    KnownError(
-        "the network port of a card has no link",
-        patterns=(r"^[^\w\n]{0,8}(?:\[devid [0-9]{1,4}\] ?)?link status ?: ?DOWN *$",),
-        says=("jobs on several servers, and prefill and decode in two pods, need the port: they use RoCE",),
-        causes=(
-            "no optical module or cable, or one that is faulty",
-            "the port of the switch is off, or has another speed",
-        ),
-        tells_apart="hccn_tool -i N -optical -g: `not present` means that there is no module; hccn_tool -i N -lldp -g",
-        fix="connect the port; a job on one server can do without it (HCCS) if all its ranks have one server id",
-    ),
-    KnownError(
-        "the network port of a card has no optical module",
-        patterns=(r"^ *present *: *not present *$",),
-        causes=("the port is not cabled on this server", "the module is not seated well, or faulty"),
-        tells_apart="hccn_tool -i N -link -g",
-        fix="plug in module and cable; a job on one server can do without them (HCCS)",
-    ),
-    KnownError(
-        "MindIE stops because its engine did not start; the log of its backend has the cause",
-        role="result",
-        patterns=(r"\[MIE04E02011C\] \[endpoint\] Failed to (?P<part>init engine|start http wrapper)",),
-        says=("it failed to {part}",),
-        causes=("an error of the backend: memory of the cards, a card that is in use, HCCL, or the model's files",),
-        tells_apart="grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head",
-        fix="run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by default ~/mindie/log)",
-        vague=True,
-    ),
-    KnownError(
-        "Ray ended a process, because the memory of the host was nearly full",
-        patterns=(
-            r"Task was killed due to the node running low on memory",
-            r"memory used=(?P<own>[0-9.]{1,12}[KMGT]?B)\) was running was (?P<used>[0-9.]{1,12}[KMGT]?B) / (?P<total>"
-            r"[0-9.]{1,12}[KMGT]?B)",
-            r"(?P<count>[0-9]{1,6}) Workers \(tasks / actors\) killed due to memory pressure \(OOM\)",
-        ),
-        says=("the host uses {used} of {total}, this process {own}", "{count} processes were ended"),
-        causes=(
-            "all ranks of the host load weights, or offload the optimizer, into its memory",
-            "the container's limit is below the host's memory: Ray counts against the limit",
-        ),
-        tells_apart="free -h; ray memory; the list of processes below the message",
-        fix=_MORE_MEMORY + "; RAY_memory_usage_threshold only moves the limit",
-    ),
-    KnownError(
-        "a process of Ray ended without a Python error",
-        role="pointer",
-        patterns=(
-            r"A worker died or was killed while executing a task by an unexpected system error(?:[^\n]{0,400}?Worker IP"
-            r" address: (?P<host>[0-9a-fA-F.:]{3,60}))?(?:[^\n]{0,60}?Worker PID: (?P<pid>[0-9]{1,9}))?",
-        ),
-        says=("it is process {pid} on {host}",),
-        causes=(
-            "it was killed for memory: by the kernel, or the limit of the container",
-            "it crashed: its own log, or /tmp/ray/session_latest/logs, ends with the signal",
-        ),
-        tells_apart="on that host: dmesg -T | grep -i 'killed process'; tail /tmp/ray/session_latest/logs/worker*PID*",
-        fix="read that log: if the kernel killed it, " + _MORE_MEMORY,
-    ),
-    KnownError(
-        "the shared memory of the container (/dev/shm) is full",
-        patterns=(
-            r"No space left on device[^\n]{0,80}/dev/shm",
-            r"\bdev/shm[^\n]{0,120}No space left on device",
-            r"unable to (?:open|resize|allocate|mmap)[^\n]{0,60}shared memory[^\n]{0,120}No space left",
-        ),
-        in_output=True,
-        causes=("the shared memory of the container is too small: the default is 64 MB",),
-        tells_apart="df -h /dev/shm in the container, while the job starts",
-        fix="start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with"
-        " medium Memory at /dev/shm",
-    ),
-    KnownError(
-        "a disk is full",
-        patterns=(r"No space left on device(?:[^\n]{0,20}?'(?P<path>/[^'\n]{1,200})')?",),
-        in_output=True,
-        says=("it is the disk of {path}",),
-        causes=("checkpoints, logs, dumps (core, TRACE, kernel_meta) or the compile cache filled it",),
-        tells_apart="df -h; du -sh ~/ascend/log kernel_meta /tmp",
-        fix="free space, or write checkpoints and logs to another disk",
-    ),
-    KnownError(
-        "the kernel killed a process, because the memory of the host or of its container was used up",
-        patterns=(
-            r"(?:Memory cgroup o|O)ut of memory: Kill(?:ed)? process (?P<pid>[0-9]{1,9})"
-            r"(?: \((?P<name>[^()\n]{1,40})\))?(?:[^\n]{0,80}?anon-rss:(?P<rss>[0-9]{1,12})kB)?",
-            r"oom[-_]kill(?::| event)",
-            r"\bOOMKilled\b",
-        ),
-        in_output=True,
-        says=("it is process {pid} ({name})", "it had {rss} kB"),
-        causes=(
-            "all ranks of the host load weights, or keep data and optimizer, in its memory",
-            "the limit of the container or pod is below what the job needs",
-        ),
-        tells_apart=_HOST_MEMORY,
-        fix=_MORE_MEMORY,
-    ),
-    KnownError(
-        "a worker of the DataLoader was killed",
-        patterns=(
-            r"DataLoader worker \(pid\(?s?\)? ?(?P<pid>[0-9]{1,9})[^\n]{0,40}?(?:is killed by signal: "
-            r"(?P<signal>[\w ]{1,30})|exited unexpectedly)",
-        ),
-        in_output=True,
-        says=("it is process {pid}, by {signal}", "it is process {pid}"),
-        causes=(
-            "Bus error: the shared memory of the container (/dev/shm) is full",
-            "Killed: the memory of the host, or the limit of the container, is used up",
-            "Segmentation fault: a library of the dataset crashed",
-        ),
-        tells_apart="df -h /dev/shm in the container; " + _HOST_MEMORY,
-        fix="Bus error: --shm-size=16g or --ipc=host; Killed: fewer workers or more memory",
-    ),
-    KnownError(
-        "a file on a network file system (NFS) is gone or does not answer",
-        patterns=(r"Stale file handle", r"nfs: server (?P<host>\S{1,100}) not responding"),
-        in_output=True,
-        says=("the server is {host}",),
-        causes=("the NFS server, or the network to it, does not answer", "the file was replaced on the server"),
-        tells_apart="dmesg | grep nfs; timeout 5 ls MOUNT on each host",
-        fix="repair or remount it; keep data that every step reads on a local disk",
-    ),
-    KnownError(
-        "a process got a bus error: usually the shared memory of the container (/dev/shm) is full",
-        patterns=(
-            r"\*\*\* SIGBUS received at time",
-            r"Fatal Python error: Bus error",
-            r"exitcode *: -7 \(pid: (?P<pid>[0-9]{1,9})\)",
-            r"This might be caused by insufficient shared memory \(shm\)",
-        ),
-        says=("it is process {pid}",),
-        causes=(
-            "the shared memory of the container is too small: the default is 64 MB",
-            "a file that is mapped into memory was shortened, or its disk is full",
-        ),
-        tells_apart="df -h /dev/shm in the container, while the job starts",
-        fix="start the container with --shm-size=16g or more, or with --ipc=host; in Kubernetes mount an emptyDir with"
-        " medium Memory at /dev/shm",
-    ),
-    KnownError(
-        "a process was killed with signal 9, which a program cannot catch: look at the memory of the host first",
-        role="pointer",
-        patterns=(
-            r"failed \(exitcode: -9\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>[0-9]{1,9})\)",
-            _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid:"
-            r" (?P<pid>[0-9]{1,9})\))?",
-        ),
-        says=("it is rank {rank} on {host}", "local rank {local} of this host, process {pid}", "process {pid}"),
-        causes=(
-            "the host, or the limit of the container, ran out of memory, and the kernel killed it",
-            "a scheduler, a user or another launcher killed it",
-        ),
-        tells_apart=_HOST_MEMORY,
-        fix="if the kernel killed it: " + _MORE_MEMORY,
-    ),
-    KnownError(
-        "the summary of torchrun: which rank ended first; the output of that rank, above, has the cause",
-        role="result",
-        patterns=(_ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",),
-        says=(
-            "rank {rank} on {host} ended first",
-            "rank {rank} ended first",
-            "its exit code is {exit}: 1 is a Python error, a negative one a signal (-6 abort, -11 crash, -15 ended by"
-            " another)",
-        ),
-        causes=(
-            "an error of that rank: its traceback is above, or in the file of --log-dir",
-            "the -9 and -15 of other ranks are torchrun's own: it ends the rest",
-        ),
-        tells_apart="torchrun --log-dir LOGS --redirects 3 keeps the output of each rank: read that of this rank",
-        fix="explain the output of that rank: hccl-kit explain LOGS/*/attempt_0/RANK/stderr.log",
-        vague=True,
-    ),
-    KnownError(
-        "processes stopped answering MindSpore's scheduler; msrun lists them",
-        role="pointer",
-        patterns=(r"Time out nodes are \[(?P<nodes>['\"]?\w[^\]\n]{0,400})\]",),
-        says=("nodes {nodes}: read worker_N.log of these nodes, and its end first",),
-        causes=(
-            "the process ended: an error of its own, or killed for memory of the host, which leaves"
-            " no error in its log",
-            "the process hangs",
-        ),
-        tells_apart="grep -n 'ERROR\\|Traceback' worker_*.log scheduler.log; dmesg -T | grep -i 'killed process'",
-        fix="correct what worker_N.log of that node shows; if the kernel killed it, " + _MORE_MEMORY,
-    ),
-    KnownError(
-        "a worker of msrun ended with an error",
-        role="pointer",
-        patterns=(r"\bWorker process (?P<pid>[0-9]{1,9}) exit with exception",),
-        says=("it is process {pid}",),
-        causes=("an error of that worker: worker_N.log of its rank has it",),
-        tells_apart="grep -ln 'ERROR\\|Traceback' worker_*.log scheduler.log: the earliest is the cause",
-        fix="run `hccl-kit explain` on worker_N.log; msrun --log_dir names its folder (by default the current one)",
-    ),
-    KnownError(
-        "the scheduler of msrun ended, usually because a worker stopped answering",
-        role="symptom",
-        patterns=(r"\bScheduler process (?P<pid>[0-9]{1,9}) exit with exception",),
-        says=("it is process {pid}",),
-        causes=("a worker ended or hangs: scheduler.log names the nodes that timed out",),
-        tells_apart="grep -n 'timed out' scheduler.log; grep -ln 'ERROR\\|Traceback' worker_*.log",
-        fix="read scheduler.log, then worker_N.log of the node that it names",
-    ),
-)
-
-ROWS: tuple[KnownError, ...] = (*_STARTING, *_ENDED)

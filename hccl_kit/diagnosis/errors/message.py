@@ -1,13 +1,13 @@
-"""What a row of the table of patterns is, and how the values of a line are read."""
+"""A line in which a row of the table was found, and how the values in it are read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
 from typing import NamedTuple
 
-from hccl_kit.diagnosis.logs.facts import MAX_RANK, Card, Fact
-from hccl_kit.diagnosis.logs.plog import Record
+from hccl_kit.diagnosis.facts import MAX_RANK, Card, Fact
 
 MAX_WORD = 512
 """Characters of a name or address that are kept."""
@@ -19,29 +19,52 @@ NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - a text in logs, nothing listens o
 _RANK = re.compile(r"[0-9]{1,10}")
 
 
-class Row(NamedTuple):
-    """A kind of line. A record whose text holds `key` and matches `pattern` states what `make` returns.
+class Message(NamedTuple):
+    """A message of a log, and where a row's pattern matches it.
 
-    `key` lets whole blocks be skipped, so it must be in every such line literally. `pattern` is searched from the key
-    on; with `before` it is searched in the whole text. `whole`: a line without an end tells nothing.
+    `level` is None for a line of a program, else that of its header. `time` is in seconds since 1970, `rank` and
+    `server` are what the line, or what a launcher put before it, names. `is_whole`: the end of the line is its end.
     """
 
-    key: str
-    pattern: str
-    make: Callable[[Found], Iterable[Fact]]
-    before: bool = False
-    whole: bool = False
-
-
-class Found(NamedTuple):
-    """A record that matches a row, and the values in it."""
-
-    record: Record
+    text: str
     match: re.Match[str]
+    level: str | None = None
+    is_whole: bool = True
+    time: float | None = None
+    rank: int | None = None
+    server: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """The text as it is kept in a fault."""
+        return self.text[:MAX_WORD].strip()
+
+    def value(self, name: str) -> str | None:
+        """The group of the pattern with this name; None if this pattern of the row has no such group, or no value."""
+        return self.match.groupdict().get(name) or None
+
+    def number(self, name: str) -> int | None:
+        """Like `value`, as a number."""
+        return number(self.value(name))
 
     def fields(self) -> Fields:
         """The `name[value]` pairs from the match on."""
-        return Fields.of(self.record.text[self.match.start() :])
+        return Fields.of(self.text[self.match.start() :])
+
+
+Maker = Callable[[Message], Iterable[Fact]]
+"""What a message states; nothing if the values in it state nothing."""
+
+
+def whole(make: Maker) -> Maker:
+    """A maker for messages that state nothing if their end is cut off."""
+
+    @wraps(make)
+    def make_if_whole(message: Message) -> Iterator[Fact]:
+        if message.is_whole:
+            yield from make(message)
+
+    return make_if_whole
 
 
 class Fields(NamedTuple):
@@ -95,14 +118,14 @@ def server(text: str | None) -> str | None:
 
 def address(text: str | None) -> str | None:
     """The address of a card; zeros mean that it has none."""
-    found = server(text)
-    return None if found in NO_ADDRESS else found
+    name = server(text)
+    return None if name in NO_ADDRESS else name
 
 
 def card(text: str | None) -> Card:
     """`server/number`, or a server alone."""
-    if found := _CARD.fullmatch(text or ""):
-        return Card(server(found["server"]), int(found["physical"]))
+    if match := _CARD.fullmatch(text or ""):
+        return Card(server(match["server"]), int(match["physical"]))
     return Card(server(text))
 
 
@@ -119,5 +142,5 @@ _GROUP = re.compile(
 
 def group_of_tag(tag: str | None) -> str | None:
     """The communicator that the tag of an operator names, or None."""
-    found = _GROUP.search(tag or "")
-    return found[0] if found else None
+    match = _GROUP.search(tag or "")
+    return match[0] if match else None

@@ -8,12 +8,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.errors.answers import Answer, answer_of, candidates
+from hccl_kit.diagnosis.errors.message import MAX_WORD
 from hccl_kit.diagnosis.errors.row import literal_of
-from hccl_kit.diagnosis.errors.table import BY_CODE
-from hccl_kit.diagnosis.errors.table import ROWS as KNOWN
-from hccl_kit.diagnosis.logs.facts import Fact, Fault, Oversized
+from hccl_kit.diagnosis.errors.table import BY_CODE, ROWS
+from hccl_kit.diagnosis.facts import Fault
 from hccl_kit.diagnosis.logs.origins import without_prefix
-from hccl_kit.diagnosis.logs.patterns.row import MAX_WORD, Found, Row
 from hccl_kit.diagnosis.logs.plog import Record
 
 OF_LINKS = ("HCCL", "HCCP", "ROCE")
@@ -64,11 +63,14 @@ CONSEQUENCES = (
     ),
     Consequence(r"kernel_name=aiv_(?:all|reduce|broadcast)", "an operator between cards failed in its kernel"),
 )
-_CONSEQUENCES = tuple((re.compile(one.pattern), one) for one in CONSEQUENCES)
+_CONSEQUENCES = tuple((re.compile(phrase.pattern), phrase) for phrase in CONSEQUENCES)
 
-MIN_KEY = 8
-KEYS = tuple(
-    {text for row in KNOWN if row.in_output for pattern in row.patterns if len(text := literal_of(pattern)) >= MIN_KEY}
+_MIN_KEY = 8
+KEYS = (
+    *("EI0", "EI9", "EJ0", "EC0", "EE1", "EE9", "EL0", "E39007", "E39999", "EZ9999"),
+    *dict.fromkeys(
+        key for row in ROWS if row.in_output for text in row.patterns if len(key := literal_of(text)) >= _MIN_KEY
+    ),
 )
 """The texts by which errors in lines of any program are found; shorter ones are in too many lines."""
 _NOISE = re.compile(
@@ -111,10 +113,10 @@ def _of_output(text: str, *, of_ascend: bool) -> Fault | None:
 
 def of_exception(name: str, text: str) -> Fault:
     """An exception that ended a Python program."""
-    found = _consequence("PYTHON", text) or _of_answer("PYTHON", _answer(text, of_ascend=False), text)
-    if found is None:
+    fault = _consequence("PYTHON", text) or _of_answer("PYTHON", _answer(text, of_ascend=False), text)
+    if fault is None:
         return Fault(None, "PYTHON", name, text[:MAX_WORD])
-    return known(found._replace(kind=f"{name}: {found.kind}"), text)
+    return known(fault._replace(kind=f"{name}: {fault.kind}"), text)
 
 
 def _consequence(module: str, text: str) -> Fault | None:
@@ -149,7 +151,7 @@ def known(fault: Fault, text: str, *, of_ascend: bool = False) -> Fault:
     elif not row.patterns and row.vague:  # the heading of a message, whose lines below it say what is wrong
         fault = fault._replace(is_frame=not _HAS_REASON.search(text))
     fixes = [sentence.removeprefix(_FIX) for sentence in answer.says if sentence.startswith(_FIX)]
-    values = [sentence for sentence in answer.says if not sentence.startswith(_FIX)]
+    values = [text for text in answer.says if not text.startswith(_FIX) and text != row.headline]
     kind = f"{fault.kind}: {', '.join(values)}" if values and row.role == "cause" else fault.kind
     fix = row.fix or "".join(fixes)
     return fault._replace(role=row.role, fix=fix, kind=kind[:MAX_WORD], of_card=row.of_card)
@@ -174,9 +176,8 @@ _CODE = re.compile(
 )
 
 
-def _coded(found: Found) -> Iterator[Fact]:
+def of_codes(record: Record) -> Iterator[Fault]:
     """The message of a code. Those of any internal error have the details in the text: what it says counts."""
-    record = found.record
     if record.level is not None and not record.is_screen and "Ascend Error Message" not in record.text:
         return
     text = without_prefix(record.text)
@@ -185,92 +186,19 @@ def _coded(found: Found) -> Iterator[Fact]:
     is_inner = code.endswith("9999")
     if code not in BY_CODE or (is_inner and not record.is_whole):  # the text that is cut off would tell more
         return
+    shown = record.text[:MAX_WORD].strip()
     if is_inner and (inner := _inner(text)):
-        yield inner._replace(code=inner.code or code, text=record.text[:MAX_WORD].strip())
-        return
-    for fault in _of_code(code, found):
-        yield fault._replace(is_frame=is_inner and text.rstrip().endswith("Inner Error!"))
+        yield inner._replace(code=inner.code or code, text=shown)
+    elif record.level in ("ERROR", None):
+        row = BY_CODE[code]
+        is_frame = is_inner and text.rstrip().endswith("Inner Error!")
+        yield Fault(code, "HCCL", row.headline, shown, row.role != "cause", is_frame)
 
 
 def _inner(text: str) -> Fault | None:
     """What the text of an internal error says, if it is more than that there is one."""
     answer = _answer(text, of_ascend=True)
-    found = _consequence("HCCL", text)
-    if found is None and answer and answer.row.patterns:
-        found = _of_answer("HCCL", answer, text)
-    return found if found and not found.is_frame else None
-
-
-def _of_code(code: str, found: Found) -> Iterator[Fault]:
-    if found.record.level in ("ERROR", None):
-        row = BY_CODE[code]
-        yield Fault(code, "HCCL", row.headline, found.record.text[:MAX_WORD].strip(), row.role != "cause")
-
-
-def _waited(found: Found) -> Iterator[Fact]:
-    yield Fault("EI0015", "HCCL", "the root timed out waiting for other ranks", found.record.text[:MAX_WORD], True)
-
-
-def _no_link(found: Found) -> Iterator[Fact]:
-    return _of_code("EI0006", found)
-
-
-def _address(found: Found) -> Iterator[Fact]:
-    return _of_code("EI0014", found)
-
-
-_STAGES = {
-    "EnvConfig": "EI0001",
-    "RanktableConfig": "EI0004",
-    "RanktableCheck": "EI0014",
-    "Resource": "EI0007",
-    "ParameterConflict": "EI0005",
-    "VersionConflict": "EI0008",
-    "InvalidArgument": "EI0003",
-}
-
-
-def _stage(found: Found) -> Iterator[Fact]:
-    """The tags of 8.5 and newer; those of timeouts say nothing that other rows do not."""
-    text = found.record.text
-    code = _STAGES[found.match["tag"]]
-    if "CMD information" in text or "call trace" in text:
-        return iter(())
-    if "device ip family" in text:
-        code = "EI0001"
-    elif 'config "tls"' in text:
-        code = "EI0016"
-    return _of_code(code, found)
-
-
-MISMATCH = "gloo received another size than it expected: the ranks are in different collectives"
-
-
-def _gloo(found: Found) -> Iterator[Fact]:
-    """Gloo ends a process that receives more than it expects; that rank or one that sends to it is wrong."""
-    yield Fault(None, "TORCH", MISMATCH, found.record.text[:MAX_WORD].strip(), True)
-
-
-def _gloo_sizes(found: Found) -> Iterator[Fact]:
-    """The line after that of `_gloo`, with both sizes."""
-    yield Oversized(int(found.match["received"]), int(found.match["expected"]))
-
-
-_CODED = r"\bE(?:[IJELZ][0-9]|C0|39)[0-9]{3}"
-ROWS = (
-    *(
-        Row(key, _CODED, _coded, before=True)
-        for key in ("EI0", "EI9", "EJ0", "EC0", "EE1", "EE9", "EL0", "E39007", "E39999", "EZ9999")
-    ),
-    Row("connection failure between this device", "connection failure between this device and target", _no_link),
-    Row("EnforceNotMet", r"instance of 'gloo::EnforceNotMet'", _gloo, before=True, whole=True),
-    Row(
-        "op.preamble.length",
-        r"op\.preamble\.length <= op\.nbytes\. (?P<received>[0-9]{1,15}) vs (?P<expected>[0-9]{1,15})\b",
-        _gloo_sizes,
-        whole=True,
-    ),
-    Row("topo exchange server get socket timeout", "topo exchange server get socket timeout", _waited),
-    Row("in the ranktable is inconsistent", "in the ranktable is inconsistent", _address, whole=True),
-    Row("Stage][", rf"\[Init\w{{1,8}}Stage\]\[(?P<tag>{'|'.join(_STAGES)})\]", _stage, before=True, whole=True),
-)
+    fault = _consequence("HCCL", text)
+    if fault is None and answer and answer.row.patterns:
+        fault = _of_answer("HCCL", answer, text)
+    return fault if fault and not fault.is_frame else None

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from hccl_kit.diagnosis.errors.row import Role
-
 MAX_RANK = 1 << 17
 """Numbers from here on are not ranks; HCCL prints 4294967295 for one that it does not know. Nor is a job larger: each
 rank without a log is listed, so what names a larger job would take all memory.
 """
 PortSide = Literal["host", "card"]
 Lost = Literal["lost", "stuck", "error cqe"]
+Role = Literal["cause", "pointer", "symptom", "result", "frame", "fact", "value"]
+"""What a message tells about the cause of a failure; `errors.row` has it in words."""
 
 
 class Place(NamedTuple):

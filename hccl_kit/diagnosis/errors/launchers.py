@@ -1,0 +1,260 @@
+"""What launchers print about ranks that ended: torchrun, msrun, Slurm, Open MPI, Ray, MindIE and our own scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from signal import SIGTERM
+
+from hccl_kit.base.wording import killed_by
+from hccl_kit.diagnosis.errors.ending import HOST_MEMORY, MORE_MEMORY
+from hccl_kit.diagnosis.errors.message import Message, rank, whole
+from hccl_kit.diagnosis.errors.row import KnownError
+from hccl_kit.diagnosis.facts import Exited, Fact, Fault
+
+_ROOT_CAUSE = (
+    r"Root Cause \(first observed failure\):(?:[^\n]{0,120}?\bhost *: (?P<host>\S{1,100}))?[^\n]{0,200}?"
+    r"\brank *: (?P<rank>[0-9]{1,8}) \(local_rank: [0-9]{1,6}\)"
+)
+_MAX_NODES = 4096
+_SIGNALS = {"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 6, "Bus error": 7, "Hangup": 1}
+
+
+@whole
+def _ended(message: Message) -> Iterator[Fact]:
+    """A rank that our script saw end."""
+    this_rank, code = rank(message.value("rank")), message.number("code")
+    if this_rank is not None and code is not None and code < 256:
+        yield Exited(this_rank, None, code - 128) if 128 < code < 193 else Exited(this_rank, code, None)
+
+
+def _hang(message: Message) -> Iterator[Fact]:
+    yield Fault(None, "LAUNCHER", "a rank took no step for too long", message.shown)
+
+
+@whole
+def _slurm_task_ended(message: Message) -> Iterator[Fact]:
+    """`srun: error: n1: task 3: Killed`; a list of several tasks is what the end of the job did to them."""
+    this_rank, code = rank(message.value("task")), message.number("code")
+    if this_rank is not None:
+        signal = _SIGNALS.get(message.value("signal") or "")
+        yield Exited(this_rank, code, signal)
+
+
+def _silent_nodes(message: Message) -> Iterator[Fact]:
+    """The list of msrun, at its end: nodes whose heartbeats the scheduler no longer received."""
+    for digits in re.findall(r"\b[0-9]{1,8}\b", message.value("nodes") or "")[:_MAX_NODES]:
+        if (node := rank(digits)) is not None:
+            yield Exited(node, None, None)
+
+
+def _killed(message: Message) -> Iterator[Fact]:
+    """A line of torchrun about a process that it started; what it did to the others is SIGTERM."""
+    signal = -int(message.value("code") or 0)
+    if signal > 0 and signal != SIGTERM:
+        kind = f"local rank {message.value('local')} was {killed_by(signal)}"
+        yield Fault(None, "LAUNCHER", kind, message.shown)
+
+
+def _aborted(message: Message) -> Iterator[Fact]:
+    yield Fault(None, "LAUNCHER", "ended the job with MPI_Abort", message.shown)
+
+
+def _signalled(message: Message) -> Iterator[Fact]:
+    """A box of Open MPI 4 or 5: `origins` reads which rank it is about."""
+    if message.rank is not None:
+        yield Exited(message.rank, None, message.number("signal"), server=message.server, is_first=True)
+
+
+ROWS: tuple[KnownError, ...] = (
+    KnownError(
+        "MindIE stops because its engine did not start; the log of its backend has the cause",
+        role="result",
+        patterns=(r"\[MIE04E02011C\] \[endpoint\] Failed to (?P<part>init engine|start http wrapper)",),
+        example="[ERROR] [endpoint.cpp:4] : [MIE04E02011C] [endpoint] Failed to init engine! Please check",
+        says=("it failed to {part}",),
+        causes=("an error of the backend: memory of the cards, a card that is in use, HCCL, or the model's files",),
+        tells_apart="grep -rh ERROR ~/mindie/log | head; grep -rh ERROR ~/ascend/log/debug/plog | head",
+        fix="run `hccl-kit explain` on the logs of the backend (MINDIE_LOG_PATH, by default ~/mindie/log)",
+        vague=True,
+    ),
+    KnownError(
+        "a process of Ray ended without a Python error",
+        role="pointer",
+        patterns=(
+            r"A worker died or was killed while executing a task by an unexpected system error(?:[^\n]{0,400}?Worker IP"
+            r" address: (?P<host>[0-9a-fA-F.:]{3,60}))?(?:[^\n]{0,60}?Worker PID: (?P<pid>[0-9]{1,9}))?",
+        ),
+        example="(raylet) A worker died or was killed while executing a task by an unexpected system error. RayTask"
+        " ID: 7 Worker IP address: 10.9.8.7 Worker port: 10005 Worker PID: 4711 Worker exit type: SYSTEM_ERROR",
+        says=("it is process {pid} on {host}",),
+        causes=(
+            "it was killed for memory: by the kernel, or the limit of the container",
+            "it crashed: its own log, or /tmp/ray/session_latest/logs, ends with the signal",
+        ),
+        tells_apart="on that host: dmesg -T | grep -i 'killed process'; tail /tmp/ray/session_latest/logs/worker*PID*",
+        fix="read that log: if the kernel killed it, " + MORE_MEMORY,
+    ),
+    KnownError(
+        "a process was killed with signal 9, which a program cannot catch: look at the memory of the host first",
+        role="pointer",
+        patterns=(
+            r"\bexit(?:ed)?(?: with)?(?: exit)? code:? 137\b",
+            r"\bexitCode: ?137\b",
+            r"\b(?:exited|died|failed|ended|terminated)\b[^\n]{0,40}?\bcode -9\b",
+            r"failed \(exitcode: -9\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>[0-9]{1,9})\)",
+            _ROOT_CAUSE + r"[^\n]{0,200}?exitcode *: -9\b(?: \(pid:"
+            r" (?P<pid>[0-9]{1,9})\))?",
+        ),
+        example="failed (exitcode: -9) local_rank: 3 (pid: 7) of binary: /usr/bin/python",
+        says=("it is rank {rank} on {host}", "local rank {local} of this host, process {pid}", "process {pid}"),
+        causes=(
+            "the host, or the limit of the container, ran out of memory, and the kernel killed it",
+            "a scheduler, a user or another launcher killed it",
+        ),
+        tells_apart=HOST_MEMORY,
+        fix="if the kernel killed it: " + MORE_MEMORY,
+    ),
+    KnownError(
+        "the summary of torchrun: which rank ended first; the output of that rank, above, has the cause",
+        role="result",
+        patterns=(_ROOT_CAUSE + r"(?:[^\n]{0,200}?exitcode *: (?P<exit>-?[0-9]{1,4})\b)?",),
+        example="Root Cause (first observed failure): [0]: time : x host : n7 rank : 3 (local_rank: 1) exitcode : 1"
+        " (pid: 7)",
+        says=(
+            "rank {rank} on {host} ended first",
+            "rank {rank} ended first",
+            "its exit code is {exit}: 1 is a Python error, a negative one a signal (-6 abort, -11 crash, -15 ended by"
+            " another)",
+        ),
+        causes=(
+            "an error of that rank: its traceback is above, or in the file of --log-dir",
+            "the -9 and -15 of other ranks are torchrun's own: it ends the rest",
+        ),
+        tells_apart="torchrun --log-dir LOGS --redirects 3 keeps the output of each rank: read that of this rank",
+        fix="explain the output of that rank: hccl-kit explain LOGS/*/attempt_0/RANK/stderr.log",
+        vague=True,
+    ),
+    KnownError(
+        "processes stopped answering MindSpore's scheduler; msrun lists them",
+        role="pointer",
+        patterns=(
+            r"Time out nodes are \[(?P<nodes>['\"]?\w[^\]\n]{0,16384})\]",
+            r"The node: (?P<nodes>[0-9]{1,8}) is timed out\. It may exit",
+        ),
+        says=("nodes {nodes}: read worker_N.log of these nodes, and its end first",),
+        causes=(
+            "the process ended: an error of its own, or killed for memory of the host, which leaves"
+            " no error in its log",
+            "the process hangs",
+        ),
+        example="[ERROR] ME(77:281473590168608,MainProcess):2025-03-10-09:40:38.722.000 [m/_api.py:431] Time out"
+        " nodes are ['3', '7']",
+        fact=_silent_nodes,
+        tells_apart="grep -n 'ERROR\\|Traceback' worker_*.log scheduler.log; dmesg -T | grep -i 'killed process'",
+        fix="correct what worker_N.log of that node shows; if the kernel killed it, " + MORE_MEMORY,
+    ),
+    KnownError(
+        "a worker of msrun ended with an error",
+        role="pointer",
+        patterns=(r"\bWorker process (?P<pid>[0-9]{1,9}) exit with exception",),
+        example="[ERROR] ME(7:8,Main): Worker process 4711 exit with exception.",
+        says=("it is process {pid}",),
+        causes=("an error of that worker: worker_N.log of its rank has it",),
+        tells_apart="grep -ln 'ERROR\\|Traceback' worker_*.log scheduler.log: the earliest is the cause",
+        fix="run `hccl-kit explain` on worker_N.log; msrun --log_dir names its folder (by default the current one)",
+    ),
+    KnownError(
+        "the scheduler of msrun ended, usually because a worker stopped answering",
+        role="symptom",
+        patterns=(r"\bScheduler process (?P<pid>[0-9]{1,9}) exit with exception",),
+        example="[ERROR] ME(7:8,Main): Scheduler process 4711 exit with exception.",
+        says=("it is process {pid}",),
+        causes=("a worker ended or hangs: scheduler.log names the nodes that timed out",),
+        tells_apart="grep -n 'timed out' scheduler.log; grep -ln 'ERROR\\|Traceback' worker_*.log",
+        fix="read scheduler.log, then worker_N.log of the node that it names",
+    ),
+    KnownError(
+        "a rank ended with an error; this script then ended the others",
+        role="result",
+        patterns=(
+            r"error: rank (?P<rank>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) failed with exit code"
+            r" (?P<code>[0-9]{1,3})(?: \(SIG[\w+-]{1,12}\))?$",
+        ),
+        says=("rank {rank} on {host}, exit code {code}: 128 and more is a signal, 137 is SIGKILL",),
+        example="error: rank 3 on device 3 of n1 failed with exit code 1",
+        fact=_ended,
+        causes=("an error of that rank: its own log has it", "137: the memory of the host was used up"),
+        tells_apart="the log of that rank; " + HOST_MEMORY,
+        fix="correct what the log of that rank shows; if the kernel killed it, " + MORE_MEMORY,
+    ),
+    KnownError(
+        "ranks took no step for too long, so that the script ended the job",
+        role="symptom",
+        patterns=(
+            r"error: rank (?P<ranks>[0-9]{1,8}) on device [0-9]{1,6} of (?P<host>[\w.:-]{1,255}) took no step for",
+            r"error: ranks (?P<ranks>[0-9, ]{4,99}) of (?P<host>[\w.:-]{1,255}) took no step for",
+        ),
+        says=("rank {ranks} on {host}",),
+        example="error: rank 3 on device 3 of n1 took no step for 60 s after step 5",
+        fact=_hang,
+        causes=("a rank hangs, or waits for data or for another rank",),
+        tells_apart="py-spy dump --pid PID on each host; the logs of the ranks",
+        fix="find the rank that waits for no other: hccl-kit diagnose LOGS",
+    ),
+    KnownError(
+        "Slurm saw a task end",
+        role="result",
+        patterns=(
+            r"srun: error: (?P<host>[\w.-]{1,255}): task (?P<task>[0-9]{1,8}): "
+            rf"(?:Exited with exit code (?P<code>[0-9]{{1,3}})|(?P<signal>{'|'.join(_SIGNALS)}))\b",
+        ),
+        says=("task {task} on {host} ended with code {code}", "task {task} on {host}: {signal}"),
+        example="srun: error: n1: task 3: Exited with exit code 2",
+        fact=_slurm_task_ended,
+        causes=("an error of that task: its output has it", "Killed: the memory of the host or of the job was used up"),
+        tells_apart="the output of that task; sacct -j JOB --format JobID,State,ExitCode,MaxRSS",
+        fix="correct what the output of that task shows; if it was killed for memory, " + MORE_MEMORY,
+    ),
+    KnownError(
+        "torchrun saw a process end",
+        role="result",
+        patterns=(
+            r"failed \(exitcode: (?P<code>-?[0-9]{1,3})\) local_rank: (?P<local>[0-9]{1,6}) \(pid: (?P<pid>[0-9]{1,10})"
+            r"\) of binary:",
+        ),
+        says=("local rank {local} of this host, process {pid}, exit code {code}: a negative one is a signal",),
+        example="ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 3 (pid: 78)"
+        " of binary: /usr/bin/python3",
+        fact=_killed,
+        causes=("an error of that process: its output, above, has it", "-15: torchrun ended it because of another"),
+        tells_apart="torchrun --log-dir LOGS --redirects 3 keeps the output of each rank",
+        fix="correct what the output of that process shows",
+    ),
+    KnownError(
+        "a rank ended the job with MPI_Abort; its own output, above, has the reason",
+        role="result",
+        patterns=(r"MPI_ABORT was invoked on rank (?P<rank>[0-9]{1,8}) in communicator MPI_COMM_WORLD",),
+        says=("it is rank {rank}",),
+        example="MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD",
+        fact=_aborted,
+        causes=("an error of that rank's program",),
+        tells_apart="mpirun --output-filename LOGS keeps the output of each rank",
+        fix="correct what the output of that rank shows",
+    ),
+    KnownError(
+        "Open MPI saw a rank end by a signal",
+        role="result",
+        patterns=(
+            r"with PID [0-9]{1,10} on node (?P<host>\S{1,255}) exited on signal (?P<signal>[0-9]{1,2})\b",
+            r"exited on signal (?P<signal>[0-9]{1,2})\b",
+        ),
+        says=("the host is {host}", "the signal is {signal}: 9 is a kill, often for memory, 11 a crash"),
+        example="mpirun noticed that process rank 3 with PID 78 on node n1 exited on signal 9 (Killed).",
+        fact=_signalled,
+        needs_context=True,
+        causes=("9: the memory of the host was used up, or somebody killed it", "11 and 6: the program crashed"),
+        tells_apart=HOST_MEMORY,
+        fix="correct what the output of that rank shows; if the kernel killed it, " + MORE_MEMORY,
+    ),
+)
