@@ -32,6 +32,8 @@ from hccl_kit.diagnosis.logs.facts import (
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
 from hccl_kit.diagnosis.verdict.job import Job, Rank
+from hccl_kit.diagnosis.verdict.record import Record
+from hccl_kit.diagnosis.verdict.records import records
 from hccl_kit.diagnosis.verdict.runs import START, other_runs
 from hccl_kit.table.model import RankTable
 
@@ -43,6 +45,7 @@ _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
 
 def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     """The job of all that was read."""
+    recorded = records(evidence)
     names = {event.fact.name: event.fact.group for event in evidence.events if isinstance(event.fact, GroupNamed)}
     by_process: dict[Process, list[Event]] = defaultdict(list)
     for file in evidence.files:
@@ -66,13 +69,13 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     cut = unknown | {file.process for file in evidence.files if file.cut}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
+    old |= recorded.left_out
     by_process = {process: events for process, events in by_process.items() if process not in old}
     elsewhere = {process.worker for process in old} - {process.worker for process in by_process}
     launcher = [event for event in launcher if event.process.worker not in elsewhere]
     groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)
-    if table is not None:
-        size = max(size or 0, len(table.every))
+    size = max(size or 0, recorded.size or 0, len(table.every) if table is not None else 0) or None
     places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
     last: dict[Process, float] = {}
     for file in evidence.files:
@@ -100,10 +103,21 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         replaced += [rank.process for rank in ranks]
         ranks = []
     ranks = _with_screens(ranks, screens, unknown)
-    ranks = _eliminated(ranks, size)
+    ranks = _with_records(_eliminated(ranks, size), recorded.ranks)
     left_out = frozenset((*old, *replaced))
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
-    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, left_out)
+    return Job(
+        size,
+        world,
+        tuple(ranks),
+        _silent(ranks, size, table),
+        tuple(launcher),
+        names,
+        table,
+        left_out,
+        recorded.members,
+        recorded.notes,
+    )
 
 
 class _Places:
@@ -315,6 +329,18 @@ def _eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
     if len(left) != 1:
         return ranks
     return [_numbered(rank, left.copy().pop()) if rank is nameless[0] else rank for rank in ranks]
+
+
+def _with_records(ranks: Iterable[Rank], by_number: Mapping[int, tuple[Process, Record]]) -> list[Rank]:
+    """The ranks with their records, and those that left nothing else, whose log proves nothing by what it lacks."""
+    rest = dict(by_number)
+    known = []
+    for rank in ranks:
+        recorded = rest.pop(rank.number, None) if rank.number is not None else None
+        known.append(replace(rank, record=recorded[1]) if recorded else rank)
+    for number, (process, record) in rest.items():
+        known.append(Rank(process, number, Suspect(number, None, None), Card(), {}, (), is_cut=True, record=record))
+    return known
 
 
 def _is_of_job(rank: Rank, ranks: Iterable[Rank]) -> bool:
