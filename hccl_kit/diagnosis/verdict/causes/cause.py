@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from hccl_kit.base.wording import listed as shortlist
 from hccl_kit.diagnosis.logs.facts import Event, Heartbeat
@@ -15,8 +15,6 @@ from hccl_kit.diagnosis.verdict.clocks import Clocks
 from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty, Suspect
 from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.waits import WAITING, Waits
-
-Value = TypeVar("Value", bound=Hashable)
 
 
 class Cause(NamedTuple):
@@ -148,7 +146,7 @@ def rank_list(numbers: Sequence[int]) -> str:
     return f"{'rank' if len(numbers) == 1 else 'ranks'} {shortlist(numbers)}"
 
 
-def most_common(values: Iterable[Value]) -> list[Value]:
+def most_common(values: Iterable[Hashable]) -> list[Hashable]:
     """The most frequent values: several if they are equally frequent."""
     counts = Counter(values)
     most = max(counts.values(), default=0)
