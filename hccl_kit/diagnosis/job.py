@@ -14,10 +14,7 @@ from hccl_kit.diagnosis.logs.reading import Progress, read
 from hccl_kit.diagnosis.logs.remote import Remote
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 from hccl_kit.diagnosis.verdict.judge import judge
-from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
 from hccl_kit.table.model import RankTable
-
-_CERTAINTIES = ("certain", "likely", "cannot_tell")
 
 
 class UnrecognisedError(KitError):
@@ -43,13 +40,7 @@ def diagnosis_of(
     """As `diagnose`; `progress` gets how much of the logs is read. Those of `remote` hosts are read over ssh."""
     evidence = read(paths, progress, remote)
     _assert_has_logs(evidence)
-    recorded = judge_recorded(evidence)
-    if recorded is None:
-        return judge(evidence, table)
-    if recorded.certainty == _CERTAINTIES[0]:
-        return recorded
-    # The records of the ranks say what they did; the logs of HCCL say whom they waited for.
-    return min(recorded, judge(evidence, table), key=lambda found: _CERTAINTIES.index(found.certainty))
+    return judge(evidence, table)
 
 
 def _assert_has_logs(evidence: Evidence) -> None:

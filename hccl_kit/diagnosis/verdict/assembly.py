@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from hccl_kit.diagnosis.facts import (
     MAX_RANK,
     Card,
-    Connected,
     Event,
     Evidence,
     Exited,
@@ -25,14 +24,22 @@ from hccl_kit.diagnosis.facts import (
     LinkRow,
     LinkTimedOut,
     Located,
-    NeverConnected,
     OperatorTimedOut,
     Process,
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.identities import (
+    eliminated,
+    is_screen,
+    latest,
+    may_be_of_another_run,
+    with_records,
+    with_screens,
+)
 from hccl_kit.diagnosis.verdict.job import Job, Rank
-from hccl_kit.diagnosis.verdict.runs import START, other_runs
+from hccl_kit.diagnosis.verdict.records import records
+from hccl_kit.diagnosis.verdict.runs import other_runs
 from hccl_kit.table.model import RankTable
 
 _OF_OWN_RANK = (LinkTimedOut, LinkRow, LinkFailed, OperatorTimedOut, JoinFailed, Watchdog)
@@ -43,36 +50,21 @@ _FOLDER = re.compile(r"rank[_-]?([0-9]{1,7})")
 
 def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
     """The job of all that was read."""
+    recorded = records(evidence)
     names = {event.fact.name: event.fact.group for event in evidence.events if isinstance(event.fact, GroupNamed)}
-    by_process: dict[Process, list[Event]] = defaultdict(list)
-    for file in evidence.files:
-        if file.process.pid is not None:
-            by_process[file.process] = []
-    launcher: list[Event] = []
-    for event in evidence.events:
-        if isinstance(event.fact, Exited):
-            launcher.append(event)
-        elif event.process.pid is not None or event.process in by_process or isinstance(event.fact, Joined):
-            by_process[event.process].append(event)
-        else:
-            launcher.append(event)
-    if not by_process:  # logs that name no process, such as what a user saved of one: each folder is one
-        nameless = [event for event in launcher if event.is_error and not isinstance(event.fact, Exited)]
-        launcher = [event for event in launcher if not event.is_error or isinstance(event.fact, Exited)]
-        for event in nameless:
-            by_process[event.process].append(event)
+    by_process, launcher = _processes(evidence)
     explained = {event.place.file for event in evidence.events if event.is_error}
     unknown = {file.process for file in evidence.files if file.has_error and file.file not in explained}
     cut = unknown | {file.process for file in evidence.files if file.cut}
     groups = {process: _groups(events, names) for process, events in by_process.items()}
     old = other_runs(by_process, groups, {event.process.worker for event in launcher if event.is_error})
+    old |= recorded.left_out
     by_process = {process: events for process, events in by_process.items() if process not in old}
     elsewhere = {process.worker for process in old} - {process.worker for process in by_process}
     launcher = [event for event in launcher if event.process.worker not in elsewhere]
     groups = {process: groups[process] for process in by_process}
     world, size = _world(by_process.values(), groups.values(), names)
-    if table is not None:
-        size = max(size or 0, len(table.every))
+    size = max(size or 0, recorded.size or 0, len(table.every) if table is not None else 0) or None
     places = _Places(table, (event.fact for event in launcher if isinstance(event.fact, Exited)))
     last: dict[Process, float] = {}
     for file in evidence.files:
@@ -94,16 +86,49 @@ def assemble(evidence: Evidence, table: RankTable | None = None) -> Job:
         )
         for process, events in by_process.items()
     ]
-    ranks, replaced = _latest(rank for rank in found if not _is_screen(rank))
-    screens = _latest(rank for rank in found if _is_screen(rank))[0]
-    if _may_be_of_another_run(ranks, screens):
+    ranks, replaced = latest(rank for rank in found if not is_screen(rank))
+    screens = latest(rank for rank in found if is_screen(rank))[0]
+    if may_be_of_another_run(ranks, screens):
         replaced += [rank.process for rank in ranks]
         ranks = []
-    ranks = _with_screens(ranks, screens, unknown)
-    ranks = _eliminated(ranks, size)
+    ranks = with_screens(ranks, screens, unknown)
+    ranks = with_records(eliminated(ranks, size), recorded.ranks)
     left_out = frozenset((*old, *replaced))
     ranks.sort(key=lambda rank: (rank.number is None, rank.number or 0, rank.process.worker, rank.process.pid or 0))
-    return Job(size, world, tuple(ranks), _silent(ranks, size, table), tuple(launcher), names, table, left_out)
+    return Job(
+        size,
+        world,
+        tuple(ranks),
+        _silent(ranks, size, table),
+        tuple(launcher),
+        names,
+        table,
+        left_out,
+        recorded.members,
+        recorded.notes,
+    )
+
+
+def _processes(evidence: Evidence) -> tuple[dict[Process, list[Event]], list[Event]]:
+    """The events of each process, and those of launchers."""
+    by_process: dict[Process, list[Event]] = defaultdict(list)
+    for file in evidence.files:
+        if file.process.pid is not None:
+            by_process[file.process] = []
+    launcher: list[Event] = []
+    for event in evidence.events:
+        if isinstance(event.fact, Exited):
+            launcher.append(event)
+        elif event.process.pid is not None or event.process in by_process or isinstance(event.fact, Joined):
+            by_process[event.process].append(event)
+        else:
+            launcher.append(event)
+    if not by_process:  # logs that name no process, such as what a user saved of one: each folder is one
+        nameless = [event for event in launcher if event.is_error and not isinstance(event.fact, Exited)]
+        launcher = [event for event in launcher if not event.is_error or isinstance(event.fact, Exited)]
+        for event in nameless:
+            by_process[event.process].append(event)
+    return by_process, launcher
 
 
 class _Places:
@@ -218,120 +243,6 @@ def _own_number(events: Iterable[Event], process: Process, *, alone: bool) -> in
                 return fact.rank
     found = _FOLDER.fullmatch(process.worker)
     return int(found[1]) if found else None
-
-
-def _latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[Process]]:
-    """Of several processes that were one rank, the one whose log ends last; and the others."""
-    kept: list[Rank] = []
-    by_number: dict[int, Rank] = {}
-    replaced: list[Process] = []
-    for rank in ranks:
-        if rank.number is None:
-            kept.append(rank)
-            continue
-        other = by_number.get(rank.number)
-        if other is None or _end(rank) >= _end(other):
-            by_number[rank.number] = rank
-        if other is not None:
-            replaced.append(rank.process if by_number[rank.number] is other else other.process)
-    return [*by_number.values(), *kept], replaced
-
-
-def _is_screen(rank: Rank) -> bool:
-    """Whether the log is what a rank printed to its launcher; its plog is another file."""
-    return rank.process.pid is None and rank.process.rank is not None
-
-
-def _may_be_of_another_run(ranks: Sequence[Rank], outputs: Sequence[Rank]) -> bool:
-    """Whether only outputs have errors, and lie in other folders than the plogs, which then tell nothing of this run.
-
-    The host and the card that they name would be those of another one.
-    """
-    apart = {rank.process.worker for rank in ranks}.isdisjoint(output.process.worker for output in outputs)
-    failing = [any(event.is_error for rank in part for event in rank.events) for part in (ranks, outputs)]
-    return apart and failing == [False, True]
-
-
-def _with_screens(ranks: Iterable[Rank], outputs: Iterable[Rank], unknown: Set[Process]) -> list[Rank]:
-    """The ranks with what they printed, and ranks that left nothing else.
-
-    A screen that ends in the middle of a line says nothing, as a progress bar does so too; but one with an error that
-    is not known, as its line is cut, is not one without an error.
-
-    A process that failed before its log named its rank is the only one of its worker whose rank is not known, if its
-    screen is the only one there without a process.
-    """
-    ranks = list(ranks)
-    screens = {output.number: output for output in outputs if output.number is not None}
-    taken = {rank.number for rank in ranks if rank.number is not None}
-    nameless = _only_ones(rank for rank in ranks if rank.number is None and rank.process.pid is not None)
-    rest = _only_ones(screen for number, screen in screens.items() if number not in taken)
-    joined = []
-    for rank in ranks:
-        screen = screens.get(rank.number) if rank.number is not None else None
-        if screen is None and nameless.get(rank.process.worker) is rank:
-            screen = rest.get(rank.process.worker)
-        known = rank if screen is None else _numbered(rank, screen.number)
-        if screen is not None:
-            is_cut = known.is_cut or screen.process in unknown
-            known = replace(known, events=(*known.events, *screen.events), is_cut=is_cut)
-        joined.append(known)
-    taken = {rank.number for rank in joined if rank.number is not None}
-    return [*joined, *(screen for number, screen in screens.items() if number not in taken)]
-
-
-def _only_ones(ranks: Iterable[Rank]) -> dict[str, Rank]:
-    """The rank of each worker that has no more than one of these."""
-    found: dict[str, list[Rank]] = defaultdict(list)
-    for rank in ranks:
-        found[rank.process.worker].append(rank)
-    return {worker: only[0] for worker, only in found.items() if len(only) == 1}
-
-
-def _numbered(rank: Rank, number: int | None) -> Rank:
-    return replace(rank, number=number, suspect=rank.suspect._replace(rank=number))
-
-
-def _eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
-    """The ranks; the only process whose log names no rank gets one, if only one is left for it.
-
-    That is the only rank without a log, or the only one of these that the root of the job has not heard from; a log
-    that is cut may be that of any rank without one.
-    """
-    nameless = [rank for rank in ranks if rank.number is None]
-    if len(nameless) != 1 or size is None or not _is_of_job(nameless[0], ranks):
-        return ranks
-    left = set(range(size)) - {rank.number for rank in ranks}
-    unheard = [
-        set(event.fact.ranks) for rank in ranks for event in rank.events if isinstance(event.fact, NeverConnected)
-    ]
-    came = [
-        set(event.fact.ranks)
-        for rank in ranks
-        for event in rank.events
-        if isinstance(event.fact, Connected) and event.fact.expected == size
-    ]
-    left = left if nameless[0].is_cut else left.intersection(*unheard).difference(*came)
-    if len(left) != 1:
-        return ranks
-    return [_numbered(rank, left.copy().pop()) if rank is nameless[0] else rank for rank in ranks]
-
-
-def _is_of_job(rank: Rank, ranks: Iterable[Rank]) -> bool:
-    """Whether a process ran while the others of its worker did, and so is not of another run."""
-    others = [
-        event.time
-        for other in ranks
-        if other is not rank and other.process.worker == rank.process.worker
-        for event in other.events
-        if event.time is not None
-    ]
-    own = [event.time for event in rank.events if event.time is not None]
-    return not others or (bool(own) and min(others) - START <= max(own) and min(own) <= max(others))
-
-
-def _end(rank: Rank) -> float:
-    return max((event.time for event in rank.events if event.time is not None), default=0.0)
 
 
 def _silent(ranks: Iterable[Rank], size: int | None, table: RankTable | None) -> tuple[Suspect, ...]:

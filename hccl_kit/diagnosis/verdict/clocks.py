@@ -1,9 +1,9 @@
 """How far the clocks of servers are apart, estimated from moments that all ranks of a communicator share.
 
 The root of a communicator sends the list of ranks when the last one has come, so that all ranks have it at nearly the
-same moment, and the times at which their logs say so differ by the clocks. No other moment is used for the verdict: a
-rank reads its rank table without waiting for the others, and the starts and ends of waits differ by more than clocks
-do.
+same moment, and the times at which their logs say so differ by the clocks. So do those at which they leave a collective
+that our recorder has. No other moment is used for the verdict: a rank reads its rank table without waiting for the
+others, and the starts and ends of waits differ by more than clocks do.
 
 Where there is no such moment, the two ends of links that were given up tell something: ranks that begin together give
 up together. A server that began late looks the same, so this is reported, and no verdict rests on it.
@@ -12,15 +12,17 @@ up together. A server that began late looks the same, so this is reported, and n
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from statistics import median
 from typing import NamedTuple
 
 from hccl_kit.diagnosis.facts import Joined, LinkFailed, LinkRow, LinkTimedOut
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.job import Job
+from hccl_kit.diagnosis.verdict.job import Job, Rank
 from hccl_kit.diagnosis.verdict.waits import Waits
 
+MAX_COLLECTIVES = 256
+"""The last collectives of a rank by which clocks are compared."""
 LEAST_LINKS = 2
 """Links between two servers that must agree."""
 AGREEMENT = 10.0
@@ -42,18 +44,16 @@ class Clocks(NamedTuple):
 
 
 def estimate(job: Job) -> Clocks:
-    """The offsets of the workers, to the one with the most ranks."""
-    times: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    """The offsets of the workers, to the one with the most ranks, of several the one with the first rank."""
+    times: dict[Hashable, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     ranks: dict[str, int] = defaultdict(int)
     for rank in job.ranks:
         ranks[job.clock[rank.process]] += 1
-        for event in rank.events:
-            fact = event.fact
-            if isinstance(fact, Joined) and fact.complete and fact.group and fact.root_host and event.time is not None:
-                times[fact.group][job.clock[rank.process]].append(event.time)
+        for moment, time in _shared_moments(rank):
+            times[moment][job.clock[rank.process]].append(time)
     if not ranks:
         return Clocks({}, 0)
-    reference = max(ranks, key=lambda worker: (ranks[worker], worker))
+    reference = max(ranks, key=lambda worker: ranks[worker])
     differences: dict[str, list[float]] = defaultdict(list)
     for by_worker in times.values():
         if reference in by_worker:
@@ -61,7 +61,20 @@ def estimate(job: Job) -> Clocks:
             for worker, there in by_worker.items():
                 differences[worker].append(here - median(there))
     offsets = {worker: median(found) for worker, found in differences.items()}
-    return Clocks({**offsets, reference: 0.0}, sum(map(len, differences.values())) - (reference in differences))
+    moments = sum(len(found) for worker, found in differences.items() if worker != reference)
+    return Clocks({**offsets, reference: 0.0}, moments)
+
+
+def _shared_moments(rank: Rank) -> Iterator[tuple[Hashable, float]]:
+    """When the rank had what all others have at the same moment, each with a name."""
+    for event in rank.events:
+        fact = event.fact
+        if isinstance(fact, Joined) and fact.complete and fact.group and fact.root_host and event.time is not None:
+            yield fact.group, event.time
+    entries = rank.record.entries if rank.record else {}
+    for number in sorted(entries)[-MAX_COLLECTIVES:]:
+        if (left := entries[number].left) is not None:
+            yield number, left
 
 
 def apart(job: Job, waits: Waits, clocks: Clocks) -> Clocks:

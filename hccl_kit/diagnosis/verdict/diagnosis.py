@@ -16,6 +16,8 @@ Where = Literal["rank", "host", "pair", "group", "all"]
 """What a cause is at: one rank, a host with all its ranks, two ranks, several, or every rank of the job."""
 Span = tuple[float, float]
 """The first and the last time of something, as in an Event."""
+Moment = tuple[float | None, str, Place]
+"""A corrected time, a phrase and a place."""
 
 
 class Suspect(NamedTuple):
@@ -54,10 +56,10 @@ class Wait(NamedTuple):
 
 
 class RankLine(NamedTuple):
-    """A rank of the job on the timeline: what it is, and its telling moments (corrected time, phrase, place)."""
+    """A rank of the job on the timeline: what it is, and its telling moments."""
 
     suspect: Suspect
-    moments: tuple[tuple[float | None, str, Place], ...]
+    moments: tuple[Moment, ...]
 
 
 class Diagnosis(NamedTuple):

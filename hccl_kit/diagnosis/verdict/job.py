@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from hccl_kit.diagnosis.errors.message import NO_ADDRESS
@@ -24,11 +24,14 @@ from hccl_kit.diagnosis.facts import (
     Watchdog,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.record import OWN, Record
 from hccl_kit.diagnosis.verdict.work import Work, is_later
 from hccl_kit.table.model import RankTable
 
 NEAR = 30.0
 """Seconds before the last line of a process in which an error that no row knows may be why it ended."""
+DEFAULT_GROUP = "(default_pg)"
+"""How the name of torch's default group ends, which has all ranks."""
 EXPLAINED = (
     LinkTimedOut,
     LinkRow,
@@ -45,11 +48,11 @@ EXPLAINED = (
 
 @dataclass(frozen=True)
 class Rank:
-    """A process of the job that left a log.
+    """A process of the job that left a log or a record.
 
     `number` is its rank in the job, None if no line names it. `groups` has its rank in each communicator. `is_cut`: a
     part of its log is missing, or it has errors of which none is known here, so that the absence of one proves nothing.
-    `last` is the time of the last line of its plogs.
+    `last` is the time of the last line of its plogs, `record` what recorders kept of it.
     """
 
     process: Process
@@ -60,6 +63,7 @@ class Rank:
     events: tuple[Event, ...]
     is_cut: bool
     last: float | None = None
+    record: Record | None = None
 
     @cached_property
     def work(self) -> Work:
@@ -88,9 +92,10 @@ class Rank:
 
 @dataclass(frozen=True)
 class Job:
-    """The job. `size` is the number of its ranks, None if nothing names it; `silent` are those without a log.
+    """The job. `size` is the number of its ranks, None if nothing names it; `silent` are those without log and record.
 
-    `launcher` has what launchers say of ranks, in the order of their logs.
+    `launcher` has what launchers say of ranks, in the order of their logs; `notes` what those of ours and gloo say of
+    the last start. `members` are the ranks of process groups of torch.
     """
 
     size: int | None
@@ -102,6 +107,8 @@ class Job:
     table: RankTable | None
     left_out: frozenset[Process] = frozenset()
     """Processes of other runs."""
+    members: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    notes: tuple[Event, ...] = ()
 
     @cached_property
     def clock(self) -> Mapping[Process, str]:
@@ -167,6 +174,38 @@ class Job:
                 if device.ip and suspect is not None and suspect not in found[device.ip]:
                     found[device.ip].append(suspect)
         return {address: one[0] for address, one in found.items() if len(one) == 1 and address not in NO_ADDRESS}
+
+    @cached_property
+    def records(self) -> Mapping[int, Record]:
+        """The records by rank, in the order of ranks."""
+        return {rank.number: rank.record for rank in self.ranks if rank.number is not None and rank.record is not None}
+
+    @cached_property
+    def unrecorded(self) -> tuple[int, ...]:
+        """The ranks that left no record."""
+        size = self.size or 1 + max(self.records, default=-1)
+        return tuple(number for number in range(size) if number not in self.records)
+
+    @cached_property
+    def is_recorded(self) -> bool:
+        """Whether every rank left a record, and nothing of it is missing."""
+        return not self.unrecorded and not any(record.is_cut for record in self.records.values())
+
+    @cached_property
+    def streams(self) -> tuple[str, ...]:
+        """All streams of collectives, that of our own recorder first."""
+        return tuple(sorted({stream for record in self.records.values() for stream in record.streams}))
+
+    def members_of(self, stream: str) -> frozenset[int]:
+        """The ranks that take part in a stream: as dumps name them, or else those that were seen in it."""
+        if stream == OWN or stream.endswith(DEFAULT_GROUP):
+            return frozenset((*self.records, *self.unrecorded))
+        seen = frozenset(number for number, record in self.records.items() if stream in record.streams)
+        return self.members.get(stream, frozenset()) | seen
+
+    def suspects(self, numbers: Iterable[int]) -> tuple[Suspect, ...]:
+        """The ranks with these numbers."""
+        return tuple(self.by_number.get(number) or Suspect(number, None, None) for number in numbers)
 
     def canonical(self, group: str | None) -> str | None:
         """One name for a communicator that has two."""

@@ -159,14 +159,14 @@ def _with_known_rank(job: Job, edge: Edge) -> Edge:
     return edge._replace(target=job.by_number.get(edge.target.rank, edge.target))
 
 
-def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wait]:
-    """The ranks that waited, each with those that it waited for; `without` those that are the first fault itself."""
+def cascade(job: Job, found: Waits, first: Suspect | None) -> Iterator[Wait]:
+    """The ranks that waited, each with those that it waited for: all of a record for the `first` fault, if known."""
     by_source: dict[Suspect, dict[Suspect | None, Edge]] = defaultdict(dict)
     for edge in found.edges:
         by_source[edge.source].setdefault(edge.target, edge)
     for rank in job.ranks:
         source = rank.suspect
-        if source in without:
+        if first and (source == first or (source.rank is not None and source.rank == first.rank)):
             continue
         edges = by_source.get(source, {})
         known = [edge for target, edge in edges.items() if target is not None] or list(edges.values())
@@ -176,6 +176,8 @@ def cascade(job: Job, found: Waits, without: frozenset[Suspect]) -> Iterator[Wai
             yield Wait(source, peer if peer != source else None, edge.code, edge.event.time, edge.event.place)
         if not known and (event := found.waiting.get(source)):
             yield Wait(source, None, CODES.get(type(event.fact)), event.time, event.place)
+        elif not known and first and rank.record and (event := rank.record.suffering):
+            yield Wait(source, first, None, event.time, event.place)
 
 
 def _edges(job: Job, rank: Rank) -> Iterator[Edge]:

@@ -10,6 +10,7 @@ from hccl_kit.diagnosis.facts import (
     Connected,
     ErrorCqe,
     Event,
+    Evidence,
     Exited,
     Fault,
     Joined,
@@ -564,7 +565,8 @@ def test_two_different_exceptions_are_not_a_common_program_error() -> None:
     for rank in range(4):
         logs.fail(rank, START + 1, Fault(None, "PYTHON", "TypeError", f"TypeError: {rank}"))
     found = judge(logs.evidence())
-    assert (found.certainty, found.fix) == ("cannot_tell", "")
+    assert found.certainty == "cannot_tell"
+    assert found.fix.startswith("read the error of each of them")
 
 
 @pytest.mark.parametrize("has_error", [False, True])
@@ -576,3 +578,12 @@ def test_a_rank_with_an_unknown_error_is_not_the_one_without_an_error(has_error:
     files = tuple(file._replace(has_error=has_error) if file.process.pid == 102 else file for file in evidence.files)
     diagnosis = judge(evidence._replace(files=files))
     assert (diagnosis.first_fault is None) == has_error
+
+
+def test_what_cannot_be_told_says_whose_logs_to_collect() -> None:
+    evidence = never_entered().evidence()
+    kept = tuple(file for file in evidence.files if file.process.worker == evidence.files[0].process.worker)
+    names = {file.file for file in kept}
+    found = judge(Evidence(kept, tuple(event for event in evidence.events if event.place.file in names)))
+    assert found.certainty == "cannot_tell"
+    assert found.fix.startswith("collect the logs of ")

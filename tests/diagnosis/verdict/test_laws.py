@@ -211,7 +211,7 @@ def test_any_facts_give_a_verdict(events: list[Event], processes: list[Process])
     else:
         assert diagnosis.first_fault is not None
         assert diagnosis.first_fault.suspect == diagnosis.suspects[0]
-        assert diagnosis.fix
+    assert diagnosis.fix
     assert len(set(diagnosis.suspects)) == len(diagnosis.suspects)
 
 

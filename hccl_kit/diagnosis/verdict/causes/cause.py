@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
+from hccl_kit.base.wording import listed as shortlist
 from hccl_kit.diagnosis.facts import Event, Heartbeat
 from hccl_kit.diagnosis.verdict.clocks import Clocks
 from hccl_kit.diagnosis.verdict.diagnosis import Blame, Certainty, Suspect
@@ -34,6 +36,13 @@ class Cause(NamedTuple):
     rule: str | None = None
     """The id in `first_faults`."""
     blame: Blame | None = None
+
+
+class ClockTime(NamedTuple):
+    """A time by a clock, "" for all clocks whose difference is known. Those of two clocks cannot be compared."""
+
+    clock: str
+    time: float | None
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,12 @@ class Case:
         ]
         return (min(times), max(times)) if times else (inf, -inf)
 
+    def clock_time(self, number: int, event: Event) -> ClockTime:
+        """When something happened to a rank that left a record."""
+        clock = self.job.clock[self.job.by_suspect[self.job.by_number[number]].process]
+        time = self.clocks.corrected(clock, event.time)
+        return ClockTime(clock, event.time) if time is None else ClockTime("", time)
+
     @cached_property
     def is_complete(self) -> bool:
         """Every rank of the job left a log, and none of them is cut."""
@@ -122,6 +137,25 @@ def listed(suspects: Iterable[Suspect], most: int = 8) -> str:
     more = f" and {len(known) - most} more" if len(known) > most else ""
     noun = "" if all(one.rank is None for one in known) else "rank " if len(known) == 1 else "ranks "
     return f"{noun}{', '.join(words)}{more}"
+
+
+def rank_list(numbers: Sequence[int]) -> str:
+    """Ranks by number in a sentence: rank 3, ranks 1, 2, ranks 4 to 7."""
+    if len(numbers) > 2 and list(numbers) == list(range(numbers[0], numbers[-1] + 1)):
+        return f"ranks {numbers[0]} to {numbers[-1]}"
+    return f"{'rank' if len(numbers) == 1 else 'ranks'} {shortlist(numbers)}"
+
+
+def most_common(values: Iterable[Hashable]) -> list[Hashable]:
+    """The most frequent values: several if they are equally frequent."""
+    counts = Counter(values)
+    most = max(counts.values(), default=0)
+    return [value for value, count in counts.items() if count == most]
+
+
+def order(time: float | None) -> float:
+    """A key to sort by; what has no time comes last."""
+    return inf if time is None else time
 
 
 def cannot_tell(reason: str, suspects: Iterable[Suspect] = (), events: Iterable[Event] = ()) -> Cause:

@@ -15,6 +15,7 @@ from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
 from typing import NamedTuple
 
 from hccl_kit.base.wording import killed_by
+from hccl_kit.base.wording import listed as shortlist
 from hccl_kit.diagnosis.facts import Event, Exited, Fault, Heartbeat, ListenFailed, PeerClosed
 from hccl_kit.diagnosis.verdict.blame import of_fact
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
@@ -30,6 +31,8 @@ MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
 ENOUGH = 3
 """Number of ranks that wait for the same one, from which on it is not one that only passes the wait on."""
+MAX_PLACES = 4
+"""Errors that a fix names."""
 MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
 _OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
@@ -141,8 +144,11 @@ def _undecided(case: Case, found: list[Own]) -> Cause:
     suspects, is_of_program = [own.suspect for own in found], _is_of_program(found)
     error = f" with the same error, {found[0].kind}" if is_of_program else ""
     reason = f"{listed(suspects)} failed by themselves{error}; the logs do not show which was first"
-    cause = cannot_tell(reason, suspects, [own.event for own in found])
-    return cause._replace(blame=of_fact(found[0].event.fact) if is_of_program else None)
+    places = shortlist([f"{own.event.place.file}:{own.event.place.line}" for own in found], MAX_PLACES)
+    return cannot_tell(reason, suspects, [own.event for own in found])._replace(
+        fix=f"read the error of each of them, and fix what does not follow from another: {places}",
+        blame=of_fact(found[0].event.fact) if is_of_program else None,
+    )
 
 
 def _is_of_program(found: list[Own]) -> bool:
@@ -196,7 +202,10 @@ def _of_scheduler(case: Case) -> Cause | None:
 
 
 def _exits(case: Case) -> Iterator[Own]:
-    """The first rank that each launcher saw end by itself, unless that may be because it gave up waiting."""
+    """The first rank that each launcher saw end by itself, unless that may be because it gave up waiting.
+
+    How a rank with a record ended is judged with its record.
+    """
     by_file: dict[str, list[Event]] = defaultdict(list)
     for event in case.job.launcher:
         fact = event.fact
@@ -207,7 +216,7 @@ def _exits(case: Case) -> Iterator[Own]:
         if first is not None and isinstance(fact := first.fact, Exited):
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
             own = Own(suspect, first, ended(fact.signal, fact.code), None)
-            if not _may_have_given_up(case, own):
+            if fact.rank not in case.job.records and not _may_have_given_up(case, own):
                 yield own
 
 

@@ -25,7 +25,7 @@ from hccl_kit.diagnosis.facts import (
     Traced,
 )
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
-from hccl_kit.diagnosis.verdict.recorded.judge import judge_recorded
+from hccl_kit.diagnosis.verdict.judge import judge
 
 WORLD = "gloo:0 (default_pg)"
 SHAPES = ("Float [1024]", "Float [2]")
@@ -72,9 +72,7 @@ def records(rank: int, size: int, *more: Fact, doing: str | None = None, silent_
 
 
 def judged(*events: Event) -> Diagnosis:
-    found = judge_recorded(Evidence((), events))
-    assert found is not None
-    return found
+    return judge(Evidence((), events))
 
 
 def told(found: Diagnosis) -> tuple[int | None, str]:
@@ -252,7 +250,7 @@ def test_a_rank_whose_dump_is_damaged_may_have_entered_more() -> None:
     cut = dumped._replace(fact=dumped.fact._replace(is_cut=True))
     assert judged(*whole, cut, *entries).first_fault is None
     assert judged(*whole, cut).first_fault is None
-    assert judge_recorded(Evidence((), (cut,))) is None
+    assert judge(Evidence((), (cut,))).first_fault is None
 
 
 def test_a_shape_that_is_not_known_is_not_another_one() -> None:

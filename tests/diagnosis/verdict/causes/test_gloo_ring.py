@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.verdict.recorded.gloo_ring import MAX_SEGMENT, pieces
+from hccl_kit.diagnosis.verdict.causes.gloo_ring import MAX_SEGMENT, pieces
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,139 @@
+"""Which logs are of one rank: the later of two processes, what the rank printed, and its record."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+
+from hccl_kit.diagnosis.facts import Card, Connected, NeverConnected, Process
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.record import Record
+from hccl_kit.diagnosis.verdict.runs import START
+
+
+def latest(ranks: Iterable[Rank]) -> tuple[list[Rank], list[Process]]:
+    """Of several processes that were one rank, the one whose log ends last; and the others."""
+    kept: list[Rank] = []
+    by_number: dict[int, Rank] = {}
+    replaced: list[Process] = []
+    for rank in ranks:
+        if rank.number is None:
+            kept.append(rank)
+            continue
+        other = by_number.get(rank.number)
+        if other is None or _end(rank) >= _end(other):
+            by_number[rank.number] = rank
+        if other is not None:
+            replaced.append(rank.process if by_number[rank.number] is other else other.process)
+    return [*by_number.values(), *kept], replaced
+
+
+def is_screen(rank: Rank) -> bool:
+    """Whether the log is what a rank printed to its launcher; its plog is another file."""
+    return rank.process.pid is None and rank.process.rank is not None
+
+
+def may_be_of_another_run(ranks: Sequence[Rank], outputs: Sequence[Rank]) -> bool:
+    """Whether only outputs have errors, and lie in other folders than the plogs, which then tell nothing of this run.
+
+    The host and the card that they name would be those of another one.
+    """
+    apart = {rank.process.worker for rank in ranks}.isdisjoint(output.process.worker for output in outputs)
+    failing = [any(event.is_error for rank in part for event in rank.events) for part in (ranks, outputs)]
+    return apart and failing == [False, True]
+
+
+def with_screens(ranks: Iterable[Rank], outputs: Iterable[Rank], unknown: Set[Process]) -> list[Rank]:
+    """The ranks with what they printed, and ranks that left nothing else.
+
+    A screen that ends in the middle of a line says nothing, as a progress bar does so too; but one with an error that
+    is not known, as its line is cut, is not one without an error.
+
+    A process that failed before its log named its rank is the only one of its worker whose rank is not known, if its
+    screen is the only one there without a process.
+    """
+    ranks = list(ranks)
+    screens = {output.number: output for output in outputs if output.number is not None}
+    taken = {rank.number for rank in ranks if rank.number is not None}
+    nameless = _only_ones(rank for rank in ranks if rank.number is None and rank.process.pid is not None)
+    rest = _only_ones(screen for number, screen in screens.items() if number not in taken)
+    joined = []
+    for rank in ranks:
+        screen = screens.get(rank.number) if rank.number is not None else None
+        if screen is None and nameless.get(rank.process.worker) is rank:
+            screen = rest.get(rank.process.worker)
+        known = rank if screen is None else _numbered(rank, screen.number)
+        if screen is not None:
+            is_cut = known.is_cut or screen.process in unknown
+            known = replace(known, events=(*known.events, *screen.events), is_cut=is_cut)
+        joined.append(known)
+    taken = {rank.number for rank in joined if rank.number is not None}
+    return [*joined, *(screen for number, screen in screens.items() if number not in taken)]
+
+
+def _only_ones(ranks: Iterable[Rank]) -> dict[str, Rank]:
+    """The rank of each worker that has no more than one of these."""
+    found: dict[str, list[Rank]] = defaultdict(list)
+    for rank in ranks:
+        found[rank.process.worker].append(rank)
+    return {worker: only[0] for worker, only in found.items() if len(only) == 1}
+
+
+def _numbered(rank: Rank, number: int | None) -> Rank:
+    return replace(rank, number=number, suspect=rank.suspect._replace(rank=number))
+
+
+def eliminated(ranks: list[Rank], size: int | None) -> list[Rank]:
+    """The ranks; the only process whose log names no rank gets one, if only one is left for it.
+
+    That is the only rank without a log, or the only one of these that the root of the job has not heard from; a log
+    that is cut may be that of any rank without one.
+    """
+    nameless = [rank for rank in ranks if rank.number is None]
+    if len(nameless) != 1 or size is None or not _is_of_job(nameless[0], ranks):
+        return ranks
+    left = set(range(size)) - {rank.number for rank in ranks}
+    unheard = [
+        set(event.fact.ranks) for rank in ranks for event in rank.events if isinstance(event.fact, NeverConnected)
+    ]
+    came = [
+        set(event.fact.ranks)
+        for rank in ranks
+        for event in rank.events
+        if isinstance(event.fact, Connected) and event.fact.expected == size
+    ]
+    left = left if nameless[0].is_cut else left.intersection(*unheard).difference(*came)
+    if len(left) != 1:
+        return ranks
+    return [_numbered(rank, left.copy().pop()) if rank is nameless[0] else rank for rank in ranks]
+
+
+def with_records(ranks: Iterable[Rank], by_number: Mapping[int, tuple[Process, Record]]) -> list[Rank]:
+    """The ranks with their records, and those that left nothing else, whose log proves nothing by what it lacks."""
+    rest = dict(by_number)
+    known = []
+    for rank in ranks:
+        recorded = rest.pop(rank.number, None) if rank.number is not None else None
+        known.append(replace(rank, record=recorded[1]) if recorded else rank)
+    for number, (process, record) in rest.items():
+        known.append(Rank(process, number, Suspect(number, None, None), Card(), {}, (), is_cut=True, record=record))
+    return known
+
+
+def _is_of_job(rank: Rank, ranks: Iterable[Rank]) -> bool:
+    """Whether a process ran while the others of its worker did, and so is not of another run."""
+    others = [
+        event.time
+        for other in ranks
+        if other is not rank and other.process.worker == rank.process.worker
+        for event in other.events
+        if event.time is not None
+    ]
+    own = [event.time for event in rank.events if event.time is not None]
+    return not others or (bool(own) and min(others) - START <= max(own) and min(own) <= max(others))
+
+
+def _end(rank: Rank) -> float:
+    return max((event.time for event in rank.events if event.time is not None), default=0.0)
