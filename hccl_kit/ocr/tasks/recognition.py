@@ -77,7 +77,7 @@ class Recognition:
 
         Characters that the dictionary lacks are dropped from labels, as in MindOCR, and counted in a warning.
         """
-        rows = read_lines(self.config["train"]["dataset"])
+        rows = read_lines(self.config.training_set)
         encode, generator = line_transforms.encode_label(**self.options), np.random.default_rng(0)
         known = line_transforms.label_charset(**self.options)
         lower = line_transforms.lowers_case(**self.options)
