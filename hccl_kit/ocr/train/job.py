@@ -105,7 +105,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         config["train"],
         samples,
         task.collate,
-        lengths=task.lengths(samples, world),
+        lengths=task.lengths(samples, world, log.warn),
         batch=build.batch_of_a_rank(config, world),
         rank=world.rank,
         size=world.size,
