@@ -73,6 +73,26 @@ class Config:
         return Path(self["train"]["ckpt_save_dir"], BEST)
 
     @property
+    def training_set(self) -> Mapping[str, Any]:
+        """`train.dataset` without the part that `train.validation` keeps back."""
+        return self._parts_of_training()[0]
+
+    def on_validation(self) -> Config:
+        """The configuration that evaluates the part of `train.dataset` that `train.validation` keeps back."""
+        pipeline = self["eval"]["dataset"]["transform_pipeline"]
+        dataset = {**self._parts_of_training()[1], "transform_pipeline": pipeline}
+        return replace(self, values={**self.values, "eval": {**self["eval"], "dataset": dataset}})
+
+    def _parts_of_training(self) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """`train.dataset` in two parts without a common page: to train and to validate."""
+        dataset, share = self["train"]["dataset"], self["train"]["validation"]
+        first, last = dataset.get("split") or (0.0, 1.0)
+        middle = last - (last - first) * share
+        if not share:
+            return dataset, {}
+        return {**dataset, "split": [first, middle]}, {**dataset, "split": [middle, last]}
+
+    @property
     def shares_folder_with(self) -> str | None:
         """The file that this one extends, if train.ckpt_save_dir is set there: both train into one folder."""
         file = self.folder_place.rpartition(":")[0]
@@ -118,6 +138,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> Config:
     schema.fill(parts.values)
     if parts.values["model"]["type"] == "det":
         _assert_evaluation(parts.values, str(path))
+        _assert_validation(parts.values, str(path))
         _read_images(parts.values)
     return Config(parts.values, str(path), parts.places.get(layers.FOLDER, ""))
 
@@ -136,6 +157,19 @@ def _assert_evaluation(values: Mapping[str, Any], source: str) -> None:
             source=source,
             absent=", ".join(absent),
             count="is" if len(absent) == 1 else "are",
+            evaluation=", ".join(EVALUATION),
+        )
+
+
+def _assert_validation(values: Mapping[str, Any], source: str) -> None:
+    """Raises KitError if a part of the training data is kept for evaluations that there are none of."""
+    if values["train"]["validation"] and "eval" not in values:
+        raise KitError(
+            "ocr.config.validation-needs-eval",
+            "{source}: train.validation is {share}, but there is no section eval, so nothing chooses weights",
+            fix="train.validation: 0, or the sections {evaluation}",
+            source=source,
+            share=values["train"]["validation"],
             evaluation=", ".join(EVALUATION),
         )
 

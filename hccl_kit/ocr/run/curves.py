@@ -28,14 +28,18 @@ SCORES = {
 PANELS: Mapping[str, Mapping[str, str]] = {
     "loss": {"loss": "training loss"},
     "learning rate": {"lr": "learning rate"},
-    "samples per second": {"samples_per_s": "all ranks"},
+    "samples per second": {"samples_per_s": "samples per second, all ranks"},
     "evaluation": SCORES,
 }
 """The names that each panel shows, with their labels."""
+SCALED = ("loss", "evaluation")
+"""The panels that are scaled to what changes in them."""
 
 Row = Mapping[str, Any]
 Curve = tuple[str, list[int], list[float]]
 """Label, steps and values."""
+START = 0.1
+"""The share of the steps whose values do not set the scale of a panel: those of the first ones are often far away."""
 
 
 def draw(metrics: Path, picture: Path, *, indicator: str | None = None) -> None:
@@ -48,7 +52,7 @@ def draw(metrics: Path, picture: Path, *, indicator: str | None = None) -> None:
     panels = {title: curves for title, names in PANELS.items() if (curves := _curves(rows, names))}
     names = names_of(indicator) if indicator else ()
     best = next(iter(_curves(rows, dict.fromkeys(names, "best"))), None)
-    write_atomically(picture, _png(panels or {"loss": []}, best))
+    write_atomically(picture, _png(panels or {"loss": []}, best, picture.absolute().parent.name))
 
 
 def names_of(indicator: str) -> tuple[str, ...]:
@@ -80,12 +84,25 @@ def _curves(rows: Iterable[Row], names: Mapping[str, str]) -> list[Curve]:
     return lines
 
 
-def _png(panels: Mapping[str, list[Curve]], best: Curve | None) -> bytes:
+def visible_range(curves: Iterable[Curve]) -> tuple[float, float]:
+    """The lowest and the highest value that a panel shows: those of the first tenth of the steps do not widen it."""
+    kept = [value for _, steps, values in curves for value in values[_first_settled(steps) :]]
+    return min(kept), max(kept)
+
+
+def _first_settled(steps: list[int]) -> int:
+    """The position of the first value after the start; few values are all shown."""
+    end = START * steps[-1]
+    return next(number for number, step in enumerate(steps) if step > end) if len(steps) > 1 / START else 0
+
+
+def _png(panels: Mapping[str, list[Curve]], best: Curve | None, run: str) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415  # 0.3 s, at the end of a run only
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     lines = (len(panels) + 1) // 2
     figure = Figure(figsize=(12, 4 * lines), layout="constrained")
+    figure.suptitle(run, parse_math=False)
     for number, (title, curves) in enumerate(panels.items(), 1):
         _panel(figure.add_subplot(lines, min(2, len(panels)), number), title, curves, best)
     data = io.BytesIO()
@@ -99,17 +116,28 @@ def _panel(axes: Axes, title: str, curves: list[Curve], best: Curve | None) -> N
         axes.plot(steps, values, marker="." if len(steps) < 100 else "", label=label)
     if title == "loss" and all(value > 0 for _, _, values in curves for value in values):
         axes.set_yscale("log")
+    if title in SCALED and curves:
+        _scale(axes, *visible_range(curves))
     if title == "samples per second":
         axes.set_ylim(bottom=0)
-    if title == "evaluation":
-        axes.set_ylim(0, 1.02)
-        if best:
-            _, steps, values = best
-            value = max(values)
-            step = steps[values.index(value)]
-            axes.plot([step], [value], "*", color="black", markersize=12, label=f"best: {value:.4f} after step {step}")
+    if title == "evaluation" and best:
+        _, steps, values = best
+        value = max(values)
+        step = steps[values.index(value)]
+        axes.plot([step], [value], "*", color="black", markersize=12, label=f"best: {value:.4f} after step {step}")
     axes.set_title(title)
     axes.set_xlabel("step")
     axes.grid(visible=True, alpha=0.3)
     if curves:
         axes.legend()
+
+
+def _scale(axes: Axes, low: float, high: float) -> None:
+    """Show the values from `low` to `high`, with a margin of a twentieth."""
+    if low == high:
+        return
+    if axes.get_yscale() == "log":
+        margin = (high / low) ** 0.05
+        axes.set_ylim(low / margin, high * margin)
+    else:
+        axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))

@@ -36,6 +36,7 @@ from hccl_kit.ocr.charset import Charset
 from hccl_kit.ocr.checkpoints import fetch
 from hccl_kit.ocr.checkpoints.weights_file import WeightsFile
 from hccl_kit.ocr.config import schema
+from hccl_kit.ocr.data.data_folder import expanded
 from hccl_kit.ocr.data.sources import are_there, sources
 from hccl_kit.runtime.consistency import JointError
 from hccl_kit.runtime.detect import LAUNCHERS, detect
@@ -103,11 +104,11 @@ class _ListConfigs(argparse.Action):
 def load(given: Path, overrides: Sequence[str]) -> Config:
     """The configuration in the file `given`, or in the shipped one of that name if there is no such file.
 
-    Raises KitError if there is neither, or if it is not valid.
+    An override `data=FOLDER` stands for several keys. Raises KitError if there is neither, or if it is not valid.
     """
     file = given if os.path.lexists(given) else shipped.config(given)
     if file is not None:
-        return configuration.load(file, overrides)
+        return configuration.load(file, expanded(overrides, file))
     near = get_close_matches(given.as_posix().removeprefix("configs/"), shipped.config_names(), n=3)
     hint = (
         Message("ocr.program.cannot-read.fix", "did you mean {near}?", near=" or ".join(near))

@@ -47,7 +47,7 @@ class Classification(Task):
 
     def train_samples(self, warn: Warn) -> tuple[Lines, int]:
         """The lines of a known class and the number of the others."""
-        rows = read_lines(self.config["train"]["dataset"])
+        rows = read_lines(self.config.training_set)
         known = self._known(rows, warn)
         return known, len(rows) - len(known)
 

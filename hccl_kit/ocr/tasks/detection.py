@@ -68,7 +68,7 @@ class Detection(Task):
 
     def train_samples(self, warn: Warn) -> tuple[list[Page], int]:
         """The pages with a text, and the number of the others; `warn` gets the first ones."""
-        pages, bad = page_labels.read_pages(self.config["train"]["dataset"])
+        pages, bad = page_labels.read_pages(self.config.training_set)
         check, generator = page_transforms.encode_label(), np.random.default_rng(0)
         usable = []
         for page in pages:

@@ -32,7 +32,7 @@ def texts_of(config: Config) -> Sequence[str]:
     if options["texts"] is not None:
         return _sample(_read(Path(options["texts"])))
     if are_there(config["train"]["dataset"]):
-        return [line.text for line in _sample(read_lines(config["train"]["dataset"]))]
+        return [line.text for line in _sample(read_lines(config.training_set))]
     return _sample(_read(config.kept_texts)) if config.kept_texts.exists() else ()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr import drawing
@@ -79,6 +80,23 @@ def image_shape(config: Config, section: str) -> list[int]:
     raise lacks(section, f"a transform that resizes, such as {RESIZES[0]}")
 
 
+def pads(config: Config, section: str) -> bool:
+    """Whether a line keeps its shape, and is padded on the right, unless it is too long for the images."""
+    return any(options.get("padding", name in RESIZES) for name, options in config.transforms(section))
+
+
+def squeezed(config: Config, aspects: NDArray[np.float32]) -> str | None:
+    """How many lines, given by width over height, are too long for the images of the training; None: none is."""
+    height, width = image_shape(config, "train")
+    too_long = int((aspects * height > width + 1).sum())
+    if not too_long:
+        return None
+    return (
+        f"{too_long} of {len(aspects)} lines are squeezed: at a height of {height} they are wider than {width} pixels, "
+        f"the widest {aspects.max() * height:.0f}; see target_width or image_shape of the two pipelines"
+    )
+
+
 def bucket_widths(config: Config, section: str, width: int) -> list[int]:
     """The widths below that of the images to which batches of shorter lines are cropped; empty without buckets.
 
@@ -86,9 +104,8 @@ def bucket_widths(config: Config, section: str, width: int) -> list[int]:
     right: then there is no padding to crop, and no line that could be stretched.
     """
     loader = config[section]["loader"]
-    pads = any(options.get("padding", name in RESIZES) for name, options in config.transforms(section))
     for key in ("bucket_widths", "stretch"):
-        if loader.get(key) and not pads:
+        if loader.get(key) and not pads(config, section):
             raise KitError(
                 "ocr.line-images.loader-needs-resizing",
                 "{section}.loader.{key} needs a resizing with padding: True",

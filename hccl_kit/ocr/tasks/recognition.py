@@ -28,6 +28,8 @@ from hccl_kit.runtime.join import World
 
 LABEL_TRANSFORMS = frozenset(line_transforms.MAX_TEXT_LEN)
 """Each works with every head: it gives the numbers of the characters, from which the head makes its targets."""
+MEASURED = 10_000
+"""Lines whose shapes are read at the start if nothing else needs them."""
 SHOWN = 3
 """Labels that a warning names; the others are counted."""
 
@@ -77,7 +79,7 @@ class Recognition:
 
         Characters that the dictionary lacks are dropped from labels, as in MindOCR, and counted in a warning.
         """
-        rows = read_lines(self.config["train"]["dataset"])
+        rows = read_lines(self.config.training_set)
         encode, generator = line_transforms.encode_label(**self.options), np.random.default_rng(0)
         known = line_transforms.label_charset(**self.options)
         lower = line_transforms.lowers_case(**self.options)
@@ -124,17 +126,23 @@ class Recognition:
             warn(f"evaluation: {len(rows) - len(kept)} of {len(rows)} words are left out: no known character")
         return rows.take(kept)
 
-    def lengths(self, samples: Sequence[TextLine], world: World) -> NDArray[np.float32] | None:
+    def lengths(self, samples: Sequence[TextLine], world: World, warn: Warn) -> NDArray[np.float32] | None:
         """Width over height of each line, if batches are cropped to length buckets. Each rank reads its share.
 
         The number of characters does not replace the width: on receipts it makes batches a third wider (measured).
+        Lines that are squeezed are counted; without buckets, among at most MEASURED lines.
         """
-        if len(self.buckets) == 1:
+        has_buckets = len(self.buckets) > 1
+        if not has_buckets and not line_images.pads(self.config, "train"):
             return None
-        lengths = np.zeros(len(samples), np.float32)
-        first, last = (len(samples) * rank // world.size for rank in (world.rank, world.rank + 1))
-        lengths[first:last] = image_shapes.aspects(samples[first:last])
-        return world.all_reduce(lengths)
+        measured = samples if has_buckets else samples[:: -(-len(samples) // MEASURED) or 1]
+        lengths = np.zeros(len(measured), np.float32)
+        first, last = (len(measured) * rank // world.size for rank in (world.rank, world.rank + 1))
+        lengths[first:last] = image_shapes.aspects(measured[first:last])
+        lengths = world.all_reduce(lengths)
+        if warning := line_images.squeezed(self.config, lengths):
+            warn(warning)
+        return lengths if has_buckets else None
 
     def collate(self, rows: Sequence[TextLine]) -> tuple[NDArray[np.float32], Targets]:
         """Images (N, 3, H, W), cropped to the bucket of the widest, and the targets of the head."""

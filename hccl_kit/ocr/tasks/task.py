@@ -48,12 +48,12 @@ class Task(Protocol):
     def eval_samples(self, warn: Warn) -> Sequence[Any]:
         """The samples that the evaluation counts."""
 
-    def lengths(self, samples: Sequence[Any], world: World) -> NDArray[np.float32] | None:
+    def lengths(self, samples: Sequence[Any], world: World, warn: Warn) -> NDArray[np.float32] | None:
         """Sort key for length bucketing (one value per sample); None: random batches.
 
-        Every rank must call it: the ranks may share the work.
+        Every rank must call it: the ranks may share the work. `warn` gets what the images cannot hold.
         """
-        del samples, world
+        del samples, world, warn
         return None
 
     def collate(self, rows: Sequence[Any]) -> tuple[NDArray[np.float32], Targets]:

@@ -9,7 +9,9 @@ from hccl_kit.ocr.checkpoints import checkpoint, dictionary_mark, retention
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.config import BEST
 from hccl_kit.ocr.metrics.counts import Counts
+from hccl_kit.ocr.train import parameters
 from hccl_kit.ocr.train.job import Job
+from hccl_kit.ocr.train.weights_in_use import swapped
 
 WORST = 20
 """Lines or pages in the picture of those that are furthest from their truth."""
@@ -57,6 +59,21 @@ def evaluate(job: Job, progress: Progress, *, draw_worst: bool = False) -> tuple
     )
     job.log.evaluation({"step": progress.step, **counts.row()})
     return counts, progress
+
+
+def test(job: Job) -> Counts | None:
+    """The scores of best.ckpt on the data that chose nothing; None if the run has no such data.
+
+    Every rank must call it. The network keeps its weights.
+    """
+    if job.test is None:
+        return None
+    weights = tuple(job.network.get_parameters())
+    with swapped(weights, [weight.asnumpy() for weight in weights]):
+        if job.world.is_main:
+            checkpoint.load(job.folder / BEST, weights)
+        parameters.broadcast(weights, job.world)
+        return job.test(job.network, alive=lambda: job.heartbeat.beat(job.last_step)).counts
 
 
 def keep_last(job: Job, progress: Progress) -> None:

@@ -19,7 +19,7 @@ from hccl_kit.base.leftovers import sweep
 from hccl_kit.ocr.checkpoints import dictionary_mark
 from hccl_kit.ocr.checkpoints.checkpoint import Progress
 from hccl_kit.ocr.checkpoints.previous_run import make_room, restarts_of_run, wanted_start
-from hccl_kit.ocr.config import Config
+from hccl_kit.ocr.config import BEST, Config
 from hccl_kit.ocr.data.feed import Feed
 from hccl_kit.ocr.infer.evaluate import Evaluator
 from hccl_kit.ocr.run.consistency import assert_one_data_set, assert_one_dictionary
@@ -44,6 +44,9 @@ class Job:
     task: Task
     feed: Feed
     evaluator: Evaluator | None
+    """Its scores choose the best weights."""
+    test: Evaluator | None
+    """Of the data that chooses nothing, to be used once; None without `train.validation`."""
     network: nn.Cell
     step: TrainStep
     start: Progress
@@ -102,7 +105,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         config["train"],
         samples,
         task.collate,
-        lengths=task.lengths(samples, world),
+        lengths=task.lengths(samples, world, log.warn),
         batch=build.batch_of_a_rank(config, world),
         rank=world.rank,
         size=world.size,
@@ -110,7 +113,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
     )
     for warning in schedule.warnings(config["scheduler"], feed.steps_per_epoch):
         log.warn(warning)
-    evaluator = Evaluator(config, world, log.warn) if "eval" in config else None
+    evaluator, test = _evaluators(config, world, log)
     network = build.network_to_train(config, world, log.say)
     step = build.train_step(config, network, task, world, log.say)
     return Job(
@@ -121,6 +124,7 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         task=task,
         feed=feed,
         evaluator=evaluator,
+        test=test,
         network=network,
         step=step,
         start=_start(config, world, log, parameters.state(network, step), task.dictionary),
@@ -128,6 +132,19 @@ def build_job(config: Config, world: World, log: RunLog) -> Job:
         left_out=left_out,
         began=began,
     )
+
+
+def _evaluators(config: Config, world: World, log: RunLog) -> tuple[Evaluator | None, Evaluator | None]:
+    """The evaluation that chooses weights, and the one at the end of a run whose weights another part has chosen."""
+    share = config["train"]["validation"]
+    if not share:
+        return (Evaluator(config, world, log.warn) if "eval" in config else None), None
+    validation, test = Evaluator(config.on_validation(), world, log.warn), Evaluator(config, world, log.warn)
+    log.say(
+        f"train.validation {share:g}: {len(validation.samples)} {test.task.units} of train.dataset are not trained and "
+        f"choose {BEST}; the {len(test.samples)} of eval.dataset are read once, at the end"
+    )
+    return validation, test
 
 
 def _start(config: Config, world: World, log: RunLog, state: list[Parameter], dictionary: str) -> Progress:

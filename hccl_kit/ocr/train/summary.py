@@ -26,12 +26,18 @@ CURVES = "curves.png"
 
 
 def write(
-    job: Job, progress: Progress, counts: Counts | None, meter: Meter, *, straggler: Mapping[str, Any] | None = None
+    job: Job,
+    progress: Progress,
+    counts: Counts | None,
+    meter: Meter,
+    *,
+    test: Counts | None = None,
+    straggler: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Write summary.json and curves.png (rank 0), and return the former's values.
 
-    `counts` are those of the last evaluation; `straggler` is the rank that held up the others, if one did. Raises
-    TrainingError if the ranks end with different parameters.
+    `counts` are those of the last evaluation, `test` those of best.ckpt on data that chose nothing; `straggler` is the
+    rank that held up the others, if one did. Raises TrainingError if the ranks end with different parameters.
     """
     still = parameters.still(job.initial, job.network)
     digests = gather_digests(job.world, parameters.digest(job.network))
@@ -62,6 +68,8 @@ def write(
         compared = comparison(job.log.evaluations(), counts.row(), indicator)
     if compared:
         summary |= {"before": compared["before"], "kept": compared["best"]}
+    if test:
+        summary |= {"scores_are_of": "the validation part of train.dataset", "test": {**test.row(), "weights": BEST}}
     if started := fetch.wanted(job.config["model"]):
         summary["started_from"] = started
     job.log.write(SUMMARY, json.dumps(summary, indent=4) + "\n")
@@ -74,7 +82,10 @@ def write(
     if compared and indicator:
         for line in (*_table(compared), gain(compared, indicator)):
             job.log.say(line)
-    job.log.say(f"{counts or 'not evaluated'}; {measured}; see {job.folder}")
+    if test:
+        job.log.say(f"eval.dataset, read once, with {BEST}: {test}")
+    on = "validation: " if test else ""
+    job.log.say(f"{on}{counts or 'not evaluated'}; {measured}; see {job.folder}")
     return summary
 
 

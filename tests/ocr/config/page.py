@@ -20,6 +20,8 @@ Sections and keys are those of MindOCR that DBNet, PSENet, EAST, CRNN, RARE, SVT
 - `-o train.loader.batch_size=8` replaces or adds a key. The value is YAML and may contain `=`. Items of a list are
   counted from 0: `-o 'train.dataset.transform_pipeline.2.RecResizeImg.image_shape=[32, 128]'`.
 - `-o common.batch_size=8` changes every use of that value's anchor.
+- `-o data=FOLDER` stands for the places of both data sets and `train.validation: 0.1`. FOLDER has one file of labels,
+  which is divided by pages, or `train_gt.txt` and `test_gt.txt`. Keys that are given with it replace what it says.
 - `train_config.yaml` in `train.ckpt_save_dir` has the whole configuration and starts the same job again.
 - Numbers may be written as 1e-4. Unknown keys are errors; keys without effect are accepted and listed at the start.
 

@@ -45,6 +45,23 @@ def test_the_speed_starts_at_0_and_the_best_evaluation_is_marked(
     assert [text.get_text() for text in legend.get_texts()] == ["f-score", "best: 0.7500 after step 12"]
 
 
+def test_the_scale_is_that_of_what_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loss of 900 in the first steps does not flatten the rest, and scores from 0.82 to 0.86 fill their panel."""
+    figures: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: figures.append(figure))
+    losses = [{"step": step, "loss": 900.0 if step <= 10 else 2.0 - step / 100} for step in range(1, 101)]
+    scores = [{"step": 25 * number, "word_accuracy": 0.82 + number / 100} for number in range(5)]
+    (tmp_path / "metrics.jsonl").write_text(lines(*losses, *scores))
+    curves.draw(tmp_path / "metrics.jsonl", tmp_path / "curves.png")
+    loss, evaluation = figures[0].axes
+    assert 0.9 < loss.get_ylim()[0] < 1 < 1.89 < loss.get_ylim()[1] < 2.1
+    assert 0.8 < evaluation.get_ylim()[0] < 0.82 < 0.86 < evaluation.get_ylim()[1] < 0.88
+    assert figures[0].get_suptitle() == tmp_path.name
+    for axes in figures[0].axes:
+        assert (legend := axes.get_legend()) is not None
+        assert all(text.get_text() for text in legend.get_texts())
+
+
 @pytest.mark.parametrize("indicator", ["acc", "f-score", None])
 def test_any_indicator_may_be_marked(tmp_path: Path, indicator: str | None) -> None:
     (tmp_path / "metrics.jsonl").write_text(lines(*ROWS))

@@ -25,6 +25,7 @@ from hccl_kit.runtime.join import World
 from hccl_kit.runtime.worker_env import WorkerEnv
 from tests.ocr.data.images import dataset, write_image
 from tests.ocr.run_tool import CONFIG
+from tests.ocr.tiny import ALONE
 
 
 def task(loaded: Config, *, steps: int = 8) -> Recognition:
@@ -108,12 +109,27 @@ def test_lines_are_grouped_by_shape_if_batches_differ_in_width(tmp_path: Path, s
         write_image(tmp_path / f"{width}.png", 0, width=width)
     rows = [TextLine(tmp_path / f"{width}.png", text="a" * (60 - width)) for width in widths]
     ranks = [Part(WorkerEnv(rank, size, rank, size, rank), "mpirun", "CPU") for rank in range(size)]
-    assert task(config.load(CONFIG)).lengths(rows, ranks[0]) is None
+    assert task(config.load(CONFIG)).lengths(rows, ranks[0], lambda _: None) is None
     made = task(config.load(CONFIG, ["train.loader.bucket_widths=[40]"]))
-    parts = np.stack([part for rank in ranks if (part := made.lengths(rows, rank)) is not None])
+    parts = np.stack([part for rank in ranks if (part := made.lengths(rows, rank, lambda _: None)) is not None])
     assert parts.sum(axis=0).tolist() == [3, 1, 5, 2]
     shares = [4 * (rank + 1) // size - 4 * rank // size for rank in range(size)]
     assert np.count_nonzero(parts, axis=1).tolist() == shares
+
+
+@pytest.mark.parametrize("buckets", ["[40]", "null"])
+def test_lines_that_are_too_long_for_the_images_are_counted(tmp_path: Path, buckets: str) -> None:
+    """Images are 32 x 100; these lines are 10 pixels high, so that 31 columns become 99."""
+    for width in (31, 33, 60):
+        write_image(tmp_path / f"{width}.png", 0, width=width)
+    rows = [TextLine(tmp_path / f"{width}.png") for width in (31, 33, 60)]
+    warnings: list[str] = []
+    task(config.load(CONFIG, [f"train.loader.bucket_widths={buckets}"])).lengths(rows, ALONE, warnings.append)
+    assert [warning.partition("; ")[0] for warning in warnings] == [
+        "2 of 3 lines are squeezed: at a height of 32 they are wider than 100 pixels, the widest 192"
+    ]
+    task(config.load(CONFIG)).lengths(rows[:1], ALONE, warnings.append)
+    assert len(warnings) == 1
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.lines.lmdb_lines import LmdbLines, find_folders
+from hccl_kit.ocr.data.page_split import Numbers, between, numbered, page_names
 from hccl_kit.ocr.data.samples import TextLine, read_labels
 from hccl_kit.ocr.data.sources import LMDB, share, sources
-
-Numbers = NDArray[np.int64]
 
 
 class Lines(Sequence[TextLine]):
@@ -55,8 +53,8 @@ def read_lines(dataset: Mapping[str, Any]) -> Lines:
 
     RecDataset: `label_file` has lines `path TAB text`, `data_dir` the images. LMDBDataset: `data_dir` is an LMDB folder
     or contains some. Each may be a list, with a `sample_ratio` for each; a ratio above 1 repeats lines. `split: [from,
-    to]` keeps the lines between these shares of a random order that depends on `split_seed` alone: [0, 0.9] and
-    [0.9, 1] have no line in common.
+    to]` keeps the pages between these shares of a random order that depends on `split_seed` alone: [0, 0.9] and
+    [0.9, 1] have no page in common.
     """
     read = _from_lmdb if dataset["type"] == LMDB else _from_label_files
     parts = list(read(dataset))
@@ -66,26 +64,22 @@ def read_lines(dataset: Mapping[str, Any]) -> Lines:
         start += len(part)
     chosen = np.concatenate(numbers)
     if dataset.get("split"):
-        if any(ratio > 1 for _, ratio in parts):
-            raise KitError(
-                "ocr.line-sources.split-sample-ratio",
-                "split with a sample_ratio above 1: copies of one line would be in both parts",
-                fix="leave sample_ratio at 1, or give the evaluation label files of its own",
-            )
-        chosen = chosen[between(len(chosen), dataset["split"], seed=dataset.get("split_seed", 0))]
+        pages = numbered(page for number, (part, _) in enumerate(parts) for page in _pages(number, part))
+        chosen = chosen[between(pages[chosen], dataset["split"], seed=dataset.get("split_seed", 0))]
     if not len(chosen):
         raise KitError(
             "ocr.line-sources.sample-ratio-split",
             "sample_ratio and split leave none of the {start} lines of the data set",
+            fix="split takes whole pages: another split_seed or share; names PAGE_NUMBER.png tell the pages",
             start=start,
         )
     return Lines([part for part, _ in parts], chosen)
 
 
-def between(count: int, split: Sequence[float], *, seed: int) -> Numbers:
-    """The numbers below `count` between the shares `split` of a random order, sorted."""
-    first, last = (round(part * count) for part in split)
-    return np.sort(np.random.default_rng(seed).permutation(count)[first:last])
+def _pages(number: int, part: Sequence[TextLine]) -> Iterator[tuple[int, str | int]]:
+    """The page of each line of a part; the lines of a database have no names, so each counts as a page."""
+    names = range(len(part)) if isinstance(part, LmdbLines) else page_names([line.path for line in part])
+    return ((number, name) for name in names)
 
 
 def _from_label_files(dataset: Mapping[str, Any]) -> Iterator[tuple[Sequence[TextLine], float]]:

@@ -14,6 +14,7 @@ from typing import Any
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.image_paths import SUFFIXES, by_name
+from hccl_kit.ocr.data.page_split import between, numbered
 from hccl_kit.ocr.data.pages.pages import Page, Region, checked_page
 from hccl_kit.ocr.data.pages.synth_text import read_mat
 from hccl_kit.ocr.data.samples import BadSampleError, numbered_lines
@@ -30,8 +31,8 @@ def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
     """The pages of a `dataset` section, and a line `path: reason` for each page that is left out.
 
     `label_file` is a folder with a file for each image, or a file of lines `path TAB json`; `data_dir` is the folder
-    of the images. Both may be lists, with a `sample_ratio` for each. SynthTextDataset: see `synth_text`. Raises
-    KitError if a file is missing or no page can be used.
+    of the images. Both may be lists, with a `sample_ratio` for each; `split` as in `line_sources.read_lines`.
+    SynthTextDataset: see `synth_text`. Raises KitError if a file is missing or no page can be used.
     """
     pages: list[Page] = []
     bad: list[str] = []
@@ -44,6 +45,11 @@ def read_pages(dataset: Mapping[str, Any]) -> tuple[list[Page], list[str]]:
                 pages.append(row)
             else:
                 bad.append(row)
+    if pages and dataset.get("split"):
+        numbers = numbered(page.path for page in pages)
+        pages = [pages[number] for number in between(numbers, dataset["split"], seed=dataset.get("split_seed", 0))]
+        if not pages:
+            raise KitError("ocr.page-labels.split", "split leaves no page", fix="another split_seed or a larger share")
     if not pages:
         first = f"; the first: {bad[0]}" if bad else ""
         raise KitError(

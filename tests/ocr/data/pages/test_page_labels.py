@@ -215,6 +215,15 @@ def test_several_sources_have_their_own_share(tmp_path: Path) -> None:
     assert len(shared_folder) == 10
 
 
+def test_a_split_divides_the_pages(tmp_path: Path) -> None:
+    dataset = lines(tmp_path, *(f"{n}.jpg\t[]" for n in range(10)))
+    parts = [read_pages(dataset | {"split": split})[0] for split in ([0, 0.7], [0.7, 1])]
+    assert [len(part) for part in parts] == [7, 3]
+    assert len({page.path for part in parts for page in part}) == 10
+    with pytest.raises(KitError, match="split leaves no page"):
+        read_pages(dataset | {"split": [0.5, 0.5]})
+
+
 @pytest.mark.parametrize(
     ("name", "part", "counts"),
     [
