@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from hccl_kit.diagnosis.errors.message import MAX_WORD, Message, whole
+from hccl_kit.diagnosis.errors.message import MAX_WORD, LogMessage, whole
 from hccl_kit.diagnosis.errors.ports import LINK_STAGE
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import ArgumentMismatch, Fact, VersionMismatch
@@ -36,7 +36,7 @@ _DIVERGED = (
 )
 
 
-def _sides(message: Message) -> tuple[str, str] | None:
+def _sides(message: LogMessage) -> tuple[str, str] | None:
     """What this rank has, and what the far end has; None if the line does not tell both."""
     if "own" not in message.match.groupdict():
         return None
@@ -45,14 +45,14 @@ def _sides(message: Message) -> tuple[str, str] | None:
 
 
 @whole
-def _arguments(message: Message) -> Iterator[Fact]:
+def _arguments(message: LogMessage) -> Iterator[Fact]:
     if sides := _sides(message):
         field = message.value("field") or f"operator {message.value('index')}"
         yield ArgumentMismatch(field.strip(), *sides)
 
 
 @whole
-def _versions(message: Message) -> Iterator[Fact]:
+def _versions(message: LogMessage) -> Iterator[Fact]:
     """Which rank has which version; the name of the version file is left out."""
     if sides := _sides(message):
         yield VersionMismatch(*(re.sub(r" ?\(version file: ?[^()]{0,240}\)", "", side).strip() for side in sides))

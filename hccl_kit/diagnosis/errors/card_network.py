@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.errors.message import Message, rank, whole
+from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
 from hccl_kit.diagnosis.errors.ports import LINK_STAGE
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import Fact, P2PTimedOut, SuperPod, Tls
 
 
 @whole
-def _p2p_timed_out(message: Message) -> Iterator[Fact]:
+def _p2p_timed_out(message: LogMessage) -> Iterator[Fact]:
     if peer := message.value("peer"):
         yield P2PTimedOut(rank(message.value("own")), rank(peer), message.number("seconds"))
 
 
-def _tls(message: Message) -> Iterator[Fact]:
+def _tls(message: LogMessage) -> Iterator[Fact]:
     """The switch that a process prints for itself; the tool of the card names the card too."""
     if message.value("card") is None:
         yield Tls(message.value("on") == "1")
 
 
-def _super_pod(message: Message) -> Iterator[Fact]:
+def _super_pod(message: LogMessage) -> Iterator[Fact]:
     fields = message.fields()
     yield SuperPod(fields.text("logicsuperpodid", "superpodid"), fields.text("physuperpodid"), fields.text("nictype"))
 

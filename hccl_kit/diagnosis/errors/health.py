@@ -7,7 +7,7 @@ from calendar import timegm
 from collections.abc import Iterator
 from functools import partial
 
-from hccl_kit.diagnosis.errors.message import Message, address, card, rank, server
+from hccl_kit.diagnosis.errors.message import LogMessage, address, card, rank, server
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import Card, ErrorCqe, Fact, Heartbeat, Lost
 
@@ -56,7 +56,7 @@ def _end(text: str | None) -> tuple[Card, int | None]:
     return (Card(), named) if named is not None else (card(text.strip()), None)
 
 
-def _event(message: Message) -> Iterator[Fact]:
+def _event(message: LogMessage) -> Iterator[Fact]:
     status, reporter = message.value("status"), message.value("reporter")
     if status and reporter:
         yield Heartbeat(*_end(message.value("card")), _end(reporter)[1], _status(status), False)
@@ -78,7 +78,7 @@ def _arrival(text: str | None) -> float | None:
     return float(timegm((year, _MONTHS.index(match[1]) + 1, day, hour, minute, second, 0, 0, 0)))
 
 
-def _concluded(message: Message, *, status: Lost) -> Iterator[Fact]:
+def _concluded(message: LogMessage, *, status: Lost) -> Iterator[Fact]:
     if message.value("card"):
         culprit, culprit_rank = _end(message.value("card"))
     elif message.value("server"):
@@ -89,7 +89,7 @@ def _concluded(message: Message, *, status: Lost) -> Iterator[Fact]:
     yield Heartbeat(culprit, culprit_rank, reporter, status, True, arrival)
 
 
-def _lost_packets(message: Message) -> Iterator[Fact]:
+def _lost_packets(message: LogMessage) -> Iterator[Fact]:
     if message.value("peer_card"):
         yield ErrorCqe(_side(message, "own"), _side(message, "peer"), message.number("status"))
         return
@@ -100,7 +100,7 @@ def _lost_packets(message: Message) -> Iterator[Fact]:
         yield ErrorCqe(_card_in(local[1] if local else ""), peer, message.number("status"))
 
 
-def _side(message: Message, end: str) -> Card:
+def _side(message: LogMessage, end: str) -> Card:
     ip = (message.value(f"{end}_ip") or "").rstrip(".")
     return Card(server(message.value(end)), rank(message.value(f"{end}_card")), address(ip))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.errors.message import Fields, Message, address, rank, result, server, whole
+from hccl_kit.diagnosis.errors.message import Fields, LogMessage, address, rank, result, server, whole
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import Fact, GroupLeft, GroupNamed, Joined, JoinFailed, RootCreated
 
@@ -16,7 +16,7 @@ _OF_OTHERS = (4, 9, 11, 12, 13)
 """HcclResults of a communicator that others may have broken: internal, timeout, and connections."""
 
 
-def _joined(message: Message) -> Iterator[Fact]:
+def _joined(message: LogMessage) -> Iterator[Fact]:
     """A rank of a communicator, by whatever names the line gives its values."""
     fields = message.fields()
     this_rank = fields.rank("rank", "localrank", "userrank", "rankid")
@@ -42,7 +42,7 @@ def _root(group: str | None) -> str | None:
     return match["host"] if match else None
 
 
-def _complete(message: Message) -> Iterator[Fact]:
+def _complete(message: LogMessage) -> Iterator[Fact]:
     """A rank of a communicator that is complete: the root has sent the list of its ranks."""
     yield from (fact._replace(complete=True) for fact in _joined(message) if isinstance(fact, Joined))
     fields = message.fields()
@@ -51,19 +51,19 @@ def _complete(message: Message) -> Iterator[Fact]:
         yield GroupNamed(group, name)
 
 
-def _placed(message: Message) -> Iterator[Fact]:
+def _placed(message: LogMessage) -> Iterator[Fact]:
     """Where a rank runs, at the start or at the end of the creation of its communicator."""
     is_start = message.match[0].startswith(("SetupAgent", "[LocalRank"))
     return _joined(message) if is_start else _complete(message)
 
 
-def _root_created(message: Message) -> Iterator[Fact]:
+def _root_created(message: LogMessage) -> Iterator[Fact]:
     group = message.fields().text("identifier")
     if group and "success" in message.match[0]:
         yield RootCreated(group)
 
 
-def _join_failed(message: Message) -> Iterator[Fact]:
+def _join_failed(message: LogMessage) -> Iterator[Fact]:
     fields = message.fields()
     if code := fields.text("return"):
         server_name = server(fields.text("server"))
@@ -72,18 +72,18 @@ def _join_failed(message: Message) -> Iterator[Fact]:
         )
 
 
-def _left(message: Message) -> Iterator[Fact]:
+def _left(message: LogMessage) -> Iterator[Fact]:
     yield GroupLeft(message.fields().text("group", "identifier") or _old_group(message))
 
 
-def _old_group(message: Message) -> str | None:
+def _old_group(message: LogMessage) -> str | None:
     """The name in place of the thread (2022): hccl-PID-0-TIME-NAME."""
     match = re.match(r" ?\[(hccl-[^\[\]]{1,120})\]", message.text)
     return match[1] if match else None
 
 
 @whole
-def _not_joined(message: Message) -> Iterator[Fact]:
+def _not_joined(message: LogMessage) -> Iterator[Fact]:
     """2022: `[hccl-PID-0-TIME-NAME][RANK][HcomInitByFile]errNo[0x...] ... hcom init failed`."""
     if message.level != "ERROR":
         return

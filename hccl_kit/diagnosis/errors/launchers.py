@@ -8,7 +8,7 @@ from signal import SIGTERM
 
 from hccl_kit.base.wording import killed_by
 from hccl_kit.diagnosis.errors.ending import HOST_MEMORY, MORE_MEMORY
-from hccl_kit.diagnosis.errors.message import Message, rank, whole
+from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
 from hccl_kit.diagnosis.errors.row import KnownError
 from hccl_kit.diagnosis.facts import Exited, Fact, Fault
 
@@ -21,19 +21,19 @@ _SIGNALS = {"Killed": 9, "Terminated": 15, "Segmentation fault": 11, "Aborted": 
 
 
 @whole
-def _ended(message: Message) -> Iterator[Fact]:
+def _ended(message: LogMessage) -> Iterator[Fact]:
     """A rank that our script saw end."""
     this_rank, code = rank(message.value("rank")), message.number("code")
     if this_rank is not None and code is not None and code < 256:
         yield Exited(this_rank, None, code - 128) if 128 < code < 193 else Exited(this_rank, code, None)
 
 
-def _hang(message: Message) -> Iterator[Fact]:
+def _hang(message: LogMessage) -> Iterator[Fact]:
     yield Fault(None, "LAUNCHER", "a rank took no step for too long", message.shown)
 
 
 @whole
-def _slurm_task_ended(message: Message) -> Iterator[Fact]:
+def _slurm_task_ended(message: LogMessage) -> Iterator[Fact]:
     """`srun: error: n1: task 3: Killed`; a list of several tasks is what the end of the job did to them."""
     this_rank, code = rank(message.value("task")), message.number("code")
     if this_rank is not None:
@@ -41,14 +41,14 @@ def _slurm_task_ended(message: Message) -> Iterator[Fact]:
         yield Exited(this_rank, code, signal)
 
 
-def _silent_nodes(message: Message) -> Iterator[Fact]:
+def _silent_nodes(message: LogMessage) -> Iterator[Fact]:
     """The list of msrun, at its end: nodes whose heartbeats the scheduler no longer received."""
     for digits in re.findall(r"\b[0-9]{1,8}\b", message.value("nodes") or "")[:_MAX_NODES]:
         if (node := rank(digits)) is not None:
             yield Exited(node, None, None)
 
 
-def _killed(message: Message) -> Iterator[Fact]:
+def _killed(message: LogMessage) -> Iterator[Fact]:
     """A line of torchrun about a process that it started; what it did to the others is SIGTERM."""
     signal = -int(message.value("code") or 0)
     if signal > 0 and signal != SIGTERM:
@@ -56,11 +56,11 @@ def _killed(message: Message) -> Iterator[Fact]:
         yield Fault(None, "LAUNCHER", kind, message.shown)
 
 
-def _aborted(message: Message) -> Iterator[Fact]:
+def _aborted(message: LogMessage) -> Iterator[Fact]:
     yield Fault(None, "LAUNCHER", "ended the job with MPI_Abort", message.shown)
 
 
-def _signalled(message: Message) -> Iterator[Fact]:
+def _signalled(message: LogMessage) -> Iterator[Fact]:
     """A box of Open MPI 4 or 5: `origins` reads which rank it is about."""
     if message.rank is not None:
         yield Exited(message.rank, None, message.number("signal"), server=message.server, is_first=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from hccl_kit.diagnosis.errors.message import Message, address, card, rank, server
+from hccl_kit.diagnosis.errors.message import LogMessage, address, card, rank, server
 from hccl_kit.diagnosis.errors.ports import LINK_STAGE
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import (
@@ -48,13 +48,13 @@ _ROLES: dict[str | None, Literal["client", "server"]] = {
 }
 
 
-def _timed_out(message: Message) -> Iterator[Fact]:
+def _timed_out(message: LogMessage) -> Iterator[Fact]:
     if this_rank := message.value("rank"):
         role = _ROLES.get(message.value("role") or message.value("side"))
         yield LinkTimedOut(rank(this_rank), role, message.number("seconds"))
 
 
-def _row(message: Message) -> Iterator[Fact]:
+def _row(message: LogMessage) -> Iterator[Fact]:
     """A row of the table of broken links: ends, ports, role, status, and TLS from 8.3 on."""
     tls = (message.value("tls") or "").lower()
     yield LinkRow(
@@ -72,26 +72,26 @@ def _without_card(text: str | None) -> str | None:
     return address((text or "").split("/", maxsplit=1)[0])
 
 
-def _link_failed(message: Message) -> Iterator[Fact]:
+def _link_failed(message: LogMessage) -> Iterator[Fact]:
     this_card, peer = card(message.value("own_at")), card(message.value("peer_at"))
     this_rank, peer_rank = rank(message.value("own")), rank(message.value("peer"))
     yield LinkFailed(this_rank, this_card, peer_rank, peer, message.fields().text("tag"))
 
 
-def _detected(message: Message) -> Iterator[Fact]:
+def _detected(message: LogMessage) -> Iterator[Fact]:
     source, target = (Card(server(message.value(end)), rank(message.value(f"{end}_card"))) for end in ("own", "peer"))
     yield Unreachable(source, target)
 
 
-def _all_reachable(_message: Message) -> Iterator[Fact]:
+def _all_reachable(_message: LogMessage) -> Iterator[Fact]:
     yield AllReachable()
 
 
-def _no_link(message: Message) -> Iterator[Fact]:
+def _no_link(message: LogMessage) -> Iterator[Fact]:
     yield Fault("EI0006", "HCCL", "a rank timed out waiting for the connection of another", message.shown, True)
 
 
-def _peer_closed(_message: Message) -> Iterator[Fact]:
+def _peer_closed(_message: LogMessage) -> Iterator[Fact]:
     yield PeerClosed(None)
 
 

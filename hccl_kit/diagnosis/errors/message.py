@@ -19,7 +19,7 @@ NO_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - a text in logs, nothing listens o
 _RANK = re.compile(r"[0-9]{1,10}")
 
 
-class Message(NamedTuple):
+class LogMessage(NamedTuple):
     """A message of a log, and where a row's pattern matches it.
 
     `level` is None for a line of a program, else that of its header. `time` is in seconds since 1970, `rank` and
@@ -52,7 +52,7 @@ class Message(NamedTuple):
         return Fields.of(self.text[self.match.start() :])
 
 
-Maker = Callable[[Message], Iterable[Fact]]
+Maker = Callable[[LogMessage], Iterable[Fact]]
 """What a message states; nothing if the values in it state nothing."""
 
 
@@ -60,7 +60,7 @@ def whole(make: Maker) -> Maker:
     """A maker for messages that state nothing if their end is cut off."""
 
     @wraps(make)
-    def make_if_whole(message: Message) -> Iterator[Fact]:
+    def make_if_whole(message: LogMessage) -> Iterator[Fact]:
         if message.is_whole:
             yield from make(message)
 

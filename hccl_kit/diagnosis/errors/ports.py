@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.diagnosis.errors.joining import STAGE
-from hccl_kit.diagnosis.errors.message import Message
+from hccl_kit.diagnosis.errors.message import LogMessage
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import Fact, ListenFailed, Listening
 
@@ -32,13 +32,13 @@ _CARD_CAUSES = (
 )
 
 
-def _listening(message: Message) -> Iterator[Fact]:
+def _listening(message: LogMessage) -> Iterator[Fact]:
     ip, port = message.value("ip"), message.number("port")
     if ip and port is not None and port < 65536:
         yield Listening("card", ip, port, message.fields().rank("devphyid"))
 
 
-def _listen_failed(message: Message) -> Iterator[Fact]:
+def _listen_failed(message: LogMessage) -> Iterator[Fact]:
     fields = message.fields()
     kind = fields.number("type")
     if kind is not None:

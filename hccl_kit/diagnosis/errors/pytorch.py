@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.errors.message import Message, rank, whole
+from hccl_kit.diagnosis.errors.message import LogMessage, rank, whole
 from hccl_kit.diagnosis.errors.row import KnownError
 from hccl_kit.diagnosis.facts import Fact, Fault, Oversized, Watchdog
 
@@ -18,7 +18,7 @@ _WATCHED = (
 MISMATCH = "gloo received another size than it expected: the ranks are in different collectives"
 
 
-def _watchdog(message: Message) -> Iterator[Fact]:
+def _watchdog(message: LogMessage) -> Iterator[Fact]:
     operator, milliseconds = message.value("operator"), message.number("limit")
     if operator is None or milliseconds is None:
         return
@@ -35,13 +35,13 @@ def _watchdog(message: Message) -> Iterator[Fact]:
 
 
 @whole
-def _mismatch(message: Message) -> Iterator[Fact]:
+def _mismatch(message: LogMessage) -> Iterator[Fact]:
     """Gloo ends a process that receives more than it expects; that rank or one that sends to it is wrong."""
     yield Fault(None, "TORCH", MISMATCH, message.shown, True)
 
 
 @whole
-def _oversized(message: Message) -> Iterator[Fact]:
+def _oversized(message: LogMessage) -> Iterator[Fact]:
     """The line after that of `_mismatch`, with both sizes."""
     yield Oversized(int(message.match["received"]), int(message.match["expected"]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.diagnosis.errors.joining import STAGE
-from hccl_kit.diagnosis.errors.message import Message, rank, server
+from hccl_kit.diagnosis.errors.message import LogMessage, rank, server
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import Fact, Fault, NeverConnected, PeerClosed, RootSilent, RootUnreachable
 
@@ -21,22 +21,22 @@ _FIND_ABSENT = (
 _MAX_RANKS = 1 << 16
 
 
-def _never_connected(message: Message) -> Iterator[Fact]:
+def _never_connected(message: LogMessage) -> Iterator[Fact]:
     numbers = (message.value("ranks") or "").split(",")[:_MAX_RANKS]
     ranks = tuple(known for text in numbers if (known := rank(text.strip())) is not None)
     if ranks:
         yield NeverConnected(ranks)
 
 
-def _root_waited(message: Message) -> Iterator[Fact]:
+def _root_waited(message: LogMessage) -> Iterator[Fact]:
     yield Fault("EI0015", "HCCL", "the root timed out waiting for other ranks", message.shown, True)
 
 
-def _root_unreachable(message: Message) -> Iterator[Fact]:
+def _root_unreachable(message: LogMessage) -> Iterator[Fact]:
     yield RootUnreachable(server(message.value("host")), message.number("port"))
 
 
-def _root_silent(message: Message) -> Iterator[Fact]:
+def _root_silent(message: LogMessage) -> Iterator[Fact]:
     if code := message.value("result"):
         yield PeerClosed(None) if code == "13" else RootSilent()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.errors.message import Message
+from hccl_kit.diagnosis.errors.message import LogMessage
 from hccl_kit.diagnosis.errors.row import KnownError
 from hccl_kit.diagnosis.facts import Fact, Progress
 from hccl_kit.diagnosis.moments import time_of
@@ -16,7 +16,7 @@ from hccl_kit.diagnosis.moments import time_of
 _DATE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}[- T][0-9]{2}:[0-9]{2}:[0-9]{2})(?:[.,]([0-9]{3}))?")
 
 
-def _step(message: Message) -> Iterator[Fact]:
+def _step(message: LogMessage) -> Iterator[Fact]:
     if message.level in (None, "INFO"):
         date = _DATE.search(message.text, 0, message.match.start())
         when = time_of(date[1], date[2], None) if date else None

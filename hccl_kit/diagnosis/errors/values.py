@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hccl_kit.diagnosis.errors.message import MAX_WORD, Message, whole
+from hccl_kit.diagnosis.errors.message import MAX_WORD, LogMessage, whole
 from hccl_kit.diagnosis.errors.row import KnownError
 from hccl_kit.diagnosis.facts import Fact, Fault, Setting
 
@@ -20,7 +20,7 @@ _STAGES = {
 """Parts of the creation of a communicator that fail for one reason only: their codes and those in words."""
 
 
-def _settings(message: Message) -> Iterator[Fact]:
+def _settings(message: LogMessage) -> Iterator[Fact]:
     """All settings on the line; "EmptyString" is an empty value."""
     for match in _SETTING.finditer(message.text):
         value = match["value"].strip()[:MAX_WORD]
@@ -28,7 +28,7 @@ def _settings(message: Message) -> Iterator[Fact]:
 
 
 @whole
-def _stage_failed(message: Message) -> Iterator[Fact]:
+def _stage_failed(message: LogMessage) -> Iterator[Fact]:
     """The tags of 8.5 and newer; those of timeouts say nothing that other rows do not."""
     part = message.value("part") or ""
     if part not in _STAGES or "call trace" in message.text:

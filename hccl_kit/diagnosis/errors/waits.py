@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from hccl_kit.diagnosis.errors.message import Fields, Message, group_of_tag, rank
+from hccl_kit.diagnosis.errors.message import Fields, LogMessage, group_of_tag, rank
 from hccl_kit.diagnosis.errors.row import KnownError, in_stage
 from hccl_kit.diagnosis.facts import Fact, Fault, OperatorEntered, OperatorTimedOut
 
@@ -47,7 +47,7 @@ def _awaited(text: str) -> int | Literal["local"] | None:
     return "local" if named == "local" else rank(named)
 
 
-def _timed_out(message: Message) -> Iterator[Fact]:
+def _timed_out(message: LogMessage) -> Iterator[Fact]:
     """A part of what HCCL prints about an operator that timed out, or a message with all parts."""
     fields = message.fields()
     kind = fields.text("tasktype", "type") or ""
@@ -72,7 +72,7 @@ def _part(text: str, fields: Fields) -> OperatorTimedOut:
     )
 
 
-def _stuck(message: Message) -> Iterator[Fact]:
+def _stuck(message: LogMessage) -> Iterator[Fact]:
     """The same, seen from the runtime; a line without its end may lack digits of the limit."""
     if not message.is_whole or "fftsplus task timeout occur" not in message.text:
         return
@@ -89,7 +89,7 @@ def _stuck(message: Message) -> Iterator[Fact]:
     )
 
 
-def _entered(message: Message) -> Iterator[Fact]:
+def _entered(message: LogMessage) -> Iterator[Fact]:
     """An operator that a process starts; how groups are created is printed in the same form."""
     fields, operator = message.fields(), message.value("operator")
     tag = fields.text("tag")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hccl_kit.diagnosis.errors.answers import candidates
-from hccl_kit.diagnosis.errors.message import Message
+from hccl_kit.diagnosis.errors.message import LogMessage
 from hccl_kit.diagnosis.errors.row import literal_of
 from hccl_kit.diagnosis.errors.table import ROWS
 from hccl_kit.diagnosis.facts import Fact, Fault
@@ -31,7 +31,7 @@ def _of_rows(record: Record) -> Iterator[Fact]:
         if row.fact and (match := row.stated_in(record.text)):
             who = record.origin
             yield from row.fact(
-                Message(record.text, match, record.level, record.is_whole, record.time, who.rank, who.server)
+                LogMessage(record.text, match, record.level, record.is_whole, record.time, who.rank, who.server)
             )
 
 
