@@ -11,16 +11,24 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
 _LINE_OF_PAGE = re.compile(r"[-_. ]?\d+$")
+_NEIGHBOURS = 10
+"""Samples in a row that count as a page if nothing tells pages, but at most a hundredth of all."""
 
 
 def page_names(images: Sequence[Path]) -> list[str]:
     """The page that each image of a label file was cut from, by the names of the files.
 
     `receipt7_001.png` and `receipt7_002.png` are of one page, and so are the files 1.png, 2.png of a folder. Names that
-    all differ in their last number alone tell no pages: then each image counts as one.
+    all differ in their last number alone tell no pages: then neighbours count as one.
     """
     names = [f"{image.parent}/{_LINE_OF_PAGE.sub('', image.stem)}" for image in images]
-    return names if len(set(names)) > 1 else [str(image) for image in images]
+    return names if len(set(names)) > 1 else [*map(str, neighbours(len(images)))]
+
+
+def neighbours(count: int) -> list[int]:
+    """The number of a page for each of `count` samples of which only the order is known: a few in a row are one."""
+    together = max(1, min(_NEIGHBOURS, count // 100))
+    return [number // together for number in range(count)]
 
 
 def numbered(pages: Iterable[Hashable]) -> Numbers:

@@ -37,3 +37,11 @@ def test_a_tenth_of_many_pages_is_about_a_tenth_of_their_lines() -> None:
 )
 def test_the_names_of_images_tell_their_pages(names: list[str], pages: int) -> None:
     assert len(set(page_names([Path(name) for name in names]))) == pages
+
+
+def test_without_pages_neighbours_of_the_label_file_stay_together() -> None:
+    names = page_names([Path(f"word_{number}.png") for number in range(2000)])
+    assert len(set(names)) == 200
+    parts = [between(numbered(names), split, seed=5).tolist() for split in ([0, 0.9], [0.9, 1])]
+    assert len(parts[1]) == 200
+    assert {number // 10 for number in parts[0]}.isdisjoint(number // 10 for number in parts[1])

@@ -9,7 +9,7 @@ import numpy as np
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.ocr.data.lines.lmdb_lines import LmdbLines, find_folders
-from hccl_kit.ocr.data.page_split import Numbers, between, numbered, page_names
+from hccl_kit.ocr.data.page_split import Numbers, between, neighbours, numbered, page_names
 from hccl_kit.ocr.data.samples import TextLine, read_labels
 from hccl_kit.ocr.data.sources import LMDB, share, sources
 
@@ -77,8 +77,8 @@ def read_lines(dataset: Mapping[str, Any]) -> Lines:
 
 
 def _pages(number: int, part: Sequence[TextLine]) -> Iterator[tuple[int, str | int]]:
-    """The page of each line of a part; the lines of a database have no names, so each counts as a page."""
-    names = range(len(part)) if isinstance(part, LmdbLines) else page_names([line.path for line in part])
+    """The page of each line of a part; the lines of a database have no names, so neighbours count as one."""
+    names = neighbours(len(part)) if isinstance(part, LmdbLines) else page_names([line.path for line in part])
     return ((number, name) for name in names)
 
 
