@@ -53,8 +53,10 @@ hk_pids=()
 hk_end() { # TERM for all that was started, and KILL after 5 s
     trap '' HUP INT TERM
     for hk_signal in TERM $(yes 0 | head -50) KILL; do # 0 asks whether any is left
+        # A job that has no group yet gets the signal itself; with both it would get two.
         # shellcheck disable=SC2046  # one word for each
-        kill -s "$hk_signal" -- "${hk_pids[@]/#/-}" $(jobs -pr) 2>/dev/null || return
+        kill -s "$hk_signal" -- "${hk_pids[@]/#/-}" $(jobs -pr | while read -r hk_job; do
+            kill -0 -- "-$hk_job" 2>/dev/null || echo "$hk_job"; done) 2>/dev/null || return
         sleep 0.1
     done
 }
@@ -74,8 +76,7 @@ echo "ranks ${hk_ranks[0]} to ${hk_ranks[-1]} on cards ${hk_cards[*]}, OMP_NUM_T
 
 hk_log=$hk_logs/rank_${hk_ranks[0]}.log && : >>"$hk_log" # the rank may not have begun
 tail -n +1 -f -s 0.1 --pid="${hk_pids[hk_ranks[0]]}" -- "$hk_log" &
-hk_screen=$! hk_code=0
-disown "$hk_screen" 2>/dev/null # it ends after the rank
+hk_screen=$! hk_code=0 && disown "$!" 2>/dev/null # it ends after the rank
 hk_finish() { hk_end; timeout 2 tail -f -s 0.1 --pid="$hk_screen" /dev/null; } && trap hk_finish EXIT
 while ((hk_code == 0 && ${#hk_running[@]} > 0)); do
     sleep 0.1 # `wait -n` hangs now and then when two ranks end together
@@ -87,12 +88,11 @@ while ((hk_code == 0 && ${#hk_running[@]} > 0)); do
         kill -0 -- "-${hk_pids[hk_rank]}" 2>/dev/null || unset "hk_pids[hk_rank]" # a stranger may get its number
     done
 done
-hk_finish
-((hk_code > 0)) || exit 0
+hk_finish; ((hk_code > 0)) || exit 0
 hk_log=$hk_logs/rank_$hk_rank.log hk_card=${hk_cards[hk_rank]}
 printf '%(%s)T exited %s\n' -1 "$hk_rank $hk_code $hk_card $HOSTNAME" >>"$hk_logs/launcher_$hk_node" # for diagnose
 hk_by="" && ((hk_code <= 128)) || hk_by=" (SIG$(kill -l "$hk_code"))"
 echo "error: rank $hk_rank on card $hk_card failed with exit code $hk_code$hk_by; the end of $hk_log:" >&2
 tail -c 16384 -- "$hk_log" | tail -n 20 >&2
 exit "$hk_code"
-# hccl-gen replaces this script if nobody has edited it: 6403ea5d90046f78876ad6255df70cc4a452fa2ef05529217c185058f680c021
+# hccl-gen replaces this script if nobody has edited it: be4cb415c893d7fa63b02c017bfe7ae6382a8936f88e4a166bc975cf3fb35540

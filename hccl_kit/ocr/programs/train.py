@@ -2,7 +2,7 @@
 
 examples:
   hccl-kit train -c rec/crnn/crnn_small.yaml               one process
-  hccl-kit train -c rec/ppocr/v6_small_lines -o data=mine  your own lines and their labels in a folder
+  hccl-kit train -c rec/ppocr/v6_small_lines -o data=mine  your own lines in a folder
   bash ascend4p.sh -c rec/crnn/crnn_small.yaml             four cards, by the script of hccl-gen
   mpirun -n 4 hccl-kit train -c rec/crnn/crnn_small.yaml   the same without a rank table
 

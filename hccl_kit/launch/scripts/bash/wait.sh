@@ -3,8 +3,7 @@
 
 hk_log=$hk_logs/rank_${hk_ranks[0]}.log && : >>"$hk_log" # the rank may not have begun
 tail -n +1 -f -s 0.1 --pid="${hk_pids[hk_ranks[0]]}" -- "$hk_log" &
-hk_screen=$! hk_code=0
-disown "$hk_screen" 2>/dev/null # it ends after the rank
+hk_screen=$! hk_code=0 && disown "$!" 2>/dev/null # it ends after the rank
 hk_finish() { hk_end; timeout 2 tail -f -s 0.1 --pid="$hk_screen" /dev/null; } && trap hk_finish EXIT
 while ((hk_code == 0 && ${#hk_running[@]} > 0)); do
     sleep 0.1 # `wait -n` hangs now and then when two ranks end together
@@ -16,8 +15,7 @@ while ((hk_code == 0 && ${#hk_running[@]} > 0)); do
         kill -0 -- "-${hk_pids[hk_rank]}" 2>/dev/null || unset "hk_pids[hk_rank]" # a stranger may get its number
     done
 done
-hk_finish
-((hk_code > 0)) || exit 0
+hk_finish; ((hk_code > 0)) || exit 0
 hk_log=$hk_logs/rank_$hk_rank.log hk_card=${hk_cards[hk_rank]}
 printf '%(%s)T exited %s\n' -1 "$hk_rank $hk_code $hk_card $HOSTNAME" >>"$hk_logs/launcher_$hk_node" # for diagnose
 hk_by="" && ((hk_code <= 128)) || hk_by=" (SIG$(kill -l "$hk_code"))"
