@@ -48,16 +48,16 @@ def explain_log(stream: BufferedReader, name: str) -> Explanation:
             name=name,
         )
     suspects, traces = list[Message](), list[Message]()
-    found = explain_lines(_watched(lines_of(stream), suspects, traces))
-    if found and stream.peek(1):
+    explanation = explain_lines(_watched(lines_of(stream), suspects, traces))
+    if explanation and stream.peek(1):
         note = Message(
             "diagnosis.cut", "{name} is long: only its start was read (`hccl-kit diagnose` reads all)", name=name
         )
-        found = found._replace(notes=(*found.notes, note))
-    if found is None:
+        explanation = explanation._replace(notes=(*explanation.notes, note))
+    if explanation is None:
         message = Message("diagnosis.no-line", "no line of {name} is recognised", name=name)
         raise KitError(message, hint=_hint(suspects or traces[:1]))
-    return found
+    return explanation
 
 
 def _watched(lines: Iterable[str], suspects: list[Message], traces: list[Message]) -> Iterator[str]:

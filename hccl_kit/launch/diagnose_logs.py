@@ -44,7 +44,7 @@ class Verdict(NamedTuple):
 
 
 def seconds() -> int:
-    """The time that a diagnosis may take; 0: there is none."""
+    """The seconds that a diagnosis may take; 0: no diagnosis."""
     given = os.environ.get(DIAGNOSE, "")
     return int(given) if re.fullmatch("[0-9]{1,5}", given, re.ASCII) else SECONDS
 

@@ -18,7 +18,7 @@ KEYS = (*dict.fromkeys(literal_of(text) for row in ROWS if row.fact for text in 
 
 def facts_of(record: Record) -> Iterator[Fact]:
     """The facts that a record states by itself."""
-    stated = dict.fromkeys((*_of_rows(record), *faults.of_codes(record)))  # two rows may state one fact
+    stated = dict.fromkeys((*_facts_of_rows(record), *faults.of_codes(record)))  # two rows may state one fact
     facts = [_known(fact, record) for fact in stated]
     has_fault = any(isinstance(fact, Fault) for fact in facts)
     if not has_fault and not (facts and record.module in faults.OF_LINKS) and (fault := faults.of_record(record)):
@@ -26,7 +26,7 @@ def facts_of(record: Record) -> Iterator[Fact]:
     yield from facts
 
 
-def _of_rows(record: Record) -> Iterator[Fact]:
+def _facts_of_rows(record: Record) -> Iterator[Fact]:
     for row in candidates(record.text):
         if row.fact and (match := row.stated_in(record.text)):
             who = record.origin

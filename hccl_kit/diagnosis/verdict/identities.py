@@ -131,8 +131,8 @@ def _is_of_job(rank: Rank, ranks: Iterable[Rank]) -> bool:
         for event in other.events
         if event.time is not None
     ]
-    own = [event.time for event in rank.events if event.time is not None]
-    return not others or (bool(own) and min(others) - START <= max(own) and min(own) <= max(others))
+    times = [event.time for event in rank.events if event.time is not None]
+    return not others or (bool(times) and min(others) - START <= max(times) and min(times) <= max(others))
 
 
 def _end(rank: Rank) -> float:

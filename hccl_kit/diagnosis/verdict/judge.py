@@ -46,7 +46,7 @@ def judge(evidence: Evidence, table: RankTable | None = None) -> Diagnosis:
         supports=cause.supports,
         contradicts=cause.contradicts,
         ranks=tuple(RankLine(rank.suspect, tuple(moments(case, rank))) for rank in job.ranks),
-        notes=(*_of_ends(ends), *_differences(job), *evidence.notes),
+        notes=(*_note_on_ends(ends), *_differences(job), *evidence.notes),
         where=where(suspects, job.everyone) if fault else None,
         blame=cause.blame,
     )
@@ -66,7 +66,7 @@ def _evidence(cause: Cause, others: Iterable[Wait]) -> tuple[Place, ...]:
     return tuple(dict.fromkeys((*(event.place for event in cause.events), *of_records)))[:MAX_EVIDENCE]
 
 
-def _of_ends(ends: Clocks) -> tuple[str, ...]:
+def _note_on_ends(ends: Clocks) -> tuple[str, ...]:
     """A note on how uncertain the offsets are that were estimated from the ends of links."""
     if not any(abs(seconds) > AGREEMENT for seconds in ends.offsets.values()):
         return ()

@@ -162,7 +162,7 @@ def _assert_evaluation(values: Mapping[str, Any], source: str) -> None:
 
 
 def _assert_validation(values: Mapping[str, Any], source: str) -> None:
-    """Raises KitError if a part of the training data is kept for evaluations that there are none of."""
+    """Raises KitError if a part of the training data is kept for evaluations, and there is no section eval."""
     if values["train"]["validation"] and "eval" not in values:
         raise KitError(
             "ocr.config.validation-needs-eval",

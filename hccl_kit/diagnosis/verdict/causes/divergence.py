@@ -89,8 +89,8 @@ def _divergence(job: Job, stream: str, number: int, differs: Callable[[Entry], H
         events=(first.event,),
         fix=_FIX,
         supports=(
-            f"collective {number}{_of_group(stream)} is {named_entry(first)}{_of_step(step)} for {rank_list(odd)}, "
-            f"and {named_entry(other)}{_of_step(other_step)} for the others",
+            f"collective {number}{_group_text(stream)} is {named_entry(first)}{_step_text(step)} for {rank_list(odd)}, "
+            f"and {named_entry(other)}{_step_text(other_step)} for the others",
         ),
     )
 
@@ -119,7 +119,7 @@ def mismatched(case: Case) -> Cause | None:
         kind = f"entered another collective than {named_entry(entry)}, which the others entered as number {number}"
         members = job.members_of(stream)
         odd = [rank for rank in sorted(members) if rank not in job.records or not job.records[rank].has_dump]
-        odd = _of_another_size(job, entry, odd, len(members))
+        odd = _ranks_of_another_size(job, entry, odd, len(members))
     else:
         kind = f"entered {named_entry(entry)} as number {number}, which was not expected next"
         odd = [*known]
@@ -143,7 +143,7 @@ def _was_due(all_entries: Sequence[Mapping[int, Entry]], number: int) -> bool:
     return not due or any(_sign(entries, number) in due for entries in all_entries)
 
 
-def _of_another_size(job: Job, entry: Entry, suspects: list[int], ranks: int) -> list[int]:
+def _ranks_of_another_size(job: Job, entry: Entry, suspects: list[int], ranks: int) -> list[int]:
     """The suspects that expected a size which no piece of `entry` has; all suspects if that does not tell."""
     pieces = gloo_ring.pieces(entry.operator, entry.shape, ranks)
     expected = {
@@ -167,11 +167,11 @@ def _step_of(job: Job, entries: Mapping[int, Entry], entry: Entry) -> int | None
     return next(job.records[rank].step for rank, other in entries.items() if other is entry)
 
 
-def _of_step(step: int | None) -> str:
+def _step_text(step: int | None) -> str:
     return "" if step is None else f" of step {step}"
 
 
-def _of_group(stream: str) -> str:
+def _group_text(stream: str) -> str:
     return f" of group {stream}" if stream else ""
 
 

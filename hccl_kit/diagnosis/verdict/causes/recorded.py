@@ -87,7 +87,9 @@ def failed(case: Case) -> Cause | None:
         return cannot_tell(reason, case.job.suspects(numbers), ends)
     others = len(failures) - 1
     why = f"it ended by itself, and {counted(others, 'other rank')} failed" if others else "it alone ended by itself"
-    cause = _of_end(case, number, "certain" if case.job.is_recorded else "likely", why)  # others may have no record
+    cause = _cause_by_end(
+        case, number, "certain" if case.job.is_recorded else "likely", why
+    )  # others may have no record
     return cause._replace(blame=of_exception(failures[number].how))
 
 
@@ -96,7 +98,7 @@ def victims(case: Case) -> Cause | None:
     number = _first(case, _failures(case)) if case.job.is_recorded else None
     if number is None:
         return None
-    return _of_end(
+    return _cause_by_end(
         case, number, "likely", "it failed first, but inside a collective, where the reason may be another rank"
     )
 
@@ -192,7 +194,7 @@ def _first(case: Case, ends: Mapping[int, End]) -> int | None:
     return min(moments, key=lambda number: order(moments[number].time), default=None)
 
 
-def _of_end(case: Case, number: int, certainty: Certainty, why: str) -> Cause:
+def _cause_by_end(case: Case, number: int, certainty: Certainty, why: str) -> Cause:
     """The cause that the end of a rank is."""
     end, step = _failures(case)[number], case.job.records[number].step
     is_full = FULL.search(end.message)
