@@ -15,7 +15,9 @@
     report       the job in words
     run_folder   the log folder of a run, and whether it is safe there
     port         the port of rank 0
-    cores        the cores of this server
+    cores        how many threads a rank has
+    machine      the cores, NUMA nodes and cards of this server
+    binding      which cores each rank gets
 
 It uses the standard library only, is written in the syntax of Python 3.8, and knows no tables: the caller has checked
 them. Linux only, for /proc.

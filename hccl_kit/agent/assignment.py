@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from hccl_kit.agent.binding import NONE
 from hccl_kit.agent.cores import threads
 from hccl_kit.agent.job import GRACE
 
@@ -52,7 +53,7 @@ class Assignment(NamedTuple):
     start, "": where the agent does. `host` is the name of this server in messages, `node` its number. `limit` is the
     size in bytes at which a log is cut, 0: never. `heartbeat` is the time in seconds without a step after which the job
     is ended, 0: never. `grace` is the time in seconds between two signals to the ranks, the last of which is SIGKILL.
-    `prefix` shows the output of all ranks instead of rank 0.
+    `prefix` shows the output of all ranks instead of rank 0. `bind` is one of `binding.BINDINGS`.
     """
 
     command: tuple[str, ...]
@@ -79,6 +80,7 @@ class Assignment(NamedTuple):
     grace: float = GRACE
     limit: int = 1024 * MIB
     prefix: bool = False
+    bind: str = NONE
 
     def to_json(self) -> str:
         """One line, which `read` takes."""
@@ -99,6 +101,13 @@ class Assignment(NamedTuple):
             whole[name] = str(threads(max(1, ranks), environ))
         defaults = tuple(row for row in self.defaults if not any(name in whole for name in (row.name, *row.others)))
         return self._replace(environ=whole, inherit=False, unset=(), defaults=defaults, threads_name=name)
+
+    def with_threads(self, most: int) -> Assignment:
+        """The assignment from `here` in which no rank has more threads, unless the user has set them."""
+        if not self.threads_name:
+            return self
+        threads = str(min(most, int(self.environ[self.threads_name])))
+        return self._replace(environ={**self.environ, self.threads_name: threads})
 
     def logs(self, attempt: int) -> str:
         """The log folder of a start: that of the run, and below it one for each restart."""
@@ -144,7 +153,7 @@ def read(text: str) -> Assignment:
         raise ValueError(f"not an assignment: {error}") from error
 
 
-_TEXTS = ("mark", "folder", "host", "log_dir_name", "threads_name", "cwd", "port_name", "restart_name")
+_TEXTS = ("mark", "folder", "host", "log_dir_name", "threads_name", "cwd", "port_name", "restart_name", "bind")
 
 
 def _texts(given: Any) -> dict[str, str]:

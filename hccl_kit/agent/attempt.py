@@ -18,13 +18,21 @@ from hccl_kit.agent.screen import OUT, Screen
 
 if TYPE_CHECKING:
     from hccl_kit.agent.assignment import Assignment
+    from hccl_kit.agent.binding import Binding
 
 
 class Attempt:
     """Start `number` of the ranks of `assignment`, with rank 0 at `port`. Raises OSError, before any was started."""
 
     def __init__(
-        self, assignment: Assignment, number: int, port: int, selector: selectors.BaseSelector, screen: Screen
+        self,
+        assignment: Assignment,
+        number: int,
+        port: int,
+        selector: selectors.BaseSelector,
+        screen: Screen,
+        *,
+        binding: Binding,
     ) -> None:
         self.assignment = assignment
         self.screen = screen
@@ -42,9 +50,11 @@ class Attempt:
         self.guard = Guarded(assignment.mark, assignment.environ)
         names = [assignment.threads_name] if assignment.threads_name else []
         facts = [f"{name}={assignment.environ[name]}" for name in names]
+        facts += [binding.text] if binding.text else []
         screen.say(report.started(self.cards, assignment.host, port, facts, self.folder), OUT)
         for rank in assignment.ranks:
-            pid = self.ranks.start(rank, assignment.command, assignment.variables(rank, number, port))
+            variables, cores = assignment.variables(rank, number, port), binding.cores.get(rank.card)
+            pid = self.ranks.start(rank, assignment.command, variables, cores)
             if pid is not None:
                 self.guard.add(pid)
 

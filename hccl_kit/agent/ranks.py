@@ -6,7 +6,8 @@ import os
 import selectors
 import signal
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from hccl_kit.agent.assignment import AssignedRank
@@ -38,18 +39,28 @@ class Ranks:
         self.exited: set[int] = set()
         self.not_started: list[Exited] = []
 
-    def start(self, rank: AssignedRank, command: Iterable[str], environ: dict[str, str]) -> int | None:
-        """Start a rank; returns its process id. None if the command cannot be executed, which is an exit."""
+    def start(
+        self,
+        rank: AssignedRank,
+        command: Iterable[str],
+        environ: dict[str, str],
+        cores: frozenset[int] | None = None,
+    ) -> int | None:
+        """Start a rank, on these cores only if there are any; returns its process id.
+
+        None if the command cannot be executed, which is an exit.
+        """
         read_end, write_end = os.pipe()
         try:
-            process = subprocess.Popen(
-                list(command),
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                stdout=write_end,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            with _bound(cores):
+                process = subprocess.Popen(
+                    list(command),
+                    env=environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=write_end,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
         except OSError as error:
             os.close(read_end)
             self.show(rank.rank, (f"cannot start: {error}\n").encode("utf-8", "backslashreplace"))
@@ -111,6 +122,20 @@ class Ranks:
                 running.process.wait(0)
             except subprocess.TimeoutExpired:  # it hangs in a driver; its number is not used again
                 running.process.returncode = -signal.SIGKILL
+
+
+@contextmanager
+def _bound(cores: frozenset[int] | None) -> Iterator[None]:
+    """What is started here has the affinity of this thread. Raises OSError if none of the cores is there any more."""
+    if cores is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def _has_more(pipe: int) -> bool:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from hccl_kit.agent import report
 from hccl_kit.agent.attempt import Attempt
+from hccl_kit.agent.binding import NONE, Binding, binding
 from hccl_kit.agent.job import Hung
+from hccl_kit.agent.machine import this_machine
 from hccl_kit.agent.port import free_port
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ class Server:
     attempt: Attempt
 
     def __init__(self, assignment: Assignment, selector: selectors.BaseSelector, screen: Screen) -> None:
-        self.assignment = assignment
+        self.binding = _binding(assignment)
+        self.assignment = assignment.with_threads(self.binding.fewest) if self.binding.cores else assignment
         self.selector = selector
         self.screen = screen
         self.is_watched = False
@@ -42,7 +45,7 @@ class Server:
     def start(self, attempt: int, port: int | None = None) -> int:
         """Start all ranks; returns the port of rank 0. Raises PortError or OSError, before any was started."""
         chosen = self._port() if port is None else port
-        self.attempt = Attempt(self.assignment, attempt, chosen, self.selector, self.screen)
+        self.attempt = Attempt(self.assignment, attempt, chosen, self.selector, self.screen, binding=self.binding)
         self.is_watched, self.is_over = True, False
         return chosen
 
@@ -102,3 +105,9 @@ class Server:
     def logs(self, attempt: int) -> str:
         """The log folder of a start."""
         return self.assignment.logs(attempt)
+
+
+def _binding(assignment: Assignment) -> Binding:
+    if assignment.bind == NONE:
+        return Binding({}, "")
+    return binding(assignment.bind, [rank.card for rank in assignment.ranks], this_machine(assignment.environ))

@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.agent.assignment import MIB, Assignment
+from hccl_kit.agent.binding import BINDINGS
 from hccl_kit.agent.job import Job, Signalled
 from hccl_kit.agent.port import PortError
 from hccl_kit.agent.supervise import supervise
@@ -163,6 +164,12 @@ def make_parser() -> Parser:
         default=0,
         help="end the job if a rank takes no step for S seconds (default: 0, never)",
     )
+    after.add_argument(
+        "--bind",
+        choices=BINDINGS,
+        default=Limits().bind,
+        help="numa: ranks run on the cores near their card; cores: on a share of their own (default: none)",
+    )
     add_servers(parser.add_argument_group("several servers"))
     logs = parser.add_argument_group("what ranks print")
     logs.add_argument(
@@ -196,7 +203,7 @@ def run_job(request: RunRequest) -> int:
         check_verdict(request.limits.max_restarts, os.environ)
     number = number_of(made, request.on_servers.server)
     port = _port(request.master_port, os.environ, made)
-    check(made, os.environ, request.env)
+    check(made, os.environ, request.env, request.limits.bind)
     if request.on_servers.from_here:
         return _run_on_servers(request, job, made, port)
     if port is None and len(made.nodes) > 1:

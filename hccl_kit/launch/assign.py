@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hccl_kit.agent.assignment import AssignedRank, Assignment, Default
+from hccl_kit.agent.binding import NONE
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.network import derived_port
 from hccl_kit.base.terminal import printable
@@ -29,8 +30,10 @@ from hccl_kit.runtime.worker_env import (
 
 OF_THE_JOB = frozenset(name for names in NAMES.values() for name in names) | {RUN_ID, LOG_DIR, RESTART}
 """The variables that a launcher sets for its ranks; nobody else may."""
-
-
+AFFINITY = "CPU_AFFINITY_CONF"
+"""The variable by which torch_npu binds its threads; its mode 0 is off. Source: the pages of torch_npu, 2026-08."""
+BINDERS = ("numactl", "taskset")
+"""Programs that choose the cores of the command behind them."""
 POLICIES = (ALWAYS, VERDICT) = ("always", "verdict")
 """When the ranks of a job that has failed are started again: as often as may be, or as the diagnosis says."""
 
@@ -46,7 +49,7 @@ class Extra(NamedTuple):
 class Limits(NamedTuple):
     """How the job is looked after; see `Assignment`. `heartbeat` is in seconds, `log_limit` in bytes, 0 means never.
 
-    `restart_policy` is one of POLICIES.
+    `restart_policy` is one of POLICIES, `bind` one of `agent.binding.BINDINGS`.
     """
 
     max_restarts: int = 0
@@ -54,6 +57,7 @@ class Limits(NamedTuple):
     log_limit: int = 1 << 30
     prefix: bool = False
     restart_policy: str = ALWAYS
+    bind: str = NONE
 
     @property
     def asks(self) -> bool:
@@ -61,8 +65,14 @@ class Limits(NamedTuple):
         return self.restart_policy == VERDICT
 
 
-def check(plan: LaunchPlan, environ: Mapping[str, str], extra: Sequence[Extra]) -> None:
-    """Raises KitError for a list of visible cards that is not that of the job, or a variable that is not the user's."""
+def check(plan: LaunchPlan, environ: Mapping[str, str], extra: Sequence[Extra], bind: str = NONE) -> None:
+    """Raises KitError if the user has set what contradicts the plan.
+
+    That is a list of visible cards that is not that of the job, a variable of the launcher, or, with `bind`, another
+    choice of cores.
+    """
+    if bind != NONE:
+        _assert_alone(bind, plan, environ, extra)
     if plan.limits_cards:
         _assert_visible(environ, {node.workers[0].visible or "" for node in plan.nodes})
     for row in extra:
@@ -121,6 +131,7 @@ def assign(
         heartbeat=limits.heartbeat,
         limit=limits.log_limit,
         prefix=limits.prefix,
+        bind=limits.bind,
     )
 
 
@@ -135,6 +146,8 @@ def elsewhere(told: Assignment, file: TableFile, cwd: Path) -> Assignment:
 
 def as_shell(assignment: Assignment, environ: Mapping[str, str]) -> Iterator[str]:
     """What each rank gets, as lines for a shell whose environment is `environ`. A port that is chosen later is PORT."""
+    if assignment.bind != NONE:
+        yield f"# --bind {assignment.bind}: the agent chooses the cores on its server, when it starts the ranks"
     whole = assignment.here(environ)
     environs = [whole.variables(rank, 0, assignment.port or 0) for rank in assignment.ranks]
     if assignment.port is None:
@@ -162,6 +175,21 @@ def _assert_visible(environ: Mapping[str, str], lists: Collection[str]) -> None:
             name=VISIBLE_DEVICES,
             given=printable(str(given)[:80]),
             cards=cards,
+        )
+
+
+def _assert_alone(bind: str, plan: LaunchPlan, environ: Mapping[str, str], extra: Sequence[Extra]) -> None:
+    program = Path(plan.command[0]).name if plan.command else ""
+    values = [environ.get(AFFINITY, ""), *(row.value for row in extra if row.name == AFFINITY)]
+    others = [f"{AFFINITY}={value[:80]}" for value in values if value.partition(",")[0].strip() not in ("", "0")]
+    others += [program] if program in BINDERS else []
+    if others:
+        raise KitError(
+            "launch.two-bindings",
+            "--bind {bind} and {other} both choose the cores of the ranks",
+            fix="leave out one of them",
+            bind=bind,
+            other=printable(others[0]),
         )
 
 

@@ -577,3 +577,22 @@ def test_the_scheduler_of_mindspore_is_named_and_needs_no_port(tmp_path: Path) -
     assert done.stdout.startswith("ranks 0 to 3 on devices 4 5 6 7 and the scheduler of n1, ")
     assert "[n1:scheduler] False\n" in done.stdout
     assert f"error: scheduler of n1 failed with exit code 3\n  the end of {job.logs}/scheduler.log:" in done.stderr
+
+
+def test_ranks_run_on_the_cores_near_their_cards(tmp_path: Path) -> None:
+    first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+    tool = tmp_path / "npu-smi"
+    tool.write_text(f"#!/bin/sh\necho 'NPU4 X HCCS {last}'\necho 'NPU5 HCCS X {first}'\n")
+    tool.chmod(0o755)
+    job = python_job(
+        tmp_path,
+        "print(os.sched_getaffinity(0), os.environ['OMP_NUM_THREADS'])",
+        ranks=2,
+        environ={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        bind="cores",
+        threads_name="OMP_NUM_THREADS",
+    )
+    done = job.run()
+    assert done.returncode == 0, done.stderr
+    assert [job.log(rank) for rank in range(2)] == [f"{{{last}}} 1\n", f"{{{first}}} 1\n"]
+    assert f", OMP_NUM_THREADS=1, cores {last} {first}" in done.stdout

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hccl_kit.agent.binding import NUMA
 from hccl_kit.base.errors import KitError
 from hccl_kit.launch.assign import Extra, Limits, assign, check
 from hccl_kit.launch.plan import LaunchPlan, plan
@@ -96,6 +97,22 @@ def test_logs_of_the_driver_go_where_the_user_has_said() -> None:
 
 
 def test_limits_are_passed_on() -> None:
-    limits = Limits(max_restarts=3, heartbeat=60, log_limit=5, prefix=True)
+    limits = Limits(max_restarts=3, heartbeat=60, log_limit=5, prefix=True, bind=NUMA)
     told = assign(made(), {}, table=Path("/t.json"), folder=Path("/logs/run"), host="n1", port=4711, limits=limits)
     assert (told.max_restarts, told.heartbeat, told.limit, told.prefix, told.port) == (3, 60, 5, True, 4711)
+    assert told.bind == NUMA
+
+
+def test_two_that_choose_the_cores_of_the_ranks_are_refused() -> None:
+    on = "CPU_AFFINITY_CONF=2,force:1"
+    name, _, value = on.partition("=")
+    for command, environ, extra, other in (
+        (("true",), {name: value}, (), on),
+        (("true",), {}, (Extra(name, value, rank=3),), on),
+        (("/usr/bin/numactl", "-N", "0", "true"), {}, (), "numactl"),
+    ):
+        job = plan(table(4), command)
+        with pytest.raises(KitError, match=f"--bind numa and {other} both choose the cores of the ranks"):
+            check(job, environ, extra, NUMA)
+        check(job, environ, extra)
+    check(made(), {name: "0"}, (), NUMA)

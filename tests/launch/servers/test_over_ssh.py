@@ -49,6 +49,17 @@ def test_every_server_starts_its_ranks(tmp_path: Path) -> None:
     assert wait_until(lambda: job.processes() == [])
 
 
+def test_each_server_binds_its_ranks(tmp_path: Path) -> None:
+    job = python_nodes_job(tmp_path, "print(sorted(os.sched_getaffinity(0)))")
+    done = run(job, "--bind", "cores")
+    assert done.returncode == 0, done.stderr
+    cores = [set(json.loads(job.log(rank))) for rank in range(4)]
+    assert cores[:2] == cores[2:]
+    assert cores[0] | cores[1] == os.sched_getaffinity(0)
+    assert not cores[0] & cores[1] or len(cores[0]) == 1
+    assert done.stdout.count(", cores ") == 2
+
+
 def test_only_rank_0_is_shown_or_all_with_their_server(tmp_path: Path) -> None:
     job = python_nodes_job(tmp_path, "print('rank', rank, sys.argv[1:])")
     job = (
