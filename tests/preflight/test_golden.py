@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -136,6 +137,8 @@ def prepare(machine: Machine, described: dict[str, Any], stack: ExitStack, port:
     if described.get("listens"):
         server = stack.enter_context(socket.create_server((HERE, port)))
         server.listen()
+    if "user" in described:
+        stack.enter_context(mock.patch("os.geteuid", return_value=described["user"]))
     if described.get("is_privileged", True) is False and os.geteuid() == 0:
         os.seteuid(65534)
         stack.callback(os.seteuid, 0)

@@ -10,7 +10,7 @@ from pathlib import Path
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.message import Message
-from hccl_kit.base.wording import joined
+from hccl_kit.base.wording import joined, listed
 from hccl_kit.check.rule import Rule
 from hccl_kit.preflight.node import ATLAS_950, CannotTellError, Node
 from hccl_kit.preflight.probes.cards import VISIBLE_TO_CONTAINER, ids_in_dev, named, need_npu, visible_cards
@@ -22,6 +22,8 @@ from hccl_kit.table.finding import NO_CODE, Finding
 ROOT_INFO = "etc/hccl_rootinfo.json"
 TOPOLOGY = "usr/local/Ascend/driver/topo"
 MAX_ROOT_INFO = 64 << 20
+FIRST_VIRTUAL, VIRTUAL_PER_CARD = 100, 16
+"""Card P has virtual cards from 100 + 16 P. Source: hiascend.com, Atlas 300V, virtual NPUs, seen 2026-11-29."""
 
 
 def stale_root_info(node: Node) -> Iterator[Finding]:
@@ -161,6 +163,31 @@ def other_cards_in_container(node: Node) -> Iterator[Finding]:
         )
 
 
+def virtual_cards(node: Node) -> Iterator[Finding]:
+    """A card is split into virtual ones (vNPU).
+
+    What:           /dev has the file of a virtual card: davinciN with N from 100 in a container, vdavinciN on a host,
+                    of a card of the table.
+    Why it matters: HCCL supports no virtual cards, on any product.
+    Example:        docker run --device=/dev/vdavinci100:/dev/davinci100
+    Fix:            run the job on whole cards; on the host: npu-smi set -t destroy-vnpu -i NPU -c CHIP -v 100.
+    HCCL:           no code.
+    """
+    need_npu(node)
+    names = [f"davinci{number}" for number in ids_in_dev(node) if number >= FIRST_VIRTUAL]
+    for path in (node.root / "dev").glob("vdavinci*"):
+        number = path.name.removeprefix("vdavinci")
+        if number.isdecimal() and (int(number[:4]) - FIRST_VIRTUAL) // VIRTUAL_PER_CARD in node.device_ids:
+            names.append(path.name)
+    if names:
+        yield Finding(
+            Message(
+                "HK649.virtual", "HCCL supports no virtual cards; /dev has {names}", names=listed(sorted(names), 4)
+            ),
+            Message("HK649.fix", "run the job on cards that are not split"),
+        )
+
+
 def _version(path: Path) -> str:
     """The version that a file names. Raises CannotTellError if it names none."""
     try:
@@ -181,4 +208,5 @@ RULES = (
     Rule("HK639", "stale-root-info", stale_root_info, hccl_error="EI0014", needs_server=True),
     Rule("HK640", "missing-topology-file", no_topology, hccl_error="EI0014", needs_server=True),
     Rule("HK641", "wrong-container-cards", other_cards_in_container, severity="warning", needs_server=True),
+    Rule("HK649", "virtual-card", virtual_cards, severity="warning", needs_server=True),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -106,6 +107,31 @@ def _without_hccn_tool(*, has_conf: bool) -> Finding:
             "-v /etc/hccn.conf:/etc/hccn.conf:ro",
         ),
     )
+
+
+def nameless_user(node: Node) -> Iterator[Finding]:
+    """The user of this process has no name.
+
+    What:           /etc/passwd, or what else this system asks, has no entry for the user of this process.
+    Why it matters: hccn_tool stops at its start for such a user, without a message. What it would report of links,
+                    addresses and TLS cannot be checked, and looks as if there was nothing to report.
+    Example:        docker run --user 1004, and the image knows no user 1004.
+    Fix:            docker run -v /etc/passwd:/etc/passwd:ro -v /etc/group:/etc/group:ro, or add the user to the image.
+    HCCL:           no code.
+    """
+    need_npu(node)
+    user = os.geteuid()
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        yield Finding(
+            Message(
+                "HK648.nameless-user",
+                "user {user} has no entry in /etc/passwd; hccn_tool then prints nothing",
+                user=user,
+            ),
+            Message("HK648.fix", "in a container: -v /etc/passwd:/etc/passwd:ro -v /etc/group:/etc/group:ro"),
+        )
 
 
 def tool_silent(node: Node) -> Iterator[Finding]:
@@ -230,4 +256,5 @@ RULES = (
     Rule("HK624", "silent-driver-tool", tool_silent, needs_server=True),
     Rule("HK637", "hung-driver-tool", tool_stopped_answering, needs_server=True),
     Rule("HK638", "unusable-driver-tool", tool_unusable, severity="warning", needs_server=True),
+    Rule("HK648", "nameless-user", nameless_user, severity="warning"),
 )
