@@ -247,7 +247,7 @@ def options(about: str, kinds: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=100, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", nargs="+", choices=kinds, default=kinds)
-    parser.add_argument("--backend", choices=["torch", "mindspore"], default="torch")
+    parser.add_argument("--backend", choices=["gloo", "mindspore"], default="gloo")
     parser.add_argument("--keep", type=Path, help="a folder for the reports of runs that were not right")
     return parser
 

@@ -2,13 +2,14 @@
 
 examples:
   hccl-kit selftest hccl_8p.json --quick
+  hccl-kit selftest hccl_8p.json --backend hccl
   hccl-kit selftest hccl_2s_16p.json --ssh --format json > good.json
   hccl-kit selftest hccl_2s_16p.json --ssh --baseline good.json --svg pairs.svg
   salloc --nodes=2 hccl-kit selftest hccl_2s_16p.json --slurm
   hccl-kit selftest hccl_8p.json --hccl-test all_reduce=all_reduce.log
 
-The ranks run on the CPUs of the table's servers and use their host network; the network of the
-cards is measured by hccl_test, whose output --hccl-test reads. HCCL_KIT_SSH replaces ssh, as in
+The ranks run on the CPUs of the table's servers and use their host network, or with --backend hccl
+on their cards. --hccl-test reads the output of hccl_test. HCCL_KIT_SSH replaces ssh, as in
 "ssh -F FILE".
 
 Exit codes: 0 nothing is bad; 1 something is bad, see the last lines; 2 could not run.
@@ -26,6 +27,7 @@ from typing import NamedTuple
 from hccl_kit.base.arguments import Parser, a_path
 from hccl_kit.base.bounded_file import read_text
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK, KitError
+from hccl_kit.base.frameworks import PYTORCH
 from hccl_kit.base.terminal import wants_color
 from hccl_kit.cli import complain, exit_code_of
 from hccl_kit.cli.options import add_reach, number, path_with
@@ -42,8 +44,8 @@ from hccl_kit.selftest.hccl_test import collectives_of, read_rows
 from hccl_kit.selftest.json_form import as_json, assert_comparable, read_baseline
 from hccl_kit.selftest.measured import Measured
 from hccl_kit.selftest.quality import SLOW
-from hccl_kit.selftest.run import FULL, QUICK, measure
-from hccl_kit.selftest.servers import BACKENDS, SHARES_FATE, cards_of
+from hccl_kit.selftest.run import FULL, QUICK, measure, on_cards
+from hccl_kit.selftest.servers import BACKENDS, ON_CARDS, SHARES_FATE, cards_of
 from hccl_kit.selftest.session import session
 from hccl_kit.selftest.svg import as_svg
 from hccl_kit.selftest.text import as_text
@@ -83,7 +85,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--backend",
         choices=[*BACKENDS],
-        help="framework that sends the messages (default: the first that is installed)",
+        help="what moves the data; nccl and hccl: between cards (default: the first for CPUs that is installed)",
     )
     parser.add_argument("--quick", action="store_true", help="measure fewer sizes and rounds")
     parser.add_argument(
@@ -137,7 +139,7 @@ def _output_of_hccl_test(text: str) -> tuple[Operator, Path]:
 def _selftest(request: SelftestRequest) -> int:
     if request.svg:
         check_new_file(request.svg, force=request.force)  # before a minute of work
-    job = plan(read_table(request.table), ["hccl-kit"])
+    job = plan(read_table(request.table), ["hccl-kit"], framework=PYTORCH if request.backend in ON_CARDS else None)
     baseline = read_baseline(request.baseline) if request.baseline else None
     if request.hccl_test:
         (output, *more) = request.hccl_test
@@ -181,7 +183,7 @@ def _assert_can_start(job: LaunchPlan, request: SelftestRequest) -> None:
     if several and request.backend == "mpi":
         raise KitError(
             "cli.selftest.backend-mpi-measures",
-            "--backend mpi measures one server; accepted for several: torch, mindspore",
+            "--backend mpi measures one server; accepted for several: gloo, nccl, hccl, mindspore",
             fix="hccl-kit split TABLE writes a table for each server",
         )
 
@@ -200,6 +202,7 @@ def _measure(job: LaunchPlan, request: SelftestRequest, baseline: Measured | Non
     async def measured() -> Measured:
         async with session(agents, shares_fate=backend in SHARES_FATE) as running:
             effort = QUICK if request.quick else FULL
+            effort = on_cards(effort) if backend in ON_CARDS else effort
             return await measure(running, effort, nothing, baseline=baseline, slow=request.slow, note=_note)
 
     return asyncio.run(measured())

@@ -49,6 +49,11 @@ QUICK = Effort(3, 0.1, (64 * KIB, MIB), (MIB,), ("all_reduce",), 7, 10.0, 180.0)
 FULL = Effort(3, 0.25, (64 * KIB, 4 * MIB), (KIB, 64 * KIB, MIB, 16 * MIB), OPERATORS, None, 30.0, 180.0)
 
 
+def on_cards(effort: Effort) -> Effort:
+    """The same with sizes that fill the links of cards."""
+    return effort._replace(pair_sizes=(MIB, 64 * MIB), sizes=(*effort.sizes, 256 * MIB))
+
+
 class Setting(NamedTuple):
     """What does not change during a run: the ranks and how thoroughly they are measured, and what counts as slow.
 

@@ -19,8 +19,16 @@ from hccl_kit.selftest.protocol import ADDRESS
 from hccl_kit.selftest.rounds import Card
 from hccl_kit.selftest.session import Server
 
-BACKENDS: Mapping[str, str] = {"torch": "torch", "mindspore": "mindspore", "mpi": "mpi4py"}
-"""Each framework and the package that it needs, in the order in which they are tried."""
+BACKENDS: Mapping[str, str] = {
+    "gloo": "torch",
+    "mindspore": "mindspore",
+    "mpi": "mpi4py",
+    "nccl": "torch",
+    "hccl": "torch_npu",
+}
+"""What moves the data, and the package that it needs, in the order in which they are tried."""
+ON_CARDS = frozenset({"nccl", "hccl"})
+"""Backends that measure cards and the links between them, not CPUs and the host network."""
 SHARES_FATE = frozenset({"mpi", "mindspore"})
 """Frameworks that end all ranks if one ends."""
 AGENT = "selftest.agent"
@@ -44,7 +52,11 @@ def backend_here() -> str:
 
 def cards_of(plan: LaunchPlan) -> list[Card]:
     """The cards of a job in the order of their ranks."""
-    return sorted(Card(worker.rank, node.id, worker.device) for node in plan.nodes for worker in node.workers)
+    return sorted(
+        Card(worker.rank, node.id, card)
+        for node in plan.nodes
+        for worker, card in zip(node.workers, node.devices, strict=True)
+    )
 
 
 def server(

@@ -14,7 +14,13 @@ from hccl_kit.selftest.names import Names
 MAX_ROWS = 28
 """Pairs or ranks that are listed; of more, the slowest."""
 _BAR = 24
-_KINDS = {"torch": "torch with gloo", "mindspore": "MindSpore on the CPU", "mpi": "MPI", "hccl_test": "hccl_test"}
+_KINDS = {
+    "gloo": "torch with gloo",
+    "nccl": "torch with NCCL",
+    "hccl": "torch with HCCL",
+    "mindspore": "MindSpore on the CPU",
+    "mpi": "MPI",
+}
 
 
 def as_text(measured: Measured, weighed: Weighed, *, table: str, color: bool) -> str:

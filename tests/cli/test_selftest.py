@@ -62,7 +62,7 @@ def test_an_earlier_output_can_be_the_baseline(tmp_path: Path) -> None:
         (["--hccl-test", "run.log"], "--hccl-test 'run.log' is not OPERATOR=FILE; operators: all_reduce, all_gather"),
         (["--hccl-test", "all_reduce=none.log"], "cannot read none.log: No such file or directory"),
         (["--baseline", "none.json"], "cannot read none.json: No such file or directory"),
-        (["--backend", "nccl"], "invalid choice: 'nccl'"),
+        (["--backend", "ucc"], "invalid choice: 'ucc'"),
     ],
 )
 def test_invalid_arguments_are_refused(arguments: list[str], message: str, tmp_path: Path) -> None:
@@ -106,10 +106,10 @@ def test_several_servers_need_ssh(two_servers: Path) -> None:
 
 
 def test_slurm_needs_an_allocation(two_servers: Path) -> None:
-    done = run(two_servers, "--slurm", "--backend", "torch", environ={"SLURM_JOB_NODELIST": ""})
+    done = run(two_servers, "--slurm", "--backend", "gloo", environ={"SLURM_JOB_NODELIST": ""})
     assert done.returncode == 2
     assert "--slurm works inside an allocation of Slurm" in done.stderr
-    done = run(two_servers, "--slurm", "--backend", "torch", environ={"SLURM_JOB_NODELIST": "localhost"})
+    done = run(two_servers, "--slurm", "--backend", "gloo", environ={"SLURM_JOB_NODELIST": "localhost"})
     assert done.returncode == 2
     assert "error: node localhost does not answer; srun ended with exit code " in done.stderr
 
@@ -118,7 +118,7 @@ def test_an_address_that_ssh_would_parse_as_an_option_is_refused(two_servers: Pa
     two_servers.write_text(
         two_servers.read_text().replace('"server_id": "10.0.0.2"', '"server_id": "-oProxyCommand=x"')
     )
-    done = run(two_servers, "--ssh", "--backend", "torch")
+    done = run(two_servers, "--ssh", "--backend", "gloo")
     assert done.returncode == 2
     assert "-oProxyCommand=x" in done.stderr
 

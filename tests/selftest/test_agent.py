@@ -12,11 +12,11 @@ import pytest
 
 from hccl_kit.selftest.agent import Agent, Order
 
-GOOD: dict[str, Any] = {"backend": "torch", "environ": {"A": "1"}, "workers": [{"RANK": "3"}]}
+GOOD: dict[str, Any] = {"backend": "gloo", "environ": {"A": "1"}, "workers": [{"RANK": "3"}]}
 
 
 def test_reads_a_command() -> None:
-    assert Order.parse(GOOD) == Order("torch", {"A": "1"}, [{"RANK": "3"}])
+    assert Order.parse(GOOD) == Order("gloo", {"A": "1"}, [{"RANK": "3"}])
 
 
 @pytest.mark.parametrize("workers", [7, [7], [{}], [{"RANK": "x"}], [{"RANK": None}]], ids=str)
@@ -27,7 +27,7 @@ def test_an_invalid_command_is_rejected(workers: Any) -> None:
 
 def test_reports_the_end_of_a_rank_after_a_failed_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    agent = Agent(Order("torch", {}, [{"RANK": "0"}, {"RANK": "1"}]))
+    agent = Agent(Order("gloo", {}, [{"RANK": "0"}, {"RANK": "1"}]))
     ended: Any = SimpleNamespace(returncode=-9)
     agent.processes[1] = ended
     assert (agent.why(0), agent.why(1)) == ("", "killed by SIGKILL")
@@ -38,7 +38,7 @@ def test_an_error_that_arrives_in_pieces_is_shown_completely(
 ) -> None:
     """Python writes the name of an error and its text separately."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    agent = Agent(Order("torch", {}, [{"RANK": "0"}]))
+    agent = Agent(Order("gloo", {}, [{"RANK": "0"}]))
 
     async def watched() -> None:
         stderr = asyncio.StreamReader()
@@ -61,7 +61,7 @@ def test_the_socket_fits_a_path_if_tmpdir_is_long(length: int, tmp_path: Path, m
     folder = tmp_path / ("x" * length)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    agent = Agent(Order("torch", {}, []))
+    agent = Agent(Order("gloo", {}, []))
     try:
         assert len(os.fsencode(agent.folder / "socket")) <= 107
         assert [agent.folder] == list(folder.iterdir()) or not list(folder.iterdir())

@@ -17,7 +17,7 @@ def test_runs_inside_an_allocation(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     made = [hccl_kit.generate(name, [(0, f"192.168.100.{place}")]) for place, name in enumerate(("n1", "n2"), 1)]
     (tmp_path / "job.json").write_text(hccl_kit.to_text(hccl_kit.merge(made)))
-    options = ["--slurm", "--quick", "--backend", "torch", "--format", "json"]
+    options = ["--slurm", "--quick", "--backend", "gloo", "--format", "json"]
     with cluster() as slurm:
         words = ["salloc", "--nodes=2", "--quiet", *PROGRAM, str(tmp_path / "job.json"), *options]
         done = slurm.run(words, environ={"PYTHONPATH": str(ROOT)}, folder=tmp_path, seconds=PATIENCE)

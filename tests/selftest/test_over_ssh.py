@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import hccl_kit
+from hccl_kit.selftest.servers import BACKENDS
 from tests.lab.hosts import Hosts, hosts, needs_hosts
 from tests.places import ROOT
 from tests.selftest.jobs import PATIENCE, PROGRAM, report
@@ -55,7 +56,7 @@ def blamed(document: Any) -> list[tuple[str, list[int]]]:
 
 def test_a_healthy_cluster_has_no_fault(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch"))
+    document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "gloo"))
     assert blamed(document) == []
     home = {card["rank"]: card["server"] for card in document["cards"]}
     assert home == {rank: lab.addresses[rank // 2] for rank in range(6)}
@@ -67,7 +68,7 @@ def test_a_healthy_cluster_has_no_fault(lab: Hosts, tmp_path: Path) -> None:
 def test_a_slow_path_between_two_groups_of_hosts_is_named(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     with hosts(4) as four, four.uplink([2, 3], 20):
-        document = measured(start(four, table(four, tmp_path), "--backend", "torch"))
+        document = measured(start(four, table(four, tmp_path), "--backend", "gloo"))
     assert blamed(document) == [("slow-uplink", [0, 1, 2, 3])]
     assert [split["halves"][0] for split in document["splits"]] == [
         [four.addresses[0], four.addresses[1]],
@@ -75,9 +76,9 @@ def test_a_slow_path_between_two_groups_of_hosts_is_named(tmp_path: Path) -> Non
     ]
 
 
-@pytest.mark.parametrize("backend", ["torch", "mindspore"])
+@pytest.mark.parametrize("backend", ["gloo", "mindspore"])
 def test_a_host_slowed_by_its_cable_is_named(backend: str, lab: Hosts, tmp_path: Path) -> None:
-    pytest.importorskip(backend)
+    pytest.importorskip(BACKENDS[backend])
     lab.slow(1, 20)
     try:
         document = measured(start(lab, table(lab, tmp_path), "--backend", backend))
@@ -93,7 +94,7 @@ def test_a_slow_cable_is_attributed_to_the_server(lab: Hosts, tmp_path: Path) ->
     pytest.importorskip("torch")
     lab.slow(2, 20)
     try:
-        document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "torch"))
+        document = measured(start(lab, table(lab, tmp_path, 2), "--backend", "gloo"))
     finally:
         lab.full_speed(2)
     assert blamed(document) == [("slow-port", [4, 5])]
@@ -103,7 +104,7 @@ def test_a_host_without_network_is_named(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
     lab.cut(2)
     try:
-        document = measured(start(lab, table(lab, tmp_path), "--backend", "torch"))
+        document = measured(start(lab, table(lab, tmp_path), "--backend", "gloo"))
     finally:
         lab.heal(2)
     assert blamed(document) == [("lost", [2])]
@@ -114,7 +115,7 @@ def test_a_host_without_network_is_named(lab: Hosts, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_lost_rank_on_another_host_is_named(number: signal.Signals, lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    process = start(lab, table(lab, tmp_path), "--backend", "torch")
+    process = start(lab, table(lab, tmp_path), "--backend", "gloo")
     assert wait_until(lambda: bool(workers(lab, 1)) or process.poll() is not None, PATIENCE)
     time.sleep(1)
     os.kill(workers(lab, 1)[0], number)
@@ -124,7 +125,7 @@ def test_a_lost_rank_on_another_host_is_named(number: signal.Signals, lab: Hosts
 
 def test_no_process_is_left_if_the_program_is_killed(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    process = start(lab, table(lab, tmp_path), "--backend", "torch")
+    process = start(lab, table(lab, tmp_path), "--backend", "gloo")
     assert wait_until(lambda: all(workers(lab, index) for index in range(3)) or process.poll() is not None, PATIENCE)
     process.kill()
     process.communicate(timeout=60)
@@ -146,7 +147,7 @@ def workers(lab: Hosts, index: int) -> list[int]:
 
 def test_ranks_listen_on_the_address_of_their_host_only(lab: Hosts, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    process = start(lab, table(lab, tmp_path), "--backend", "torch")
+    process = start(lab, table(lab, tmp_path), "--backend", "gloo")
     seen: set[str] = set()
 
     def look() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hccl_kit.selftest.servers import BACKENDS
+from hccl_kit.selftest.servers import BACKENDS, ON_CARDS
 from tests.places import FILES_OF_MPIRUN
 from tests.selftest.jobs import PATIENCE, ended, left_behind, ranks_of, report, run, start, table
 from tests.waiting import wait_until
@@ -24,7 +24,9 @@ RANKS = 4
 
 def _params() -> list[object]:
     """One framework in normal test runs, all of them in long ones."""
-    return [pytest.param(name, marks=() if name == "mpi" else pytest.mark.long) for name in sorted(BACKENDS)]
+    return [
+        pytest.param(name, marks=() if name == "mpi" else pytest.mark.long) for name in sorted({*BACKENDS} - ON_CARDS)
+    ]
 
 
 @pytest.fixture(params=_params())
@@ -124,7 +126,7 @@ def test_a_repeatedly_stopped_rank_is_named(backend: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_no_process_is_left_after_an_interrupt(number: signal.Signals, tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    process = start(table(tmp_path, RANKS), "--backend", "torch")
+    process = start(table(tmp_path, RANKS), "--backend", "gloo")
     assert wait_until(lambda: len(ranks_of(process)) == RANKS, PATIENCE)
     pids = [*ranks_of(process).values()]
     os.kill(process.pid, number)
@@ -149,7 +151,7 @@ def test_a_missing_framework_is_reported(tmp_path: Path) -> None:
     """The error of Python is shown for at least one rank."""
     (tmp_path / "torch.py").write_text("raise ImportError('libnothing.so: cannot open shared object file')\n")
     environ = {"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
-    done = run(table(tmp_path, 2), "--backend", "torch", "--format", "json", environ=environ)
+    done = run(table(tmp_path, 2), "--backend", "gloo", "--format", "json", environ=environ)
     faults = report(done)["faults"]
     assert [fault["ranks"] for fault in faults] == [[0], [1]]
     assert any("ImportError: libnothing.so" in fault["message"] for fault in faults)
@@ -158,7 +160,7 @@ def test_a_missing_framework_is_reported(tmp_path: Path) -> None:
 def test_ranks_listen_on_loopback_only(tmp_path: Path) -> None:
     """On one host, ranks of torch listen on the loopback interface only."""
     pytest.importorskip("torch")
-    process = start(table(tmp_path, 2), "--backend", "torch", "--quick")
+    process = start(table(tmp_path, 2), "--backend", "gloo", "--quick")
     assert wait_until(lambda: len(ranks_of(process)) == 2, PATIENCE)
     seen = set()
     while process.poll() is None:

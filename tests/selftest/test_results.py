@@ -52,7 +52,7 @@ def test_bandwidth_of_a_half() -> None:
 
 def test_passes_of_links_are_combined() -> None:
     """The best bandwidth, and for each pass the ratio to the other links of that pass."""
-    nothing = Measured("torch", job(4, 1))
+    nothing = Measured("gloo", job(4, 1))
     one = with_links(nothing, [Link((0, 1), 1.0), Link((2, 3), 2.0)], None)
     two = with_links(one, [Link((0, 1), 0.5), Link((2, 3), 0.5)], None)
     three = with_links(two, [Link((0, 1), None, problem="timed out")], None)
@@ -61,25 +61,25 @@ def test_passes_of_links_are_combined() -> None:
 
 def test_a_link_that_is_measured_alone_has_no_ratio() -> None:
     """It would only be compared with itself, and a slow link would look healthy if no other links are left."""
-    nothing = Measured("torch", job(4, 1))
+    nothing = Measured("gloo", job(4, 1))
     first = with_links(nothing, [Link((0, 1), 0.01), Link((2, 3), 1.0)], None)
     slow = with_links(first, [Link((0, 1), 0.01)], None)
     assert slow.links == (Link((0, 1), 0.01, ratios=(0.01,)), Link((2, 3), 1.0, ratios=(1.0,)))
     assert with_links(slow, [Link((1, 2), 0.01)], None).links[1].ratios == (1.0,)
     assert with_links(slow, [Link((0, 1), None)], None).links[0].ratios == (0.01, 0.0)
     assert with_links(slow, [Link((0, 1), 0.01)], first).links[0].ratios == (0.01, 1.0)
-    two = with_links(Measured("torch", job(2, 1)), [Link((0, 1), 1.0)], None)
+    two = with_links(Measured("gloo", job(2, 1)), [Link((0, 1), 1.0)], None)
     assert with_links(two, [Link((0, 1), 1.0)], None).links[0].ratios == (1.0, 1.0)
 
 
 def test_a_wrong_result_is_kept() -> None:
-    nothing = Measured("torch", job(2, 1))
+    nothing = Measured("gloo", job(2, 1))
     found = with_links(with_links(nothing, [Link((0, 1), 1.0, is_wrong=True)], None), [Link((0, 1), 1.0)], None)
     assert found.links[0].is_wrong
 
 
 def test_passes_of_arithmetic_are_combined() -> None:
-    nothing = Measured("torch", job(1, 2))
+    nothing = Measured("gloo", job(1, 2))
     one = with_compute(nothing, [Compute(0, 10.0, 4.0), Compute(1, 5.0, 4.0)], None)
     two = with_compute(one, [Compute(0, 8.0, 5.0), Compute(1, 8.0, 4.0)], None)
     assert two.compute == (Compute(0, 10.0, 5.0, ratios=(1.0, 1.0)), Compute(1, 8.0, 4.0, ratios=(0.5, 1.0)))
@@ -87,6 +87,6 @@ def test_passes_of_arithmetic_are_combined() -> None:
 
 def test_the_faster_collective_is_used_and_a_problem_is_kept() -> None:
     slow, fast, failed = (Collective("broadcast", 8, 2, seconds, why) for seconds, why in ((2, ""), (1, ""), (1, "x")))
-    nothing = Measured("torch", job(1, 2))
+    nothing = Measured("gloo", job(1, 2))
     assert with_collectives(with_collectives(nothing, [fast]), [slow]).collectives == (fast,)
     assert with_collectives(with_collectives(nothing, [failed]), [fast]).collectives == (failed,)

@@ -52,7 +52,7 @@ class Fabric:
 
 
 def run(fabric: Fabric, servers: int) -> Weighed:
-    nothing = Measured("torch", job(servers, len(fabric.ranks.phases()) // servers))
+    nothing = Measured("gloo", job(servers, len(fabric.ranks.phases()) // servers))
     session = cast(Session, fabric)
     measured = asyncio.run(measure(session, QUICK, nothing, baseline=None, slow=0.5, note=lambda _: None))
     return weigh(judge(measured), measured)

@@ -22,7 +22,7 @@ def tables(*addresses: str) -> hccl_kit.RankTable:
 
 def test_the_ranks_have_the_environment_of_workers() -> None:
     job = plan(tables("10.0.0.1", "10.0.0.2"), ["x"])
-    found = servers.server(job.nodes[1], "torch", ["agent"], {"OMP_NUM_THREADS": "4"})
+    found = servers.server(job.nodes[1], "gloo", ["agent"], {"OMP_NUM_THREADS": "4"})
     assert (found.id, found.ranks, list(found.command)) == ("10.0.0.2", (2, 3), ["agent"])
     assert [WorkerEnv.from_environ(worker) for worker in found.order.workers] == list(job.nodes[1].workers)
     assert found.order.environ == {"OMP_NUM_THREADS": "4", ADDRESS: "10.0.0.2"}
@@ -30,7 +30,7 @@ def test_the_ranks_have_the_environment_of_workers() -> None:
 
 def test_ranks_of_one_server_use_the_loopback_interface() -> None:
     (node,) = plan(tables("10.0.0.1"), ["x"]).nodes
-    assert servers.server(node, "torch", [], {}).order.environ == {ADDRESS: "127.0.0.1"}
+    assert servers.server(node, "gloo", [], {}).order.environ == {ADDRESS: "127.0.0.1"}
 
 
 def test_cards_of_a_plan() -> None:
@@ -39,11 +39,11 @@ def test_cards_of_a_plan() -> None:
 
 
 def test_a_command_round_trips() -> None:
-    order = Order("torch", {"A": "1"}, [{"RANK": "0"}, {"RANK": "1"}])
+    order = Order("gloo", {"A": "1"}, [{"RANK": "0"}, {"RANK": "1"}])
     assert Order.parse(decode(encode(order.to_message()))) == order
 
 
-@pytest.mark.parametrize("message", [None, {}, {"backend": "torch", "environ": 3, "workers": []}, {"workers": [3]}])
+@pytest.mark.parametrize("message", [None, {}, {"backend": "gloo", "environ": 3, "workers": []}, {"workers": [3]}])
 def test_an_invalid_command_is_refused(message: dict[str, object] | None) -> None:
     assert Order.parse(message) is None
 

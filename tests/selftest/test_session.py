@@ -53,7 +53,7 @@ def server(folder: Path, name: str, ranks: tuple[int, ...], program: str) -> Ser
     path = folder / f"{name}.py"
     path.write_text(program.replace("null", "None"))
     command = (sys.executable, str(path), ",".join(map(str, ranks)))
-    return Server(name, command, ranks, Order("torch", {}, []))
+    return Server(name, command, ranks, Order("gloo", {}, []))
 
 
 def played(
@@ -98,7 +98,7 @@ def test_the_ranks_of_an_unreachable_server_are_lost(tmp_path: Path) -> None:
 
 
 def test_a_missing_command_makes_a_server_unreachable(tmp_path: Path) -> None:
-    missing = Server("b", ("/nowhere/ssh",), (1,), Order("torch", {}, []))
+    missing = Server("b", ("/nowhere/ssh",), (1,), Order("gloo", {}, []))
     ranks, _ = played([server(tmp_path, "a", (0,), GOOD + READY + OBEY), missing])
     assert losses(ranks) == [(1, "unreachable", "/nowhere/ssh cannot be started: No such file or directory")]
 
@@ -134,7 +134,7 @@ def test_without_results_ranks_are_lost(
     async def play() -> Measured:
         async with session([server(tmp_path, "a", (0,), program)], shares_fate=shares_fate) as started:
             effort = QUICK._replace(timeout=0.3, start=5.0)
-            nothing = Measured("torch", (Card(0, "a", 0),))
+            nothing = Measured("gloo", (Card(0, "a", 0),))
             return await measure(started, effort, nothing, baseline=None, slow=0.5, note=lambda _: None)
 
     measured = asyncio.run(play())
@@ -300,7 +300,7 @@ def test_an_error_during_the_start_leaves_no_process(tmp_path: Path) -> None:
     first = server(tmp_path, "a", (0,), note + GOOD + READY + OBEY)
 
     async def play() -> None:
-        async with session([first, Server("b", ("\0",), (1,), Order("torch", {}, []))], shares_fate=False):
+        async with session([first, Server("b", ("\0",), (1,), Order("gloo", {}, []))], shares_fate=False):
             pytest.fail("both have started")
 
     with pytest.raises(ValueError, match="null byte"):

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from hccl_kit.selftest.ranks.work import Work
+
 
 class Call(NamedTuple):
     """A prepared collective: `fill` sets its input, `run` does it once, `result` returns its output."""
@@ -41,5 +43,8 @@ class Backend(Protocol):
     def group(self, ranks: Sequence[int], step: int, seconds: float) -> Group:
         """The group of `ranks`, in which this rank is; waits at most `seconds` to form it, and in a call."""
 
-    def product(self, side: int) -> Callable[[], None]:
-        """A product of two square matrices of `side` rows in float32, as the framework does it."""
+    def product(self) -> Work:
+        """A product of matrices, as the framework does it."""
+
+    def copy(self) -> Work:
+        """A copy of memory, where the framework has its data."""

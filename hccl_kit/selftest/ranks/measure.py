@@ -13,15 +13,12 @@ import numpy as np
 from hccl_kit.selftest.bandwidth import GB, Operator
 from hccl_kit.selftest.protocol import Timing
 from hccl_kit.selftest.ranks.backend import Call, Group
-from hccl_kit.selftest.ranks.patterns import ITEM, count_of, expected, source
+from hccl_kit.selftest.ranks.patterns import count_of, expected, source
+from hccl_kit.selftest.ranks.work import ITEM, Work
 
 MIN_CALLS, MAX_CALLS = 3, 2000
 _EXACT = 1 << 24
 """Whole numbers below this are exact in float32."""
-_SIDE = 512
-"""Rows of a matrix: the product takes milliseconds, much longer than what a framework does around it."""
-_MEMORY = 32 << 20
-"""Bytes that are copied: more than the caches of a core."""
 
 
 class Seat(NamedTuple):
@@ -65,7 +62,7 @@ def _once(call: Call, wanted: np.ndarray[tuple[int], np.dtype[np.float32]]) -> b
     return bool(np.array_equal(call.result(), wanted))
 
 
-def _times(run: Callable[[], None], calls: int) -> list[float]:
+def _times(run: Callable[[], object], calls: int) -> list[float]:
     """Seconds of each call."""
     clock = time.perf_counter
     marks = [clock()]
@@ -99,20 +96,15 @@ def _agreement(seat: Seat) -> Callable[[float], float]:
     return agree
 
 
-def arithmetic(products: Callable[[int], Callable[[], None]], seconds: float) -> tuple[float, float]:
+def arithmetic(product: Work, copy: Work, seconds: float) -> tuple[float, float]:
     """GFLOP/s of a product of matrices, and GB/s that a copy of memory reads and writes; each for `seconds`."""
-    product = products(_SIDE)
-    product()
-    product_s = _repeated(product, seconds)
-    given = np.ones(_MEMORY // ITEM, np.float32)
-    taken = np.empty_like(given)
-    np.copyto(taken, given)
-    copy_s = _repeated(lambda: np.copyto(taken, given), seconds)
-    return 2 * _SIDE**3 / product_s / 1e9, 2 * _MEMORY / copy_s / GB
+    product_s, copy_s = (_repeated(work.run, seconds) for work in (product, copy))
+    return product.amount / product_s / 1e9, copy.amount / copy_s / GB
 
 
-def _repeated(run: Callable[[], None], seconds: float) -> float:
+def _repeated(run: Callable[[], object], seconds: float) -> float:
     """The 10th percentile of the times of calls that take `seconds` together: a slow card is never fast."""
+    run()
     times: list[float] = []
     end = time.perf_counter() + seconds
     while len(times) < MIN_CALLS or time.perf_counter() < end:

@@ -15,8 +15,10 @@ from mindspore.communication import create_group
 from hccl_kit.runtime import cpu
 from hccl_kit.runtime.worker_env import WorkerEnv
 from hccl_kit.selftest.bandwidth import Operator
+from hccl_kit.selftest.ranks import work
 from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.channel import Channel
+from hccl_kit.selftest.ranks.work import SIDE_OF_CORE, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -77,15 +79,15 @@ class MindSporeCpu:
             self._made.add(name)
         return MindSporeGroup(name)
 
-    def product(self, side: int) -> Callable[[], None]:
+    def product(self) -> Work:
         """A product of matrices by MindSpore."""
-        matrix = Tensor(np.random.default_rng(0).random((side, side), np.float32))
+        matrix = Tensor(np.random.default_rng(0).random((SIDE_OF_CORE, SIDE_OF_CORE), np.float32))
         product = ops.MatMul()
+        return work.product(lambda: product(matrix, matrix).asnumpy())  # waits for the end
 
-        def run() -> None:
-            product(matrix, matrix).asnumpy()  # waits for the end
-
-        return run
+    def copy(self) -> Work:
+        """A copy by numpy."""
+        return work.copy_on_cpu()
 
 
 def _free_port(address: str) -> int:

@@ -11,7 +11,9 @@ import numpy as np
 from mpi4py import MPI
 
 from hccl_kit.selftest.bandwidth import Operator
+from hccl_kit.selftest.ranks import work
 from hccl_kit.selftest.ranks.backend import Call
+from hccl_kit.selftest.ranks.work import SIDE_OF_CORE, Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,12 +71,12 @@ class Mpi4py:
         members = world.Get_group().Incl(list(ranks))
         return MpiGroup(world.Create_group(members, tag=step % 16384), seconds)
 
-    def product(self, side: int) -> Callable[[], None]:
+    def product(self) -> Work:
         """A product of matrices by numpy."""
-        matrix = np.random.default_rng(0).random((side, side), np.float32)
+        matrix = np.random.default_rng(0).random((SIDE_OF_CORE, SIDE_OF_CORE), np.float32)
         out = np.empty_like(matrix)
+        return work.product(lambda: np.matmul(matrix, matrix, out=out))
 
-        def run() -> None:
-            np.matmul(matrix, matrix, out=out)
-
-        return run
+    def copy(self) -> Work:
+        """A copy by numpy."""
+        return work.copy_on_cpu()

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hccl_kit.selftest.bandwidth import Operator
+from hccl_kit.selftest.ranks.work import ITEM
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PERIOD = 13
 """A prime number, so that blocks of a power of 2 that change places are noticed."""
-ITEM = 4
-"""Bytes of a float32."""
 
 
 def count_of(size: int, ranks: int) -> int:

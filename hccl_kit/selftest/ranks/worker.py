@@ -46,11 +46,11 @@ def _load(name: str, channel: Channel, environ: Mapping[str, str]) -> Backend:
 
         channel.send(event="loaded")
         return Mpi4py()
-    if name == "torch":
-        from hccl_kit.selftest.ranks.torch_gloo import TorchGloo  # noqa: PLC0415
+    if name != "mindspore":
+        from hccl_kit.selftest.ranks.torch_ranks import load  # noqa: PLC0415
 
         channel.send(event="loaded")
-        return TorchGloo(channel, environ[ADDRESS])
+        return load(name, channel, WorkerEnv.from_environ(environ).local_rank, environ[ADDRESS])
     from hccl_kit.selftest.ranks.mindspore_cpu import MindSporeCpu  # noqa: PLC0415
 
     channel.send(event="loaded")
@@ -66,7 +66,7 @@ def _obeyed(command: Fields, framework: Backend, channel: Channel) -> dict[str, 
     problem = ""
     try:
         if command["do"] == "compute":
-            values = measure.arithmetic(framework.product, command["seconds"])
+            values = measure.arithmetic(framework.product(), framework.copy(), command["seconds"])
         else:
             ranks = next(group for group in command["groups"] if channel.rank in group)
             group = framework.group(ranks, command["step"], command["timeout"])

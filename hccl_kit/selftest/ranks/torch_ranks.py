@@ -1,4 +1,4 @@
-"""torch with gloo. Ranks exchange their addresses through the selftest's own channel instead of a store at a port."""
+"""torch with gloo, NCCL or HCCL. Ranks find each other through the selftest's own channel, not by a store at a port."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ import torch.distributed as dist
 
 from hccl_kit.discovery.server_id import interfaces
 from hccl_kit.selftest.bandwidth import Operator
+from hccl_kit.selftest.ranks import work
 from hccl_kit.selftest.ranks.backend import Call
 from hccl_kit.selftest.ranks.channel import Channel
+from hccl_kit.selftest.ranks.torch_devices import Device, device
+from hccl_kit.selftest.ranks.work import Work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 class _Mail(dist.Store):  # type: ignore[misc]
-    """torch's key-value store over the channel. It is called from threads of gloo."""
+    """torch's key-value store over the channel. It is called from threads of the groups."""
 
     def __init__(self, channel: Channel, prefix: str, ranks: list[int], seconds: float) -> None:
         super().__init__()
@@ -44,18 +47,20 @@ class _Mail(dist.Store):  # type: ignore[misc]
 
 
 class TorchGroup:
-    """A process group of gloo that is not registered with torch, so that many can follow each other."""
+    """A process group that is not registered with torch, so that many can follow each other."""
 
-    def __init__(self, mail: _Mail, place: int, size: int, seconds: float) -> None:
-        self._mail = mail  # gloo keeps a reference that Python does not see
+    def __init__(self, device: Device, mail: dist.Store, place: int, size: int, seconds: float) -> None:
+        self._device = device
+        self._mail = mail  # the group keeps a reference that Python does not see
         self._size = size
-        self._group = dist.ProcessGroupGloo(mail, place, size, timedelta(seconds=seconds))
+        self._group = device.group(mail, place, size, timedelta(seconds=seconds))
 
     def call(self, operator: Operator, source: NDArray[np.float32], count: int) -> Call:
         """A collective of this group."""
-        given = torch.from_numpy(source)
+        device = self._device
+        given = torch.from_numpy(source).to(device.name)
         taken = given.clone()
-        received = torch.empty(count // (self._size if operator == "reduce_scatter" else 1))
+        received = torch.empty(count // (self._size if operator == "reduce_scatter" else 1), device=device.name)
         parts, shares = (list(tensor.chunk(self._size)) for tensor in (received, taken))
         group = self._group
         calls: dict[Operator, Callable[[], Any]] = {
@@ -72,39 +77,51 @@ class TorchGroup:
 
         def run() -> None:
             start().wait()
+            device.synchronize()
 
-        return Call(fill, run, (taken if operator in ("all_reduce", "broadcast") else received).numpy)
+        output = taken if operator in ("all_reduce", "broadcast") else received
+        return Call(fill, run, lambda: output.cpu().numpy())
 
     def close(self) -> None:
         """Drop the connections."""
         del self._group
 
 
-class TorchGloo:
-    """torch on the CPU."""
+class TorchRanks:
+    """torch on this device."""
 
     skipped: tuple[Operator, ...] = ()
 
-    def __init__(self, channel: Channel, address: str) -> None:
-        self._channel = channel
-        if name := _interface_of(address):
-            os.environ["GLOO_SOCKET_IFNAME"] = name
-        torch.set_num_threads(1)  # the ranks of a server share its cores
+    def __init__(self, channel: Channel, device: Device) -> None:
+        self._channel, self._device = channel, device
 
     def group(self, ranks: Sequence[int], step: int, seconds: float) -> TorchGroup:
         """A new group, connected."""
         mail = _Mail(self._channel, f"{step}.{ranks[0]}/", list(ranks), seconds)
-        return TorchGroup(mail, ranks.index(self._channel.rank), len(ranks), seconds)
+        return TorchGroup(self._device, mail, ranks.index(self._channel.rank), len(ranks), seconds)
 
-    def product(self, side: int) -> Callable[[], None]:
+    def product(self) -> Work:
         """A product of matrices by torch."""
-        matrix = torch.rand(side, side)
-        out = torch.empty(side, side)
+        name, side = self._device.name, self._device.side
+        matrix, out = torch.rand(side, side, device=name), torch.empty(side, side, device=name)
+        return work.product(lambda: self._whole(lambda: torch.mm(matrix, matrix, out=out)), side)
 
-        def run() -> None:
-            torch.mm(matrix, matrix, out=out)
+    def copy(self) -> Work:
+        """A copy in the memory of the device."""
+        given = torch.ones(self._device.copy // work.ITEM, device=self._device.name)
+        taken = torch.empty_like(given)
+        return work.copy(lambda: self._whole(lambda: taken.copy_(given)), self._device.copy)
 
-        return run
+    def _whole(self, run: Callable[[], object]) -> None:
+        run()
+        self._device.synchronize()
+
+
+def load(backend: str, channel: Channel, card: int, address: str) -> TorchRanks:
+    """The backend gloo, nccl or hccl; gloo listens at the interface that has `address`, which may be a name."""
+    if name := _interface_of(address):
+        os.environ["GLOO_SOCKET_IFNAME"] = name
+    return TorchRanks(channel, device(backend, card))
 
 
 def _interface_of(host: str) -> str | None:
