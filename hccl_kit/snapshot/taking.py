@@ -82,8 +82,14 @@ def described_table(file: str) -> dict[str, Any]:
 
 
 def weight_digests(files: Sequence[str]) -> Mapping[str, str]:
-    """The SHA-256 of files by their name without folders. Raises KitError if one cannot be read."""
-    return {Path(file).name: _digest(file) for file in files}
+    """The SHA-256 of files by their name without folders.
+
+    Raises KitError if one cannot be read, or two have one name.
+    """
+    digests = {Path(file).name: _digest(file) for file in files}
+    if len(digests) < len(files):
+        raise KitError("snapshot.two-weights", "two of the weights have the same name; accepted: one of each name")
+    return digests
 
 
 def _digest(file: str) -> str:

@@ -11,7 +11,8 @@ import pytest
 from hccl_kit.base.schemas import mismatch
 from tests.cli.test_preflight import clean_environ
 from tests.cli.test_preflight_ssh import Cluster
-from tests.places import ROOT
+from tests.places import FAKES, ROOT
+from tests.snapshot.recordings import member
 
 
 def kit(*words: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -127,3 +128,20 @@ def test_a_machine_alone_and_a_table_without_ssh(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "a.json has 1 server," in done.stderr
     assert "--ssh needs --table" in kit("snapshot", "--ssh", folder=tmp_path).stderr
+
+
+def test_what_the_tools_print_is_recorded(tmp_path: Path) -> None:
+    path = f"{FAKES}:/usr/bin:/bin"
+    done = kit("snapshot", "--raw", "a.tar.gz", "-o", "a.json", folder=tmp_path, PATH=path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "wrote: a.tar.gz; read it before you publish it\n" in done.stderr
+    assert (tmp_path / "a.tar.gz").stat().st_mode & 0o77 == 0
+    archive = (tmp_path / "a.tar.gz").read_bytes()
+    assert member(archive, "snapshot.json") == json.loads((tmp_path / "a.json").read_text())
+    (query, *_) = member(archive, "recording.json")["queries"]
+    assert query["command"] == ["npu-smi", "info"]
+    assert query["output"].startswith("dcmi module initialize failed")
+    again = kit("snapshot", "--raw", "a.tar.gz", folder=tmp_path)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert (tmp_path / "a.tar.gz").read_bytes() == archive
+    assert "does not end in .tar.gz" in kit("snapshot", "--raw", "a.json", folder=tmp_path).stderr
