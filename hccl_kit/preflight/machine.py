@@ -64,7 +64,7 @@ def machine_of(node: Node) -> Machine:
     )
 
 
-def _cards(node: Node) -> dict[str, Facts]:
+def _cards(node: Node) -> Mapping[str, Facts]:
     cards = {str(card): dict[str, str]() for card in node.device_ids}
     try:
         chips = info(node).chips

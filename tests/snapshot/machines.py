@@ -17,4 +17,5 @@ def machine(count: int = 8, **changes: Any) -> Machine:
         settings={"vm.swappiness": "60"},
         packages={"attrs": "23.2.0", "einops": "0.8.0"},
     )
-    return made._replace(**{name: {**getattr(made, name), **change} for name, change in changes.items()})
+    sections: dict[str, Any] = {name: {**getattr(made, name), **change} for name, change in changes.items()}
+    return made._replace(**sections)
