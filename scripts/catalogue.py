@@ -28,7 +28,10 @@ from hccl_kit.diagnosis.variable_pages import PAGES
 from hccl_kit.preflight.rules.variable_values import BY_PRODUCT, VALUES, WORDS
 
 SOURCES = (
-    *(f"{room}/**/*.py" for room in ("base", "check", "cli", "discovery", "launch", "preflight", "remote", "table")),
+    *(
+        f"{room}/**/*.py"
+        for room in ("base", "check", "cli", "discovery", "launch", "preflight", "remote", "snapshot", "table")
+    ),
     *("diagnosis/*.py", "diagnosis/errors/*.py"),
 )
 """The modules whose messages are translated."""

@@ -44,6 +44,8 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "explain": "explain a rule, an error code or a variable of HCCL, or a line of a log",
         "rules": "list the rules that tables, launch plans and servers are checked against",
         "report": "print versions, environment and what works on this machine, for a bug report",
+        "snapshot": "write versions, cards, variables and settings of this machine, or of all servers",
+        "compare": "say what differs between two snapshots, or between the servers of one",
     },
     "training": {
         "read": "find and read the texts of pages, without training",

@@ -1,4 +1,5 @@
-"""Print versions, environment variables and what works on this machine, for a bug report.
+"""Print what this machine is made of and what works on it, for a bug report: the short form of
+hccl-kit snapshot. `--format json` prints all of a snapshot, which hccl-kit compare reads.
 
 Addresses, host names, users, private folders and secrets are masked; read the report before you
 publish it. What is not installed is not an error.
@@ -14,12 +15,8 @@ not run.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import socket
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,19 +25,14 @@ from hccl_kit.base.arguments import Parser
 from hccl_kit.base.colors import with_state
 from hccl_kit.base.errors import EXIT_FINDINGS, EXIT_OK
 from hccl_kit.base.terminal import printable, wants_color
-from hccl_kit.check.engine import check_text
+from hccl_kit.base.translation import translated
 from hccl_kit.cli import exit_code_of
 from hccl_kit.diagnosis import training_run
 from hccl_kit.diagnosis.doctor import Check, examine
-from hccl_kit.diagnosis.environment import mask_of, shown_variables
-from hccl_kit.diagnosis.installation import versions
 from hccl_kit.diagnosis.masking import Masker
-from hccl_kit.table.operations.digest import digest
-from hccl_kit.table.reading import load
-
-VERSION = 1
-"""Version of the JSON form; raised when a field changes its meaning or goes away."""
-ROOT = Path("/")
+from hccl_kit.snapshot.compatibility import doubts
+from hccl_kit.snapshot.document import THIS, to_value
+from hccl_kit.snapshot.taking import mask_here, snapshot_of, this_node
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,16 +69,15 @@ def parts_of(table: str | None) -> tuple[dict[str, Any], list[Check]]:
     """The masked report of this machine, with a rank table or the folder of a training; and its checks."""
     is_run = table is not None and Path(table).is_dir()
     run_of = training_run.described(Path(table)) if table and is_run else None
-    mask = mask_of(os.environ, socket.gethostname())
-    examined = () if is_run else examine(ROOT, os.environ)
+    node, mask = this_node(), mask_here()
+    snapshot = snapshot_of(node, None if is_run else table)
+    examined = () if is_run else examine(node.root, node.environ)
     checks = [check._replace(detail=mask.text(check.detail)) for check in examined]
-    parts: dict[str, Any] = {
-        "version": VERSION,
-        "versions": versions(ROOT, os.environ),
-        "environment": shown_variables(os.environ, mask),
-        "table": _described(table) if table and not is_run else None,
+    parts = {
+        **to_value(snapshot),
         "run": _masked(run_of, mask),
         "checks": [check._asdict() for check in checks],
+        "warnings": [*map(translated, doubts(snapshot.servers[THIS]))],
     }
     return parts, checks
 
@@ -98,29 +89,14 @@ def _masked(value: Any, mask: Masker) -> Any:
     return mask.text(value) if isinstance(value, str) else value
 
 
-def _described(file: str) -> dict[str, Any]:
-    """Facts about a table, without any address."""
-    data, name = load(file)
-    report = check_text(data, name)
-    errors = [finding for finding in report.findings if finding.severity == "error"]
-    return {
-        "format": report.format,
-        "servers": len(report.table.servers) if report.table else None,
-        "devices": report.table.world_size if report.table else None,
-        "errors": len(errors),
-        "rules": dict(sorted(Counter(finding.rule for finding in report.findings).items())),
-        "sha256": hashlib.sha256(data).hexdigest(),
-        "digest": digest(report.table) if report.table else None,
-    }
-
-
 def _as_text(parts: Mapping[str, Any], checks: Sequence[Check], *, color: bool) -> str:
-    lines = ["versions", *_rows(parts["versions"]), "", "environment"]
-    lines += _rows(parts["environment"]) or ["  none of the variables of launchers, HCCL and CANN is set"]
-    if parts["table"]:
-        lines += ["", "table", *_rows(parts["table"])]
-    if parts["run"]:
-        lines += ["", "run", *_rows(parts["run"])]
+    machine = parts["servers"][THIS]
+    lines = ["versions", *_rows(machine["versions"])]
+    lines += [f"  warning: {printable(warning)}" for warning in parts["warnings"]]
+    lines += ["", "environment"]
+    lines += _rows(machine["variables"]) or ["  none of the variables of launchers, HCCL and CANN is set"]
+    for heading, rows in (("cards", machine["cards"]), ("table", parts["table"]), ("run", parts["run"])):
+        lines += ["", heading, *_rows(rows)] if rows else []
     lines += ["", "what works"] if checks else []
     for check in checks:
         state = with_state(check.state) if color else check.state

@@ -54,16 +54,21 @@ def collect(given: Sequence[Given], others: Mapping[str, str], mask: Masker) -> 
             size += len(text)
     kernel = {f"kernel/{name}": text for name, text in kernel_messages(notes)}
     mask.learn([*texts, *texts.values(), *kernel.values()])
-    masked = {_stood_in(mask.path(name)): _stood_in(mask.text(text)) for name, text in texts.items()}
-    masked |= {name: _stood_in(mask.text(text)) for name, text in kernel.items()}
+    masked = {stood_in(mask.path(name)): stood_in(mask.text(text)) for name, text in texts.items()}
+    masked |= {name: stood_in(mask.text(text)) for name, text in kernel.items()}
+    return Collected(packed("hccl-kit-logs", {**masked, **others}), tuple(notes))
+
+
+def packed(folder: str, texts: Mapping[str, str]) -> bytes:
+    """A compressed archive of texts by their names in the folder."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", format=tarfile.PAX_FORMAT) as archive:
-        for name, text in {**masked, **others}.items():
+        for name, text in texts.items():
             data = text.encode()
-            member = tarfile.TarInfo(f"hccl-kit-logs/{name}")
+            member = tarfile.TarInfo(f"{folder}/{name}")
             member.size, member.mode = len(data), 0o600
             archive.addfile(member, io.BytesIO(data))
-    return Collected(buffer.getvalue(), tuple(notes))
+    return buffer.getvalue()
 
 
 def _text(given: Given, notes: list[str]) -> str | None:
@@ -103,7 +108,7 @@ def kernel_messages(notes: list[str]) -> list[tuple[str, str]]:
     return logs
 
 
-def _stood_in(text: str) -> str:
+def stood_in(text: str) -> str:
     """The text with a name of the same form for each mark: 198.18.0.0/15 is reserved for tests."""
 
     def stand_in(found: re.Match[str]) -> str:

@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 
 from hccl_kit.base.extra import install_extra
 from hccl_kit.base.own_program import own_python
-from hccl_kit.diagnosis.installation import ABSENT, package_version
 from hccl_kit.discovery import driver_tool, npu_smi, packages
+from hccl_kit.discovery.installation import package_version
 
 State = Literal["works", "absent", "broken"]
 TIMEOUT = 120.0
@@ -53,7 +53,7 @@ def examine(root: Path, environ: Mapping[str, str]) -> Iterator[Check]:
 
 def training() -> Check:
     """MindSpore adds two numbers on CPU, and OpenCV can be imported."""
-    if package_version("mindspore") == ABSENT:
+    if package_version("mindspore") is None:
         return Check("training", "absent", "mindspore is not installed", install_extra("train"))
     return _tried("training", own_python(_TRAINING), "MindSpore computes on CPU", "train")
 
@@ -61,7 +61,7 @@ def training() -> Check:
 def mpi() -> Check:
     """Two processes of mpirun add up a number."""
     program = driver_tool.find("mpirun", ())
-    if program is None or package_version("mpi4py") == ABSENT:
+    if program is None or package_version("mpi4py") is None:
         absent = "mpirun is not on PATH" if program is None else "mpi4py is not installed"
         return Check("mpi", "absent", absent, install_extra("mpi"))
     # The variables that Open MPI needs for root and for fewer cores than processes; other MPIs ignore them.
@@ -76,7 +76,7 @@ def mpi() -> Check:
 
 def export() -> Check:
     """ONNX and its runtime can be imported."""
-    absent = [name for name in ("onnx", "onnxruntime") if package_version(name) == ABSENT]
+    absent = [name for name in ("onnx", "onnxruntime") if package_version(name) is None]
     if absent:
         return Check("export", "absent", f"{' and '.join(absent)} not installed", install_extra("export"))
     return _tried("export", own_python(_EXPORT), "onnx and onnxruntime are importable", "export")

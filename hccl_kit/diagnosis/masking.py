@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from ipaddress import ip_address
 
 from hccl_kit.base.network import is_loopback
-from hccl_kit.diagnosis.secret_texts import without_secrets
+from hccl_kit.base.secret_texts import without_secrets
 
 _MARK = re.compile(r"(<(?:address|host|user|name) [0-9]{1,9}>|<hidden>)")
 _ADDRESS = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]*(?:[.:]+[0-9A-Fa-f]+)+(?:::)?|(?<![0-9A-Fa-f:])[0-9A-Fa-f:]*::")

@@ -1,11 +1,12 @@
-"""Check every server of a table, and its cards, over ssh, and this one directly."""
+"""Check every server of a table, and its cards, or describe it, over ssh, and this one directly."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from hccl_kit.base.errors import KitError
 from hccl_kit.base.interruptible import interruptible
@@ -21,14 +22,18 @@ from hccl_kit.preflight.cluster_rules import Round, differences
 from hccl_kit.preflight.facts import answer
 from hccl_kit.preflight.job import PreflightJob
 from hccl_kit.preflight.json_form import answer_in
-from hccl_kit.preflight.node import ATLAS_950, Node
+from hccl_kit.preflight.machine import Machine, machine_of, node_of_all_cards
+from hccl_kit.preflight.machine import from_value as machine_in
+from hccl_kit.preflight.node import ATLAS_950
+from hccl_kit.preflight.probes.this_server import find_server
 from hccl_kit.remote.asking import Reply
 from hccl_kit.remote.probe import Host, Probe, Reach
+from hccl_kit.runtime.worker_env import SERVER
 from hccl_kit.table.finding import Finding
-from hccl_kit.table.model import Server
+from hccl_kit.table.model import RankTable, Server
 
 PACKAGES = ("agent", "base", "check", "discovery", "launch", "preflight", "remote", "runtime", "table")
-"""What `on_server` and `cards_on_server` import."""
+"""What `on_server`, `cards_on_server` and `machine_on_server` import."""
 _Local = TypeVar("_Local")
 
 
@@ -39,7 +44,9 @@ def check_servers(job: PreflightJob, server: str | None, reach: Reach) -> tuple[
     """
     this = job.node(os.environ, server)
     path = [str(job.path)] if job.path else []
-    here, replies = _ask(job, this, "preflight.on_server", reach, lambda: answer(this), arguments=path)
+    words = (job.product.name, *path)
+    servers = _Servers(job.table, this.server, reach)
+    here, replies = servers.ask("preflight.on_server", words, lambda: answer(this), job.data)
     others = {server.id: server for server in job.table.servers if server.id in replies}
     by_id = {name: _answer(server, replies[name]) for name, server in others.items()}
     ahead = {name: _ahead(by_id[name], reply) for name, reply in replies.items()}
@@ -58,9 +65,10 @@ def check_cards(job: PreflightJob, server: str | None, reach: Reach, plan: Plan)
     """
     this = job.node(os.environ, server)
     patient = reach._replace(timeout=reach.timeout + plan.rounds * LONGEST)
-    pairs = [cards_on_server.ALL if plan.all_pairs else cards_on_server.RAIL]
-    here, replies = _ask(
-        job, this, "preflight.cards_on_server", patient, lambda: probe(this, all_pairs=plan.all_pairs), arguments=pairs
+    words = (job.product.name, cards_on_server.ALL if plan.all_pairs else cards_on_server.RAIL)
+    servers = _Servers(job.table, this.server, patient)
+    here, replies = servers.ask(
+        "preflight.cards_on_server", words, lambda: probe(this, all_pairs=plan.all_pairs), job.data
     )
     by_id = {name: _cards_answer(reply) for name, reply in replies.items()}
     if here and this.server:
@@ -77,31 +85,57 @@ def check_cards(job: PreflightJob, server: str | None, reach: Reach, plan: Plan)
     )
 
 
-def _ask(
-    job: PreflightJob, this: Node, module: str, reach: Reach, local: Callable[[], _Local], *, arguments: Sequence[str]
-) -> tuple[_Local | None, dict[str, Reply]]:
-    """The answer of this server, if it is one of the table, and the replies of the others by their id.
+def machines_of(table: RankTable, reach: Reach) -> tuple[dict[str, Machine], dict[str, str]]:
+    """The machines of all servers by their id, and why others did not answer.
 
-    The others are asked by `module` with their id, the product and `arguments`. Raises KitError if the table names no
-    hosts.
+    Raises KitError if the table names no hosts.
     """
-    if job.table.version == ATLAS_950:
-        raise KitError(
-            "preflight.table-without-hosts",
-            "version 2.0 tables do not name hosts, which ssh needs",
-            fix="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi",
-        )
-    others = [server for server in job.table.servers if server is not this.server]
-    hosts = [Host(server.id, address_of(server), (server.id, job.product.name, *arguments)) for server in others]
+    this = find_server(table, os.environ.get(SERVER))
+    here, replies = _Servers(table, this, reach).ask(
+        "preflight.machine_on_server", (), lambda: machine_of(node_of_all_cards(Path("/"), os.environ))
+    )
+    machines = {this.id: here} if this and here else {}
+    silent = {}
+    for name, reply in replies.items():
+        try:
+            machines[name] = machine_in(loads(reply.document()))
+        except (ValueError, KitError) as error:
+            silent[name] = str(error)
+    return machines, silent
 
-    def ask() -> tuple[_Local | None, list[Reply]]:
-        with ThreadPoolExecutor(1) as side:
-            here = side.submit(local) if this.server else None
-            replies = Probe(module, PACKAGES).ask(reach, hosts, job.data)
-            return here.result() if here else None, replies
 
-    answer_here, replies = interruptible(ask)
-    return answer_here, {server.id: reply for server, reply in zip(others, replies, strict=True)}
+class _Servers(NamedTuple):
+    """The servers of a table, of which `this` is asked here, and the others as `reach` says."""
+
+    table: RankTable
+    this: Server | None
+    reach: Reach
+
+    def ask(
+        self, module: str, words: Sequence[str], local: Callable[[], _Local], stdin: bytes = b""
+    ) -> tuple[_Local | None, dict[str, Reply]]:
+        """The answer of this server, if it is one of the table, and the replies of the others by their id.
+
+        The others are asked by `module`, with their id before the `words`. Raises KitError if the
+        table names no hosts.
+        """
+        if self.table.version == ATLAS_950:
+            raise KitError(
+                "preflight.table-without-hosts",
+                "version 2.0 tables do not name hosts, which ssh needs",
+                fix="mpirun --map-by ppr:1:node hccl-kit preflight TABLE --mpi",
+            )
+        others = [server for server in self.table.servers if server is not self.this]
+        hosts = [Host(server.id, address_of(server), (server.id, *words)) for server in others]
+
+        def ask() -> tuple[_Local | None, list[Reply]]:
+            with ThreadPoolExecutor(1) as side:
+                here = side.submit(local) if self.this else None
+                replies = Probe(module, PACKAGES).ask(self.reach, hosts, stdin)
+                return here.result() if here else None, replies
+
+        answer_here, replies = interruptible(ask)
+        return answer_here, {server.id: reply for server, reply in zip(others, replies, strict=True)}
 
 
 def _cards_answer(reply: Reply) -> CardsAnswer:

@@ -8,12 +8,12 @@ import socket
 import sys
 import time
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from hccl_kit.base.bounded_file import read_bounded
 from hccl_kit.base.errors import KitError
 from hccl_kit.discovery import packages
+from hccl_kit.discovery.installation import package_version
 from hccl_kit.preflight.answer import ABSENT, HOST, TABLE, TLS, Answer
 from hccl_kit.preflight.inspection import inspect
 from hccl_kit.preflight.node import CannotTellError, Node
@@ -54,7 +54,7 @@ def facts(node: Node) -> Mapping[str, str]:
         "firmware": _firmware(node),
         "CANN": cann.version if cann else None,
         TLS: _tls(node),
-        "MindSpore": _installed("mindspore"),
+        "MindSpore": package_version("mindspore"),
         "Python": ".".join(map(str, sys.version_info[:2])),
         HOST: _host(node),
     }
@@ -98,14 +98,6 @@ def _tls(node: Node) -> str | None:
     except CannotTellError:
         return None
     return switches.pop() if len(switches) == 1 else "on some" if switches else None
-
-
-def _installed(name: str) -> str | None:
-    """The installed version of a package, which is not imported; None if it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _table_there(path: Path | None) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,11 +22,19 @@ class Unanswered(NamedTuple):
     reason: NoAnswerError
 
 
+class Answered(NamedTuple):
+    """A query that a tool answered, and how long that took in seconds."""
+
+    command: Command
+    output: str
+    seconds: float
+
+
 class ToolQueries:
     """What the tools answered so far. A `Node` holds one, so it lives as long as the inspection of that node."""
 
     def __init__(self) -> None:
-        self._answers: dict[Command, str] = {}
+        self._answers: dict[Command, Answered] = {}
         # By tool, or by hccn_tool and card: the driver may hang for one card only.
         self._unanswered: dict[Command, Unanswered] = {}
 
@@ -36,17 +45,23 @@ class ToolQueries:
             if subject in self._unanswered:
                 reason = self._unanswered[subject].reason
                 raise type(reason)(str(reason))
+            started = time.monotonic()
             try:
-                self._answers[command] = driver_tool.query(command, TIMEOUTS.get(Path(tool).name, driver_tool.TIMEOUT))
+                output = driver_tool.query(command, TIMEOUTS.get(Path(tool).name, driver_tool.TIMEOUT))
             except NoAnswerError as reason:
                 self._unanswered[subject] = Unanswered(command, reason)
                 raise
-        return self._answers[command]
+            self._answers[command] = Answered(command, output, time.monotonic() - started)
+        return self._answers[command].output
 
     def failure(self, tool: str, *words: str) -> NoAnswerError | None:
         """Why `tool`, or the card that `words` name, did not answer; None if it answered everything so far."""
         failed = self._unanswered.get((tool, *words))
         return failed.reason if failed else None
+
+    def answered(self) -> Sequence[Answered]:
+        """All queries that were answered."""
+        return tuple(self._answers.values())
 
     def unanswered(self) -> Sequence[Unanswered]:
         """The first query that each tool, or each card, did not answer; later ones were not run."""

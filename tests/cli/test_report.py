@@ -55,7 +55,7 @@ def test_a_table_is_described_without_its_addresses(tmp_path: Path) -> None:
     assert found["version"] == 1
     assert (found["table"]["servers"], found["table"]["devices"], found["table"]["errors"]) == (2, 16, 0)
     assert len(found["table"]["digest"]) == 64
-    assert found["environment"] == {"HCCL_IF_IP": "<address 1>", "MASTER_ADDR": "<host 1>"}
+    assert found["servers"]["this machine"]["variables"] == {"HCCL_IF_IP": "<address 1>", "MASTER_ADDR": "<host 2>"}
     for private in ("10.0.0.", "192.168.", "node7", str(tmp_path)):
         assert private not in done.stdout
 

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hccl_kit.diagnosis.environment import MAX_VALUE, mask_of, shown_variables
+from hccl_kit.diagnosis.environment import MAX_VALUE, mask_of, masked_variables
+from hccl_kit.preflight.job_variables import job_variables
 
 
 def shown(environ: Mapping[str, str], host: str = "") -> dict[str, str]:
-    return shown_variables(environ, mask_of(environ, host))
+    return masked_variables(job_variables(environ), mask_of(environ, host))
 
 
 @pytest.mark.parametrize(

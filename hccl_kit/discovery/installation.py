@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from hccl_kit import __version__
 from hccl_kit.discovery import driver_tool, packages
 
+_FRAMEWORKS = ("torch", "torch_npu", "mindspore")
 _PACKAGES = (
-    "mindspore",
-    "torch",
-    "torch_npu",
     "numpy",
     "opencv-python-headless",
     "mpi4py",
@@ -27,25 +24,35 @@ ABSENT = "not installed"
 
 
 def versions(root: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The version of each part, or ABSENT."""
-    found = {
-        "hccl_kit": __version__,
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "system": f"{_distribution()}, {platform.system()} {platform.release()}, {platform.machine()}",
-        "mpirun": mpirun_version() or ABSENT,
+    """The version of each part, or ABSENT; what decides most about a job comes first."""
+    of_driver = {
+        "driver": packages.driver(root),
+        "firmware": packages.firmware(root),
+        "cann": packages.cann(root, environ),
     }
-    for name, package in (("driver", packages.driver(root)), ("firmware", packages.firmware(root))):
-        found[name] = package.version if package else ABSENT
-    cann = packages.cann(root, environ)
-    return found | {"cann": cann.version if cann else ABSENT} | {name: package_version(name) for name in _PACKAGES}
+    return {
+        **{name: package.version if package else ABSENT for name, package in of_driver.items()},
+        **{name: package_version(name) or ABSENT for name in _FRAMEWORKS},
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "mpirun": mpirun_version() or ABSENT,
+        "kernel": platform.release(),
+        "system": f"{_distribution()}, {platform.machine()}",
+        **{name: package_version(name) or ABSENT for name in _PACKAGES},
+    }
 
 
-def package_version(name: str) -> str:
-    """The version of a Python package, or ABSENT."""
+def package_version(name: str) -> str | None:
+    """The version of a Python package, which is not imported; None if it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
-        return ABSENT
+        return None
+
+
+def other_packages() -> dict[str, str]:
+    """The versions of all Python packages that `versions` does not name."""
+    versions_of = {package.name: package.version for package in metadata.distributions() if package.name}
+    return {name: versions_of[name] for name in sorted(versions_of) if name not in (*_FRAMEWORKS, *_PACKAGES)}
 
 
 def mpirun_version() -> str | None:

@@ -1,0 +1,133 @@
+"""How two snapshots differ, or the servers of one: most telling first, the driver before patch levels of packages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from hccl_kit.base.secret_texts import HIDDEN
+from hccl_kit.base.wording import spans
+from hccl_kit.diagnosis.environment import MAX_VALUE
+from hccl_kit.preflight.machine import Machine
+from hccl_kit.snapshot.document import Snapshot
+
+SECTIONS = ("table", "servers", "versions", "cards", "variables", "settings", "weights", "packages")
+"""What a difference is about, the most telling first."""
+_NUMBERED = re.compile(r"<(address|host|user|name) [0-9]{1,9}>")
+_OF_JOBS = re.compile(r"(HCCL|HCOMM|ASCEND|TORCH_HCCL)_")
+_MINOR = re.compile(r"[0-9]+\.[0-9]+")
+
+Values = tuple[tuple[str, str | None], ...]
+
+
+class Difference(NamedTuple):
+    """A fact that differs: its value by file or by server, None where it is absent.
+
+    `places` are the cards and servers that have this difference, such as "card 3"; empty if there is only one place.
+    """
+
+    section: str
+    name: str
+    values: Values
+    places: tuple[str, ...] = ()
+
+
+class Comparison(NamedTuple):
+    """The differences, and the names of facts that cannot be compared since they are masked, cut or missing."""
+
+    differences: tuple[Difference, ...]
+    not_compared: tuple[str, ...]
+
+
+class _Fact(NamedTuple):
+    """The name of a value, in the order of `SECTIONS`; `card` is "" for what is not about a card."""
+
+    section: str
+    name: str
+    card: str = ""
+
+
+_Columns = Mapping[str, Mapping[_Fact, str]]
+
+
+def compare_servers(snapshot: Snapshot) -> Comparison:
+    """How the servers of one snapshot differ. They have one mask, so equal marks are equal words."""
+    return _comparison({"": {name: _of_machine(machine) for name, machine in snapshot.servers.items()}}, str)
+
+
+def compare_snapshots(first: Snapshot, second: Snapshot, names: tuple[str, str]) -> Comparison:
+    """How two snapshots with these names differ. Servers are paired by name, and marks are equal if their kinds are."""
+    wholes = _of_whole(first), _of_whole(second)
+    lacking = {fact.section for fact in wholes[0]} ^ {fact.section for fact in wholes[1]}
+    kept = [{fact: text for fact, text in whole.items() if fact.section not in lacking} for whole in wholes]
+    groups = {"": dict(zip(names, kept, strict=True))}
+    common = [name for name in first.servers if name in second.servers]
+    for name in common:
+        machines = (_of_machine(snapshot.servers[name]) for snapshot in (first, second))
+        groups[name if len(common) > 1 else " "] = dict(zip(names, machines, strict=True))
+    compared = _comparison(groups, lambda text: _NUMBERED.sub(r"<\1>", text))
+    return compared._replace(not_compared=(*sorted(lacking), *compared.not_compared))
+
+
+def _of_machine(machine: Machine) -> dict[_Fact, str]:
+    facts = {
+        _Fact(section, name): text
+        for section in ("versions", "variables", "settings", "packages")
+        for name, text in getattr(machine, section).items()
+    }
+    ids = sorted(machine.cards, key=lambda card: [int(part) for part in card.split(".")])
+    facts[_Fact("cards", "ids of the cards")] = (
+        ", ".join(spans(int(card) for card in ids if card.isdecimal())) or "none"
+    )
+    return facts | {_Fact("cards", name, card): text for card in ids for name, text in machine.cards[card].items()}
+
+
+def _of_whole(snapshot: Snapshot) -> dict[_Fact, str]:
+    """What a snapshot has apart from its machines."""
+    digest = snapshot.table and snapshot.table["digest"]
+    return {
+        **({_Fact("table", "digest of the table"): digest} if digest else {}),
+        **{_Fact("servers", name): "answered" for name in snapshot.servers},
+        **{_Fact("servers", name): "did not answer" for name in snapshot.silent},
+        **{_Fact("weights", name): text for name, text in snapshot.weights.items()},
+    }
+
+
+def _comparison(groups: Mapping[str, _Columns], form: Callable[[str], str]) -> Comparison:
+    """Compare the columns of each group, whose name is the place of its differences."""
+    places: dict[tuple[str, str, Values], list[str]] = {}
+    open_questions: dict[str, None] = {}
+    for group, columns in groups.items():
+        for fact, values in _rows(columns):
+            if len({text if text is None else form(text) for _, text in values}) > 1:
+                card = f"card {fact.card}" if fact.card else ""
+                places.setdefault((fact.section, fact.name, values), []).append(f"{group} {card}".strip())
+            elif any(text is not None and _is_partly_hidden(text, form) for _, text in values):
+                open_questions[fact.name] = None
+    differences = [Difference(*fact, tuple(filter(None, where))) for fact, where in places.items()]
+    return Comparison(tuple(sorted(differences, key=_rank)), tuple(open_questions))
+
+
+def _rows(columns: _Columns) -> Iterator[tuple[_Fact, Values]]:
+    """Every fact with its values in the columns; a card only in those that have it."""
+    for fact in dict.fromkeys(fact for facts in columns.values() for fact in facts):
+        health = _Fact("cards", "health", fact.card)
+        yield (
+            fact,
+            tuple((name, facts.get(fact)) for name, facts in columns.items() if not fact.card or health in facts),
+        )
+
+
+def _is_partly_hidden(text: str, form: Callable[[str], str]) -> bool:
+    return HIDDEN in text or form(text) != text or len(text) >= MAX_VALUE
+
+
+def _rank(difference: Difference) -> tuple[int, bool]:
+    is_minor = False
+    if difference.section == "variables":
+        is_minor = not _OF_JOBS.match(difference.name)
+    elif difference.section == "packages":
+        releases = [_MINOR.match(text or "") for _, text in difference.values]
+        is_minor = len({release and release[0] for release in releases}) == 1
+    return SECTIONS.index(difference.section), is_minor

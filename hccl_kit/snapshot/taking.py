@@ -1,0 +1,114 @@
+"""Taking a snapshot: of this machine, or of every server of a table, with facts about a table and about weights."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hccl_kit import __version__
+from hccl_kit.base.errors import KitError
+from hccl_kit.base.wording import system_reason
+from hccl_kit.check.engine import check_text
+from hccl_kit.diagnosis.environment import mask_of
+from hccl_kit.diagnosis.masking import Masker
+from hccl_kit.launch.plan import address_of
+from hccl_kit.preflight.by_ssh import machines_of
+from hccl_kit.preflight.machine import machine_of, node_of_all_cards
+from hccl_kit.preflight.node import Node
+from hccl_kit.remote.probe import Reach
+from hccl_kit.snapshot.document import THIS, Snapshot, masked
+from hccl_kit.table.model import RankTable
+from hccl_kit.table.operations.digest import digest
+from hccl_kit.table.reading import load
+
+_PIECE = 1 << 20
+
+
+def this_node() -> Node:
+    """This machine with all of its cards."""
+    return node_of_all_cards(Path("/"), os.environ)
+
+
+def mask_here() -> Masker:
+    """The mask of this machine."""
+    return mask_of(os.environ, socket.gethostname())
+
+
+def snapshot_of(node: Node, table: str | None = None, weights: Sequence[str] = ()) -> Snapshot:
+    """The snapshot of this machine. Raises KitError if the file of the table or one of the weights cannot be read."""
+    described = described_table(table) if table else None
+    digests = weight_digests(weights)
+    machine = machine_of(node)
+    machine = machine._replace(versions={**machine.versions, "hccl_kit": __version__})
+    return Snapshot({THIS: masked(machine, mask_here())}, table=described, weights=digests)
+
+
+def snapshot_over_ssh(table: str, weights: Sequence[str], reach: Reach) -> Snapshot:
+    """The snapshot of all servers of a table, numbered in its order. Raises KitError if the table has errors."""
+    read = _read(table)
+    described, digests = described_table(table), weight_digests(weights)
+    machines, silent = machines_of(read, reach)
+    hosts = {name for server in read.servers for name in (server.id, address_of(server))}
+    mask = mask_of(os.environ, socket.gethostname(), *hosts, *(machine.host for machine in machines.values()))
+    mask.learn(text for machine in machines.values() for text in machine.variables.values())
+    names = {server.id: f"server {number}" for number, server in enumerate(read.servers)}
+    return Snapshot(
+        {name: masked(machines[server], mask) for server, name in names.items() if server in machines},
+        {name: mask.text(silent[server]) for server, name in names.items() if server in silent},
+        described,
+        digests,
+    )
+
+
+def described_table(file: str) -> dict[str, Any]:
+    """Facts about a table, without any address."""
+    data, name = load(file)
+    report = check_text(data, name)
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    return {
+        "format": report.format,
+        "servers": len(report.table.servers) if report.table else None,
+        "devices": report.table.world_size if report.table else None,
+        "errors": len(errors),
+        "rules": dict(sorted(Counter(finding.rule for finding in report.findings).items())),
+        "sha256": hashlib.sha256(data).hexdigest(),
+        "digest": digest(report.table) if report.table else None,
+    }
+
+
+def weight_digests(files: Sequence[str]) -> Mapping[str, str]:
+    """The SHA-256 of files by their name without folders.
+
+    Raises KitError if one cannot be read, or two have one name.
+    """
+    digests = {Path(file).name: _digest(file) for file in files}
+    if len(digests) < len(files):
+        raise KitError("snapshot.two-weights", "two of the weights have the same name; accepted: one of each name")
+    return digests
+
+
+def _digest(file: str) -> str:
+    made = hashlib.sha256()
+    try:
+        with Path(file).open("rb") as source:
+            while piece := source.read(_PIECE):
+                made.update(piece)
+    except OSError as error:
+        raise KitError(
+            "snapshot.weights", "cannot read {path}: {reason}", path=file, reason=system_reason(error)
+        ) from error
+    return made.hexdigest()
+
+
+def _read(file: str) -> RankTable:
+    report = check_text(*load(file))
+    if report.table is None or not report.ok:
+        raise KitError(
+            "snapshot.table", "{path} is not a table without errors", fix="hccl-check {path} shows them", path=file
+        )
+    return report.table

@@ -1,0 +1,67 @@
+"""A machine without a table, on fakes of the tools."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hccl_kit.base.errors import KitError
+from hccl_kit.preflight.machine import Machine, from_value, machine_of, node_of_all_cards
+from tests.preflight import machines
+from tests.preflight.machines import A2, A3, GENERATIONS, Generation
+from tests.preflight.machines import machine_of as fake_machine
+from tests.preflight.samples import sample
+
+
+def described(fake: machines.Machine) -> Machine:
+    return machine_of(node_of_all_cards(fake.root, fake.environ))
+
+
+@pytest.mark.parametrize("generation", GENERATIONS, ids=lambda generation: generation.product)
+def test_all_cards_of_a_machine_are_described(
+    generation: Generation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards = described(fake_machine(generation, tmp_path, monkeypatch)).cards
+    assert [*cards] == [str(card) for card in range(generation.cards)]
+    assert {card["health"] for card in cards.values()} == {"OK"}
+    assert all(card["chip"] for card in cards.values())
+
+
+def test_what_is_wrong_with_a_card_is_in_its_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = fake_machine(A2, tmp_path, monkeypatch)
+    fake.say("link", 3, "link status: DOWN\n")
+    healthy = sample("a2/npu-smi-ecc.txt")
+    fake.smi_says("ecc.all", healthy)
+    fake.smi_says("ecc.5.0", healthy.replace("Isolated Pages Count      : 0", "Isolated Pages Count      : 7"))
+    here = described(fake)
+    assert [card for card, facts in here.cards.items() if facts["link"] != "UP"] == ["3"]
+    assert [card for card, facts in here.cards.items() if facts["HBM Double Bit Isolated Pages Count"] == "7"] == ["5"]
+    assert here.versions["driver"] == "24.1.rc3"
+    assert here.versions["cann"] == "8.3.RC2"
+    assert here.settings["TLS"] == "off"
+
+
+def test_the_settings_of_the_system_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = fake_machine(A2, tmp_path, monkeypatch)
+    fake.file("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
+    for core, governor in enumerate(("performance", "powersave", "powersave")):
+        fake.file(f"sys/devices/system/cpu/cpu{core}/cpufreq/scaling_governor", governor + "\n")
+    fake.file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+    settings = described(fake).settings
+    assert settings["net.ipv4.ip_local_port_range"] == "32768 60999"
+    assert settings["cpu governor"] == "performance and powersave"
+    assert settings["transparent huge pages"] == "madvise"
+
+
+def test_without_tools_the_reason_is_in_the_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = fake_machine(A3, tmp_path, monkeypatch)
+    fake.without_tools()
+    assert {facts["health"] for facts in described(fake).cards.values()} == {"unknown: npu-smi not found, see HK623"}
+
+
+def test_a_machine_travels_as_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = described(fake_machine(A2, tmp_path, monkeypatch))
+    value = json.loads(json.dumps(machine._asdict()))
+    assert from_value(value) == machine
+    with pytest.raises(KitError, match="does not match the schema: versions/driver"):
+        from_value({**value, "versions": {"driver": 25}})
