@@ -142,6 +142,36 @@ def launched(logs: Logs, *exits: Exited) -> Diagnosis:
     return judge(evidence._replace(files=files, events=(*evidence.events, *events)))
 
 
+def test_errors_without_a_time_are_ordered_by_the_ends_that_launchers_saw() -> None:
+    """The clock of the second server is 1,000 s ahead; a launcher looks every few seconds, so near ends are equal."""
+    for seconds, first in ((60, 5), (-60, 1), (10, None)):
+        logs = Logs(8, joined=False)
+        for rank in range(8):
+            logs.say(rank, JOINED + 1000 * (rank >= 4), logs.joining(rank, complete=True))
+        evidence = logs.fail(1, None, ERROR).fail(5, None, ERROR._replace(text="ValueError: another")).evidence()
+        ends = [
+            Event(Process(node, None), Place(f"{node}/launcher.log", 1), time, True, Exited(rank, 1, None))
+            for node, rank, time in (("node-0", 1, 1500.0 + seconds), ("node-1", 5, 2500.0))
+        ]
+        files = [LogFile(event.process, event.place.file, 1, event.time, event.time) for event in ends]
+        both = evidence._replace(files=(*evidence.files, *files), events=(*evidence.events, *ends))
+        fault = judge(both).first_fault
+        assert (fault.suspect.rank if fault else None) == first, seconds
+
+
+def test_of_a_process_without_a_rank_the_waits_tell_whether_it_was_first() -> None:
+    """The root has heard of all but rank 3, which fails; then an error in a log that names no rank does not count."""
+    for waits in (True, False):
+        logs = absent() if waits else Logs(8, joined=False, without=[3])
+        evidence = logs.say(3, START, Joined(None, 3)).fail(3, START + 1, ERROR).evidence()
+        nameless = Process("node-0", 999)
+        name = "node-0/debug/plog/plog-999_20260101.log"
+        event = Event(nameless, Place(name, 1), START + 1, True, ERROR._replace(text="ValueError: another"))
+        files = (*evidence.files, LogFile(nameless, name, 1, START + 1, START + 1))
+        fault = judge(evidence._replace(files=files, events=(*evidence.events, event))).first_fault
+        assert (fault.suspect.rank if fault else None) == (3 if waits else None)
+
+
 def test_names_a_rank_whose_launcher_reports_a_kill() -> None:
     diagnosis = launched(Logs(4), Exited(3, None, 9), Exited(1, 1, None))
     assert named(diagnosis) == 3
@@ -299,7 +329,13 @@ def test_names_a_rank_that_loses_packets() -> None:
     assert (named(diagnosis), [one.rank for one in diagnosis.suspects]) == (1, [1, 5])
     assert diagnosis.certainty == "likely"
     logs = Logs(8).fail(1, JOINED, ErrorCqe(Card(), Card(address="203.0.113.9"), 12))
-    assert of(logs).certainty == "cannot_tell"
+    diagnosis = of(logs)
+    assert (diagnosis.certainty, diagnosis.where, [one.rank for one in diagnosis.suspects]) == (
+        "likely",
+        "pair",
+        [None, 1],
+    )
+    assert diagnosis.contradicts == ("the log of 203.0.113.9 is missing",)
     for rank in (1, 2, 3):
         logs.fail(rank, JOINED, ErrorCqe(Card(), Card(address=address(5)), 12))
     assert named(of(logs)) == 5
@@ -373,6 +409,22 @@ def test_a_rank_that_did_not_reach_a_root_which_others_reached_is_named() -> Non
     for rank in (1, 2, 3, 4, 6, 7):
         logs.fail(rank, GAVE_UP, RootSilent())
     assert (named(of(logs)), of(logs).certainty) == (5, "likely")
+
+
+def test_ranks_of_one_server_are_of_one_even_if_a_log_does_not_name_it() -> None:
+    logs = Logs(8, joined=False, without=[4])
+    for rank in (1, 2, 3):
+        logs.fail(rank, GAVE_UP, RootSilent())
+    for rank in (5, 6, 7):
+        logs.fail(rank, GAVE_UP + 20, RootUnreachable(host(0), 60000))
+    evidence = logs.evidence()
+    process = Process("node-1", 104)
+    name = "node-1/debug/plog/plog-104_20260101.log"
+    facts = (Joined(GROUP, 4), RootUnreachable(host(0), 60000))
+    events = [Event(process, Place(name, n), GAVE_UP + 20, n > 1, fact) for n, fact in enumerate(facts, 1)]
+    files = (*evidence.files, LogFile(process, name, 1, GAVE_UP, GAVE_UP + 20))
+    diagnosis = judge(evidence._replace(files=files, events=(*evidence.events, *events)))
+    assert (diagnosis.certainty, [one.rank for one in diagnosis.suspects]) == ("likely", [4, 5, 6, 7])
 
 
 def test_a_log_without_a_server_name_does_not_count_as_a_server() -> None:
@@ -494,6 +546,18 @@ def test_names_the_rank_at_the_end_of_all_chains() -> None:
     assert diagnosis.first_fault.kind == "never entered the operator that all others wait in"
     assert "--pid 106" in diagnosis.fix
     assert len(diagnosis.cascade) == 7
+
+
+def test_a_cut_log_is_the_end_only_if_all_wait_for_it_directly() -> None:
+    for logs, named_rank in ((Logs(4), 3), (never_entered(), None)):
+        end = 3 if named_rank else 6
+        if named_rank:
+            for rank in range(3):
+                unlinked(logs, rank, [end])
+        evidence = logs.evidence()
+        files = [one._replace(cut="ends in a line") if one.process.pid == 100 + end else one for one in evidence.files]
+        fault = judge(evidence._replace(files=tuple(files))).first_fault
+        assert (fault.suspect.rank if fault else None) == named_rank
 
 
 def test_two_ends_of_chains_are_both_suspects() -> None:

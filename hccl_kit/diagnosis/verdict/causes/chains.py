@@ -114,23 +114,24 @@ def silent_host(case: Case) -> Cause | None:
 def _doubt(case: Case, end: Suspect, rank: Rank | None) -> str:
     """Why the end of the chains may be a victim; "" if nothing suggests that.
 
-    A rank without a log, or one that was ended early, may itself have waited for a rank whose log is lost. If all wait
-    for it directly, they would also wait for the other one.
+    A rank without a log, with a cut one, or that was ended early may itself have waited for a rank whose log is lost.
+    If all wait for it directly, they would also wait for the other one.
     """
     if not case.waits.all_lead_to(end):
         return f"not all ranks wait for {named(end)}"
     targets = case.waits.targets.values()
-    direct = sum(end in one for one in targets)
+    direct = sum(end in awaited for awaited in targets)
+    is_central = direct >= max(ENOUGH, len(targets))
     if rank is None:
         quiet = any(other.suspect != end for other in case.without_error)
-        if len(case.job.silent) > 1 or quiet or case.job.size is None or direct < max(ENOUGH, len(targets)):
+        if len(case.job.silent) > 1 or quiet or case.job.size is None or not is_central:
             return missing_logs(case.job) or f"the log of {named(end)} is missing"
         return ""
-    if rank.is_cut or end in case.waits.waiting:
+    if end in case.waits.waiting or (rank.is_cut and not is_central):
         return f"the log of {named(end)} does not show which rank it waited for"
     if direct == 1 and all(isinstance(edge.event.fact, OperatorTimedOut) for edge in case.waits.edges_to(end)):
         return f"only one rank waits for {named(end)}, whose log may end before its own timeout"
-    return missing_logs(case.job) if case.job.silent and direct < max(ENOUGH, len(targets)) else ""
+    return missing_logs(case.job) if case.job.silent and not is_central else ""
 
 
 def _joined(*parts: str) -> str:
@@ -140,6 +141,8 @@ def _joined(*parts: str) -> str:
 def _words(end: Suspect, rank: Rank | None) -> tuple[str, str]:
     if rank is None:
         return "left no log, and all others wait for it", f"see whether {named(end)} was started, and why it ended"
+    if rank.is_cut:
+        return "has a cut log, and all others wait for it", f"see what {named(end)} printed last, and why it stopped"
     return (
         "never entered the operator that all others wait in",
         f"look at what the program of {named(end)} does: `py-spy dump --pid {rank.process.pid}` while it hangs",

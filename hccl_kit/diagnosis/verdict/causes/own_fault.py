@@ -29,6 +29,8 @@ MAX_TEXT = 200
 """Characters of an exception that are shown."""
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
+MARGIN_OF_ENDS = 30.0
+"""The same where only the end of a process is known, which comes some seconds after its error."""
 ENOUGH = 3
 """Number of ranks that wait for the same one, from which on it is not one that only passes the wait on."""
 MAX_PLACES = 4
@@ -115,7 +117,7 @@ def _may_be_earlier(case: Case, first: Own) -> str:
         suspect
         for rank in case.job.ranks
         for event in rank.events
-        if isinstance(event.fact, Heartbeat) and _is_before_failures(case, event)
+        if isinstance(event.fact, Heartbeat) and _is_before_failures(case, rank.suspect, event)
         if (suspect := case.job.at_card(event.fact.culprit)) in silent
     }
     if not (awaited or lost):
@@ -124,9 +126,9 @@ def _may_be_earlier(case: Case, first: Own) -> str:
     return f"{named(first.suspect)} has failed by itself, but {others} may have failed before"
 
 
-def _is_before_failures(case: Case, event: Event) -> bool:
+def _is_before_failures(case: Case, suspect: Suspect, event: Event) -> bool:
     """Whether something happened before any process of its server failed: a job that has failed loses its ranks."""
-    return event.time is not None and event.time < case.failures.get(_clock(case, event), inf)
+    return event.time is not None and event.time < case.failures.get(_clock(case, suspect, event), inf)
 
 
 def _disordered(found: list[Own], first: Own | None = None) -> Cause:
@@ -329,35 +331,58 @@ def _known_fix(event: Event) -> str:
     return event.fact.fix if event.fact.role == "cause" else ""
 
 
-def _clock(case: Case, event: Event) -> str:
-    return case.job.clock.get(event.process, event.process.worker)
+def _clock(case: Case, suspect: Suspect, event: Event) -> str:
+    """The clock of an event of a rank: what it printed is in another file than its plog, and has the same clock."""
+    rank = case.job.by_suspect.get(suspect)
+    return case.job.clock[rank.process] if rank else event.process.worker
 
 
 def _first(case: Case, found: list[Own]) -> Own | None:
     """The earliest fault where clocks can be compared, else the one that all others wait for."""
-    workers = {_clock(case, one.event) for one in found}
-    if len(workers) == 1:
-        timed = sorted((one for one in found if one.event.time is not None), key=lambda one: one.event.time or 0.0)
-        if len(timed) == len(found) and (timed[0].event.time or 0) < (timed[1].event.time or 0):
-            return timed[0]
-    elif all(worker in case.clocks.offsets for worker in workers):
-        times = sorted(
-            ((time, one) for one in found if (time := case.clocks.corrected(_clock(case, one.event), one.event.time))),
-            key=lambda pair: pair[0],
-        )
-        if len(times) == len(found) and times[1][0] - times[0][0] > MARGIN:
-            return times[0][1]
+    workers = {_clock(case, own.suspect, own.event) for own in found}
+    ends = _seen_ends(case)
+    moments = [(own.event.time if own.event.time is not None else ends.get(own.suspect), own) for own in found]
+    timed = [(time, own) for time, own in moments if time is not None]
+    margin = 0.0
+    if len(workers) > 1:
+        clocks = ((case.clocks.corrected(_clock(case, own.suspect, own.event), time), own) for time, own in timed)
+        timed, margin = [(time, own) for time, own in clocks if time is not None], MARGIN
+    if any(own.event.time is None for _, own in timed):
+        margin = MARGIN_OF_ENDS
+    timed.sort(key=lambda pair: pair[0])
+    if len(timed) == len(found) and timed[1][0] - timed[0][0] > margin:
+        return timed[0][1]
     if len(found) > MANY:
         return None
     everyone = {one.suspect for one in found}
-    awaited = [one for one in found if everyone - case.waits.leading_to(one.suspect) <= {one.suspect}]
+    nameless = {suspect for suspect in everyone if suspect.rank is None and suspect.device is None}
+    awaited = [own for own in found if everyone - nameless - case.waits.leading_to(own.suspect) <= {own.suspect}]
+    awaited = [own for own in awaited if not nameless or _is_awaited_by_all(case, own.suspect)]
     return awaited[0] if len(awaited) == 1 else None
+
+
+def _seen_ends(case: Case) -> dict[Suspect, float]:
+    """When a launcher of its server saw each rank end by itself: soon after the error that ended it."""
+    times: dict[Suspect, set[float]] = defaultdict(set)
+    for event in case.job.launcher:
+        fact = event.fact
+        if isinstance(fact, Exited) and not fact.by_launcher and fact.signal != SIGTERM and event.time is not None:
+            suspect = case.job.by_number.get(fact.rank)
+            rank = case.job.by_suspect.get(suspect) if suspect else None
+            if rank and rank.process.worker == event.process.worker:
+                times[rank.suspect].add(event.time)
+    return {suspect: seen.pop() for suspect, seen in times.items() if len(seen) == 1}
+
+
+def _is_awaited_by_all(case: Case, suspect: Suspect) -> bool:
+    """Whether all waits lead to a rank, so that it does not matter which rank a process without a number is."""
+    return case.waits.ends == {suspect} and case.waits.all_lead_to(suspect) and len(case.waits.waiting) >= ENOUGH
 
 
 def _is_after(case: Case, one: Own, first: Own) -> bool:
     """Whether a fault came after the first one for sure, so that it does not matter what its rank had done before."""
     times = one.event.time, first.event.time
-    clocks = _clock(case, one.event), _clock(case, first.event)
+    clocks = _clock(case, one.suspect, one.event), _clock(case, first.suspect, first.event)
     if clocks[0] == clocks[1]:
         return None not in times and (times[0] or 0.0) > (times[1] or 0.0)
     own, other = (case.clocks.corrected(clock, time) for clock, time in zip(clocks, times, strict=True))

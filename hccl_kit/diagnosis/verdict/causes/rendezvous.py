@@ -159,7 +159,8 @@ def root_not_reached(case: Case) -> Cause | None:
     reached = any(isinstance(event.fact, RootSilent) for rank in others for event in rank.events)
     if others and (root in case.job.by_suspect or reached):
         # Others reached it, so that the fault is on the side of those who did not.
-        if len(ranks) > 1 and len({one.server for one in ranks} | {None}) > 2:
+        servers = {case.job.clock[case.job.by_suspect[suspect].process] for suspect in ranks if suspect.server}
+        if len(servers) > 1:
             return cannot_tell(f"{listed(ranks)} could not connect to {named(root)}, others could", ranks, events)
         late = [_lateness(case, None, case.job.by_suspect[one]) for one in ranks]
         kind = late[0] if all(late) else "came too late for the root, or does not reach it"
