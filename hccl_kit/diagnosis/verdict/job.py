@@ -6,12 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from signal import SIGTERM
 
 from hccl_kit.diagnosis.errors.message import NO_ADDRESS
 from hccl_kit.diagnosis.facts import (
     ArgumentMismatch,
     Card,
     Event,
+    Exited,
     Fault,
     LinkRow,
     LinkTimedOut,
@@ -132,6 +134,19 @@ class Job:
             else:
                 found[rank.process] = f"{worker} {rank.process.pid}" if own else worker
         return found
+
+    @cached_property
+    def seen_ends(self) -> Mapping[Suspect, float]:
+        """When a launcher of its server saw each rank end by itself: soon after the error that ended it."""
+        times: dict[Suspect, set[float]] = defaultdict(set)
+        for event in self.launcher:
+            fact = event.fact
+            if isinstance(fact, Exited) and not fact.by_launcher and fact.signal != SIGTERM and event.time is not None:
+                suspect = self.by_number.get(fact.rank)
+                rank = self.by_suspect.get(suspect) if suspect else None
+                if rank and rank.process.worker == event.process.worker:
+                    times[rank.suspect].add(event.time)
+        return {suspect: moments.pop() for suspect, moments in times.items() if len(moments) == 1}
 
     @cached_property
     def by_suspect(self) -> Mapping[Suspect, Rank]:

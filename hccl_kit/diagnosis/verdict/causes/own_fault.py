@@ -6,27 +6,30 @@ that gives up waiting ends with an exception.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from math import inf
 from pathlib import PurePath
 from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTERM
-from typing import NamedTuple
 
-from hccl_kit.base.wording import killed_by
 from hccl_kit.base.wording import listed as shortlist
-from hccl_kit.diagnosis.facts import Event, Exited, Fault, Heartbeat, ListenFailed, PeerClosed
+from hccl_kit.diagnosis.facts import Event, Exited, Fault, Heartbeat
 from hccl_kit.diagnosis.verdict.blame import of_fact
 from hccl_kit.diagnosis.verdict.causes.cause import Case, Cause, by_rank, cannot_tell, listed, missing_logs, named
+from hccl_kit.diagnosis.verdict.causes.rank_fault import (
+    MAX_TEXT,
+    RankFault,
+    fault_of,
+    fix_of_event,
+    fix_of_fault,
+    has_no_row,
+    is_consequence,
+    is_failure,
+    known_fix,
+)
 from hccl_kit.diagnosis.verdict.diagnosis import Suspect
-from hccl_kit.diagnosis.verdict.endings import ended, fix_of_kill
-from hccl_kit.diagnosis.verdict.job import Rank
-from hccl_kit.diagnosis.verdict.waits import WAITING
-from hccl_kit.diagnosis.verdict.work import is_earlier
+from hccl_kit.diagnosis.verdict.endings import ended
 
-MAX_TEXT = 200
-"""Characters of an exception that are shown."""
 MARGIN = 5.0
 """Seconds by which a fault on another server must be earlier; estimated clocks are not exact."""
 MARGIN_OF_ENDS = 30.0
@@ -37,34 +40,19 @@ MAX_PLACES = 4
 """Errors that a fix names."""
 MANY = 64
 """Maximum number of faults among which the waits of other ranks decide."""
-_OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
-"""Codes of errors between two ranks or more: the lines above them name the ranks, and have causes of their own."""
-_GENERIC = ("EE1001", "EL0003")
-"""Codes whose text alone says what is wrong."""
-_REASON = re.compile(r"Reason: ?([^\n]+)")
 _OF_KERNEL = (SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE)
 _OF_TABLE = ("EI0004", "EI0014", "EI0017")
 
 
-class Own(NamedTuple):
-    """The first own fault of a rank. `is_ordered`: the lines of its log are in the order of their times."""
-
-    suspect: Suspect
-    event: Event
-    kind: str
-    code: str | None
-    is_ordered: bool = True
-
-
 def own_fault(case: Case) -> Cause | None:
     """The only rank with a fault of its own that a row knows, or the first one of several."""
-    found = [own for rank in case.job.ranks if (own := _own(rank)) and not _is_unknown(own.event)]
+    found = [own for rank in case.job.ranks if (own := fault_of(rank)) and not has_no_row(own.event)]
     return _decided(case, found) if found else _of_scheduler(case)
 
 
 def ended_early(case: Case) -> Cause | None:
     """The rank that a launcher saw end first, or that ended with an error that no row knows."""
-    unknown = {own.suspect: own for rank in case.job.ranks if (own := _own(rank)) and _is_unknown(own.event)}
+    unknown = {own.suspect: own for rank in case.job.ranks if (own := fault_of(rank)) and has_no_row(own.event)}
     exits = [unknown.get(own.suspect, own) for own in _exits(case)]
     ended = {
         event.fact.rank for event in case.job.launcher if isinstance(event.fact, Exited) and event.fact.by_launcher
@@ -73,7 +61,7 @@ def ended_early(case: Case) -> Cause | None:
     return _decided(case, found) if found else None
 
 
-def _decided(case: Case, found: list[Own]) -> Cause:
+def _decided(case: Case, found: list[RankFault]) -> Cause:
     """The first of several faults, if it is known which one that is."""
     disordered = [one for one in found if not one.is_ordered]
     found = [one for one in found if one.is_ordered]
@@ -96,14 +84,14 @@ def _decided(case: Case, found: list[Own]) -> Cause:
         (first.suspect,),
         first.code,
         tuple(one.event for one in [first, *(one for one in found if one is not first)]),
-        fix=_fix(first),
+        fix=fix_of_fault(first),
         supports=("the first fault is a direct cause",),
         contradicts=contradicts,
         blame=of_fact(first.event.fact),
     )
 
 
-def _may_be_earlier(case: Case, first: Own) -> str:
+def _may_be_earlier(case: Case, first: RankFault) -> str:
     """Why a rank without a log may have failed before; "" if nothing suggests that.
 
     Others wait for it, and none for the rank with the fault; or their heartbeats call it lost.
@@ -131,7 +119,7 @@ def _is_before_failures(case: Case, suspect: Suspect, event: Event) -> bool:
     return event.time is not None and event.time < case.failures.get(_clock(case, suspect, event), inf)
 
 
-def _disordered(found: list[Own], first: Own | None = None) -> Cause:
+def _disordered(found: list[RankFault], first: RankFault | None = None) -> Cause:
     """Ranks of which it is not known whether they failed before or after they waited; `first` failed by itself."""
     reason = f"the log of {listed(one.suspect for one in found)} is not in the order of its times"
     either = [first, *found] if first else found
@@ -139,7 +127,7 @@ def _disordered(found: list[Own], first: Own | None = None) -> Cause:
     return cannot_tell(also + reason, [one.suspect for one in either], [one.event for one in either])
 
 
-def _undecided(case: Case, found: list[Own]) -> Cause:
+def _undecided(case: Case, found: list[RankFault]) -> Cause:
     """Several ranks have faults of their own, and none is known to be the first."""
     if len(found) == len(case.job.ranks) and _is_of_program(found):
         return _program(found)
@@ -153,20 +141,20 @@ def _undecided(case: Case, found: list[Own]) -> Cause:
     )
 
 
-def _is_of_program(found: list[Own]) -> bool:
+def _is_of_program(found: list[RankFault]) -> bool:
     """Whether all ranks that failed have the same error: the program fails wherever it runs."""
     texts = {one.event.fact.text if isinstance(one.event.fact, Fault) else None for one in found}
     return len(found) > 1 and len(texts) == 1 and None not in texts
 
 
-def _program(found: list[Own]) -> Cause:
+def _program(found: list[RankFault]) -> Cause:
     fact = found[0].event.fact
     assert isinstance(fact, Fault)
     suspects = [one.suspect for one in found]
     place = found[0].event.place
     error = fact.text[:MAX_TEXT]
     culprit = "the rank table" if fact.code in _OF_TABLE else "the program"
-    known = _known_fix(found[0].event) or f"fix the error that {place.file}:{place.line} reports"
+    known = known_fix(found[0].event) or f"fix the error that {place.file}:{place.line} reports"
     fix = f"{known}; every rank has this error"
     return Cause(
         "likely",
@@ -180,7 +168,7 @@ def _program(found: list[Own]) -> Cause:
     )
 
 
-def _unknown(case: Case, own: Own) -> Cause | None:
+def _unknown(case: Case, own: RankFault) -> Cause | None:
     """An error whose text no row knows is the cause only if others timed out: those waiting for it, if logs lack."""
     fact = own.event.fact
     if not isinstance(fact, Fault) or not fact.is_unknown:
@@ -188,13 +176,13 @@ def _unknown(case: Case, own: Own) -> Cause | None:
     if case.waits.waiting and (not case.job.silent or own.suspect in case.waits.awaited):
         return None
     reason = f"{listed([own.suspect])} has an error of {fact.module} that is not known: {fact.text[:MAX_TEXT]}"
-    return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=_fix_of(own.event))
+    return cannot_tell(reason, [own.suspect], [own.event])._replace(fix=fix_of_event(own.event))
 
 
 def _of_scheduler(case: Case) -> Cause | None:
     """The error of the scheduler of msrun, which runs the same program and is not a rank."""
     for event in case.job.launcher:
-        if isinstance(event.fact, Fault) and PurePath(event.place.file).name == "scheduler.log" and _is_own(event):
+        if isinstance(event.fact, Fault) and PurePath(event.place.file).name == "scheduler.log" and is_failure(event):
             reason = f"not a rank but the scheduler of msrun failed: {event.fact.text[:MAX_TEXT]}"
             place = f"{event.place.file}:{event.place.line}"
             why = "the scheduler runs the program too, without the variables of a rank"
@@ -203,7 +191,7 @@ def _of_scheduler(case: Case) -> Cause | None:
     return None
 
 
-def _exits(case: Case) -> Iterator[Own]:
+def _exits(case: Case) -> Iterator[RankFault]:
     """The first rank that each launcher saw end by itself, unless that may be because it gave up waiting.
 
     How a rank with a record ended is judged with its record.
@@ -217,7 +205,7 @@ def _exits(case: Case) -> Iterator[Own]:
         first = _first_exit(events)
         if first is not None and isinstance(fact := first.fact, Exited):
             suspect = case.job.by_number.get(fact.rank, Suspect(fact.rank, fact.server, fact.physical))
-            own = Own(suspect, first, ended(fact.signal, fact.code), None)
+            own = RankFault(suspect, first, ended(fact.signal, fact.code), None)
             if fact.rank not in case.job.records and not _may_have_given_up(case, own):
                 yield own
 
@@ -234,7 +222,7 @@ def _first_exit(events: list[Event]) -> Event | None:
     return min(events, key=lambda event: event.time or 0.0) if len(times) < 2 or times[0] < times[1] else None
 
 
-def _may_have_given_up(case: Case, own: Own) -> bool:
+def _may_have_given_up(case: Case, own: RankFault) -> bool:
     """Whether a process may have ended because others did not come.
 
     One that ended before any process of its server gave up has not, nor one that a signal of the kernel ended. Else the
@@ -242,93 +230,12 @@ def _may_have_given_up(case: Case, own: Own) -> bool:
     """
     fact, rank = own.event.fact, case.job.by_suspect.get(own.suspect)
     assert isinstance(fact, Exited)
-    if rank is not None and (rank.errors or any(map(_is_consequence, rank.events))):
+    if rank is not None and (rank.errors or any(map(is_consequence, rank.events))):
         return True
     gave_up = case.failures.get(case.job.clock.get(rank.process, "") if rank else own.event.process.worker)
     if gave_up is not None and own.event.time is not None:
         return int(own.event.time) >= int(gave_up)  # launchers print whole seconds
     return fact.signal not in _OF_KERNEL and (rank.is_cut if rank else bool(case.job.ranks))
-
-
-def _is_consequence(event: Event) -> bool:
-    """Whether the process timed out waiting for others, or suffers from what they did."""
-    fact = event.fact
-    return isinstance(fact, (*WAITING, PeerClosed)) or (isinstance(fact, Fault) and fact.is_symptom and event.is_error)
-
-
-def _own(rank: Rank) -> Own | None:
-    """The earliest own fault of a rank, unless it went on after it, or had given up waiting before."""
-    faults = [event for event in rank.events if _is_own(event) and not rank.survived(event)]
-    if not faults:
-        return None
-    first = min(faults, key=lambda event: (_is_unknown(event), event.time is None, event.time or 0.0))
-    ordered = True
-    for event in filter(_is_consequence, rank.events):
-        in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
-        in_time = is_earlier(event, first)
-        if in_time or (in_time is None and in_file):
-            return None
-        if in_file and not in_time:
-            ordered = False
-    return Own(rank.suspect, first, *_words(first), ordered)
-
-
-def _is_own(event: Event) -> bool:
-    if isinstance(event.fact, Fault):
-        return not event.fact.is_symptom and event.fact.code not in _OF_SEVERAL_RANKS
-    return isinstance(event.fact, ListenFailed)
-
-
-def _is_unknown(event: Event) -> bool:
-    return isinstance(event.fact, Fault) and event.fact.is_unknown
-
-
-def _words(event: Event) -> tuple[str, str | None]:
-    """What happened, in a phrase, and its code."""
-    fact = event.fact
-    if isinstance(fact, ListenFailed):
-        port = "a port" if fact.port is None else f"port {fact.port}"
-        return f"could not listen on {port}, it is taken", "EI0020" if fact.side == "card" else "EI0019"
-    assert isinstance(fact, Fault)
-    kind = fact.text[:MAX_TEXT] if fact.text.startswith(f"{fact.kind}: ") else fact.kind  # an unknown exception
-    if fact.raised_at:
-        kind = f"{kind} (at {fact.raised_at})"
-    if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
-        kind = f"{kind}: {reason[1][:MAX_TEXT]}"
-    return kind, fact.code
-
-
-def _fix(own: Own) -> str:
-    fact, host = own.event.fact, own.suspect.server or "its host"
-    if isinstance(fact, ListenFailed):
-        port = "a port" if fact.port is None else f"port {fact.port}"
-        variable = "HCCL_NPU_SOCKET_PORT_RANGE=auto" if fact.side == "card" else "another HCCL_IF_BASE_PORT"
-        return f"end the other job that uses {port} on {host}, or set {variable} on all ranks"
-    if isinstance(fact, Exited):
-        if fact.signal == SIGKILL:
-            return fix_of_kill(host)
-        return f"read the last lines of the log of {named(own.suspect)}"
-    assert isinstance(fact, Fault)
-    if fact.code == "EJ0001":
-        return (
-            f"end the processes of earlier jobs on {host}, wait 30 s, start again; if there are none, two ranks of this"
-            " job use one card: check LOCAL_RANK and ASCEND_RT_VISIBLE_DEVICES"
-        )
-    fix = _fix_of(own.event)
-    if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
-        fix = f"{fix}; see `hccl-kit explain {fact.code}`"
-    is_kill = fact.module == "LAUNCHER" and killed_by(SIGKILL) in fact.kind
-    return f"{fix_of_kill(host)}; {fix}" if is_kill else fix
-
-
-def _fix_of(event: Event) -> str:
-    """The fix of the known error that a fault is, else where to read."""
-    return _known_fix(event) or f"read {event.place.file} from line {event.place.line} on"
-
-
-def _known_fix(event: Event) -> str:
-    assert isinstance(event.fact, Fault)
-    return event.fact.fix if event.fact.role == "cause" else ""
 
 
 def _clock(case: Case, suspect: Suspect, event: Event) -> str:
@@ -337,10 +244,10 @@ def _clock(case: Case, suspect: Suspect, event: Event) -> str:
     return case.job.clock[rank.process] if rank else event.process.worker
 
 
-def _first(case: Case, found: list[Own]) -> Own | None:
+def _first(case: Case, found: list[RankFault]) -> RankFault | None:
     """The earliest fault where clocks can be compared, else the one that all others wait for."""
     workers = {_clock(case, own.suspect, own.event) for own in found}
-    ends = _seen_ends(case)
+    ends = case.job.seen_ends
     moments = [(own.event.time if own.event.time is not None else ends.get(own.suspect), own) for own in found]
     timed = [(time, own) for time, own in moments if time is not None]
     margin = 0.0
@@ -361,25 +268,12 @@ def _first(case: Case, found: list[Own]) -> Own | None:
     return awaited[0] if len(awaited) == 1 else None
 
 
-def _seen_ends(case: Case) -> dict[Suspect, float]:
-    """When a launcher of its server saw each rank end by itself: soon after the error that ended it."""
-    times: dict[Suspect, set[float]] = defaultdict(set)
-    for event in case.job.launcher:
-        fact = event.fact
-        if isinstance(fact, Exited) and not fact.by_launcher and fact.signal != SIGTERM and event.time is not None:
-            suspect = case.job.by_number.get(fact.rank)
-            rank = case.job.by_suspect.get(suspect) if suspect else None
-            if rank and rank.process.worker == event.process.worker:
-                times[rank.suspect].add(event.time)
-    return {suspect: seen.pop() for suspect, seen in times.items() if len(seen) == 1}
-
-
 def _is_awaited_by_all(case: Case, suspect: Suspect) -> bool:
     """Whether all waits lead to a rank, so that it does not matter which rank a process without a number is."""
     return case.waits.ends == {suspect} and case.waits.all_lead_to(suspect) and len(case.waits.waiting) >= ENOUGH
 
 
-def _is_after(case: Case, one: Own, first: Own) -> bool:
+def _is_after(case: Case, one: RankFault, first: RankFault) -> bool:
     """Whether a fault came after the first one for sure, so that it does not matter what its rank had done before."""
     times = one.event.time, first.event.time
     clocks = _clock(case, one.suspect, one.event), _clock(case, first.suspect, first.event)
@@ -389,7 +283,7 @@ def _is_after(case: Case, one: Own, first: Own) -> bool:
     return own is not None and other is not None and own - other > MARGIN
 
 
-def _contradictions(case: Case, first: Own) -> tuple[str, ...]:
+def _contradictions(case: Case, first: RankFault) -> tuple[str, ...]:
     others = case.waits.ends - case.waits.leading_to(first.suspect) - {first.suspect}
     if others and first.suspect not in case.waits.awaited:
         return (f"other ranks wait for {listed(sorted(others, key=str))}, not for {named(first.suspect)}",)

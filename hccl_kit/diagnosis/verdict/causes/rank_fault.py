@@ -1,0 +1,115 @@
+"""The first fault of one rank that is its own: what happened, in words, and the fix."""
+
+from __future__ import annotations
+
+import re
+from signal import SIGKILL
+from typing import NamedTuple
+
+from hccl_kit.base.wording import killed_by
+from hccl_kit.diagnosis.facts import Event, Exited, Fault, ListenFailed, PeerClosed
+from hccl_kit.diagnosis.verdict.causes.cause import named
+from hccl_kit.diagnosis.verdict.diagnosis import Suspect
+from hccl_kit.diagnosis.verdict.endings import fix_of_kill
+from hccl_kit.diagnosis.verdict.job import Rank
+from hccl_kit.diagnosis.verdict.waits import WAITING
+from hccl_kit.diagnosis.verdict.work import is_earlier
+
+MAX_TEXT = 200
+"""Characters of an exception that are shown."""
+_OF_SEVERAL_RANKS = ("EI0002", "EI0005", "EI0006", "EI0008", "EI0009", "EI0013", "EI0015")
+"""Codes of errors between two ranks or more: the lines above them name the ranks, and have causes of their own."""
+_GENERIC = ("EE1001", "EL0003")
+"""Codes whose text alone says what is wrong."""
+_REASON = re.compile(r"Reason: ?([^\n]+)")
+
+
+class RankFault(NamedTuple):
+    """The first own fault of a rank. `is_ordered`: the lines of its log are in the order of their times."""
+
+    suspect: Suspect
+    event: Event
+    kind: str
+    code: str | None
+    is_ordered: bool = True
+
+
+def fault_of(rank: Rank) -> RankFault | None:
+    """The earliest own fault of a rank, unless it went on after it, or had given up waiting before."""
+    faults = [event for event in rank.events if is_failure(event) and not rank.survived(event)]
+    if not faults:
+        return None
+    first = min(faults, key=lambda event: (has_no_row(event), event.time is None, event.time or 0.0))
+    ordered = True
+    for event in filter(is_consequence, rank.events):
+        in_file = event.place.line < first.place.line if event.place.file == first.place.file else None
+        in_time = is_earlier(event, first)
+        if in_time or (in_time is None and in_file):
+            return None
+        if in_file and not in_time:
+            ordered = False
+    return RankFault(rank.suspect, first, *_words(first), ordered)
+
+
+def is_consequence(event: Event) -> bool:
+    """Whether the process timed out waiting for others, or suffers from what they did."""
+    fact = event.fact
+    return isinstance(fact, (*WAITING, PeerClosed)) or (isinstance(fact, Fault) and fact.is_symptom and event.is_error)
+
+
+def is_failure(event: Event) -> bool:
+    if isinstance(event.fact, Fault):
+        return not event.fact.is_symptom and event.fact.code not in _OF_SEVERAL_RANKS
+    return isinstance(event.fact, ListenFailed)
+
+
+def has_no_row(event: Event) -> bool:
+    return isinstance(event.fact, Fault) and event.fact.is_unknown
+
+
+def _words(event: Event) -> tuple[str, str | None]:
+    """What happened, in a phrase, and its code."""
+    fact = event.fact
+    if isinstance(fact, ListenFailed):
+        port = "a port" if fact.port is None else f"port {fact.port}"
+        return f"could not listen on {port}, it is taken", "EI0020" if fact.side == "card" else "EI0019"
+    assert isinstance(fact, Fault)
+    kind = fact.text[:MAX_TEXT] if fact.text.startswith(f"{fact.kind}: ") else fact.kind  # an unknown exception
+    if fact.raised_at:
+        kind = f"{kind} (at {fact.raised_at})"
+    if fact.code in _GENERIC and (reason := _REASON.search(fact.text)):
+        kind = f"{kind}: {reason[1][:MAX_TEXT]}"
+    return kind, fact.code
+
+
+def fix_of_fault(own: RankFault) -> str:
+    fact, host = own.event.fact, own.suspect.server or "its host"
+    if isinstance(fact, ListenFailed):
+        port = "a port" if fact.port is None else f"port {fact.port}"
+        variable = "HCCL_NPU_SOCKET_PORT_RANGE=auto" if fact.side == "card" else "another HCCL_IF_BASE_PORT"
+        return f"end the other job that uses {port} on {host}, or set {variable} on all ranks"
+    if isinstance(fact, Exited):
+        if fact.signal == SIGKILL:
+            return fix_of_kill(host)
+        return f"read the last lines of the log of {named(own.suspect)}"
+    assert isinstance(fact, Fault)
+    if fact.code == "EJ0001":
+        return (
+            f"end the processes of earlier jobs on {host}, wait 30 s, start again; if there are none, two ranks of this"
+            " job use one card: check LOCAL_RANK and ASCEND_RT_VISIBLE_DEVICES"
+        )
+    fix = fix_of_event(own.event)
+    if fact.code and not fact.code.endswith("9999"):  # those are of any internal error
+        fix = f"{fix}; see `hccl-kit explain {fact.code}`"
+    is_kill = fact.module == "LAUNCHER" and killed_by(SIGKILL) in fact.kind
+    return f"{fix_of_kill(host)}; {fix}" if is_kill else fix
+
+
+def fix_of_event(event: Event) -> str:
+    """The fix of the known error that a fault is, else where to read."""
+    return known_fix(event) or f"read {event.place.file} from line {event.place.line} on"
+
+
+def known_fix(event: Event) -> str:
+    assert isinstance(event.fact, Fault)
+    return event.fact.fix if event.fact.role == "cause" else ""
