@@ -32,7 +32,7 @@ SOURCES = (
         f"{room}/**/*.py"
         for room in ("base", "check", "cli", "discovery", "launch", "preflight", "remote", "snapshot", "table")
     ),
-    *("diagnosis/*.py", "diagnosis/errors/*.py"),
+    *("diagnosis/*.py", "diagnosis/errors/*.py", "diagnosis/report/*.py"),
 )
 """The modules whose messages are translated."""
 SYSTEM_ERRORS = (

@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hccl_kit import __version__
+from hccl_kit.base.message import Message
+from hccl_kit.base.translation import translated
 from hccl_kit.diagnosis.moments import clock
 from hccl_kit.diagnosis.report import graph, timeline
 from hccl_kit.diagnosis.report.markup import element, policy, text
 from hccl_kit.diagnosis.report.names import place_name, rank_name
-from hccl_kit.diagnosis.report.text import lines
+from hccl_kit.diagnosis.report.text import FIRST_FAULT, lines
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis
 
 MAX_PLACES = 2000
-_TITLES = {"certain": "The first fault is known", "likely": "A first fault is likely", "cannot_tell": "Cannot tell"}
+_TITLES = {
+    "certain": Message("diagnosis.title-certain", "The first fault is known"),
+    "likely": Message("diagnosis.title-likely", "A first fault is likely"),
+    "cannot_tell": Message("diagnosis.title-cannot-tell", "Cannot tell"),
+}
+_LANGUAGE = Message("diagnosis.html-language", "en")
+"""The value of the attribute lang."""
+_COLUMNS = (
+    Message("diagnosis.column-time", "time"),
+    Message("diagnosis.column-rank", "rank"),
+    Message("diagnosis.column-what", "what"),
+    Message("diagnosis.column-where", "where"),
+)
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2733; --pale: #5d6b7a; --paper: #fff; --line: #d3dae2; --box: #eef1f5;
   --fault: #c62828; --wait: #2f6fad; }
@@ -45,7 +59,7 @@ footer { margin-top: 2rem; color: var(--pale); font-size: .85rem; }
 
 _PAGE = """\
 <!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8">
+<html lang="{language}"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width">
 <title>hccl-kit diagnose</title>
@@ -61,38 +75,40 @@ def as_html(diagnosis: Diagnosis) -> str:
     fault = diagnosis.first_fault
     culprit = fault.suspect if fault else None
     body = [
-        element("h1", _TITLES[diagnosis.certainty]),
+        element("h1", translated(_TITLES[diagnosis.certainty])),
         element("dl", *_answer(diagnosis)),
-        *_section("Who waits for whom", graph.as_svg(diagnosis.cascade, culprit)),
-        *_section("Timeline", timeline.as_svg(diagnosis)),
-        *_section("Evidence", _evidence(diagnosis)),
+        *_section(Message("diagnosis.section-waits", "Who waits for whom"), graph.as_svg(diagnosis.cascade, culprit)),
+        *_section(Message("diagnosis.section-timeline", "Timeline"), timeline.as_svg(diagnosis)),
+        *_section(Message("diagnosis.section-evidence", "Evidence"), _evidence(diagnosis)),
         element("footer", f"hccl-kit {text(__version__)} diagnose"),
     ]
-    return _PAGE.format(policy=policy(_STYLE), style=_STYLE, body="\n".join(body))
+    return _PAGE.format(language=translated(_LANGUAGE), policy=policy(_STYLE), style=_STYLE, body="\n".join(body))
 
 
 def _answer(diagnosis: Diagnosis) -> Iterable[str]:
     for heading, value in lines(diagnosis):
         if value:
-            is_fault = heading == "first fault"
-            yield element("dt", heading) if heading else ""
-            yield element("dd", text(value), **({"class_": "fault"} if is_fault else {}))
+            is_fault = heading == FIRST_FAULT
+            yield element("dt", translated(heading)) if heading else ""
+            yield element("dd", text(translated(value)), **({"class_": "fault"} if is_fault else {}))
 
 
 def _section(title: str, inner: str) -> list[str]:
-    return [element("h2", title), element("div", inner, class_="scroll")] if inner else []
+    return [element("h2", translated(title)), element("div", inner, class_="scroll")] if inner else []
 
 
 def _evidence(diagnosis: Diagnosis) -> str:
     """The places of the verdict, then every telling moment in the order of its time."""
     moments = [(moment, rank_name(line.suspect)) for line in diagnosis.ranks for moment in line.moments]
     moments.sort(key=lambda pair: (pair[0][0] is None, pair[0][0] or 0, pair[0][2]))
-    rows = [_cells("", "", "evidence of the verdict", place_name(place)) for place in diagnosis.evidence]
+    what = translated(Message("diagnosis.of-verdict", "evidence of the verdict"))
+    rows = [_cells("", "", what, place_name(place)) for place in diagnosis.evidence]
     rows += [_cells(clock(time), who, what, place_name(place)) for (time, what, place), who in moments]
     if not rows:
         return ""
-    head = element("tr", *(element("th", name) for name in ("time", "rank", "what", "where")))
-    more = element("p", f"{len(rows) - MAX_PLACES} more lines are not shown.") if len(rows) > MAX_PLACES else ""
+    head = element("tr", *(element("th", translated(name)) for name in _COLUMNS))
+    hidden = Message("diagnosis.more-lines", "{number} more lines are not shown.", number=len(rows) - MAX_PLACES)
+    more = element("p", translated(hidden)) if len(rows) > MAX_PLACES else ""
     return element("table", head, *rows[:MAX_PLACES], id="evidence") + more
 
 

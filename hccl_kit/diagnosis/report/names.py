@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from hccl_kit.base.message import Message
 from hccl_kit.base.wording import counted, listed, spans
 from hccl_kit.diagnosis.facts import Place
 from hccl_kit.diagnosis.verdict.diagnosis import Diagnosis, Suspect
@@ -13,7 +14,7 @@ MIN_OFFSET = 1.0
 """Seconds; a clock that differs by less counts as right: most estimates are not more exact."""
 MAX_NAMED = 4
 """Ranks that are named with server and card; of more, only the numbers are listed."""
-NO_REASON = "the logs name no cause"
+NO_REASON = Message("diagnosis.no-reason", "the logs name no cause")
 
 
 def rank_name(suspect: Suspect) -> str:
@@ -28,10 +29,12 @@ def rank_name(suspect: Suspect) -> str:
 def subject(diagnosis: Diagnosis, first: Suspect) -> str:
     """What the first fault is at: a rank, or `host 10.0.0.3 (ranks 8-15)`, or all ranks."""
     if diagnosis.where == "all" and len(diagnosis.suspects) > 1:
-        return f"all {len(diagnosis.suspects)} ranks"
+        return Message("diagnosis.all-ranks", "all {number} ranks", number=len(diagnosis.suspects))
     if diagnosis.where == "host":
         ranks = short_names(one for one in diagnosis.suspects if one.rank is not None)
-        return f"host {first.server}" + (f" (ranks {ranks})" if ranks else "")
+        if not ranks:
+            return Message("diagnosis.host", "host {name}", name=first.server)
+        return Message("diagnosis.host-ranks", "host {name} (ranks {ranks})", name=first.server, ranks=ranks)
     return rank_name(first)
 
 
@@ -67,7 +70,9 @@ def reason(diagnosis: Diagnosis) -> str:
 def clock_sentences(offsets: Mapping[str, float]) -> list[str]:
     """`10.0.0.3 is 41 s behind`, for the clocks that differ."""
     return [
-        f"{server} is {_duration(abs(offset))} {'ahead' if offset > 0 else 'behind'}"
+        Message("diagnosis.ahead", "{server} is {time} ahead", server=server, time=_duration(offset))
+        if offset > 0
+        else Message("diagnosis.behind", "{server} is {time} behind", server=server, time=_duration(-offset))
         for server, offset in offsets.items()
         if MIN_OFFSET <= abs(offset) < math.inf
     ]
@@ -75,7 +80,9 @@ def clock_sentences(offsets: Mapping[str, float]) -> list[str]:
 
 def link_count(diagnosis: Diagnosis) -> str:
     """What the clocks were estimated from."""
-    return f"estimated from {counted(diagnosis.links, 'link')}" if diagnosis.links else "estimated"
+    if not diagnosis.links:
+        return Message("diagnosis.estimated", "estimated")
+    return Message("diagnosis.estimated-from", "estimated from {links}", links=counted(diagnosis.links, "link"))
 
 
 def _duration(seconds: float) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from hccl_kit.base.terminal import printable
-from hccl_kit.base.wording import counted, listed
+from hccl_kit.base.message import Message
+from hccl_kit.base.terminal import printable, text_width
+from hccl_kit.base.translation import translated
+from hccl_kit.base.wording import listed
+from hccl_kit.diagnosis.errors.row import TEXTS
 from hccl_kit.diagnosis.moments import clock
 from hccl_kit.diagnosis.report.names import (
     clock_sentences,
@@ -27,47 +30,68 @@ MIN_RUN = 3
 MAX_PLACES = 4
 MAX_CLOCKS = 4
 MAX_NOTES = 5
+FIRST_FAULT = Message("diagnosis.head-first-fault", "first fault")
+NOTE = Message("diagnosis.head-note", "note")
 _COLUMN = 14
 
 
 def as_text(diagnosis: Diagnosis) -> str:
     """The whole diagnosis, without control characters; no line for what is not known."""
-    rows = ((f"{heading}:" if heading else "", value) for heading, value in lines(diagnosis) if value)
-    return "\n".join(printable(f"{heading:{_COLUMN}}{value}") for heading, value in rows)
+    rows = ((translated(heading), translated(value)) for heading, value in lines(diagnosis) if value)
+    return "\n".join(printable(_label(heading) + value) for heading, value in rows)
+
+
+def _label(heading: str) -> str:
+    label = f"{heading}:" if heading else ""
+    return label + " " * (_COLUMN - text_width(label))
 
 
 def lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     """Heading and value of each line; a value may be empty, and so is the heading of a line that goes on."""
     fault = diagnosis.first_fault
-    told = (
-        fault_sentence(fault, subject(diagnosis, fault.suspect))
-        if fault
-        else f"cannot tell, because {reason(diagnosis)}"
-    )
-    yield "first fault", told
-    yield "fix", diagnosis.fix
+    yield FIRST_FAULT, fault_sentence(fault, subject(diagnosis, fault.suspect)) if fault else _cannot_tell(diagnosis)
+    yield Message("diagnosis.head-fix", "fix"), translated(diagnosis.fix, TEXTS)
     others = [one for one in diagnosis.suspects if not (fault and one == fault.suspect)]
     if diagnosis.where not in ("host", "all"):
-        yield "or" if fault else "suspects", listed(map(rank_name, others))
+        either, suspects = Message("diagnosis.head-or", "or"), Message("diagnosis.head-suspects", "suspects")
+        yield either if fault else suspects, listed(map(rank_name, others))
     for number, sentence in enumerate(cascade_sentences(diagnosis)):
-        yield "cascade" if number == 0 else "", sentence
-    yield "no log from", rank_names(diagnosis.silent)
+        yield Message("diagnosis.head-cascade", "cascade") if number == 0 else "", sentence
+    yield Message("diagnosis.head-silent", "no log from"), rank_names(diagnosis.silent)
     clocks = clock_sentences(diagnosis.clock_offsets)
-    yield "clocks", f"{listed(clocks, MAX_CLOCKS)} ({link_count(diagnosis)})" if clocks else ""
-    yield "evidence", listed(map(place_name, diagnosis.evidence), MAX_PLACES)
-    yield "last line", clock(diagnosis.last)
+    yield (
+        Message("diagnosis.head-clocks", "clocks"),
+        Message(
+            "diagnosis.clocks", "{clocks} ({basis})", clocks=listed(clocks, MAX_CLOCKS), basis=link_count(diagnosis)
+        )
+        if clocks
+        else "",
+    )
+    yield Message("diagnosis.head-evidence", "evidence"), listed(map(place_name, diagnosis.evidence), MAX_PLACES)
+    yield Message("diagnosis.head-last", "last line"), clock(diagnosis.last)
     yield certainty_sentence(diagnosis)
     for note in diagnosis.notes[:MAX_NOTES]:
-        yield "note", note
-    if len(diagnosis.notes) > MAX_NOTES:
-        yield "note", f"{len(diagnosis.notes) - MAX_NOTES} more notes in the JSON form"
+        yield NOTE, note
+    if (more := len(diagnosis.notes) - MAX_NOTES) > 0:
+        yield NOTE, Message("diagnosis.more-notes", "{number} more notes in the JSON form", number=more)
+
+
+def _cannot_tell(diagnosis: Diagnosis) -> str:
+    return Message("diagnosis.cannot-tell", "cannot tell, because {reason}", reason=reason(diagnosis))
 
 
 def fault_sentence(fault: FirstFault, subject: str) -> str:
     """`rank 27 (10.0.0.3, card 11), 2025-11-20 21:37:51: could not listen on port 16666 [HK701 EI0019]`."""
     time = clock(fault.time)
     codes = " ".join(filter(None, (fault.rule, fault.code)))
-    return f"{subject}{time and f', {time}'}: {fault.kind}{codes and f' [{codes}]'}"
+    return Message(
+        "diagnosis.fault",
+        "{subject}{time}: {what}{codes}",
+        subject=subject,
+        time=time and f", {time}",
+        what=translated(fault.kind, TEXTS),
+        codes=codes and f" [{codes}]",
+    )
 
 
 def cascade_sentences(diagnosis: Diagnosis) -> Iterator[str]:
@@ -78,12 +102,26 @@ def cascade_sentences(diagnosis: Diagnosis) -> Iterator[str]:
     codes = sorted({wait.code for wait in waits if wait.code})
     number = len({wait.suspect for wait in waits})
     groups = wait_groups(diagnosis)
-    who = f"{counted(number, 'rank')} {'waits' if number == 1 else 'wait'} for others"
-    yield who + (f": {groups[0]}" if groups else "") + (f" [{', '.join(codes)}]" if codes else "")
+    items, named = f": {groups[0]}" if groups else "", f" [{', '.join(codes)}]" if codes else ""
+    if number == 1:
+        yield Message("diagnosis.cascade-of-one", "1 rank waits for others{groups}{codes}", groups=items, codes=named)
+    else:
+        yield Message(
+            "diagnosis.cascade",
+            "{number} ranks wait for others{groups}{codes}",
+            number=number,
+            groups=items,
+            codes=named,
+        )
     yield from groups[1 : MAX_GROUPS - 1]
     rest = groups[MAX_GROUPS - 1 :]
     if rest:
-        yield rest[0] if len(rest) == 1 else f"{rest[0]}, and {len(rest) - 1} more"
+        more = len(rest) - 1
+        yield (
+            Message("diagnosis.more-waits", "{group}, and {number} more", group=rest[0], number=more)
+            if more
+            else rest[0]
+        )
 
 
 def wait_groups(diagnosis: Diagnosis) -> list[str]:
@@ -131,7 +169,12 @@ def certainty_sentence(diagnosis: Diagnosis) -> tuple[str, str]:
     against = "; ".join(diagnosis.contradicts)
     why = "; ".join(diagnosis.supports)
     if diagnosis.first_fault is None:
-        return "facts", "; ".join(part for part in (why, against) if part)
-    heading = "certain" if diagnosis.certainty == "certain" else "likely"
-    doubt = f"against it: {against}" if against else "nothing contradicts it"
-    return heading, f"{why}; {doubt}" if why else doubt
+        return Message("diagnosis.head-facts", "facts"), "; ".join(part for part in (why, against) if part)
+    certain, likely = Message("diagnosis.head-certain", "certain"), Message("diagnosis.head-likely", "likely")
+    doubt = (
+        Message("diagnosis.against", "against it: {facts}", facts=against)
+        if against
+        else Message("diagnosis.no-contradiction", "nothing contradicts it")
+    )
+    told = Message("diagnosis.why", "{facts}; {doubt}", facts=why, doubt=doubt) if why else doubt
+    return certain if diagnosis.certainty == "certain" else likely, told
