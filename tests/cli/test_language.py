@@ -50,6 +50,8 @@ SITUATIONS = {
     ("preflight", "good.json", "--server", "n9", "--select", "HK607"): '表中没有服务器 "n9"；现有',
     ("preflight", "good.json", "--select", "HK615"): "HK615 用于比较各服务器",
     ("preflight", "good.json", "--cards", "--dry-run"): "每轮中，每张卡 ping 另一张卡",
+    ("diagnose", "logs"): "无法判断，因为",
+    ("diagnose", "job"): "解决方法:     清理磁盘",
     ("chekc",): "是否应为 hccl-kit check？",
 }
 
@@ -68,6 +70,12 @@ ANSWERS = {
     ("explain", "/"): "解决方法：hccl-kit diagnose /",
 }
 
+TRACEBACK = """Traceback (most recent call last):
+  File "train.py", line 7, in <module>
+    save()
+OSError: [Errno 28] No space left on device: '/ckpt/last.pt'
+"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -77,6 +85,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "cut.json").write_text(BAD[:-20])
     (tmp_path / "status.json").write_text(text().replace("completed", "done"))
     (tmp_path / "empty.json").write_text("")
+    for name, error in (("logs", "no error"), ("job", TRACEBACK)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rank_1.log").write_text(error)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HCCL_INTRA_PCIE_ENABLE", "1")
     monkeypatch.setenv("HCCL_INTRA_ROCE_ENABLE", "1")
@@ -109,10 +120,15 @@ def test_people_read_chinese_with_the_same_exit_codes(
 def test_programs_read_english(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for form in ("json", "sarif", "github"):
         words = ("check", "bad.json", "good.json", "--format", form)
-        english = answer(words, capsys)
-        with monkeypatch.context() as environ:
-            environ.setenv("LC_ALL", CHINESE)
-            assert answer(words, capsys) == english, form
+        assert_equal(words, capsys, monkeypatch)
+    assert_equal(("diagnose", "job", "--format", "json"), capsys, monkeypatch)
+
+
+def assert_equal(words: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    english = answer(words, capsys)
+    with monkeypatch.context() as environ:
+        environ.setenv("LC_ALL", CHINESE)
+        assert answer(words, capsys) == english, words
 
 
 @pytest.mark.usefixtures("folder")
